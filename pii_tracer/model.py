@@ -1,0 +1,171 @@
+"""Identities and vocabulary shared by every room: datasets, columns, keys, copies.
+
+Frozen, without I/O, clock or Spark. Dataset naming follows OpenLineage (namespace and name):
+https://openlineage.io/docs/spec/naming
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pii_tracer.enums import StrEnum
+
+
+class Frozen(BaseModel):
+    """Base of every model: immutable, and unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DatasetId(Frozen):
+    """A dataset as OpenLineage names it, e.g. namespace `file`, name `/lakehouse/warehouse/lake/prod/payments`."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}:{self.name}"
+
+    def __lt__(self, other: DatasetId) -> bool:
+        return (self.namespace, self.name) < (other.namespace, other.name)
+
+
+class ColumnId(Frozen):
+    """A top-level column of a dataset."""
+
+    dataset: DatasetId
+    column: str
+
+    def __str__(self) -> str:
+        return f"{self.dataset}.{self.column}"
+
+    def __lt__(self, other: ColumnId) -> bool:
+        return (self.dataset, self.column) < (other.dataset, other.column)
+
+
+class Column(Frozen):
+    """A column and its type as Spark SQL's DDL writes it (`bigint`, `struct<id:bigint,phone:string>`)."""
+
+    name: str
+    type: str
+
+
+class Format(StrEnum):
+    """Storage formats that a copy can have."""
+
+    ICEBERG = "iceberg"
+    DELTA = "delta"
+    HUDI = "hudi"
+    PARQUET = "parquet"
+    ORC = "orc"
+    AVRO = "avro"
+    CSV = "csv"
+    JSON = "json"
+
+
+class CopyKind(StrEnum):
+    """What a copy is to the source (a stable interface)."""
+
+    SOURCE = "SOURCE"
+    DERIVED = "DERIVED"
+    DEV_CLONE = "DEV_CLONE"
+    REPLICA = "REPLICA"
+    TABLE_HISTORY = "TABLE_HISTORY"
+    OBJECT_VERSION = "OBJECT_VERSION"
+    ARCHIVE = "ARCHIVE"
+    TOPIC = "TOPIC"
+    KEY = "KEY"
+    BACKUP = "BACKUP"
+
+
+class Carries(StrEnum):
+    """How a copy carries the person (a stable interface)."""
+
+    KEY = "key"
+    COMPUTED_KEY = "computed_key"
+    BRIDGE = "bridge"
+    IDENTIFIERS = "identifiers"
+    AGGREGATE = "aggregate"
+    UNKNOWN = "unknown"
+    NONE = "none"
+
+
+class Strategy(StrEnum):
+    """How the person leaves a copy."""
+
+    DELETE_BY_KEY = "delete_by_key"
+    DELETE_BY_COMPUTED_KEY = "delete_by_computed_key"
+    DELETE_THROUGH_BRIDGE = "delete_through_bridge"
+    DELETE_BY_IDENTIFIERS = "delete_by_identifiers"
+    REBUILD = "rebuild"
+    REWRITE_REF = "rewrite_ref"
+    RESTORE_REWRITE_ARCHIVE = "restore_rewrite_archive"
+    DELETE_VERSIONS = "delete_versions"
+    EXEMPT = "exempt"
+    BLOCKED = "blocked"
+
+
+class FieldAccess(Frozen):
+    """One step into a struct."""
+
+    kind: Literal["field"] = "field"
+    name: str
+
+
+class JsonAccess(Frozen):
+    """One step into a string that holds JSON: a top-level member, and from there its members."""
+
+    kind: Literal["json"] = "json"
+    path: tuple[str, ...]
+
+
+Access = Annotated[FieldAccess | JsonAccess, Field(discriminator="kind")]
+
+
+class MatchTerm(Frozen):
+    """Where in a row a key of the person stands, and which set of keys to compare it with.
+
+    `type` is the Spark SQL type of the leaf; key values are compared as text after casting the leaf to string,
+    so that a bigint key and its string copy are found alike.
+    """
+
+    column: str
+    access: tuple[Access, ...] = ()
+    key_set: str
+    type: str
+
+    def label(self) -> str:
+        """`column.field` or `column.$.member`, for people."""
+        label = self.column
+        for access in self.access:
+            label += f".{access.name}" if isinstance(access, FieldAccess) else ".$." + ".".join(access.path)
+        return label
+
+
+class Match(Frozen):
+    """A row is the person's when any term matches."""
+
+    terms: tuple[MatchTerm, ...]
+
+
+class KeySet(Frozen):
+    """Values of one kind that stand for the persons of a plan. Lives only in the sealed manifest and in memory.
+
+    name: as in `MatchTerm.key_set`, e.g. `user_id` or `user_id|sha2(CAST(x AS STRING), 256)`.
+    values: (subject reference, value as text), sorted.
+    weak: short digits that can mean something else elsewhere (a merchant of the same number); a weak value counts
+    only where lineage does not show another origin for the column.
+    """
+
+    name: str
+    origin: str
+    expression: str | None = None
+    weak: bool
+    values: tuple[tuple[str, str], ...]
+
+    def __repr__(self) -> str:
+        return f"KeySet({self.name}, {len(self.values)} values)"
+
+    __str__ = __repr__
