@@ -9,4 +9,4 @@ class StrEnum(str, Enum):
     """Members are strings and print as their value."""
 
     __str__ = str.__str__
-    __format__ = str.__format__
+    __format__ = str.__format__  # type: ignore[assignment]

