@@ -1,0 +1,140 @@
+"""The sealed manifest: the persons' values, encrypted, apart from the plan that records only its digest.
+
+AES-SIV (RFC 5297) makes the sealed bytes deterministic for the same values and key, so that the same inputs give the
+same plan; equality of two manifests shows, nothing else does. Keys for sealing and for references come from one estate
+key by HKDF (RFC 5869).
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+from hashlib import sha256
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from pii_tracer.errors import PlanError
+from pii_tracer.model import KeySet
+from pii_tracer.plan import digest_of
+
+KEY_BYTES = 64
+_LABEL = b"pii-tracer subjects v1"
+
+
+class EstateKey:
+    """The estate's secret: seals manifests and makes keyed references. Never printed."""
+
+    def __init__(self, secret: bytes) -> None:
+        if len(secret) != KEY_BYTES:
+            raise PlanError(
+                f"the estate key must be {KEY_BYTES} bytes",
+                todo="make a new one with `pii-tracer init`, keep it secret",
+            )
+        self._siv = AESSIV(_derive(secret, b"seal", 64))
+        self._ref = _derive(secret, b"reference", 32)
+
+    def __repr__(self) -> str:
+        return "EstateKey(…)"
+
+    def reference(self, kind: str, value: str) -> str:
+        """A keyed reference to a person: `subj_` and 16 hex digits of HMAC-SHA256."""
+        return "subj_" + hmac.new(self._ref, f"{kind}\0{value}".encode(), sha256).hexdigest()[:16]
+
+    def seal(self, key_sets: tuple[KeySet, ...]) -> bytes:
+        """Encrypt key sets; the same sets give the same bytes."""
+        plain = json.dumps([k.model_dump() for k in sorted(key_sets, key=lambda k: k.name)], sort_keys=True)
+        return self._siv.encrypt(plain.encode(), [_LABEL])
+
+    def unseal(self, sealed: bytes, where: str) -> tuple[KeySet, ...]:
+        """Decrypt.
+
+        Raises:
+            PlanError: another key, or altered bytes.
+        """
+        try:
+            plain = self._siv.decrypt(sealed, [_LABEL])
+        except InvalidTag:
+            raise PlanError(
+                "the sealed manifest does not open with this estate key",
+                where=where,
+                todo="use the key that the plan was made with (PII_TRACER_ESTATE_KEY, or the estate's key file)",
+            ) from None
+        return tuple(KeySet.model_validate(item) for item in json.loads(plain))
+
+
+def _derive(secret: bytes, purpose: bytes, length: int) -> bytes:
+    return HKDF(algorithm=SHA256(), length=length, salt=None, info=_LABEL + b"/" + purpose).derive(secret)
+
+
+def load_estate_key(path: Path, *, create: bool = False) -> EstateKey:
+    """Read the estate key; with `create`, make it (mode 0600) where it is missing.
+
+    Raises:
+        PlanError: missing, wrong length, or readable by others.
+    """
+    if not path.exists():
+        if not create:
+            raise PlanError(
+                "the estate key is missing", where=str(path), todo="run `pii-tracer init`, or name the key file"
+            )
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(os.urandom(KEY_BYTES))
+            stream.flush()
+            os.fsync(stream.fileno())
+    if path.stat().st_mode & 0o077:
+        raise PlanError("the estate key can be read by others", where=str(path), todo=f"chmod 600 {path}")
+    return EstateKey(path.read_bytes())
+
+
+class KeyRing:
+    """The key sets of one plan, by name, opened from a sealed manifest whose digest was checked."""
+
+    def __init__(self, key_sets: tuple[KeySet, ...]) -> None:
+        self._sets = {k.name: k for k in key_sets}
+
+    def __repr__(self) -> str:
+        return f"KeyRing({len(self._sets)} key sets)"
+
+    @classmethod
+    def open(cls, path: Path, digest: str, key: EstateKey) -> KeyRing:
+        """Open a sealed manifest for a plan that recorded `digest`.
+
+        Raises:
+            PlanError: missing, other bytes than the plan recorded, or another key.
+        """
+        try:
+            sealed = path.read_bytes()
+        except OSError as error:
+            raise PlanError(
+                f"the sealed manifest cannot be read: {error.strerror}",
+                where=str(path),
+                todo="it lies beside the plan; without it nobody can be erased: make the plan again",
+            ) from None
+        if digest_of(sealed) != digest:
+            raise PlanError(
+                "the sealed manifest is not the one the plan was made with", where=str(path), todo="make the plan again"
+            )
+        return cls(key.unseal(sealed, str(path)))
+
+    @property
+    def key_sets(self) -> tuple[KeySet, ...]:
+        """All sets, sorted by name."""
+        return tuple(self._sets[name] for name in sorted(self._sets))
+
+    def key_set(self, name: str) -> KeySet:
+        """The set of this name.
+
+        Raises:
+            PlanError: the plan names a set that the manifest does not hold.
+        """
+        try:
+            return self._sets[name]
+        except KeyError:
+            raise PlanError(f"the sealed manifest holds no key set `{name}`", todo="make the plan again") from None
