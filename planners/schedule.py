@@ -166,7 +166,8 @@ def _notes(
         worst = max(drafts, key=lambda d: (waits[d.id], d.id))
         notes.append(
             f"cannot be met: {len(late)} copies end after the deadline; the longest wait is"
-            f" {waits[worst.id] // 86400} days at {worst.id} ({'retention' if worst.retained else 'window or restore'}): shorten it, or plan with"
+            f" {waits[worst.id] // 86400} days at {worst.id}"
+            f" ({'retention' if worst.retained else 'window or restore'}): shorten it, or plan with"
             " `--retention immediate` and a reason"
         )
     if retention is Retention.IMMEDIATE:
