@@ -65,10 +65,7 @@ def doctor(fetch: bool, estate_file: Path, fmt: str) -> int:
 
 
 def _python() -> Finding:
-    version = ".".join(str(part) for part in sys.version_info[:3])
-    if sys.version_info >= (3, 10):
-        return Finding(Level.OK, "Python", version)
-    return Finding(Level.MISSING, "Python", version, "install Python 3.10 or newer")
+    return Finding(Level.OK, "Python", ".".join(str(part) for part in sys.version_info[:3]))
 
 
 def _packages() -> Iterator[Finding]:
