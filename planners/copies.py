@@ -162,6 +162,12 @@ def _copy(
     )
 
 
+def match_of(found: Survey, state: TableState, by_location: Mapping[str, TableState]) -> Match | None:
+    """How the persons' rows are found in a table; None where no row can be deleted by a key."""
+    carriage, _ = _carriage(found, state, by_location)
+    return _match(found, state, carriage) if carriage and carriage.carries in _STRATEGY else None
+
+
 def _found(seen: Evidence | None) -> Found | None:
     if seen is None:
         return None
