@@ -92,7 +92,9 @@ def make_plan(
     graph = take_lineage(estate, base, inventory)
     references = {r.id: key.reference(r.subject.type, r.subject.key) for r in requests}
     say("resolving the persons' keys from the source")
-    surveys = [_survey(s, mine, estate, base, paths, inventory, graph, references) for s, mine in _by_subject(estate, requests)]
+    surveys = [
+        _survey(s, mine, estate, base, paths, inventory, graph, references) for s, mine in _by_subject(estate, requests)
+    ]
     key_sets = tuple(k for s in surveys for k in s.key_sets.values())
     evidence = scan_estate(inventory, key_sets, say)
     evidence = count_persons(evidence, surveys, inventory, paths, say)

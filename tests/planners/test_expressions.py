@@ -38,7 +38,9 @@ LOST = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "column", "access", "places"), [c[1:] for c in LOCATED], ids=[c[0] for c in LOCATED])
+@pytest.mark.parametrize(
+    ("expression", "column", "access", "places"), [c[1:] for c in LOCATED], ids=[c[0] for c in LOCATED]
+)
 def test_the_places_of_a_column_are_found(expression: str, column: str, access: Any, places: list[Place]) -> None:
     assert list(locate(expression, column, access)) == places
 
