@@ -30,6 +30,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("run_commands", "look for the persons, in rows and in bytes"),
     "attest": ("proof_commands", "check an attestation and its evidence"),
     "report": ("proof_commands", "write the report of a run again"),
+    "retention": ("retention", "compare the tables' own retention with the estate's classes"),
+    "completion": ("completion", "shell completion"),
 }
 
 

@@ -46,9 +46,10 @@ def plan(
     fmt: str,
 ) -> int:
     """Make the erasure plan for REQUESTS (YAML files): plan file, Markdown, HTML, sealed manifest."""
+    from reports.progress import Progress
+
     from pii_tracer.cli.planning import make_plan
     from planners.schedule import Retention
-    from reports.progress import Progress
 
     settings = Settings(estate_file, state)
     loaded = [load_request(path) for path in requests]
@@ -97,9 +98,10 @@ def read_waivers(path: Path) -> dict[str, Waiver]:
 
 def write_plan(made: ErasurePlan, sealed: bytes, path: Path) -> None:
     """The plan file, with its sealed manifest, Markdown and HTML beside it; each whole or not at all."""
-    from pii_tracer.files import write_atomic
     from reports.plan_html import render_plan_html
     from reports.plan_markdown import render_plan_markdown
+
+    from pii_tracer.files import write_atomic
 
     write_atomic(manifest_path(path), sealed, mode=0o600)
     write_atomic(sibling(path, ".md"), render_plan_markdown(made, plan_file=str(path)).encode())
@@ -130,9 +132,8 @@ def print_plan(made: ErasurePlan, path: Path, fmt: str) -> None:
 
         click.echo(render_plan_html(made, plan_file=str(path)))
     else:
-        from rich.console import Console
-
         from reports.plan_text import print_plan as show_text
+        from rich.console import Console
 
         show_text(made, Console(highlight=False), plan_file=str(path))
 
