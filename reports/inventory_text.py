@@ -27,8 +27,8 @@ def print_inventory(inventory: Inventory, console: Console | None = None) -> Non
         kept = f"{old} noncurrent versions" if old else ""
         if objects.replica_of:
             kept = f"replica of {objects.replica_of}; {kept}".rstrip("; ")
-        size = sum(v.size for v in objects.versions)
-        table.add_row(_text(objects.location), "objects", "", f"{len(objects.versions):,}", f"{size:,}", _text(kept))
+        size = f"{sum(v.size for v in objects.versions):,}"
+        table.add_row(_text(objects.location), "objects", "", f"{len(objects.versions):,}", size, _text(kept))
     console.print(table)
     for gap in inventory.gaps:
         console.print(Text.assemble(("gap ", "bold yellow"), visible(f"{gap.kind}: {gap.reason} ({gap.evidence})")))

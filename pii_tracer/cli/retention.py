@@ -72,7 +72,7 @@ def _kept(state: TableState) -> Iterator[tuple[str, float | None]]:
     """(setting, days) of a table; an unset one counts with the engine's default, which may be for ever.
 
     Defaults: https://docs.delta.io/latest/table-properties.html and
-    https://iceberg.apache.org/docs/latest/configuration/ (nothing expires by itself in Iceberg: references have no age).
+    https://iceberg.apache.org/docs/latest/configuration/ (in Iceberg references have no age).
     """
     if state.format is Format.DELTA:
         for setting, default in _DELTA_DAYS.items():
