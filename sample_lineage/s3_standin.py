@@ -131,7 +131,7 @@ class StrictS3:
             refusal = self._own_answer(request, environ, start_response)
             return refusal if refusal is not None else self._pass_on(request, environ, start_response)
 
-    # --- what the shim answers itself -----------------------------------------------------------------------------
+    # --- what the shim answers itself ---
 
     def _own_answer(
         self, request: _Request, environ: dict[str, Any], start_response: StartResponse
@@ -199,7 +199,7 @@ class StrictS3:
             if key is not None:
                 key.set_expiry(restore.until if restore.ready <= now < restore.until else None)
 
-    # --- what moto answers, corrected ---------------------------------------------------------------------------------
+    # --- what moto answers, corrected ---
 
     def _pass_on(self, request: _Request, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         bucket = _backend().buckets.get(request.bucket)
@@ -250,7 +250,7 @@ class StrictS3:
             return [key for key, version in _objects_of(_body(environ)) if version is None]
         return []
 
-    # --- replication --------------------------------------------------------------------------------------------------
+    # --- replication ---
 
     def _replicate_soon(self, bucket: str, key_name: str) -> None:
         key = _find(bucket, key_name, None)
@@ -301,7 +301,7 @@ class StrictS3:
 
 def _backend() -> Any:
     from moto.backends import get_backend
-    from moto.core import DEFAULT_ACCOUNT_ID
+    from moto.core.models import DEFAULT_ACCOUNT_ID
 
     return get_backend("s3")[DEFAULT_ACCOUNT_ID]["aws"]
 
@@ -331,7 +331,7 @@ def _tags_of_rule(rule: dict[str, Any]) -> dict[str, str]:
 
 def _fits(rule: dict[str, Any], key: Any) -> bool:
     tags = _backend().tagger.get_tag_dict_for_resource(key.arn)
-    return key.name.startswith(_prefix_of(rule)) and all(tags.get(k) == v for k, v in _tags_of_rule(rule).items())
+    return bool(key.name.startswith(_prefix_of(rule)) and _tags_of_rule(rule).items() <= tags.items())
 
 
 def _body(environ: dict[str, Any]) -> bytes:
@@ -384,7 +384,7 @@ def _now() -> datetime:
     return datetime.now(timezone.utc)
 
 
-# --- the process ----------------------------------------------------------------------------------------------------------
+# --- the process ---
 
 
 def serve(port: int, ready_file: Path, max_seconds: float, shim: StrictS3) -> None:
