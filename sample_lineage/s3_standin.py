@@ -346,7 +346,7 @@ def _checksum_holds(environ: dict[str, Any]) -> bool:
     told = environ.get("HTTP_X_AMZ_CHECKSUM_SHA256")
     if told is None or "aws-chunked" in environ.get("HTTP_CONTENT_ENCODING", ""):
         return True
-    return told == base64.b64encode(hashlib.sha256(_body(environ)).digest()).decode()
+    return bool(told == base64.b64encode(hashlib.sha256(_body(environ)).digest()).decode())
 
 
 def _keep_checksum(key: Any, environ: dict[str, Any]) -> None:
