@@ -1,11 +1,12 @@
-"""The S3 executor: restore archived objects, rewrite them without the person, wait for replicas, delete old versions."""
+"""The S3 executor: restore archived objects, rewrite them without the person, await replicas, delete old versions."""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import ValidationError
@@ -43,7 +44,6 @@ from pii_tracer.plan import Action, Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 
 Parameters = RestoreParameters | RewriteParameters | AwaitParameters | DeleteParameters
-P = TypeVar("P", RestoreParameters, RewriteParameters, AwaitParameters, DeleteParameters)
 
 _MODELS: dict[Action, type[Parameters]] = {
     Action.S3_RESTORE: RestoreParameters,
@@ -271,11 +271,12 @@ class S3Executor:
             "bytes": current["ContentLength"],
             "resumed": True,
         }
-        try:
-            kept, _ = self._dropped(work, item) if current.get("VersionId") != item.version_id else (None, None)
-        except RunError:
-            # the old version is gone or no longer restored; the rewritten object stands without the count
-            kept = None
+        kept = None
+        # an unversioned object was overwritten in place, and an old version can be gone or no longer restored:
+        # then the rewritten object stands without the count of its rows
+        if current.get("VersionId", "null") != item.version_id:
+            with contextlib.suppress(RunError):
+                kept, _ = self._dropped(work, item)
         return _fact(item, "rewritten", kept) | fact
 
     def _dropped(self, work: _Rewriting, item: VersionRef) -> tuple[Kept, Any]:
@@ -340,6 +341,7 @@ def _raise_if_hopeless(origin: Any, parameters: AwaitParameters, key: str) -> No
     reasons = {
         "FAILED": "S3 failed to replicate the rewritten object",
         "REPLICA": "the origin is a replica itself, and S3 does not replicate replicas again",
+        "COMPLETED": "S3 says the rewritten object was replicated, and the replica is another object",
         None: "no replication rule applies to the rewritten object",
     }
     status = origin.get("ReplicationStatus")

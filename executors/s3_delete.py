@@ -141,7 +141,7 @@ class VersionDeleter:
 
     def _existing(self) -> dict[Place, ObjectVersion]:
         keys = [item.key for item in self.parameters.versions]
-        prefix = os.path.commonprefix(keys)
+        prefix = os.path.commonprefix(keys)  # noqa: RUF071 (S3 prefixes are characters, not path parts)
         wanted = set(keys)
         try:
             versions = list(iter_object_versions(self.client, self.parameters.bucket, prefix))
@@ -212,22 +212,28 @@ class VersionDeleter:
         return drop_rows(data, self.parameters.format, match, keys, strong).data is None
 
     def _delete_batch(self, batch: list[ObjectVersion], requests: list[str]) -> dict[Place, str]:
-        """Delete up to 1,000 versions; those refused are tried again alone. Returns the code of each that stayed."""
+        """Delete up to 1,000 versions; returns the code of each that was refused for good."""
         refused = self._call(batch, requests)
         errors: dict[Place, str] = {}
         for version in batch:
             place = (version.key, version.version_id)
+            code = refused.get(place)
             # some servers name the key of an error without its version: ask for each version of that key
-            code = refused.get(place) or refused.get((version.key, ""))
-            tries = 1
-            while code is not None and tries < _TRIES and (code in _PASSING or place not in refused):
-                time.sleep(0.2 * 2**tries if code in _PASSING else 0)
-                refused = {**refused, place: code}
-                code = self._call([version], requests).get(place) or None
-                tries += 1
+            if code in _PASSING or (code is None and (version.key, "") in refused):
+                code = self._delete_alone(version, requests)
             if code is not None:
                 errors[place] = code
         return errors
+
+    def _delete_alone(self, version: ObjectVersion, requests: list[str]) -> str | None:
+        """One version, tried again while S3 is merely busy; returns the code it was refused with."""
+        code = None
+        for attempt in range(_TRIES):
+            code = self._call([version], requests).get((version.key, version.version_id))
+            if code not in _PASSING:
+                break
+            time.sleep(0.2 * 2**attempt)
+        return code
 
     def _call(self, batch: list[ObjectVersion], requests: list[str]) -> dict[Place, str]:
         """One DeleteObjects; error codes by (key, version), by (key, "") where the answer names no version."""
@@ -240,12 +246,12 @@ class VersionDeleter:
             return {(version.key, version.version_id): error_code(error) for version in batch}
         requests.append(request_id(answer))
         codes: dict[Place, str] = {}
-        for error in answer.get("Errors", ()):
-            code = str(error.get("Code") or "unknown")
+        for item in answer.get("Errors", ()):
+            code = str(item.get("Code") or "unknown")
             if code in ("NoSuchKey", "NoSuchVersion"):
                 continue
-            version = error.get("VersionId") or (batch[0].version_id if len(batch) == 1 else "")
-            codes[error["Key"], version] = code
+            version = item.get("VersionId") or (batch[0].version_id if len(batch) == 1 else "")
+            codes[item["Key"], version] = code
         return codes
 
 

@@ -1,4 +1,4 @@
-"""What the S3 steps share: their parameters as typed models, reading heads and bytes, writing an object like its old self."""
+"""What the S3 steps share: their parameters as typed models, heads and bytes, writing an object like its old self."""
 
 from __future__ import annotations
 
