@@ -219,6 +219,12 @@ class S3Executor:
         keys, strong = keys_of(self._ctx.keyring, match)
         if not all(keys.values()):
             raise RunError("a key set of the match is empty", todo="make the plan again")
+        if any(value in item.key for value in strong for item in parameters.objects):
+            raise RunError(
+                "the name of an object holds the person, and a rewrite keeps names",
+                where=f"s3://{parameters.bucket}/{parameters.prefix}",
+                todo="copy it under another name, then make a new plan",
+            )
         return _Rewriting(parameters, match, keys, strong)
 
     def _rewrite(self, work: _Rewriting) -> Outcome:

@@ -304,9 +304,11 @@ def test_metadata_that_holds_the_person_is_not_copied_on(world: World) -> None:
         ({"match": Match(terms=(MatchTerm(column="a", key_set="none", type="int"),)).model_dump()}, "no key set"),
         ({"bucket": "no-such-bucket-here"}, "cannot be reached"),
         ({"objects": "x"}, "parameters are wrong: objects"),
+        ({"objects": [{"key": f"archive/{PERSON}.parquet", "version_id": "v"}]}, "name of an object"),
     ],
 )
 def test_check_refuses_what_cannot_work(world: World, more: dict[str, Any], message: str) -> None:
     bucket = more.get("bucket") or world.new("check")
-    with pytest.raises(PiiTracerError, match=message):
+    with pytest.raises(PiiTracerError, match=message) as caught:
         world.executor().check(rewrite(**{"bucket": bucket, "objects": []} | more), None)
+    assert PERSON not in str(caught.value)
