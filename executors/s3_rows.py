@@ -123,13 +123,25 @@ def _write_like(source: pq.ParquetFile, tables: Any) -> bytes:
     """
     for compliant in (True, False):
         sink = io.BytesIO()
-        with pq.ParquetWriter(sink, source.schema_arrow, **_options(source, compliant)) as writer:
+        options = _options(source, compliant)
+        with pq.ParquetWriter(sink, source.schema_arrow, **options) as writer:
             for table in tables():
                 if table.num_rows:
                     writer.write_table(table, row_group_size=table.num_rows)
-        if pq.ParquetFile(sink).schema.equals(source.schema):
+            # without Arrow's own schema entry the writer leaves all the others out, too
+            if not options["store_schema"]:
+                writer.add_key_value_metadata(_kv(source))
+        if _layout(pq.ParquetFile(sink)) == _layout(source):
             return sink.getvalue()
     raise RowsError("the object's Parquet schema cannot be written again exactly as it is", todo=_BY_HAND)
+
+
+def _layout(file: pq.ParquetFile) -> list[str]:
+    """The schema as Parquet prints it, types, repetition and field ids included, but for the root's name.
+
+    Spark calls the root `spark_schema`, Arrow `schema`; readers take no notice of it.
+    """
+    return str(file.schema).splitlines()[2:]
 
 
 def _options(source: pq.ParquetFile, compliant: bool) -> dict[str, Any]:
@@ -137,7 +149,7 @@ def _options(source: pq.ParquetFile, compliant: bool) -> dict[str, Any]:
     columns = [metadata.row_group(0).column(i) for i in range(metadata.num_columns)] if metadata.num_row_groups else []
     codec = {column.path_in_schema: column.compression for column in columns}
     dictionary = [c.path_in_schema for c in columns if any("DICTIONARY" in encoding for encoding in c.encodings)]
-    return {
+    options: dict[str, Any] = {
         "version": metadata.format_version,
         "compression": {path: "NONE" if name == "UNCOMPRESSED" else name for path, name in codec.items()} or "NONE",
         "use_dictionary": dictionary or False,
@@ -146,6 +158,11 @@ def _options(source: pq.ParquetFile, compliant: bool) -> dict[str, Any]:
         "use_compliant_nested_type": compliant,
         "write_statistics": any(column.is_stats_set for column in columns) or not columns,
     }
+    logical = [source.schema.column(i) for i in range(len(source.schema))]
+    # Spark and Iceberg keep short decimals as integers
+    if any(c.logical_type.type == "DECIMAL" and c.physical_type in ("INT32", "INT64") for c in logical):
+        options["store_decimal_as_integer"] = True
+    return options
 
 
 def _compare(new: bytes, source: pq.ParquetFile, tables: Any, rows: int) -> None:

@@ -7,6 +7,7 @@ import datetime
 import decimal
 import gzip
 import io
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from executors.s3_match import RowsError, json_member
-from executors.s3_rows import drop_rows
+from executors.s3_rows import _options, drop_rows
 from pii_tracer.model import FieldAccess, Format, JsonAccess, Match, MatchTerm
 from tests.s3support import PERSON, WEAK, parquet
 
@@ -65,6 +66,33 @@ def test_schema_codec_metadata_row_groups_and_order_stay() -> None:
     assert [after.metadata.row_group(0).column(i).compression for i in (0, 1)] == ["ZSTD", "SNAPPY"]
     assert [row["user_id"] for row in rows(kept.data)] == [5, 3, 9, 1]
     assert PERSON.encode() not in kept.data
+
+
+def test_an_object_that_spark_wrote_comes_out_as_spark_wrote_it() -> None:
+    """INT96 timestamps, decimals as integers, nested types, and Spark's own key-value metadata."""
+    data = (Path(__file__).parent / "data" / "spark35.parquet").read_bytes()
+    kept = drop_rows(data, Format.PARQUET, by("user_id"), {"user_id": frozenset({"2"})}, frozenset())
+    before, after = pq.ParquetFile(io.BytesIO(data)), pq.ParquetFile(io.BytesIO(kept.data))
+    assert str(after.schema).splitlines()[2:] == str(before.schema).splitlines()[2:]
+    assert {after.schema.column(i).physical_type for i in range(len(after.schema))} >= {"INT96", "INT32", "INT64"}
+    assert after.metadata.metadata == before.metadata.metadata
+    assert after.metadata.row_group(0).column(0).compression == "ZSTD"
+    assert rows(kept.data) == [row for row in rows(data) if row["user_id"] != 2]
+
+
+def test_a_layout_that_cannot_be_written_again_is_refused() -> None:
+    """Arrow writes all timestamps of a file in one way; a file with both kinds would come out changed."""
+    both = {"a": pa.array([1], pa.timestamp("us")), "user_id": [PERSON]}
+    sink = io.BytesIO()
+    schema = pa.schema([("a", pa.timestamp("us")), ("user_id", pa.string())])
+    with pq.ParquetWriter(sink, schema, use_deprecated_int96_timestamps=True) as writer:
+        writer.write_table(pa.table(both))
+    source = pq.ParquetFile(sink)
+    options = _options(source, compliant=True) | {"use_deprecated_int96_timestamps": False}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("executors.s3_rows._options", lambda *_: options)
+        with pytest.raises(RowsError, match="cannot be written again"):
+            drop(sink.getvalue(), by("user_id"))
 
 
 def test_int96_timestamps_stay_int96() -> None:
