@@ -6,6 +6,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.s3 import (
@@ -111,6 +112,33 @@ def test_a_store_that_does_not_answer_is_a_gap(monkeypatch: pytest.MonkeyPatch) 
     sets, gaps = discover_archives(made, s3_clients(made))
     assert sets == ()
     assert "EndpointConnectionError" in gaps[0].evidence
+
+
+@pytest.mark.parametrize(
+    "operation", ["get_bucket_versioning", "get_bucket_replication", "get_object_lock_configuration"]
+)
+def test_a_setting_that_may_not_be_read_is_a_gap(world: World, operation: str) -> None:
+    bucket = world.new("denied")
+    made = estate(world.endpoint_url, [archive(bucket)])
+    clients = s3_clients(made)
+
+    class Denied:
+        """The real client, but one call is refused."""
+
+        def __init__(self, region: str | None) -> None:
+            self._client = clients(region)
+
+        def __getattr__(self, name: str) -> Any:
+            return self._refuse if name == operation else getattr(self._client, name)
+
+        def _refuse(self, **_: Any) -> None:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "secret"}}, operation)
+
+    sets, gaps = discover_archives(made, Denied)
+    assert len(sets) == 1
+    assert [gap.kind for gap in gaps] == ["s3_setting"]
+    assert "AccessDenied" in gaps[0].evidence
+    assert "secret" not in str(gaps[0])
 
 
 def test_unfinished_uploads_are_gaps(world: World) -> None:

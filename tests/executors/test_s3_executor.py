@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import time
+from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -13,9 +15,11 @@ from botocore.exceptions import ClientError
 
 from executors.s3_objects import PLAN_TAG, PartlyDone
 from pii_tracer.errors import PiiTracerError, RunError
+from pii_tracer.estate.s3 import Evidence, iter_version_bytes
 from pii_tracer.model import Match, MatchTerm
 from pii_tracer.plan import Action, Step
 from pii_tracer.protocol import Progress
+from sample_lineage import s3_standin
 from tests.s3support import (
     MATCH,
     OTHER_REGION,
@@ -135,6 +139,29 @@ def test_replica_keeps_old_versions_until_they_are_deleted_there(world: World) -
     assert world.get(replica, KEY) == world.get(source, KEY)
 
 
+def test_a_whole_archive_in_glacier_with_its_replica(world: World) -> None:
+    """Restore, rewrite, replicate, delete; then every version is known, though none can be read."""
+    source, replica = world.new("cold"), world.new("coldcopy", OTHER_REGION)
+    world.replicate(source, replica)
+    olds = [world.put(source, f"archive/{i}.parquet", snapshot(PERSON), StorageClass="GLACIER") for i in range(2)]
+    keys = [old["key"] for old in olds]
+    executor = world.executor()
+    restore = step(Action.S3_RESTORE, {"bucket": source, "versions": olds})
+    assert executor.run(restore, None).waiting_until is not None
+    time.sleep(0.5)
+    assert executor.run(restore, None).waiting_until is None
+    facts = executor.run(rewrite(source, olds), None).facts
+    written = {(fact["key"], fact["version_id"]): fact["sha256"] for fact in facts["objects"]}
+    replicated = {"bucket": replica, "region": OTHER_REGION, "prefix": "", "origin_bucket": source, "keys": keys}
+    executor.run(step(Action.S3_AWAIT_REPLICA, replicated), None)
+    for bucket in (source, replica):
+        before = list(iter_version_bytes(world.client(), bucket, "archive/", datetime.now(timezone.utc), written))
+        assert len(before) == 4
+        executor.run(delete(bucket, olds, keep_latest_of=keys), None)
+        after = list(iter_version_bytes(world.client(), bucket, "archive/", datetime.now(timezone.utc), written))
+        assert [version.evidence for version in after] == [Evidence.KNOWN] * 2
+
+
 def test_replica_that_never_comes_is_an_error_and_its_old_version_is_held(world: World) -> None:
     source, replica = world.new("src"), world.new("dst")
     old = world.put(source, KEY, snapshot(PERSON))
@@ -149,6 +176,45 @@ def test_replica_that_never_comes_is_an_error_and_its_old_version_is_held(world:
     assert caught.value.facts["held"]
     assert caught.value.facts["deleted"] == []
     assert user_rows(world.get(replica, KEY)) == 1
+
+
+def test_a_slow_replica_is_waited_for(tmp_path: Path, world: World) -> None:
+    slow = s3_standin.start(tmp_path, replication_seconds=0.6, max_seconds=120)
+    try:
+        there = World(slow.endpoint_url)
+        source, replica = there.new("src"), there.new("dst")
+        there.replicate(source, replica)
+        old = there.put(source, KEY, snapshot(PERSON))
+        time.sleep(0.8)
+        executor = there.executor()
+        executor.run(rewrite(source, [old]), None)
+        parameters = {"bucket": replica, "prefix": "archive/", "origin_bucket": source, "keys": [KEY], "plan_id": PLAN}
+        hasty = step(Action.S3_AWAIT_REPLICA, parameters | {"poll_seconds": 0})
+        outcome = executor.run(hasty, None)
+        assert outcome.waiting_until is not None
+        assert outcome.facts["arrived"] == 0
+        assert executor.probe(hasty, None) is Progress.PARTIAL
+        # deleting now would lose everybody else's rows
+        with pytest.raises(PartlyDone, match="listed and was not shown"):
+            executor.run(delete(replica, [old], keep_latest_of=[KEY]), None)
+        patient = step(Action.S3_AWAIT_REPLICA, parameters | {"poll_seconds": 10})
+        assert executor.run(patient, None).waiting_until is None
+        executor.run(delete(replica, [old], keep_latest_of=[KEY]), None)
+        assert there.holders(replica) == 0
+    finally:
+        s3_standin.stop(slow)
+
+
+def test_a_replica_of_a_replica_never_comes_by_itself(world: World) -> None:
+    first, second, third = (world.new(name) for name in ("one", "two", "three"))
+    world.replicate(first, second)
+    world.replicate(second, third)
+    old = world.put(first, KEY, snapshot(PERSON))
+    executor = world.executor()
+    executor.run(rewrite(first, [old]), None)
+    parameters = {"bucket": third, "prefix": "archive/", "origin_bucket": second, "keys": [KEY], "poll_seconds": 0}
+    with pytest.raises(RunError, match="does not replicate replicas"):
+        executor.run(step(Action.S3_AWAIT_REPLICA, parameters), None)
 
 
 def test_an_object_somebody_wrote_meanwhile_is_not_overwritten(world: World) -> None:
