@@ -17,6 +17,8 @@ from pii_tracer.model import FieldAccess, JsonAccess, Match, MatchTerm
 
 Keys = Mapping[str, frozenset[str]]
 
+BY_HAND = "look at the object by hand; it is kept as it is"
+
 
 class RowsError(RunError):
     """Rows of an object could not be compared or rewritten without doubt; the object is left as it is."""
@@ -96,7 +98,7 @@ def _leaf(array: pa.Array, term: MatchTerm) -> pa.Array:
     for access in term.access:
         if isinstance(access, FieldAccess):
             if not pa.types.is_struct(array.type):
-                raise RowsError(f"`{term.label()}` is not a field of a struct here: {array.type}", todo=_BY_HAND)
+                raise RowsError(f"`{term.label()}` is not a field of a struct here: {array.type}", todo=BY_HAND)
             position = resolve([array.type.field(i).name for i in range(array.type.num_fields)], access.name)
             if position is None:
                 return pa.nulls(len(array), pa.large_string())
@@ -105,9 +107,6 @@ def _leaf(array: pa.Array, term: MatchTerm) -> pa.Array:
             texts = _as_text(array, term).to_pylist()
             array = pa.array([json_member(text, access.path) for text in texts], pa.large_string())
     return _as_text(array, term)
-
-
-_BY_HAND = "look at the object by hand; it is kept as it is"
 
 
 def _as_text(array: pa.Array, term: MatchTerm) -> pa.Array:
@@ -129,4 +128,4 @@ def _as_text(array: pa.Array, term: MatchTerm) -> pa.Array:
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         texts = [None if raw is None else raw.decode("utf-8", "replace") for raw in array.to_pylist()]
         return pa.array(texts, pa.large_string())
-    raise RowsError(f"`{term.label()}` has a type that cannot be compared here: {kind}", todo=_BY_HAND)
+    raise RowsError(f"`{term.label()}` has a type that cannot be compared here: {kind}", todo=BY_HAND)

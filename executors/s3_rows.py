@@ -17,10 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
 
-from executors.s3_match import Keys, RowsError, person_mask, present_terms, resolve, text_matches
+from executors.s3_match import BY_HAND, Keys, RowsError, person_mask, present_terms, resolve, text_matches
 from pii_tracer.model import Format, Match
 
-_BY_HAND = "look at the object by hand; it is kept as it is"
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 
@@ -55,7 +54,7 @@ def drop_rows(data: bytes, kind: Format, match: Match, keys: Keys, strong: froze
         raise
     # the libraries' messages can quote the data they could not read
     except Exception as error:
-        raise RowsError(f"the object cannot be read as {kind}: {type(error).__name__}", todo=_BY_HAND) from None
+        raise RowsError(f"the object cannot be read as {kind}: {type(error).__name__}", todo=BY_HAND) from None
     raise RowsError(f"rewriting {kind} objects is not supported", todo="use Parquet or CSV, or waive this archive")
 
 
@@ -111,7 +110,7 @@ def _fresh_dictionaries(table: pa.Table) -> pa.Table:
             encoded = pc.dictionary_encode(decoded).cast(column.type)
             table = table.set_column(index, table.schema.field(name), encoded)
         elif "dictionary<" in str(column.type):
-            raise RowsError(f"the column `{name}` has a nested dictionary type", todo=_BY_HAND)
+            raise RowsError(f"the column `{name}` has a nested dictionary type", todo=BY_HAND)
     return table
 
 
@@ -133,7 +132,7 @@ def _write_like(source: pq.ParquetFile, tables: Any) -> bytes:
                 writer.add_key_value_metadata(_kv(source))
         if _layout(pq.ParquetFile(sink)) == _layout(source):
             return sink.getvalue()
-    raise RowsError("the object's Parquet schema cannot be written again exactly as it is", todo=_BY_HAND)
+    raise RowsError("the object's Parquet schema cannot be written again exactly as it is", todo=BY_HAND)
 
 
 def _layout(file: pq.ParquetFile) -> list[str]:
@@ -169,9 +168,9 @@ def _compare(new: bytes, source: pq.ParquetFile, tables: Any, rows: int) -> None
     """Read back: the same rows in the same order, and the same key-value metadata."""
     written = pq.ParquetFile(io.BytesIO(new), coerce_int96_timestamp_unit="us")
     if written.metadata.num_rows != rows:
-        raise RowsError("the rewritten object has another number of rows", todo=_BY_HAND)
+        raise RowsError("the rewritten object has another number of rows", todo=BY_HAND)
     if _kv(written) != _kv(source):
-        raise RowsError("the rewritten object has other key-value metadata", todo=_BY_HAND)
+        raise RowsError("the rewritten object has other key-value metadata", todo=BY_HAND)
     group = 0
     for table in tables():
         if not table.num_rows:
@@ -180,7 +179,7 @@ def _compare(new: bytes, source: pq.ParquetFile, tables: Any, rows: int) -> None
         group += 1
         # NaN is not equal to itself: compare what prints alike before giving up
         if not again.equals(table) and repr(again.to_pylist()) != repr(table.to_pylist()):
-            raise RowsError("the rewritten object does not give back the kept rows", todo=_BY_HAND)
+            raise RowsError("the rewritten object does not give back the kept rows", todo=BY_HAND)
 
 
 def _kv(file: pq.ParquetFile) -> dict[bytes, bytes]:
@@ -206,7 +205,7 @@ def _csv_text(text: str, match: Match, keys: Keys, pack: Any, escape: str | None
     try:
         header, first = next(records)
     except StopIteration:
-        raise RowsError("the CSV object has no header", todo=_BY_HAND) from None
+        raise RowsError("the CSV object has no header", todo=BY_HAND) from None
     header = [header[0].removeprefix("\ufeff"), *header[1:]] if header else header
     terms, missing = present_terms(header, match)
     positions = [(term, resolve(header, term.column)) for term in terms]
@@ -217,7 +216,7 @@ def _csv_text(text: str, match: Match, keys: Keys, pack: Any, escape: str | None
             kept.append(raw)
             continue
         if len(cells) != len(header):
-            raise RowsError("a CSV record has another number of fields than the header", todo=_BY_HAND)
+            raise RowsError("a CSV record has another number of fields than the header", todo=BY_HAND)
         before += 1
         if not any(text_matches(cells[position or 0], term, keys) for term, position in positions):
             after += 1
