@@ -16,7 +16,7 @@ _WWW = re.compile(r"(?i)\bwww\.")
 
 
 def visible(text: str) -> str:
-    """The text with every character that cannot be seen written as an escape: a newline as `\\n`, an RTL mark `\\u200f`."""
+    """The text with every character that cannot be seen written as an escape: newline `\\n`, RTL mark `\\u200f`."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_seen(char) for char in text)
