@@ -21,8 +21,32 @@ MARKS = {
     CopyState.NOT_STARTED: ("–", "dim", "not started"),
     CopyState.NOT_VERIFIED: ("?", "yellow", "not verified"),
 }
-_COLOURS = {RunState.COMPLETE: "green", RunState.RESIDUE: "red", RunState.PARTIAL: "yellow"}
+_COLOURS = {"good": "green", "warn": "yellow", "bad": "red"}
 _RESIDUE_SHOWN = 20
+
+
+HEADLINES = {
+    RunState.COMPLETE: "Erased and verified",
+    RunState.RESIDUE: "Residue found: the persons are still readable in the places named",
+    RunState.PARTIAL: "Partial: some steps have not run or have failed; the run can be resumed",
+    RunState.WAITING: "Waiting: the rest can only run later",
+    RunState.BLOCKED: "Blocked: a hold, a lock or a drift keeps the rest from running",
+}
+
+
+def run_headline(run: RunView) -> tuple[str, str]:
+    """(sentence, `good`, `warn` or `bad`). The caller's `complete` is believed only as far as the facts carry it."""
+    if run.bystander_rows_lost or not all(item.intact for item in run.bystanders):
+        return "Rows of other people were lost or changed", "bad"
+    if run.residue or run.state is RunState.RESIDUE or any(copy.state is CopyState.RESIDUE for copy in run.copies):
+        return HEADLINES[RunState.RESIDUE], "bad"
+    if run.state is not RunState.COMPLETE:
+        return HEADLINES[run.state], "warn"
+    if run.erased + run.exempt < len(run.counted):
+        return HEADLINES[RunState.PARTIAL], "warn"
+    if run.bytes_checked is None or run.bytes_checked.unread:
+        return "Done, but not verified: not every byte could be read", "warn"
+    return HEADLINES[RunState.COMPLETE], "good"
 
 
 def print_closing(run: RunView, console: Console) -> None:
@@ -111,7 +135,8 @@ def closing_line(run: RunView) -> str:
 
 
 def _sum(run: RunView) -> RenderableType:
-    colour = "red" if run.bystander_rows_lost else _COLOURS.get(run.state, "yellow")
+    headline, tone = run_headline(run)
+    colour = _COLOURS[tone]
     line = Text(closing_line(run), style=f"bold {colour}")
     rest = Text(
         f"{wording.number(run.rows_erased)} rows erased in {wording.span(run.finished - run.started)}"
@@ -119,9 +144,9 @@ def _sum(run: RunView) -> RenderableType:
         style="dim",
     )
     lines: list[RenderableType] = [line, rest]
-    if run.state is not RunState.COMPLETE:
-        until = f" until {wording.minute(run.waiting_until)}" if run.waiting_until else ""
-        lines.append(Text(f"state: {run.state}{until}", style=f"bold {colour}"))
+    if tone != "good":
+        until = f" (until {wording.minute(run.waiting_until)})" if run.waiting_until else ""
+        lines.insert(0, Text(headline + until, style=f"bold {colour}"))
     return Padding(Group(*lines), (1, 0, 0, 0))
 
 

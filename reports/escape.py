@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from markupsafe import Markup, escape
-
 # Control, format (bidi, zero width), surrogate, private and unassigned characters, line and paragraph separators:
 # none of them can be seen, and each can make a name look like another one.
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-_MARKDOWN = frozenset("\\`*_{}[]()<>&\"'!|~$^=+-")
-_ENTITY_ONLY_AT_SCHEME = re.compile(r"(?i)\b(https?|ftp|xmpp|mailto|javascript|data):")
+_MARKDOWN = frozenset("\\`*[]<>&|~$")
+_UNDERSCORE = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")  # between letters it is no mark
+_SCHEME = re.compile(r"(?i)\b(https?|ftp|xmpp|mailto|javascript|data):")
 _WWW = re.compile(r"(?i)\bwww\.")
 
 
@@ -35,31 +34,24 @@ def _seen(char: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """Text that GitHub-flavoured Markdown shows as it is, in a paragraph, a heading or a table cell.
+    """Text that GitHub-flavoured Markdown shows as it is, in a paragraph or a table cell; not for the start of a line.
 
     Character references cannot stand for structure (CommonMark 0.31, section 2.5), so every mark becomes one.
-    Mentions and issue numbers are found after that in the rendered text: an empty comment keeps the sign from the word.
+    Mentions, issue numbers and addresses are found after that in the rendered text: an empty comment keeps the sign
+    from the word.
     """
-    text = _ENTITY_ONLY_AT_SCHEME.sub(lambda m: m.group(1) + "\x00", visible(text))
-    text = _WWW.sub(lambda m: m.group(0)[:3] + "\x01", text)
-    return "".join(_markdown_char(char) for char in text)
+    text = "".join(_markdown_char(char) for char in visible(text))
+    text = _UNDERSCORE.sub("&#95;", text)
+    text = _SCHEME.sub(lambda match: f"{match.group(1)}&#58;", text)
+    return _WWW.sub(lambda match: f"{match.group(0)[:3]}&#46;", text)
 
 
 def _markdown_char(char: str) -> str:
-    if char == "\x00":
-        return "&#58;"
-    if char == "\x01":
-        return "&#46;"
     if char in "@#":
-        return f"{char if char == '@' else '&#35;'}<!-- -->"
+        return f"{char}<!-- -->"
     return f"&#{ord(char)};" if char in _MARKDOWN else char
 
 
 def markdown_code(text: str) -> str:
     """A name in fixed width, safe in a table cell too (a code span's backticks and pipes would not be)."""
     return f"<code>{markdown(text)}</code>"
-
-
-def html(text: str) -> Markup:
-    """A name for HTML text or a quoted attribute."""
-    return escape(visible(text))

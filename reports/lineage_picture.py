@@ -14,10 +14,10 @@ from pii_tracer.model import Carries, CopyKind
 from reports import wording
 from reports.planview import CopyRow, PlanView
 
-NODE_WIDTH = 196
+NODE_WIDTH = 190
 _NODE_HEIGHT, _BEYOND_HEIGHT, _PASS_HEIGHT = 42, 15, 10
-_COLUMN, _GAP, _MARGIN = 268, 14, 6
-_NAME_LETTERS = 26
+_COLUMN, _GAP, _MARGIN = 230, 14, 6
+_NAME_LETTERS = 24
 _SWEEPS = 6
 _LAST_COLUMN = frozenset({CopyKind.DEV_CLONE, CopyKind.REPLICA, CopyKind.ARCHIVE, CopyKind.BACKUP, CopyKind.TOPIC})
 
@@ -247,8 +247,8 @@ def _node(
     return Node(
         id=copy.id,
         name=shorten(row.name, _NAME_LETTERS),
-        facts=f"{row.strategy}{rows}",
-        beyond=shorten(f"+{len(hanging)} {kinds}", 36) if hanging else "",
+        facts=f"{row.strategy.removeprefix('delete ')}{rows}",
+        beyond=shorten(f"+{len(hanging)} {kinds}", 30) if hanging else "",
         carries=copy.carries,
         tip=tip + (f"; beyond: {kinds}" if hanging else ""),
         x=x[copy.id],

@@ -12,7 +12,7 @@ from reports.lineage_picture import shorten
 from reports.planview import PlanView
 from reports.views import RunView, StepState
 
-WIDTH, LABEL, RIGHT = 1180.0, 250.0, 20.0
+WIDTH, LABEL, RIGHT = 1140.0, 250.0, 20.0
 _LANE, _TOP, _BOTTOM = 24.0, 26.0, 12.0
 _LEAST = 3.0
 _LABEL_LETTERS = 33
@@ -24,7 +24,7 @@ _TICKS = (
     *(n * _DAY for n in (1, 2, 5, 7, 14, 30, 60, 180, 365)),
 )
 # the work may be minutes and the deadline weeks away: below this share the axis ends with the work
-_SHARE = 0.15
+_SHARE = 0.35
 
 
 class Tone(StrEnum):
@@ -157,7 +157,7 @@ def _ticks(start: datetime, length: float, scale: float, deadline: Mark | None) 
             label = f"{moment:%H:%M}" if at % _DAY else wording.short_day(moment)
         else:
             label = wording.clock(moment)
-        if deadline is None or abs(deadline.x - x) > 90:
+        if deadline is None or abs(deadline.x - x) > 120:
             marks.append(Mark(x, label))
         at += step
     return tuple(marks)
