@@ -55,7 +55,7 @@ def test_what_hangs_is_found_at_any_depth() -> None:
     [
         ({}, "good"),
         ({"bystander_rows_lost": 1}, "bad"),
-        ({"residue": (Residue(copy="copy-02", file="f", where="footer", form="plain text"),)}, "bad"),
+        ({"residue": (Residue(copy_="copy-02", file="f", where="footer", form="plain text"),)}, "bad"),
         ({"state": RunState.PARTIAL}, "warn"),
         ({"state": RunState.WAITING}, "warn"),
         ({"bytes_checked": None}, "warn"),
@@ -88,7 +88,7 @@ def test_the_closing_table_has_every_copy_with_before_and_after() -> None:
 
 def test_what_did_not_go_well_is_named() -> None:
     run = _with_copy(example_run(), "copy-02", state=CopyState.RESIDUE, after=Holding(files=2, rows=1))
-    item = Residue(copy="copy-02", file="data/a.parquet", where="row group 0", form="plain text")
+    item = Residue(copy_="copy-02", file="data/a.parquet", where="row group 0", form="plain text")
     text = _closing(run.model_copy(update={"state": RunState.RESIDUE, "residue": (item,)}))
     assert "18/19 copies erased · residue 1" in text
     assert "7 → 2" in text
@@ -123,17 +123,15 @@ def test_hostile_names_in_the_run_reports(hostile: str) -> None:
     run = example_run()
     assert run.naive is not None
     left = run.naive.left[0].model_copy(update={"dataset": hostile, "example": hostile, "place": hostile})
-    step = (
-        run.copies[0]
-        .steps[0]
-        .model_copy(update={"note": hostile, "state": StepState.FAILED, "snapshot_after": hostile})
-    )
+    naive = run.naive.model_copy(update={"left": (left,)})
+    step = run.copies[0].steps[0]
+    step = step.model_copy(update={"note": hostile, "state": StepState.FAILED, "snapshot_after": hostile})
     run = _with_copy(run, "copy-01", table=hostile, note=hostile, steps=(step,))
-    item = Residue(copy="copy-01", file=hostile, where=hostile, form="plain text")
+    item = Residue(copy_="copy-01", file=hostile, where=hostile, form="plain text")
     run = run.model_copy(
         update={
             "residue": (item,),
-            "naive": run.naive.model_copy(update={"left": (left,)}),
+            "naive": naive,
             "limits": (hostile,),
             "estate": hostile,
             "proofs": run.proofs.model_copy(update={"report": hostile, "approved_by": hostile}),
