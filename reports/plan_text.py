@@ -69,7 +69,7 @@ def _verdict(view: PlanView, width: int) -> RenderableType:
     for request in plan.requests:
         lines.append(_line(f"request {request.id} · {request.law} · received {wording.day(request.received)}", "dim"))
         lines.append(_line(f"deadline {wording.minute(request.deadline)}", "dim"))
-    title = Text(f" Erasure plan {visible(plan.plan_id)} · {visible(plan.estate)} ")
+    title = Text(f"Erasure plan {visible(plan.plan_id)} · {visible(plan.estate)}")
     return Panel(Group(*lines), title=title, title_align="left", border_style=colour, box=box.ROUNDED, padding=(0, 2))
 
 
@@ -91,15 +91,12 @@ def _override(kind: str, reason: str) -> Text:
 def _gap(gap: Gap) -> RenderableType:
     mark = ("✗ ", "bold red") if gap.waiver is None else ("~ ", "yellow")
     where = f"  {gap.dataset}" if gap.dataset else ""
-    lines = [
-        Text.assemble(mark, (visible(gap.id), "bold"), f"  {visible(gap.kind)}", visible(where)),
-        Text.assemble("  ", visible(gap.reason)),
-        Text.assemble(("  evidence: ", "dim"), (visible(gap.evidence), "dim")),
-    ]
+    title = Text.assemble(mark, (visible(gap.id), "bold"), f"  {visible(gap.kind)}", visible(where))
+    lines = [_line(gap.reason), _line(f"evidence: {gap.evidence}", "dim")]
     if gap.waiver:
         waiver = gap.waiver
-        lines.append(_line(f"  waived by {waiver.who} until {wording.day(waiver.until)}: {waiver.why}", "yellow"))
-    return Group(*lines)
+        lines.append(_line(f"waived by {waiver.who} until {wording.day(waiver.until)}: {waiver.why}", "yellow"))
+    return Group(title, Padding(Group(*lines), (0, 0, 0, 2)))
 
 
 def _acts(view: PlanView, shown: int) -> Table:

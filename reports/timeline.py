@@ -38,6 +38,9 @@ class Tone(StrEnum):
     BAD = "bad"
 
 
+_WEIGHT = {Tone.IRREVERSIBLE: 1, Tone.FAILED: 2}
+
+
 @dataclass(frozen=True)
 class Span:
     """What the caller gives: a stretch of time with its tone and the text shown on hovering."""
@@ -131,7 +134,8 @@ def draw(lanes: Sequence[Lane], deadline: datetime | None, *, always_deadline: b
 
 def _lane(lane: Lane, y: float, x: Callable[[datetime], float]) -> DrawnLane:
     bars = []
-    for span in lane.spans:
+    # where short steps fall on each other, the one that matters more is drawn last
+    for span in sorted(lane.spans, key=lambda span: _WEIGHT.get(span.tone, 0)):
         left = min(x(span.start), WIDTH - RIGHT - _LEAST)
         bars.append(Bar(left, round(max(_LEAST, x(span.finish) - left), 1), span.tone, span.tip))
     slack = None

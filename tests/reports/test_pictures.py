@@ -104,5 +104,14 @@ def test_a_far_deadline_is_told_in_words_and_not_lost() -> None:
     assert drawn.later == "deadline 7 Dec 2026, 29 days 23 h after the last step →"
 
 
+def test_an_irreversible_step_is_never_hidden_behind_a_harmless_one() -> None:
+    irreversible = Span(NOW, NOW + timedelta(seconds=1), Tone.IRREVERSIBLE, "")
+    after = Span(NOW + timedelta(seconds=1), NOW + timedelta(seconds=2), Tone.WORK, "")
+    far = Span(NOW + timedelta(days=9), NOW + timedelta(days=9, seconds=1), Tone.WORK, "")
+    drawn = timeline.draw([Lane("x", 0, (irreversible, after, far))], None)
+    assert drawn is not None
+    assert drawn.lanes[0].bars[-1].tone is Tone.IRREVERSIBLE
+
+
 def test_nothing_with_a_time_is_no_drawing() -> None:
     assert timeline.draw([Lane("x", 0, ())], NOW) is None
