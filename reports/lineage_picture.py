@@ -6,6 +6,7 @@ layered method: layers by longest path, order by barycentre), so that no edge ru
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -61,8 +62,8 @@ class Picture:
 def copy_edges(view: PlanView, edges: Edges = ()) -> tuple[tuple[str, str], ...]:
     """Edges between counting copies (ids), from dataset edges and from each copy's lineage path.
 
-    Names may be `namespace:name`, the name, the table or the location, with or without a column behind it; a hop that
-    is no copy of this plan is passed over, as what matters here is how the copies hang together.
+    Names may be `namespace:name`, the name, the table or the location (or its end), with or without a column behind
+    it. A hop that is no copy of this plan is passed over: what matters here is how the copies hang together.
     """
     rows = [row for row in view.rows if row.depth == 0]
     known: dict[str, str] = {}
@@ -71,6 +72,11 @@ def copy_edges(view: PlanView, edges: Edges = ()) -> tuple[tuple[str, str], ...]
         for name in (str(copy.dataset), copy.dataset.name, copy.table, copy.location):
             if name:
                 known.setdefault(name, copy.id)
+    ends = Counter(row.copy.location.rstrip("/").rpartition("/")[2] for row in rows)
+    for row in rows:  # a folder without a table goes by the last part of its path, where that is unmistakable
+        end = row.copy.location.rstrip("/").rpartition("/")[2]
+        if ends[end] == 1:
+            known.setdefault(end, row.copy.id)
     found: dict[tuple[str, str], None] = {}
     for source, target in edges:
         pair = (_resolve(source, known), _resolve(target, known))

@@ -51,7 +51,7 @@ def render_plan(plan: ErasurePlan, *, width: int, plan_file: str) -> RenderableT
         parts.append(_section("Examined, no copy", [_examined(view)]))
     if plan.schedules:
         parts.append(_section("Schedule", [_schedules(view), *_schedule_notes(view)]))
-    parts.append(_section("Next", [_commands(view, plan_file)]))
+    parts.append(_section("Next", _commands(view, plan_file)))
     return Group(*parts)
 
 
@@ -200,10 +200,8 @@ def _schedule_notes(view: PlanView) -> list[RenderableType]:
     return [_line(f"{item.retention}: {note}", "dim") for item in view.plan.schedules for note in item.notes]
 
 
-def _commands(view: PlanView, plan_file: str) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column(overflow="fold")
-    table.add_column(style="dim", no_wrap=True)
+def _commands(view: PlanView, plan_file: str) -> list[RenderableType]:
+    lines: list[RenderableType] = []
     for command, purpose in view.commands(plan_file):
-        table.add_row(_line(command, "bold cyan"), Text(f"# {purpose}"))
-    return table
+        lines += [Text(f"# {purpose}", style="dim"), _line(command, "bold cyan")]
+    return lines

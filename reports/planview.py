@@ -197,7 +197,10 @@ class PlanView:
             return (check,)
         return (
             check,
-            (f"pii-tracer approve {file}", "by someone other than the planner"),
+            (
+                f"pii-tracer approve {file} --approver NAME --role ROLE --reason WHY --key KEY.pem",
+                "by someone other than the planner",
+            ),
             (f"pii-tracer apply {file}", "runs exactly these bytes"),
         )
 

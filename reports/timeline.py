@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pii_tracer.enums import StrEnum
+from pii_tracer.plan import Step
 from reports import wording
 from reports.lineage_picture import shorten
 from reports.planview import PlanView
@@ -38,7 +39,7 @@ class Tone(StrEnum):
     BAD = "bad"
 
 
-_WEIGHT = {Tone.IRREVERSIBLE: 1, Tone.FAILED: 2}
+_WEIGHT = {Tone.WAIT: -1, Tone.IRREVERSIBLE: 1, Tone.FAILED: 2}
 
 
 @dataclass(frozen=True)
@@ -167,18 +168,33 @@ def _ticks(start: datetime, length: float, scale: float, deadline: Mark | None) 
     return tuple(marks)
 
 
+def _waits(step: Step, finished: Mapping[str, datetime]) -> list[Span]:
+    """Where a step waits: before it starts (a retention, a window), and after its own work (a restore)."""
+    if not step.estimate.wait:
+        return []
+    waits = []
+    ready = max((finished[item] for item in step.depends_on if item in finished), default=step.earliest_start)
+    if ready < step.earliest_start:
+        waits.append(Span(ready, step.earliest_start, Tone.WAIT, f"waits {wording.span(step.earliest_start - ready)}"))
+    rest = timedelta(seconds=step.estimate.wait) - max(timedelta(), step.earliest_start - ready)
+    if rest > timedelta():
+        begun = max(step.earliest_start, step.earliest_finish - rest)
+        waits.append(Span(begun, step.earliest_finish, Tone.WAIT, f"waits {wording.span(rest)}"))
+    return waits
+
+
 def planned(view: PlanView) -> Timeline | None:
     """The plan's steps, one lane a copy, with slack behind the bars and the deadline if it is near."""
     lanes = []
+    finished = {step.id: step.earliest_finish for step in view.plan.steps}
     for row in view.rows:
         spans: list[Span] = []
         for step in row.steps:
             tone = Tone.IRREVERSIBLE if step.irreversible else Tone.WORK
             words = step.action.replace("_", " ")
             tip = f"{words}: {wording.minute(step.earliest_start)}, at the latest {wording.minute(step.latest_start)}"
-            spans.append(
-                Span(step.earliest_start, step.earliest_finish, Tone.WAIT if step.estimate.wait else tone, tip)
-            )
+            spans.append(Span(step.earliest_start, step.earliest_finish, tone, tip))
+            spans += _waits(step, finished)
         last = max((step.latest_start for step in row.steps), default=None)
         lanes.append(
             Lane(f"{row.number} {row.name}".strip() if row.depth == 0 else row.name, row.depth, tuple(spans), last)

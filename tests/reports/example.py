@@ -213,6 +213,7 @@ def _steps(seeds: tuple[_Seed, ...]) -> tuple[Step, ...]:
         before = first.id
         for action, irreversible, hazards in _chain(seed):
             wait = 48 * 3600 if action is Action.S3_RESTORE else 0
+            at = first.earliest_finish if wait else at
             step = _step(len(steps) + 1, _id(index), action, at, 4, irreversible, hazards, (before,), wait)
             steps.append(step)
             at, before = step.earliest_finish, step.id

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.plan import Action, ErasurePlan
 from reports import timeline
 from reports.lineage_picture import NODE_WIDTH, copy_edges, picture, shorten
 from reports.planview import PlanView
@@ -94,6 +94,27 @@ def test_bars_and_ticks_stay_inside(spans: list[tuple[float, float]], deadline: 
     places = sorted(mark.x for mark in drawn.ticks)
     assert all(LABEL - 0.1 <= mark.x <= WIDTH - RIGHT + 0.2 for mark in marks)
     assert all(b - a > 60 for a, b in pairwise(places))
+
+
+def test_waiting_before_and_within_a_step_is_told_from_working() -> None:
+    plan = example_plan()
+    vacuum = next(step for step in plan.steps if step.action is Action.DELTA_VACUUM)
+    later = timedelta(days=7)
+    moved = vacuum.model_copy(
+        update={
+            "earliest_start": vacuum.earliest_start + later,
+            "earliest_finish": vacuum.earliest_finish + later,
+            "estimate": vacuum.estimate.model_copy(update={"wait": int(later.total_seconds())}),
+        }
+    )
+    steps = tuple(moved if step.id == moved.id else step for step in plan.steps)
+    drawn = timeline.planned(PlanView(plan.model_copy(update={"steps": steps})))
+    assert drawn is not None
+    by_tip = {bar.tip: bar for lane in drawn.lanes for bar in lane.bars if bar.tone is Tone.WAIT}
+    assert set(by_tip) == {"waits 7 days", "waits 2 days"}
+    assert by_tip["waits 7 days"].width > by_tip["waits 2 days"].width * 3
+    irreversible = [bar for lane in drawn.lanes for bar in lane.bars if bar.tone is Tone.IRREVERSIBLE]
+    assert len(irreversible) == sum(step.irreversible for step in steps if step.copy_)
 
 
 def test_a_far_deadline_is_told_in_words_and_not_lost() -> None:

@@ -102,7 +102,7 @@ def test_a_plan_that_would_be_refused_offers_no_approval() -> None:
 
 def test_the_path_in_commands_is_quoted(plan: ErasurePlan) -> None:
     command, _ = PlanView(plan).commands("a b;rm -rf ~.plan.json")[1]
-    assert command == "pii-tracer approve 'a b;rm -rf ~.plan.json'"
+    assert command.startswith("pii-tracer approve 'a b;rm -rf ~.plan.json' --approver")
 
 
 def test_every_copy_is_in_the_tree_even_with_a_broken_origin(plan: ErasurePlan) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -13,7 +12,6 @@ from reports.closing import closing_line, print_closing, run_headline
 from reports.progress import Progress
 from reports.run_html import render_run_html
 from reports.views import CopyState, Holding, Residue, RunState, RunView, StepState
-from reports.writing import write_report
 from tests.reports.example import example_run
 from tests.reports.test_plan_reports import Page
 
@@ -194,17 +192,3 @@ def test_progress_on_a_terminal_leaves_the_same_lines() -> None:
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out.getvalue())
     assert re.search(r"✓ scan  lake  \d", plain)
     assert re.search(r"✓ plan  \d", plain)
-
-
-def test_a_report_is_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = tmp_path / "out" / "report.html"
-    write_report(target, "first")
-    monkeypatch.setattr("os.fsync", _full_disk)
-    with pytest.raises(OSError, match="disk"):
-        write_report(target, "second")
-    assert target.read_text() == "first"
-    assert [path.name for path in target.parent.iterdir()] == ["report.html"]
-
-
-def _full_disk(_: int) -> None:
-    raise OSError("no space left on disk")
