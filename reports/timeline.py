@@ -193,8 +193,9 @@ def planned(view: PlanView) -> Timeline | None:
             tone = Tone.IRREVERSIBLE if step.irreversible else Tone.WORK
             words = step.action.replace("_", " ")
             tip = f"{words}: {wording.minute(step.earliest_start)}, at the latest {wording.minute(step.latest_start)}"
-            spans.append(Span(step.earliest_start, step.earliest_finish, tone, tip))
-            spans += _waits(step, finished)
+            waits = _waits(step, finished)
+            inside = [wait.start for wait in waits if wait.finish == step.earliest_finish]
+            spans += [Span(step.earliest_start, min(inside, default=step.earliest_finish), tone, tip), *waits]
         last = max((step.latest_start for step in row.steps), default=None)
         lanes.append(
             Lane(f"{row.number} {row.name}".strip() if row.depth == 0 else row.name, row.depth, tuple(spans), last)

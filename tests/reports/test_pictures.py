@@ -113,6 +113,8 @@ def test_waiting_before_and_within_a_step_is_told_from_working() -> None:
     by_tip = {bar.tip: bar for lane in drawn.lanes for bar in lane.bars if bar.tone is Tone.WAIT}
     assert set(by_tip) == {"waits 7 days", "waits 2 days"}
     assert by_tip["waits 7 days"].width > by_tip["waits 2 days"].width * 3
+    working = [bar for lane in drawn.lanes for bar in lane.bars if bar.tone is not Tone.WAIT]
+    assert max(bar.width for bar in working) < by_tip["waits 2 days"].width / 10
     irreversible = [bar for lane in drawn.lanes for bar in lane.bars if bar.tone is Tone.IRREVERSIBLE]
     assert len(irreversible) == sum(step.irreversible for step in steps if step.copy_)
 
