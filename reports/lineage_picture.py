@@ -18,7 +18,7 @@ from reports.planview import CopyRow, PlanView
 NODE_WIDTH = 190
 _NODE_HEIGHT, _BEYOND_HEIGHT, _PASS_HEIGHT = 42, 15, 10
 _COLUMN, _GAP, _MARGIN = 230, 14, 6
-_NAME_LETTERS = 24
+_NAME_LETTERS = 23
 _SWEEPS = 6
 _LAST_COLUMN = frozenset({CopyKind.DEV_CLONE, CopyKind.REPLICA, CopyKind.ARCHIVE, CopyKind.BACKUP, CopyKind.TOPIC})
 
