@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from pii_tracer.enums import StrEnum
 from pii_tracer.errors import PiiTracerError, Refused
@@ -308,7 +308,7 @@ class _Run:
         last = was.last
         if last is not None and last.kind is Kind.STEP_RESULT:
             return True
-        if last is not None and last.kind is Kind.STEP_FAILED and last.facts.get("after_result"):
+        if _came_to_nothing(last):
             return _guard(lambda: executor.verify(step, copy)).ok
         progress = _guard(lambda: executor.probe(step, copy))
         self._note(Kind.STEP_PROBED, step, position, detail=progress.value, facts={"progress": progress})
@@ -338,9 +338,7 @@ class _Run:
     def _fail(self, step: Step, position: int, reason: str, todo: str | None) -> None:
         self.failed[step.id] = StepFailure(step.id, reason, todo)
         last = self.tracks.get(step.id, _FRESH).last
-        seen = last is not None and (
-            last.kind is Kind.STEP_RESULT or (last.kind is Kind.STEP_FAILED and bool(last.facts.get("after_result")))
-        )
+        seen = last is not None and (last.kind is Kind.STEP_RESULT or _came_to_nothing(last))
         self._note(Kind.STEP_FAILED, step, position, detail=reason, reason=reason, after_result=seen)
 
     def _note(self, kind: Kind, step: Step, position: int, *, detail: str = "", **facts: Any) -> None:
@@ -375,6 +373,7 @@ class _Run:
 
 
 _FRESH = StepTrack(begun=False, last=None)
+T = TypeVar("T")
 
 
 class _Failed(Exception):
@@ -386,7 +385,7 @@ class _Failed(Exception):
         self.todo = todo
 
 
-def _guard(call: Callable[[], Any]) -> Any:
+def _guard(call: Callable[[], T]) -> T:
     """Call an executor. Our own errors promise to hold no value of a person; of others only the type is told."""
     try:
         return call()
@@ -395,6 +394,11 @@ def _guard(call: Callable[[], Any]) -> Any:
         raise _Failed(error.what + where, error.todo) from None
     except Exception as error:
         raise _Failed(f"unexpected {type(error).__name__} in the executor", "see the engine's own log") from error
+
+
+def _came_to_nothing(last: Record | None) -> bool:
+    """The step ran to its end, and its verification did not hold."""
+    return last is not None and last.kind is Kind.STEP_FAILED and bool(last.facts.get("after_result"))
 
 
 def _until(record: Record | None) -> datetime | None:
