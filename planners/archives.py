@@ -17,17 +17,28 @@ from planners.drafts import CopyDraft, Draft, StepWriter
 ARCHIVE_CLASSES = frozenset({"GLACIER", "DEEP_ARCHIVE"})
 
 
-def _named(version: ObjectVersion) -> dict[str, str]:
-    return {"key": version.key, "version_id": version.version_id}
+def _described(version: ObjectVersion) -> dict[str, Any]:
+    return {
+        "key": version.key,
+        "version_id": version.version_id,
+        "storage_class": version.storage_class,
+        "etag": version.etag,
+        "size": version.size,
+    }
 
 
-def _described(version: ObjectVersion) -> dict[str, str]:
-    return _named(version) | {"storage_class": version.storage_class, "etag": version.etag}
+def _writer(item: CopyDraft) -> StepWriter:
+    return StepWriter(item.copy, "s3", {})
 
 
-def _writer(item: CopyDraft, objects: ObjectSet) -> tuple[StepWriter, dict[str, Any]]:
-    where = {"bucket": objects.bucket, "region": objects.region, "prefix": objects.prefix}
-    return StepWriter(item.copy, "s3", None, objects.location), where
+def _bucket(objects: ObjectSet, plan_id: str) -> dict[str, Any]:
+    return {"bucket": objects.bucket, "region": objects.region, "plan_id": plan_id}
+
+
+def _reading(item: CopyDraft) -> dict[str, Any]:
+    """How an object is read and searched: a listed version that is still current is spared only if it is clean."""
+    match = item.copy.match
+    return {"format": item.copy.format.value, "match": match.model_dump(mode="json") if match else None}
 
 
 def archive_steps(item: CopyDraft, plan_id: str) -> tuple[Draft, ...]:
@@ -35,7 +46,7 @@ def archive_steps(item: CopyDraft, plan_id: str) -> tuple[Draft, ...]:
     objects = item.objects
     if objects is None:
         return ()
-    steps, where = _writer(item, objects)
+    steps, where = _writer(item), _bucket(objects, plan_id)
     latest = [v for v in objects.versions if v.latest and not v.delete_marker]
     cold = [v for v in latest if v.storage_class in ARCHIVE_CLASSES]
     if cold:
@@ -56,9 +67,9 @@ def archive_steps(item: CopyDraft, plan_id: str) -> tuple[Draft, ...]:
         hazards=("S5", "F3"),
         verification="the newest version of every object is free of the person, other rows unchanged",
         irreversible=False,
+        prefix=objects.prefix,
         format=item.copy.format.value,
         objects=[_described(v) for v in latest],
-        plan_id=plan_id,
         **where,
     )
     steps.add(
@@ -66,8 +77,9 @@ def archive_steps(item: CopyDraft, plan_id: str) -> tuple[Draft, ...]:
         "the versions that were replaced still hold the person",
         hazards=("S1", "S4"),
         verification="none of the listed versions exists",
-        versions=[_named(v) for v in latest],
+        versions=[_described(v) for v in latest],
         keep_latest_of=sorted({v.key for v in latest}),
+        **_reading(item),
         **where,
     )
     return tuple(steps.drafts)
@@ -78,16 +90,17 @@ def version_steps(item: CopyDraft, plan_id: str) -> tuple[Draft, ...]:
     objects = item.objects
     if objects is None:
         return ()
-    steps, where = _writer(item, objects)
+    steps = _writer(item)
     old = [v for v in objects.versions if not v.latest or v.delete_marker]
     steps.add(
         Action.S3_DELETE_VERSIONS,
         "a versioned bucket keeps every overwritten object",
         hazards=("S1", "S4"),
         verification="none of the listed versions exists",
-        versions=[_named(v) for v in old],
-        keep_latest_of=[],
-        **where,
+        versions=[_described(v) for v in old],
+        keep_latest_of=sorted({v.key for v in objects.versions if v.latest and not v.delete_marker}),
+        **_reading(item),
+        **_bucket(objects, plan_id),
     )
     return tuple(steps.drafts)
 
@@ -97,7 +110,8 @@ def replica_steps(item: CopyDraft, origin: ObjectSet, plan_id: str) -> tuple[Dra
     objects = item.objects
     if objects is None:
         return ()
-    steps, where = _writer(item, objects)
+    steps, where = _writer(item), _bucket(objects, plan_id)
+    where |= {"origin_bucket": origin.bucket, "origin_region": origin.region}
     keys = sorted({v.key for v in origin.versions if v.latest and not v.delete_marker})
     steps.add(
         Action.S3_AWAIT_REPLICA,
@@ -105,10 +119,8 @@ def replica_steps(item: CopyDraft, origin: ObjectSet, plan_id: str) -> tuple[Dra
         hazards=("S2",),
         verification="the newest version of every key is the rewritten one",
         irreversible=False,
-        origin_bucket=origin.bucket,
-        origin_region=origin.region,
+        prefix=objects.prefix,
         keys=keys,
-        plan_id=plan_id,
         **where,
     )
     steps.add(
@@ -116,8 +128,9 @@ def replica_steps(item: CopyDraft, origin: ObjectSet, plan_id: str) -> tuple[Dra
         "deletes of a version are never replicated: the destination gets its own",
         hazards=("S1", "S2", "S4"),
         verification="none of the listed versions exists",
-        versions=[_named(v) for v in objects.versions],
+        versions=[_described(v) for v in objects.versions],
         keep_latest_of=sorted({v.key for v in objects.versions}),
+        **_reading(item),
         **where,
     )
     return tuple(steps.drafts)

@@ -10,7 +10,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     """Delete (or rebuild), purge deletion vectors, vacuum, cut the log below a complete checkpoint."""
     copy, state = item.copy, item.state
     clone = state is not None and state.clone_of is not None
-    steps = StepWriter(copy, "delta", copy.table, copy.location)
+    steps = StepWriter.of_table(copy, "delta")
     if item.rebuild_sql:
         steps.add(
             Action.DELTA_REBUILD,

@@ -57,12 +57,17 @@ def slug(name: str) -> str:
 
 
 class StepWriter:
-    """Collects the drafts of one copy; each comes after the one before it."""
+    """Collects the drafts of one copy; each comes after the one before it. `base` are parameters of every step."""
 
-    def __init__(self, copy: Copy, executor: str, table: str | None, location: str) -> None:
+    @classmethod
+    def of_table(cls, copy: Copy, executor: str) -> StepWriter:
+        """For steps on a table or folder, which are told its name and location."""
+        return cls(copy, executor, {"table": copy.table, "location": copy.location})
+
+    def __init__(self, copy: Copy, executor: str, base: dict[str, Any]) -> None:
         self._copy = copy
         self._executor = executor
-        self._base = {"table": table, "location": location}
+        self._base = base
         self.drafts: list[Draft] = []
 
     def add(

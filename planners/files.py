@@ -9,7 +9,7 @@ from planners.drafts import CopyDraft, Draft, StepWriter
 def folder_steps(item: CopyDraft) -> tuple[Draft, ...]:
     """Rewrite the files that hold the person, or the whole folder from its erased source."""
     copy, state = item.copy, item.state
-    steps = StepWriter(copy, "files", copy.table, copy.location)
+    steps = StepWriter.of_table(copy, "files")
     codec = state.codec if state else None
     if item.rebuild_sql:
         steps.add(

@@ -10,7 +10,7 @@ from planners.drafts import CopyDraft, Draft, StepWriter
 def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     """Savepoints away, delete (or rebuild), compact log files, clean old slices, build the metadata table anew."""
     copy, state = item.copy, item.state
-    steps = StepWriter(copy, "hudi", copy.table, copy.location)
+    steps = StepWriter.of_table(copy, "hudi")
     if state and any(ref.kind is RefKind.SAVEPOINT for ref in state.refs):
         steps.add(
             Action.HUDI_DELETE_SAVEPOINTS,

@@ -9,7 +9,7 @@ from planners.drafts import CopyDraft, Draft, StepWriter
 def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     """Delete (or rebuild), rewrite what merge-on-read left, clear manifests, expire, remove orphans."""
     copy, state = item.copy, item.state
-    steps = StepWriter(copy, "iceberg", copy.table, copy.location)
+    steps = StepWriter.of_table(copy, "iceberg")
     if item.rebuild_sql:
         steps.add(
             Action.ICEBERG_REBUILD,
@@ -62,7 +62,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
 
 def ref_steps(item: CopyDraft, kind: str, name: str) -> tuple[Draft, ...]:
     """A branch or tag is rewritten without the person; its other rows stay."""
-    steps = StepWriter(item.copy, "iceberg", item.copy.table, item.copy.location)
+    steps = StepWriter.of_table(item.copy, "iceberg")
     steps.add(
         Action.ICEBERG_REWRITE_REF,
         f"the {kind} pins a snapshot that holds the person",

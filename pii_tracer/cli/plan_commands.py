@@ -46,10 +46,9 @@ def plan(
     fmt: str,
 ) -> int:
     """Make the erasure plan for REQUESTS (YAML files): plan file, Markdown, HTML, sealed manifest."""
-    from reports.progress import Progress
-
     from pii_tracer.cli.planning import make_plan
     from planners.schedule import Retention
+    from reports.progress import Progress
 
     settings = Settings(estate_file, state)
     loaded = [load_request(path) for path in requests]
@@ -98,10 +97,9 @@ def read_waivers(path: Path) -> dict[str, Waiver]:
 
 def write_plan(made: ErasurePlan, sealed: bytes, path: Path) -> None:
     """The plan file, with its sealed manifest, Markdown and HTML beside it; each whole or not at all."""
+    from pii_tracer.files import write_atomic
     from reports.plan_html import render_plan_html
     from reports.plan_markdown import render_plan_markdown
-
-    from pii_tracer.files import write_atomic
 
     write_atomic(manifest_path(path), sealed, mode=0o600)
     write_atomic(sibling(path, ".md"), render_plan_markdown(made, plan_file=str(path)).encode())
@@ -132,8 +130,9 @@ def print_plan(made: ErasurePlan, path: Path, fmt: str) -> None:
 
         click.echo(render_plan_html(made, plan_file=str(path)))
     else:
-        from reports.plan_text import print_plan as show_text
         from rich.console import Console
+
+        from reports.plan_text import print_plan as show_text
 
         show_text(made, Console(highlight=False), plan_file=str(path))
 
@@ -161,16 +160,17 @@ def check(plan_file: Path, estate_file: Path, state: Path, policy: Path | None, 
     settings = Settings(estate_file, state)
     loaded = load_plan(plan_file)
     rules, policy_file = settings.policy(policy)
-    findings = evaluate(loaded.plan, rules, settings.estate())
+    production = settings.estate().environment == "production"
+    findings = evaluate(loaded.plan, rules, production=production, now=moment(None))
     if fmt == "json":
-        click.echo(json.dumps([f.model_dump(mode="json") for f in findings], indent=2))
+        click.echo(json.dumps([vars(f) for f in findings], indent=2))
     else:
         for finding in findings:
             click.echo(f"{finding.level.value}: {finding.rule}: {finding.message}")
         click.echo(f"{len(findings)} finding(s) against {policy_file}")
     if not loaded.plan.complete:
         return int(ExitCode.INCOMPLETE)
-    return int(ExitCode.POLICY_DENIED if any(f.level is Level.ERROR for f in findings) else ExitCode.DONE)
+    return int(ExitCode.POLICY_DENIED if any(f.level is Level.DENY for f in findings) else ExitCode.DONE)
 
 
 @click.command()
@@ -218,7 +218,7 @@ def sign_plan(
     from pii_tracer.config import file_digest
     from pii_tracer.files import write_atomic
     from pii_tracer.review.approval import approve as sign
-    from pii_tracer.review.keys import load_private_key
+    from pii_tracer.review.keys import load_private
     from planners.drafts import slug
 
     rules, policy_file = settings.policy(policy)
@@ -229,7 +229,7 @@ def sign_plan(
     now = moment(None)
     envelope = sign(
         loaded,
-        load_private_key(key_file),
+        load_private(key_file),
         approver=approver,
         role=role,
         reason=reason,
@@ -257,7 +257,7 @@ def drift(plan_file: Path, estate_file: Path, state: Path, fmt: str) -> int:
     loaded = load_plan(plan_file)
     items = compare(loaded.plan, take_inventory(settings.estate(), settings.base, lambda _: None))
     if fmt == "json":
-        click.echo(json.dumps([vars(i) | {"copy": i.copy} for i in items], indent=2, default=str))
+        click.echo(json.dumps([vars(i) for i in items], indent=2, default=str))
     else:
         for item in items:
             click.echo(f"{'hard' if item.hard else 'soft'}: {item.copy}: {item.kind}")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pii_tracer.cli.settings import Settings
 from pii_tracer.config import Estate, Request, Subject, file_digest
@@ -23,17 +23,15 @@ from pii_tracer.scan.forms import Patterns, build_patterns
 from pii_tracer.scan.tree import scan_tree
 from planners.build import Digests, PlanInputs, build_plan
 from planners.carriage import follow
+from planners.copies import match_of
 from planners.evidence import Evidence
 from planners.keys import SourceRows, Wanted, resolve
 from planners.rows import count_rows
 from planners.schedule import Retention
 from planners.survey import Survey, World, survey
 
-
-class Say(Protocol):
-    """Progress of long work: one line of text each."""
-
-    def __call__(self, text: str) -> None: ...
+Say = Callable[[str], None]
+"""Progress of long work: one line of text each."""
 
 
 @dataclass(frozen=True)
@@ -200,10 +198,6 @@ def count_persons(
     say: Say,
 ) -> dict[str, Evidence]:
     """Add the number of the persons' current rows, where a table can be read without Spark."""
-    from dataclasses import replace
-
-    from planners.copies import match_of
-
     result = dict(evidence)
     by_location = {s.location: s for s in inventory.tables}
     for found in surveys:
