@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pii_tracer.model import CopyKind, Format, Strategy
 from pii_tracer.plan import Action, Precondition
@@ -50,15 +51,22 @@ def _sized(item: CopyDraft, drafts: Sequence[Draft]) -> tuple[Draft, ...]:
     """Files, bytes and rows that the steps of a copy touch, as far as planning knows."""
     found = item.copy.found
     if item.objects is not None:
-        return tuple(replace(d, **_object_size(d)) for d in drafts)
+        return tuple(replace(d, files=_objects(d), bytes=_object_bytes(d)) for d in drafts)
     if item.state is None or found is None:
         return tuple(drafts)
     return tuple(replace(d, files=found.files_with_person, bytes=found.bytes, rows=found.rows) for d in drafts)
 
 
-def _object_size(draft: Draft) -> dict[str, int]:
-    listed = draft.parameters.get("versions") or draft.parameters.get("objects") or draft.parameters.get("keys") or []
-    return {"files": len(listed)}
+def _listed(draft: Draft) -> list[Any]:
+    return draft.parameters.get("versions") or draft.parameters.get("objects") or draft.parameters.get("keys") or []
+
+
+def _objects(draft: Draft) -> int:
+    return len(_listed(draft))
+
+
+def _object_bytes(draft: Draft) -> int:
+    return sum(item.get("size") or 0 for item in _listed(draft) if isinstance(item, dict))
 
 
 def _verification(item: CopyDraft, drafts: Sequence[Draft]) -> Draft:
