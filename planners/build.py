@@ -51,6 +51,7 @@ class Digests:
 class PlanInputs:
     """All inputs of a plan. The same inputs give the same bytes.
 
+    planned_by: who plans; the planner cannot be the only approver in production.
     references: keyed reference per request id. waivers: by gap id. override_reason: why retention is immediate.
     """
 
@@ -62,6 +63,7 @@ class PlanInputs:
     digests: Digests
     as_of: datetime
     retention: Retention
+    planned_by: str = ""
     override_reason: str = ""
     waivers: Mapping[str, Waiver] | None = None
 
@@ -95,6 +97,7 @@ def build_plan(inputs: PlanInputs) -> ErasurePlan:
         tool_version=__version__,
         created_at=as_of,
         estate=inputs.estate.estate,
+        planned_by=inputs.planned_by,
         retention=inputs.retention.value,
         overrides=_overrides(inputs),
         requests=requests,

@@ -26,6 +26,7 @@ from pii_tracer.review.planfile import LoadedPlan, load_plan
 @click.option("--as-of", help="the time to plan for, with a time zone  [default: now]")
 @click.option("--retention", type=click.Choice(["retain", "immediate"]), default="retain", show_default=True)
 @click.option("--reason", default="", help="why time travel ends at once (needed with `immediate`)")
+@click.option("--planner", envvar="PII_TRACER_PLANNER", default="", help="who plans; cannot be the only approver")
 @click.option("--waivers", type=click.Path(path_type=Path), help="YAML: gap id to {who, why, until}")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="plan file, ends in .plan.json  [default: in the state folder]"
@@ -40,6 +41,7 @@ def plan(
     as_of: str | None,
     retention: str,
     reason: str,
+    planner: str,
     waivers: Path | None,
     out: Path | None,
     old: Path | None,
@@ -62,6 +64,7 @@ def plan(
             moment(as_of),
             Retention(retention),
             reason,
+            planner,
             policy_file,
             read_waivers(waivers) if waivers else {},
             progress.step,

@@ -69,6 +69,7 @@ def make_plan(
     as_of: datetime,
     retention: Retention,
     reason: str,
+    planner: str,
     policy_file: Path,
     waivers: Mapping[str, Waiver],
     say: Say,
@@ -113,6 +114,7 @@ def make_plan(
             ),
             as_of=as_of,
             retention=retention,
+            planned_by=planner,
             override_reason=reason,
             waivers=waivers,
         )
