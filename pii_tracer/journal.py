@@ -1,8 +1,8 @@
 """What a run did, line by line: append-only, fsynced, chained by hashes.
 
 One record a line, each the canonical JSON of RFC 8785 with `seq`, `time`, `kind`, `facts` and `prev`, the SHA-256 of
-the line before it. So the hash of the last line, the head, stands for the whole journal. Only facts are written (snapshot
-ids, counts, hashes), never a value of a person.
+the line before it. So the hash of the last line, the head, stands for the whole journal. Only facts are written
+(snapshot ids, counts, hashes), never a value of a person.
 
 A line that was torn by a crash has no newline at its end: its writer was never told that it stands, so it is cut off
 and the cut is noted. Anything else that does not fit the chain is refused.
