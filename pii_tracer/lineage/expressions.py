@@ -261,7 +261,7 @@ def _substituted(
         return None
     for number, slot in enumerate(found):
         found[slot][0].meta["slot"] = number
-    copy = expression.unalias().copy()
+    copy = (expression.this if isinstance(expression, exp.Aliases) else expression.unalias()).copy()
     order = list(found)
     try:
         for node in list(copy.walk()):

@@ -15,11 +15,13 @@ class Findings:
     """What one statement's resolution leaves behind beside its columns.
 
     indirect: (table, column, subtype) of the whole output. reasons: why the answer is not complete.
+    tables: where columns come from; read: the tables as the statement names them, views included.
     """
 
     indirect: dict[tuple[str, str, Subtype], None] = field(default_factory=dict)
     reasons: dict[str, None] = field(default_factory=dict)
     tables: dict[str, None] = field(default_factory=dict)
+    read: dict[str, None] = field(default_factory=dict)
     opaque: bool = False
 
     def note(self, item: Field, subtype: Subtype) -> None:
@@ -67,15 +69,15 @@ class Scope:
         found = self._qualified(parts) or self._certain(parts[0], parts[1:])
         if found is None and first in self.aliases:
             found = member(self.aliases[first], parts[1:])
-        if found is None and self.outer is not None:
-            inner_open = any(s.relation.open for s in self.sources)
-            found = self.outer._sure(parts) if inner_open else self.outer._lookup(parts, aliases_first=False)
+        if found is None and self.outer is not None and self.outer._names(parts):
+            return self.outer._lookup(parts, aliases_first=False)
         return found or self._guessed(parts)
 
-    def _sure(self, parts: list[str]) -> Field | None:
-        """Only what is known for certain, here or further out."""
-        found = self._qualified(parts) or self._certain(parts[0], parts[1:])
-        return found or (self.outer._sure(parts) if self.outer is not None else None)
+    def _names(self, parts: list[str]) -> bool:
+        """True when what stands before the column is the name of a relation here or further out."""
+        prefixes = {".".join(parts[:n]).lower() for n in range(1, len(parts))}
+        here = any(prefixes & set(s.names) for s in self.sources)
+        return here or (self.outer is not None and self.outer._names(parts))
 
     def _qualified(self, parts: list[str]) -> Field | None:
         for length in range(len(parts) - 1, 0, -1):
@@ -99,6 +101,8 @@ class Scope:
 
     def _guessed(self, parts: list[str]) -> Field | None:
         """A column of the table whose columns are not known; with several such tables it may be of any."""
+        if self._names(parts):
+            return None
         opens = [s for s in self.sources if s.relation.open and parts[0].lower() not in s.unseen]
         found = [f for s in opens if (f := s.relation.get(parts[0])) is not None]
         if len(found) > 1:

@@ -27,6 +27,9 @@ from pii_tracer.lineage.scopes import Findings, Scope, Source
 from pii_tracer.lineage.stars import star
 from pii_tracer.lineage.tables import generated, pivoted
 
+Ctes = dict[str, Callable[[], Relation]]
+"""Common table expressions in reach, by name; each is resolved when it is first read."""
+
 MAX_ROUNDS = 20
 """Rounds after which the dependencies of a recursive query are given up as not settled."""
 
@@ -41,7 +44,7 @@ class Query:
     findings: Findings = field(default_factory=Findings)
 
     def relation(
-        self, node: exp.Expression, ctes: dict[str, Callable[[], Relation]] | None = None, outer: Scope | None = None
+        self, node: exp.Expression, ctes: Ctes | None = None, outer: Scope | None = None
     ) -> Relation:
         """The columns that a query returns."""
         ctes = self._with(node, dict(ctes or {}), outer)
@@ -60,12 +63,16 @@ class Query:
         self.findings.opaque = True
         return Relation([])
 
-    def field(self, node: exp.Expression, scope: Scope, ctes: dict[str, Callable[[], Relation]]) -> Field:
+    def field(self, node: exp.Expression, scope: Scope, ctes: Ctes) -> Field:
         """What an expression of a scope is made from."""
         return Field("", evaluate(node, self._resolver(scope, ctes)))
 
+    def ctes_of(self, node: exp.Expression) -> dict[str, Callable[[], Relation]]:
+        """The WITH clause of a statement that is not a query itself."""
+        return self._with(node, {}, None)
+
     def _resolver(
-        self, scope: Scope, ctes: dict[str, Callable[[], Relation]], *, aliases_first: bool = False
+        self, scope: Scope, ctes: Ctes, *, aliases_first: bool = False
     ) -> Callable[[exp.Expression], Field]:
         def resolve(node: exp.Expression) -> Field:
             if isinstance(node, exp.Column):
@@ -91,7 +98,7 @@ class Query:
         nodes: Sequence[exp.Expression],
         subtype: Subtype,
         scope: Scope,
-        ctes: dict[str, Callable[[], Relation]],
+        ctes: Ctes,
         *,
         aliases_first: bool = False,
     ) -> None:
@@ -100,7 +107,7 @@ class Query:
             self.findings.note(Field("", alts), subtype)
 
     def _with(
-        self, node: exp.Expression, ctes: dict[str, Callable[[], Relation]], outer: Scope | None
+        self, node: exp.Expression, ctes: Ctes, outer: Scope | None
     ) -> dict[str, Callable[[], Relation]]:
         clause = node.args.get("with_")
         for cte in clause.expressions if clause is not None else ():
@@ -108,7 +115,7 @@ class Query:
         return ctes
 
     def _cte(
-        self, cte: exp.CTE, ctes: dict[str, Callable[[], Relation]], outer: Scope | None, *, recursive: bool
+        self, cte: exp.CTE, ctes: Ctes, outer: Scope | None, *, recursive: bool
     ) -> Callable[[], Relation]:
         done: list[Relation] = []
         names = [c.name for c in cte.args["alias"].columns] if cte.args.get("alias") else []
@@ -130,7 +137,7 @@ class Query:
         cte: exp.CTE,
         body: exp.Union,
         names: list[str],
-        ctes: dict[str, Callable[[], Relation]],
+        ctes: Ctes,
         outer: Scope | None,
     ) -> Relation:
         ctes = self._with(body, ctes, outer)
@@ -150,7 +157,7 @@ class Query:
         self.findings.doubt(f"the recursive query {cte.alias} did not settle")
         return known
 
-    def _set(self, node: exp.SetOperation, ctes: dict[str, Callable[[], Relation]], outer: Scope | None) -> Relation:
+    def _set(self, node: exp.SetOperation, ctes: Ctes, outer: Scope | None) -> Relation:
         left = self.relation(cast(exp.Expression, node.this), ctes, outer)
         right = self.relation(cast(exp.Expression, node.expression), ctes, outer)
         if not left.open and not right.open and len(left.fields) != len(right.fields) and not node.args.get("by_name"):
@@ -169,7 +176,7 @@ class Query:
         return self._tail(node, result, Scope(self.findings, [Source((), result)], outer), ctes)
 
     def _tail(
-        self, node: exp.Expression, result: Relation, scope: Scope, ctes: dict[str, Callable[[], Relation]]
+        self, node: exp.Expression, result: Relation, scope: Scope, ctes: Ctes
     ) -> Relation:
         """ORDER BY, SORT BY, DISTRIBUTE BY, CLUSTER BY."""
         for key in ("order", "sort", "cluster", "distribute"):
@@ -185,7 +192,7 @@ class Query:
         subtype: Subtype,
         result: Relation,
         scope: Scope,
-        ctes: dict[str, Callable[[], Relation]],
+        ctes: Ctes,
     ) -> None:
         """Keys of GROUP BY and ORDER BY: numbers count the output's columns, ALL means all of them."""
         for key in keys:
@@ -197,7 +204,7 @@ class Query:
             elif not isinstance(key, exp.Var):
                 self._note([key], subtype, scope, ctes, aliases_first=True)
 
-    def _values(self, node: exp.Values, ctes: dict[str, Callable[[], Relation]], outer: Scope | None) -> Relation:
+    def _values(self, node: exp.Values, ctes: Ctes, outer: Scope | None) -> Relation:
         scope = Scope(self.findings, outer=outer)
         rows = [r.expressions if isinstance(r, exp.Tuple) else [r] for r in node.expressions]
         width = max((len(r) for r in rows), default=0)
@@ -209,7 +216,7 @@ class Query:
         alias = node.args.get("alias")
         return renamed(Relation(fields), [c.name for c in alias.columns] if alias is not None else [])
 
-    def _select(self, node: exp.Select, ctes: dict[str, Callable[[], Relation]], outer: Scope | None) -> Relation:
+    def _select(self, node: exp.Select, ctes: Ctes, outer: Scope | None) -> Relation:
         scope = Scope(self.findings, outer=outer)
         self._from(node, scope, ctes)
         where = node.args.get("where")
@@ -238,7 +245,7 @@ class Query:
         return Relation([Field("", (Alt(None, deps, members),))])
 
     def _grouping(
-        self, node: exp.Select, result: Relation, scope: Scope, ctes: dict[str, Callable[[], Relation]]
+        self, node: exp.Select, result: Relation, scope: Scope, ctes: Ctes
     ) -> None:
         distinct = node.args.get("distinct")
         if distinct is not None and distinct.args.get("on") is not None:
@@ -259,7 +266,7 @@ class Query:
                 if not projection.find(exp.AggFunc):
                     self._note([projection.unalias()], Subtype.GROUP_BY, scope, ctes)
 
-    def _projection(self, node: exp.Select, scope: Scope, ctes: dict[str, Callable[[], Relation]]) -> Relation:
+    def _projection(self, node: exp.Select, scope: Scope, ctes: Ctes) -> Relation:
         fields: list[Field] = []
         rest: list[Relation] = []
         resolve = self._resolver(scope, ctes, aliases_first=True)
@@ -296,7 +303,7 @@ class Query:
         return item.sql(dialect=self.dialect, normalize_functions="lower")
 
     def _transform(
-        self, item: exp.QueryTransform, scope: Scope, ctes: dict[str, Callable[[], Relation]]
+        self, item: exp.QueryTransform, scope: Scope, ctes: Ctes
     ) -> list[Field]:
         """A script: every input reaches every output."""
         self.findings.opaque = True
@@ -307,21 +314,22 @@ class Query:
         names = [c.name for c in schema.expressions] if schema is not None else ["key", "value"]
         return [Field(n, (Alt(None, weak),)) for n in names]
 
-    def _from(self, node: exp.Select, scope: Scope, ctes: dict[str, Callable[[], Relation]]) -> None:
+    def _from(self, node: exp.Select, scope: Scope, ctes: Ctes) -> None:
         clause = node.args.get("from_")
         if clause is not None:
             scope.sources.append(self.source(clause.this, ctes, scope))
-            self._joins(clause.this, scope, ctes)
-        self._joins(node, scope, ctes)
+            self.joins(clause.this, scope, ctes)
+        self.joins(node, scope, ctes)
         for lateral in node.args.get("laterals") or ():
             scope.sources.append(self.source(lateral, ctes, scope))
 
-    def _joins(self, node: exp.Expression, scope: Scope, ctes: dict[str, Callable[[], Relation]]) -> None:
+    def joins(self, node: exp.Expression, scope: Scope, ctes: Ctes) -> None:
+        """Add the joined relations to the scope, and note what decides the joins."""
         for join in node.args.get("joins") or ():
             source = self.source(join.this, ctes, scope)
             before = list(scope.sources)
             scope.sources.append(source)
-            self._joins(join.this, scope, ctes)
+            self.joins(join.this, scope, ctes)
             if join.args.get("on") is not None:
                 self._note([join.args["on"]], Subtype.JOIN, scope, ctes)
             using = [c.name for c in join.args.get("using") or ()]
@@ -360,7 +368,7 @@ class Query:
         fields = [both if f.name.lower() == name.lower() else f for f in left.relation.fields]
         left.relation = Relation(fields, left.relation.rest, left.relation.base)
 
-    def source(self, node: exp.Expression, ctes: dict[str, Callable[[], Relation]], scope: Scope) -> Source:
+    def source(self, node: exp.Expression, ctes: Ctes, scope: Scope) -> Source:
         """One item of a FROM clause, with its alias, column aliases and pivots."""
         source = self._item(node, ctes, scope)
         for pivot in node.args.get("pivots") or ():
@@ -374,7 +382,7 @@ class Query:
             source.relation = renamed(source.relation, [c.name for c in alias.columns])
         return source
 
-    def _item(self, node: exp.Expression, ctes: dict[str, Callable[[], Relation]], scope: Scope) -> Source:
+    def _item(self, node: exp.Expression, ctes: Ctes, scope: Scope) -> Source:
         if isinstance(node, exp.Table):
             return self._table(node, ctes, scope)
         if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
@@ -384,14 +392,14 @@ class Query:
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
             inner = Scope(self.findings, outer=scope.outer)
             inner.sources.append(self.source(node.this, ctes, inner))
-            self._joins(node.this, inner, ctes)
+            self.joins(node.this, inner, ctes)
             fields = [f for s in inner.sources for f in s.relation.fields]
             rest = tuple(s.relation for s in inner.sources if s.relation.open)
             scope.sources += inner.sources[:-1]
             return inner.sources[-1] if not node.alias else Source((), Relation(fields, rest))
         return Source((), self.relation(node, ctes, scope.outer))
 
-    def _table(self, node: exp.Table, ctes: dict[str, Callable[[], Relation]], scope: Scope) -> Source:
+    def _table(self, node: exp.Table, ctes: Ctes, scope: Scope) -> Source:
         if isinstance(node.this, exp.Func) and not isinstance(node.this, exp.Identifier):
             inner = generated(node, scope, lambda e: self.field(e, scope, ctes))
             return Source((node.this.sql_name().lower(),), inner)
