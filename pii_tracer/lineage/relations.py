@@ -165,8 +165,7 @@ def table_relation(table: str, columns: Sequence[tuple[str, str]]) -> Relation:
 def union(left: Relation, right: Relation) -> Relation:
     """Columns by position, named by the left side."""
     fields = [
-        Field(a.name, _limited((*a.alts, *b.alts)), a.type)
-        for a, b in zip(left.fields, right.fields, strict=False)
+        Field(a.name, _limited((*a.alts, *b.alts)), a.type) for a, b in zip(left.fields, right.fields, strict=False)
     ]
     rest = (*left.rest, *right.rest)
     longer = max(left.fields, right.fields, key=len)

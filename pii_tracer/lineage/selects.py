@@ -43,9 +43,7 @@ class Query:
     dialect: str
     findings: Findings = field(default_factory=Findings)
 
-    def relation(
-        self, node: exp.Expression, ctes: Ctes | None = None, outer: Scope | None = None
-    ) -> Relation:
+    def relation(self, node: exp.Expression, ctes: Ctes | None = None, outer: Scope | None = None) -> Relation:
         """The columns that a query returns."""
         ctes = self._with(node, dict(ctes or {}), outer)
         if isinstance(node, exp.Subquery):
@@ -71,9 +69,7 @@ class Query:
         """The WITH clause of a statement that is not a query itself."""
         return self._with(node, {}, None)
 
-    def _resolver(
-        self, scope: Scope, ctes: Ctes, *, aliases_first: bool = False
-    ) -> Callable[[exp.Expression], Field]:
+    def _resolver(self, scope: Scope, ctes: Ctes, *, aliases_first: bool = False) -> Callable[[exp.Expression], Field]:
         def resolve(node: exp.Expression) -> Field:
             if isinstance(node, exp.Column):
                 return scope.column(node, aliases_first=aliases_first)
@@ -106,17 +102,13 @@ class Query:
             alts = evaluate(node, self._resolver(scope, ctes, aliases_first=aliases_first))
             self.findings.note(Field("", alts), subtype)
 
-    def _with(
-        self, node: exp.Expression, ctes: Ctes, outer: Scope | None
-    ) -> dict[str, Callable[[], Relation]]:
+    def _with(self, node: exp.Expression, ctes: Ctes, outer: Scope | None) -> dict[str, Callable[[], Relation]]:
         clause = node.args.get("with_")
         for cte in clause.expressions if clause is not None else ():
             ctes[cte.alias.lower()] = self._cte(cte, dict(ctes), outer, recursive=bool(clause.args.get("recursive")))
         return ctes
 
-    def _cte(
-        self, cte: exp.CTE, ctes: Ctes, outer: Scope | None, *, recursive: bool
-    ) -> Callable[[], Relation]:
+    def _cte(self, cte: exp.CTE, ctes: Ctes, outer: Scope | None, *, recursive: bool) -> Callable[[], Relation]:
         done: list[Relation] = []
         names = [c.name for c in cte.args["alias"].columns] if cte.args.get("alias") else []
 
@@ -147,9 +139,7 @@ class Query:
             current = known
             ctes[cte.alias.lower()] = lambda current=current: current  # type: ignore[misc]
             step = self.relation(body.expression, ctes, outer)
-            once_more = [
-                Field(f.name, tuple(Alt(None, a.deps) for a in f.alts if a.deps)) for f in step.fields
-            ]
+            once_more = [Field(f.name, tuple(Alt(None, a.deps) for a in f.alts if a.deps)) for f in step.fields]
             grown = union(known, Relation(once_more, step.rest))
             if [set(f.deps()) for f in grown.fields] == [set(f.deps()) for f in known.fields]:
                 return known
@@ -175,9 +165,7 @@ class Query:
                 self.findings.note(item, Subtype.GROUP_BY)
         return self._tail(node, result, Scope(self.findings, [Source((), result)], outer), ctes)
 
-    def _tail(
-        self, node: exp.Expression, result: Relation, scope: Scope, ctes: Ctes
-    ) -> Relation:
+    def _tail(self, node: exp.Expression, result: Relation, scope: Scope, ctes: Ctes) -> Relation:
         """ORDER BY, SORT BY, DISTRIBUTE BY, CLUSTER BY."""
         for key in ("order", "sort", "cluster", "distribute"):
             clause = node.args.get(key)
@@ -244,9 +232,7 @@ class Query:
         members = {f.name.lower(): f for f in result.fields}
         return Relation([Field("", (Alt(None, deps, members),))])
 
-    def _grouping(
-        self, node: exp.Select, result: Relation, scope: Scope, ctes: Ctes
-    ) -> None:
+    def _grouping(self, node: exp.Select, result: Relation, scope: Scope, ctes: Ctes) -> None:
         distinct = node.args.get("distinct")
         if distinct is not None and distinct.args.get("on") is not None:
             self._note(distinct.args["on"].expressions, Subtype.GROUP_BY, scope, ctes)
@@ -302,9 +288,7 @@ class Query:
             return "count(1)"
         return item.sql(dialect=self.dialect, normalize_functions="lower")
 
-    def _transform(
-        self, item: exp.QueryTransform, scope: Scope, ctes: Ctes
-    ) -> list[Field]:
+    def _transform(self, item: exp.QueryTransform, scope: Scope, ctes: Ctes) -> list[Field]:
         """A script: every input reaches every output."""
         self.findings.opaque = True
         self.findings.doubt("TRANSFORM runs a script: every input is taken to reach every output")

@@ -20,8 +20,7 @@ from pii_tracer.lineage.special import altered, called, cloned
 from pii_tracer.lineage.splitting import Statement, call_of, clone_of, prepared, split
 
 _MAINTENANCE = frozenset(
-    "OPTIMIZE VACUUM EXPLAIN MSCK SHOW DESCRIBE DESC ANALYZE SET RESET USE REFRESH UNCACHE CLEAR GRANT REVOKE COMMENT "
-    "BEGIN COMMIT ROLLBACK ADD LIST ZORDER REORG FSCK".split()
+    ["OPTIMIZE", "VACUUM", "EXPLAIN", "MSCK", "SHOW", "DESCRIBE", "DESC", "ANALYZE", "SET", "RESET", "USE", "REFRESH", "UNCACHE", "CLEAR", "GRANT", "REVOKE", "COMMENT", "BEGIN", "COMMIT", "ROLLBACK", "ADD", "LIST", "ZORDER", "REORG", "FSCK"]
 )
 _HARMLESS = (
     exp.Use, exp.Set, exp.Refresh, exp.Analyze, exp.Describe, exp.Comment, exp.TruncateTable, exp.Uncache,
@@ -56,7 +55,9 @@ class Script:
         try:
             statements = split(sql, self.dialect)
         except (SqlglotError, ValueError) as error:
-            raise LineageError(f"the SQL cannot be read: {_short(error)}", todo="correct the text or its dialect") from None
+            raise LineageError(
+                f"the SQL cannot be read: {_short(error)}", todo="correct the text or its dialect"
+            ) from None
         return [made for statement in statements for made in self.statement(statement)]
 
     def statement(self, statement: Statement) -> list[StatementLineage]:
@@ -132,13 +133,19 @@ class Script:
             name = query.names.of(node.this)
             relation = query.relation(node.expression) if node.expression is not None else Relation([])
             effect = Effect.TEMPORARY if node.expression is not None else Effect.NONE
-            return writes.drafted(query, effect, name if node.expression is not None else None, relation, list(relation.fields))
+            return writes.drafted(
+                query, effect, name if node.expression is not None else None, relation, list(relation.fields)
+            )
         if isinstance(node, exp.Drop):
             return self._dropped(query, node)
-        if isinstance(node, _HARMLESS) or (isinstance(node, exp.Command) and node.name.split()[0].upper() in _MAINTENANCE):
+        if isinstance(node, _HARMLESS) or (
+            isinstance(node, exp.Command) and node.name.split()[0].upper() in _MAINTENANCE
+        ):
             return Draft(Effect.NONE, None)
         query.findings.opaque = True
-        query.findings.doubt(f"a statement of kind {(node.name if isinstance(node, exp.Command) else node.key).upper()} is not supported")
+        query.findings.doubt(
+            f"a statement of kind {(node.name if isinstance(node, exp.Command) else node.key).upper()} is not supported"
+        )
         return Draft(Effect.NONE, None)
 
     def _dropped(self, query: Query, node: exp.Drop) -> Draft:
@@ -255,5 +262,7 @@ def known_dialect(name: str) -> str:
     try:
         sqlglot.Dialect.get_or_raise(plain)
     except ValueError:
-        raise LineageError(f"the SQL dialect `{name}` is not known", todo="use spark, databricks, hive, trino, ansi …") from None
+        raise LineageError(
+            f"the SQL dialect `{name}` is not known", todo="use spark, databricks, hive, trino, ansi …"
+        ) from None
     return plain

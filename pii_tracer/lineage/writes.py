@@ -18,7 +18,9 @@ BARE = "lineage_out"
 """The output of a query that writes nowhere (a stable interface)."""
 
 
-def placed(query: Query, target: str, relation: Relation, columns: Sequence[str], *, named: bool = False) -> list[Field]:
+def placed(
+    query: Query, target: str, relation: Relation, columns: Sequence[str], *, named: bool = False
+) -> list[Field]:
     """The query's columns as the target's columns: by name, or by position as SQL's INSERT does."""
     if named:
         return list(relation.fields)
@@ -39,15 +41,15 @@ def placed(query: Query, target: str, relation: Relation, columns: Sequence[str]
 
 def _anything(query: Query, target: str, relation: Relation, columns: Sequence[str]) -> list[Field]:
     tables = ", ".join(sorted(set(relation.bases())))
-    query.findings.doubt(f"the columns of {tables} are not given: every input is taken to reach every column of {target}")
+    query.findings.doubt(
+        f"the columns of {tables} are not given: every input is taken to reach every column of {target}"
+    )
     return _everywhere(query, relation, columns)
 
 
 def _everywhere(query: Query, relation: Relation, columns: Sequence[str]) -> list[Field]:
     query.findings.opaque = True
-    deps = tuple(
-        dict.fromkeys(Dep(d.table, d.column, TRANSFORMATION.then(d.kind)) for d in relation.all_deps())
-    )
+    deps = tuple(dict.fromkeys(Dep(d.table, d.column, TRANSFORMATION.then(d.kind)) for d in relation.all_deps()))
     return [Field(c, (Alt(None, deps),)) for c in columns]
 
 
@@ -79,9 +81,11 @@ def created(query: Query, node: exp.Create) -> Draft:
     location = next((p.this.name for p in listed if isinstance(p, exp.LocationProperty)), None) or _option(listed)
     temporary = any(isinstance(p, exp.TemporaryProperty) for p in listed)
     view = str(node.args.get("kind") or "").upper() == "VIEW"
-    columns = [c.name for c in node.this.expressions if isinstance(c, exp.ColumnDef | exp.Identifier)] if isinstance(
-        node.this, exp.Schema
-    ) else []
+    columns = (
+        [c.name for c in node.this.expressions if isinstance(c, exp.ColumnDef | exp.Identifier)]
+        if isinstance(node.this, exp.Schema)
+        else []
+    )
     body = node.expression
     if isinstance(body, exp.Query | exp.Values | exp.Table):
         relation = renamed(query.relation(body), columns)
@@ -225,9 +229,7 @@ def _all_columns(source: Relation, known: Sequence[str]) -> list[tuple[str, Fiel
     return [*pairs, ("*", constant("*"))] if source.open else pairs
 
 
-def assignments(
-    query: Query, items: Sequence[exp.Expression], scope: Scope, ctes: Ctes
-) -> list[tuple[str, Field]]:
+def assignments(query: Query, items: Sequence[exp.Expression], scope: Scope, ctes: Ctes) -> list[tuple[str, Field]]:
     """`SET column = expression`; a struct's field counts for its column, `(a, b) = (query)` pairs by position."""
     pairs: list[tuple[str, Field]] = []
     for item in items:
@@ -327,4 +329,3 @@ def _loaded(query: Query, target: str, path: str, columns: Sequence[str]) -> Dra
     if columns:
         return Draft(Effect.APPEND, target, [f.named(c) for c in columns if (f := relation.get(c)) is not None])
     return drafted(query, Effect.APPEND, target, relation, list(relation.fields))
-
