@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from pii_tracer.cli.doctor import foreign_packages
-from pii_tracer.cli.plan_commands import manifest_path
 from pii_tracer.cli.runs import RunFolder, RunInfo, folder_of
 from pii_tracer.cli.settings import Settings
 from pii_tracer.config import file_digest
-from pii_tracer.errors import Drift, ExitCode, NotApproved, PlanIncomplete, Refused
-from pii_tracer.files import write_atomic
-from pii_tracer.journal import Journal
-from pii_tracer.lease import Lease
-from pii_tracer.review.approval import Approval, consume, consumed_by, verify_approvals
+from pii_tracer.errors import Drift, NotApproved, PlanIncomplete, Refused
+from pii_tracer.review.approval import Approval, consumed_by, verify_approvals
 from pii_tracer.review.keys import load_trusted
 from pii_tracer.review.planfile import LoadedPlan, load_plan
 from pii_tracer.review.policy import enforce, evaluate
-from pii_tracer.sealed import KeyRing
 
 
 def now() -> datetime:
@@ -52,7 +45,9 @@ def start_run(
             todo="`pii-tracer show` lists them; close or waive each, then plan again",
         )
     _, policy_file = settings.policy(policy)
-    found = list(approvals) or sorted(plan_file.parent.glob(plan_file.name.removesuffix(".plan.json") + ".approval-*.json"))
+    found = list(approvals) or sorted(
+        plan_file.parent.glob(plan_file.name.removesuffix(".plan.json") + ".approval-*.json")
+    )
     info = RunInfo(
         plan_id=loaded.plan.plan_id,
         plan_digest=loaded.digest,

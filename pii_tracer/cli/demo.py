@@ -11,11 +11,15 @@ import shutil
 import time
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from pii_tracer.cli.settings import Settings, moment, state_option
 from pii_tracer.errors import ExitCode, PiiTracerError, RunError
+
+if TYPE_CHECKING:
+    from reports.progress import Progress
 
 REASON = "demo: the writers are stopped and nobody reads old versions; time travel ends at once"
 APPROVER = "Meera Iyer"
@@ -101,6 +105,7 @@ def _naive(settings: Settings, folder: Path, progress: Progress) -> Path:
 
 
 def _plan(settings: Settings, folder: Path, now: datetime, progress: Progress) -> Path:
+    from pii_tracer.cli.lineage_commands import summary_text
     from pii_tracer.cli.plan_commands import print_plan, write_plan
     from pii_tracer.cli.planning import make_plan
     from pii_tracer.config import load_request
@@ -119,9 +124,9 @@ def _plan(settings: Settings, folder: Path, now: datetime, progress: Progress) -
         {},
         progress.step,
     )
-    progress.done(planned.graph.summary())
+    progress.done(summary_text(planned.summary))
     path = folder / "erasure.plan.json"
-    write_plan(planned.plan, planned.sealed, path, planned.graph)
+    write_plan(planned.plan, planned.sealed, path)
     print_plan(planned.plan, path, "text")
     if not planned.plan.applyable:
         raise RunError("the demo's plan is not applyable", where=str(path), todo="`pii-tracer show` says why")

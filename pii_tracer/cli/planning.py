@@ -16,7 +16,8 @@ from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import read_columns
 from pii_tracer.inventory import Inventory, TableState
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.lineage.harvest import harvest
+from pii_tracer.lineage.harvest import Summary, harvest_with_summary
+from pii_tracer.lineage.store import save
 from pii_tracer.model import KeySet, Match
 from pii_tracer.plan import ErasurePlan, Waiver, digest_of
 from pii_tracer.scan.forms import Patterns, build_patterns
@@ -41,6 +42,7 @@ class Planned:
     plan: ErasurePlan
     sealed: bytes
     graph: LineageGraph
+    summary: Summary
     inventory: Inventory
 
 
@@ -56,11 +58,16 @@ def take_inventory(estate: Estate, base: Path, say: Say) -> Inventory:
     return inventory
 
 
-def take_lineage(estate: Estate, base: Path, inventory: Inventory) -> LineageGraph:
+def graph_file(settings: Settings) -> Path:
+    """Where the harvested graph is kept."""
+    return settings.state / "lineage.json"
+
+
+def take_lineage(estate: Estate, base: Path, inventory: Inventory) -> tuple[LineageGraph, Summary]:
     """Events and SQL into the graph, names resolved by the estate's catalogs."""
     paths = EstatePaths(estate, base)
     schemas = {state.table: state.columns for state in inventory.tables if state.table}
-    return harvest(estate.lineage, base, estate.relocations, paths.aliases(), schemas)
+    return harvest_with_summary(estate.lineage, base, estate.relocations, paths.aliases(), schemas)
 
 
 def make_plan(
@@ -88,7 +95,8 @@ def make_plan(
     say("discovering what exists")
     inventory = take_inventory(estate, base, say)
     say("harvesting lineage")
-    graph = take_lineage(estate, base, inventory)
+    graph, summary = take_lineage(estate, base, inventory)
+    save(graph, graph_file(settings))
     references = {r.id: key.reference(r.subject.type, r.subject.key) for r in requests}
     say("resolving the persons' keys from the source")
     surveys = [
@@ -119,7 +127,7 @@ def make_plan(
             waivers=waivers,
         )
     )
-    return Planned(plan=plan, sealed=sealed, graph=graph, inventory=inventory)
+    return Planned(plan=plan, sealed=sealed, graph=graph, summary=summary, inventory=inventory)
 
 
 def _by_subject(estate: Estate, requests: Sequence[Request]) -> list[tuple[Subject, list[Request]]]:

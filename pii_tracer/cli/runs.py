@@ -81,7 +81,9 @@ class RunFolder:
         try:
             return RunInfo.model_validate_json(self.info_file.read_bytes())
         except (OSError, ValidationError):
-            raise UsageError("this is no run", where=str(self.path), todo="`pii-tracer status` lists the runs") from None
+            raise UsageError(
+                "this is no run", where=str(self.path), todo="`pii-tracer status` lists the runs"
+            ) from None
 
     def write_info(self, info: RunInfo) -> None:
         """Write down what is run, before anything runs."""

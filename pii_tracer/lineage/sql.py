@@ -20,7 +20,33 @@ from pii_tracer.lineage.special import altered, called, cloned
 from pii_tracer.lineage.splitting import Statement, call_of, clone_of, prepared, split
 
 _MAINTENANCE = frozenset(
-    ["OPTIMIZE", "VACUUM", "EXPLAIN", "MSCK", "SHOW", "DESCRIBE", "DESC", "ANALYZE", "SET", "RESET", "USE", "REFRESH", "UNCACHE", "CLEAR", "GRANT", "REVOKE", "COMMENT", "BEGIN", "COMMIT", "ROLLBACK", "ADD", "LIST", "ZORDER", "REORG", "FSCK"]
+    [
+        "OPTIMIZE",
+        "VACUUM",
+        "EXPLAIN",
+        "MSCK",
+        "SHOW",
+        "DESCRIBE",
+        "DESC",
+        "ANALYZE",
+        "SET",
+        "RESET",
+        "USE",
+        "REFRESH",
+        "UNCACHE",
+        "CLEAR",
+        "GRANT",
+        "REVOKE",
+        "COMMENT",
+        "BEGIN",
+        "COMMIT",
+        "ROLLBACK",
+        "ADD",
+        "LIST",
+        "ZORDER",
+        "REORG",
+        "FSCK",
+    ]
 )
 _HARMLESS = (
     exp.Use, exp.Set, exp.Refresh, exp.Analyze, exp.Describe, exp.Comment, exp.TruncateTable, exp.Uncache,
