@@ -80,7 +80,7 @@ class DeletionLog:
                 "BEGIN SELECT RAISE(ABORT, 'the deletion log is append-only'); END"
             )
         # INSERT OR REPLACE would remove a row without asking the trigger for DELETE
-        yield (
+        yield (  # every name in it is quoted
             f"CREATE TRIGGER IF NOT EXISTS {_quoted(f'no REPLACE {estate}')} BEFORE INSERT ON {self._table} "
             f"WHEN EXISTS (SELECT 1 FROM {self._table} WHERE seq = NEW.seq) "
             "BEGIN SELECT RAISE(ABORT, 'the deletion log is append-only'); END"
