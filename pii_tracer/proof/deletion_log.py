@@ -83,7 +83,7 @@ class DeletionLog:
         yield (  # every name in it is quoted
             f"CREATE TRIGGER IF NOT EXISTS {_quoted(f'no REPLACE {estate}')} BEFORE INSERT ON {self._table} "
             f"WHEN EXISTS (SELECT 1 FROM {self._table} WHERE seq = NEW.seq) "
-            "BEGIN SELECT RAISE(ABORT, 'the deletion log is append-only'); END"
+            "BEGIN SELECT RAISE(ABORT, 'the deletion log is append-only'); END"  # noqa: S608
         )
 
     def _connect(self) -> sqlite3.Connection:

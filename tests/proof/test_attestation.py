@@ -127,7 +127,7 @@ def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
     assert [(f.check, name in f.message) for f in found] == [(Check.MISSING, True)]
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), name=st.sampled_from(sorted(FILES)), cut=st.booleans())
 def test_any_changed_byte_of_the_evidence_is_found(tmp_path: Path, data: st.DataObject, name: str, cut: bool) -> None:
     if not (tmp_path / "attestation.json").exists():
