@@ -90,7 +90,7 @@ class _Evidence:
         if journal is not None:
             self._journal(journal, plan)
         if leaves is not None:
-            self._merkle(_lines(leaves))
+            self._merkle(_lines(leaves), leaves)
         if scope is not None:
             self._scope(_lines(scope), scope)
         self._approvals()
@@ -127,13 +127,14 @@ class _Evidence:
             left = open_steps(parse_plan(plan, "plan.json").plan, records)
             self._expect(not left, Check.JOURNAL, f"{len(left)} step(s) of the plan were never verified")
 
-    def _merkle(self, lines: list[bytes]) -> None:
+    def _merkle(self, lines: list[bytes], data: bytes) -> None:
         claimed = self.claims["merkle"]
+        self._expect(data == b"".join(line + b"\n" for line in lines), Check.MERKLE, "the last leaf is cut off")
         hashes = [merkle.leaf_hash(line) for line in lines]
         self._expect(len(lines) == claimed["leaves"], Check.MERKLE, "the number of leaves is another")
         self._expect(merkle.root(hashes).hex() == claimed["root"], Check.MERKLE, "the leaves do not give the root")
         bodies = [dsse.strict_json(line) for line in lines if _is_json(line)]
-        in_leaves = {(b["step"], b["record"]) for b in bodies if b.get("kind") == "step"}
+        in_leaves = {(b.get("step"), b.get("record")) for b in bodies if b.get("kind") == "step"}
         for step in self.claims["steps"]:
             included = (step["id"], step["record"]) in in_leaves
             self._expect(included, Check.MERKLE, f"step {step['id']} is in no leaf")
