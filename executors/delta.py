@@ -5,6 +5,7 @@ https://docs.delta.io/latest/delta-utility.html; what each does and does not rem
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from executors.context import ExecutionContext
 from executors.delta_log import complete_checkpoint, files_below_checkpoint, unreferenced
 from executors.local import local_path
-from executors.match import condition, count, leaf, match_of
+from executors.match import count, leaf, match_of
 from executors.rebuild import difference, overwrite
 from executors.retry import on_conflict
 from executors.spark import quote, quote_table
@@ -178,14 +179,9 @@ class DeltaExecutor:
         folder = str(local_path(step.parameters["location"]))
         snapshot = log.forTable(getattr(spark, "_jsparkSession"), folder).update(False, None, None)  # noqa: B009
         rows = snapshot.allFiles().toJSON().collectAsList()
-        import json
-
         return [{"deletionVector": None, **json.loads(row)} for row in rows]
 
 
 def _table(step: Step) -> str:
     table = step.parameters.get("table")
     return quote_table(table) if table else f"delta.{quote(step.parameters['location'])}"
-
-
-__all__ = ["DeltaExecutor", "condition"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow.parquet as pq
@@ -90,7 +91,7 @@ def live_paths(folder: Path) -> set[str]:
     return {str(folder / unquote(p)) for paths in live.values() for p in paths if ":" not in p.split("/")[0]}
 
 
-def _vector(add: dict[str, object]) -> set[str]:
+def _vector(add: dict[str, Any]) -> set[str]:
     """The file of a deletion vector stored beside the data (storage type `u`: 20 characters of base85 UUID)."""
     vector = add.get("deletionVector")
     if not isinstance(vector, dict) or vector.get("storageType") != "u":
@@ -115,11 +116,11 @@ def _uuid(text: str) -> str:
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-def _actions(folder: Path) -> list[dict[str, dict[str, object]]]:
+def _actions(folder: Path) -> list[dict[str, dict[str, Any]]]:
     """Add and remove actions in order: the newest complete checkpoint, then the commits after it."""
     log = folder / "_delta_log"
     start = complete_checkpoint(folder)
-    actions: list[dict[str, dict[str, object]]] = []
+    actions: list[dict[str, dict[str, Any]]] = []
     if start is not None:
         for path in sorted(log.glob(f"{start:020}.checkpoint*")):
             if _CHECKPOINT.fullmatch(path.name) and path.suffix == ".parquet":
@@ -134,7 +135,7 @@ def _actions(folder: Path) -> list[dict[str, dict[str, object]]]:
     return actions
 
 
-def _checkpoint_adds(path: Path) -> list[dict[str, dict[str, object]]]:
+def _checkpoint_adds(path: Path) -> list[dict[str, dict[str, Any]]]:
     if "add" not in pq.read_schema(path).names:
         return []
     cells = pq.read_table(path, columns=["add"]).column("add").to_pylist()

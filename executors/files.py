@@ -47,7 +47,7 @@ class FilesExecutor:
 
     def run(self, step: Step, copy: Copy | None) -> Outcome:
         """Write every file that holds the person again; facts have the hashes before and after, and row counts."""
-        rewritten = []
+        rewritten: list[dict[str, Any]] = []
         folder = local_path(step.parameters["location"])
         for path in self._files(step):
             data = path.read_bytes()
@@ -64,7 +64,7 @@ class FilesExecutor:
                     "rows_after": kept.rows_after,
                 }
             )
-        deleted = sum(int(r["rows_before"]) - int(r["rows_after"]) for r in rewritten)
+        deleted = sum(r["rows_before"] - r["rows_after"] for r in rewritten)
         return Outcome({"files": rewritten, "files_rewritten": len(rewritten), "rows_deleted": deleted})
 
     def verify(self, step: Step, copy: Copy | None) -> Check:

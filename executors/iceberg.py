@@ -1,6 +1,6 @@
 """Iceberg through Spark: the statements that erase, and a look at the table after each.
 
-Procedures: https://iceberg.apache.org/docs/latest/spark-procedures/. What each does and does not remove: docs/hazards.md.
+Procedures: https://iceberg.apache.org/docs/latest/spark-procedures/; what each leaves behind: docs/hazards.md.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class IcebergExecutor:
         return {"deleted": {k: v for k, v in row.items() if isinstance(v, int)}}
 
     def _orphans(self, step: Step, copy: Copy | None) -> dict[str, Any]:
-        """Trim the metadata log (the ALTER itself does it), put the settings back, then sweep what nothing references."""
+        """Trim the metadata log (the ALTER does it), put the settings back, sweep what nothing references."""
         table = _table(step)
         keep = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "1"}
         before = {k: v for k, v in self._properties(step).items() if k in keep}

@@ -22,7 +22,7 @@ def leaf(term: MatchTerm, alias: str | None = None) -> str:
 
 
 def condition(ctx: ExecutionContext, match: Match) -> str:
-    """A WHERE condition that is true for the persons' rows; subqueries, so for SELECT and for Iceberg and Hudi DELETE."""
+    """A WHERE condition that is true for the persons' rows, by subqueries: for SELECT, Iceberg and Hudi DELETE."""
     return " OR ".join(f"{leaf(t)} IN (SELECT k FROM {ctx.key_view(t.key_set)})" for t in match.terms)
 
 

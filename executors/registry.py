@@ -12,7 +12,7 @@ from pii_tracer.protocol import Executor
 
 
 def build(ctx: ExecutionContext) -> dict[str, Executor]:
-    """The executors; `s3` only where boto3 is installed."""
+    """The executors; `s3` only where the estate says how S3 is reached (it needs the `aws` extra)."""
     found: list[Executor] = [
         KeysExecutor(ctx),
         IcebergExecutor(ctx),
@@ -20,10 +20,8 @@ def build(ctx: ExecutionContext) -> dict[str, Executor]:
         HudiExecutor(ctx),
         FilesExecutor(ctx),
     ]
-    try:
+    if ctx.estate.s3 is not None:
         from executors.s3 import S3Executor
-    except ImportError:
-        pass
-    else:
+
         found.append(S3Executor(ctx))
     return {executor.name: executor for executor in found}
