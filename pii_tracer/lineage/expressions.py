@@ -31,10 +31,100 @@ from pii_tracer.lineage.relations import (
 
 _MASKS = (exp.MD5, exp.MD5Digest, exp.SHA, exp.SHA1Digest, exp.SHA2, exp.SHA2Digest, exp.StandardHash)
 _MASK_NAMES = frozenset(
-    ["hash", "xxhash64", "crc32", "mask", "sha", "sha1", "sha2", "md5", "murmur3hash", "hive_hash", "mask_hash", "mask_first_n", "mask_last_n", "mask_show_first_n", "mask_show_last_n", "farm_fingerprint", "sha224", "sha256", "sha384", "sha512", "hashbytes", "ora_hash", "hashrow", "xxhash32", "murmur_hash", "crc32c", "sha1_hex", "sha2_hex", "md5_hex", "hmac_sha256"]
+    [
+        "hash",
+        "xxhash64",
+        "crc32",
+        "mask",
+        "sha",
+        "sha1",
+        "sha2",
+        "md5",
+        "murmur3hash",
+        "hive_hash",
+        "mask_hash",
+        "mask_first_n",
+        "mask_last_n",
+        "mask_show_first_n",
+        "mask_show_last_n",
+        "farm_fingerprint",
+        "sha224",
+        "sha256",
+        "sha384",
+        "sha512",
+        "hashbytes",
+        "ora_hash",
+        "hashrow",
+        "xxhash32",
+        "murmur_hash",
+        "crc32c",
+        "sha1_hex",
+        "sha2_hex",
+        "md5_hex",
+        "hmac_sha256",
+    ]
 )
 _AGGREGATE_NAMES = frozenset(
-    ["collect_set", "collect_list", "histogram_numeric", "bool_and", "bool_or", "every", "some", "any", "any_value", "bit_and", "bit_or", "bit_xor", "kurtosis", "skewness", "try_sum", "try_avg", "mode", "listagg", "string_agg", "hll_sketch_agg", "hll_union_agg", "count_min_sketch", "approx_count_distinct", "approx_percentile", "percentile", "percentile_approx", "percentile_cont", "percentile_disc", "median", "max_by", "min_by", "regr_avgx", "regr_avgy", "regr_count", "regr_intercept", "regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy", "bitmap_construct_agg", "bitmap_or_agg", "std", "first", "last", "array_agg", "map_agg", "multimap_agg", "map_union", "set_agg", "checksum", "numeric_histogram", "approx_set", "merge", "geometric_mean", "wm_concat", "sum_if", "avg_if"]
+    [
+        "collect_set",
+        "collect_list",
+        "histogram_numeric",
+        "bool_and",
+        "bool_or",
+        "every",
+        "some",
+        "any",
+        "any_value",
+        "bit_and",
+        "bit_or",
+        "bit_xor",
+        "kurtosis",
+        "skewness",
+        "try_sum",
+        "try_avg",
+        "mode",
+        "listagg",
+        "string_agg",
+        "hll_sketch_agg",
+        "hll_union_agg",
+        "count_min_sketch",
+        "approx_count_distinct",
+        "approx_percentile",
+        "percentile",
+        "percentile_approx",
+        "percentile_cont",
+        "percentile_disc",
+        "median",
+        "max_by",
+        "min_by",
+        "regr_avgx",
+        "regr_avgy",
+        "regr_count",
+        "regr_intercept",
+        "regr_r2",
+        "regr_slope",
+        "regr_sxx",
+        "regr_sxy",
+        "regr_syy",
+        "bitmap_construct_agg",
+        "bitmap_or_agg",
+        "std",
+        "first",
+        "last",
+        "array_agg",
+        "map_agg",
+        "multimap_agg",
+        "map_union",
+        "set_agg",
+        "checksum",
+        "numeric_histogram",
+        "approx_set",
+        "merge",
+        "geometric_mean",
+        "wm_concat",
+        "sum_if",
+        "avg_if",
+    ]
 )
 _RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile)
 _RANK_NAMES = frozenset({"rank", "dense_rank", "row_number", "percent_rank", "cume_dist", "ntile"})
@@ -254,13 +344,14 @@ def _substituted(
         return None
     for number, slot in enumerate(found):
         found[slot][0].meta["slot"] = number
-    copy = (expression.this if isinstance(expression, exp.Aliases) else expression.unalias()).copy()
+    whole = expression.this if isinstance(expression, exp.Aliases) else expression.unalias()
+    copy = cast(exp.Expression, whole.copy())
     order = list(found)
     try:
-        for node in list(copy.walk()):
-            number = node.meta.get("slot")
-            if number is not None:
-                value = chosen[order[number]].expression
+        for node in cast(list[exp.Expression], list(copy.walk())):
+            slot_number = node.meta.get("slot")
+            if slot_number is not None:
+                value = chosen[order[slot_number]].expression
                 copy = _replaced(copy, node, cast(exp.Expression, value))
     finally:
         for slot in found:

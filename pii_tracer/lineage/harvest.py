@@ -291,11 +291,13 @@ def _run(run: Run, work: Harvest) -> None:
     work.edges += [e for e in run.edges if e.source != e.target]
     work.memberships += run.memberships
     for output in run.outputs:
+        work.columns.setdefault(output, ())
         inputs = tuple(sorted(run.inputs - {output}))
+        if not inputs:
+            continue  # an empty table was made, or constants went in
         work.jobs.append(
             JobRef(job=run.job, sql=None, inputs=inputs, output=output, at=run.at or None, where=run.where)
         )
-        work.columns.setdefault(output, ())
     for source in run.inputs:
         work.columns.setdefault(source, ())
 

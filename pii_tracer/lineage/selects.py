@@ -104,7 +104,9 @@ class Query:
 
     def _with(self, node: exp.Expression, ctes: Ctes, outer: Scope | None) -> dict[str, Callable[[], Relation]]:
         clause = node.args.get("with_")
-        for cte in clause.expressions if clause is not None else ():
+        if clause is None:
+            return ctes
+        for cte in clause.expressions:
             ctes[cte.alias.lower()] = self._cte(cte, dict(ctes), outer, recursive=bool(clause.args.get("recursive")))
         return ctes
 

@@ -16,7 +16,29 @@ _COPIES = {"snapshot": ("source_table", "table"), "migrate": ("table", "table"),
 (https://iceberg.apache.org/docs/latest/spark-procedures/#table-migration)."""
 
 _KEEP_DATA = frozenset(
-    ["expire_snapshots", "remove_orphan_files", "rewrite_data_files", "rewrite_manifests", "rewrite_position_delete_files", "rollback_to_snapshot", "rollback_to_timestamp", "set_current_snapshot", "cherrypick_snapshot", "fast_forward", "publish_changes", "ancestors_of", "run_clean", "run_compaction", "run_clustering", "show_commits", "create_savepoint", "delete_savepoint", "show_savepoints", "register_table", "compute_table_stats"]
+    [
+        "expire_snapshots",
+        "remove_orphan_files",
+        "rewrite_data_files",
+        "rewrite_manifests",
+        "rewrite_position_delete_files",
+        "rollback_to_snapshot",
+        "rollback_to_timestamp",
+        "set_current_snapshot",
+        "cherrypick_snapshot",
+        "fast_forward",
+        "publish_changes",
+        "ancestors_of",
+        "run_clean",
+        "run_compaction",
+        "run_clustering",
+        "show_commits",
+        "create_savepoint",
+        "delete_savepoint",
+        "show_savepoints",
+        "register_table",
+        "compute_table_stats",
+    ]
 )
 """Procedures of Iceberg and Hudi that bring no other table's data in."""
 

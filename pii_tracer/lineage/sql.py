@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import sqlglot
 from sqlglot import exp
@@ -20,7 +21,33 @@ from pii_tracer.lineage.special import altered, called, cloned
 from pii_tracer.lineage.splitting import Statement, call_of, clone_of, prepared, split
 
 _MAINTENANCE = frozenset(
-    ["OPTIMIZE", "VACUUM", "EXPLAIN", "MSCK", "SHOW", "DESCRIBE", "DESC", "ANALYZE", "SET", "RESET", "USE", "REFRESH", "UNCACHE", "CLEAR", "GRANT", "REVOKE", "COMMENT", "BEGIN", "COMMIT", "ROLLBACK", "ADD", "LIST", "ZORDER", "REORG", "FSCK"]
+    [
+        "OPTIMIZE",
+        "VACUUM",
+        "EXPLAIN",
+        "MSCK",
+        "SHOW",
+        "DESCRIBE",
+        "DESC",
+        "ANALYZE",
+        "SET",
+        "RESET",
+        "USE",
+        "REFRESH",
+        "UNCACHE",
+        "CLEAR",
+        "GRANT",
+        "REVOKE",
+        "COMMENT",
+        "BEGIN",
+        "COMMIT",
+        "ROLLBACK",
+        "ADD",
+        "LIST",
+        "ZORDER",
+        "REORG",
+        "FSCK",
+    ]
 )
 _HARMLESS = (
     exp.Use, exp.Set, exp.Refresh, exp.Analyze, exp.Describe, exp.Comment, exp.TruncateTable, exp.Uncache,
@@ -115,15 +142,15 @@ class Script:
         return []
 
     def _draft(self, query: Query, node: exp.Expression) -> Draft:
-        handlers: Sequence[tuple[type | tuple[type, ...], Callable[[Query, exp.Expression], Draft]]] = (
-            (exp.Create, writes.created),  # type: ignore[list-item]
-            (exp.Insert, writes.inserted),  # type: ignore[list-item]
-            (exp.Merge, writes.merged),  # type: ignore[list-item]
-            (exp.Update, writes.updated),  # type: ignore[list-item]
-            (exp.Delete, writes.deleted),  # type: ignore[list-item]
-            (exp.Copy, writes.copied),  # type: ignore[list-item]
-            (exp.LoadData, writes.loaded),  # type: ignore[list-item]
-            (exp.Alter, altered),  # type: ignore[list-item]
+        handlers: Sequence[tuple[type | tuple[type, ...], Callable[[Query, Any], Draft]]] = (
+            (exp.Create, writes.created),
+            (exp.Insert, writes.inserted),
+            (exp.Merge, writes.merged),
+            (exp.Update, writes.updated),
+            (exp.Delete, writes.deleted),
+            (exp.Copy, writes.copied),
+            (exp.LoadData, writes.loaded),
+            (exp.Alter, altered),
             ((exp.Query, exp.Values), writes.selected),
         )
         for kind, handler in handlers:
@@ -215,7 +242,7 @@ def _parsed(text: str, dialect: str) -> list[exp.Expression]:
     level = logger.level
     logger.setLevel(logging.CRITICAL)
     try:
-        return [node for node in sqlglot.parse(text, dialect=dialect) if node is not None]
+        return [cast(exp.Expression, node) for node in sqlglot.parse(text, dialect=dialect) if node is not None]
     finally:
         logger.setLevel(level)
 
@@ -224,7 +251,8 @@ def _short(error: Exception) -> str:
     """Where, not what: the text of a statement may hold a person's value."""
     errors = getattr(error, "errors", None)
     if errors:
-        return f"{errors[0].get('description', 'syntax error')} (line {errors[0].get('line')}, column {errors[0].get('col')})"
+        first = errors[0]
+        return f"{first.get('description', 'syntax error')} (line {first.get('line')}, column {first.get('col')})"
     return type(error).__name__
 
 

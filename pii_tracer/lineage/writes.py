@@ -88,7 +88,7 @@ def created(query: Query, node: exp.Create) -> Draft:
     )
     body = node.expression
     if isinstance(body, exp.Query | exp.Values | exp.Table):
-        relation = renamed(query.relation(body), columns)
+        relation = renamed(query.relation(cast(exp.Expression, body)), columns)
         effect = (Effect.TEMPORARY if temporary else Effect.VIEW) if view else Effect.REPLACE
         draft = drafted(query, effect, target, relation, list(relation.fields))
         draft.location = location
@@ -215,7 +215,7 @@ def _clause(
     if isinstance(then.expression, exp.Column | exp.Literal | exp.Func):
         values = [then.expression]
     if len(columns) != len(values):
-        query.findings.doubt(f"INSERT of a MERGE into {target}: columns and values do not pair")
+        query.findings.doubt(f"columns and values of MERGE's insertion into {target} do not pair")
         every = [query.field(v, scope, ctes) for v in values]
         return [(c, f) for c in columns for f in every]
     return [(c, query.field(v, scope, ctes)) for c, v in zip(columns, values, strict=True)]
