@@ -20,6 +20,7 @@ from pii_tracer.model import Column, ColumnId, DatasetId
 
 _MOVES_DATA = frozenset({Effect.REPLACE, Effect.APPEND, Effect.CHANGE, Effect.VIEW, Effect.CLONE, Effect.RENAME})
 _REBUILDS = frozenset({Effect.REPLACE, Effect.APPEND, Effect.VIEW, Effect.CLONE})
+# what is not certain about a query or a temporary view counts where its outcome is written
 _QUIET = frozenset({Effect.NONE, Effect.QUERY, Effect.TEMPORARY, Effect.SCHEMA, Effect.DROP, Effect.DELETE})
 
 
@@ -219,11 +220,11 @@ def _locations(told: Told, work: Harvest) -> None:
 def _statement(told: Told, work: Harvest) -> None:
     made = told.made
     if made.output is None or made.effect in _QUIET:
-        for reason in made.reasons:
-            if made.effect in (Effect.NONE, Effect.DELETE):
-                work.gaps.append(
-                    _gap(None, "sql_opaque", reason, told.where, "rewrite the statement, or say what it does")
-                )
+        known = work.identities.of_table(made.output) if made.output is not None else None
+        for reason in made.reasons if made.effect not in (Effect.QUERY, Effect.TEMPORARY) else ():
+            work.gaps.append(
+                _gap(known, "sql_opaque", reason, told.where, "rewrite the statement, or say what it does")
+            )
         return
     if made.effect not in _MOVES_DATA:
         return

@@ -130,14 +130,8 @@ class Script:
             return [self._finish(statement, query, called(query, call))]
         for node in _parsed(prepared(statement.text), self.dialect):
             if isinstance(node, exp.MultitableInserts):
-                source = node.args.get("source")
-                found = []
-                for insert in node.expressions:
-                    query = self._query()
-                    if node.args.get("with_") is not None:
-                        insert.set("with_", node.args["with_"].copy())
-                    found.append(self._finish(statement, query, writes.inserted(query, insert, source)))
-                return found
+                queries = ((self._query(), insert) for insert in writes.several(node))
+                return [self._finish(statement, q, writes.inserted(q, i)) for q, i in queries]
             return [self._finish(statement, query, self._draft(query, node))]
         return []
 
@@ -169,6 +163,8 @@ class Script:
             isinstance(node, exp.Command) and node.name.split()[0].upper() in _MAINTENANCE
         ):
             return Draft(Effect.NONE, None)
+        if isinstance(node, exp.Declare) and node.find(exp.Table, exp.Query) is None:
+            return Draft(Effect.NONE, None)  # variables: no table takes part
         query.findings.opaque = True
         query.findings.doubt(
             f"a statement of kind {(node.name if isinstance(node, exp.Command) else node.key).upper()} is not supported"
@@ -212,11 +208,12 @@ class Script:
         if draft.effect is Effect.RENAME and made.inputs and made.inputs[0].lower() in self.views:
             self.views[key] = self.views.pop(made.inputs[0].lower())
             return
+        whole = whole or draft.effect is Effect.RENAME
         if draft.effect is Effect.TEMPORARY or (self.contract and draft.effect is not Effect.SCHEMA):
             self._see_through(key, draft, made, whole)
 
     def _see_through(self, key: str, draft: Draft, made: StatementLineage, whole: bool) -> None:
-        if draft.effect in (Effect.DROP, Effect.DELETE, Effect.NONE, Effect.RENAME):
+        if draft.effect in (Effect.DROP, Effect.DELETE, Effect.NONE):
             return
         fresh = draft.relation()
         before = self.views.get(key)

@@ -68,7 +68,8 @@ CASES = (
     ),
     Case(
         "join, filter, sort",
-        "SELECT p.pan, u.email FROM payments p LEFT JOIN users u ON p.user_id = u.user_id WHERE u.age > 3 ORDER BY city",
+        "SELECT p.pan, u.email FROM payments p LEFT JOIN users u ON p.user_id = u.user_id "
+        "WHERE u.age > 3 ORDER BY city",
         "payments.pan -> lineage_out.pan IDENTITY\nusers.email -> lineage_out.email IDENTITY",
         "payments.user_id JOIN, users.user_id JOIN, users.age FILTER, payments.city SORT",
     ),
@@ -100,7 +101,8 @@ CASES = (
     ),
     Case(
         "composition keeps the strongest",
-        "WITH a AS (SELECT user_id u, sum(amount) t FROM payments GROUP BY user_id), b AS (SELECT md5(u) h, t+1 t FROM a) "
+        "WITH a AS (SELECT user_id u, sum(amount) t FROM payments GROUP BY user_id), "
+        "b AS (SELECT md5(u) h, t+1 t FROM a) "
         "SELECT upper(h) h, t FROM b",
         "payments.user_id -> lineage_out.h TRANSFORMATION masked\npayments.amount -> lineage_out.t AGGREGATION",
         "payments.user_id GROUP_BY",
@@ -180,7 +182,11 @@ CASES = (
         "INSERT INTO target (total, pan) SELECT amount, pan FROM payments",
         "payments.amount -> target.total IDENTITY\npayments.pan -> target.pan IDENTITY",
     ),
-    Case("insert by name", "INSERT INTO target BY NAME SELECT pan FROM payments", "payments.pan -> target.pan IDENTITY"),
+    Case(
+        "insert by name",
+        "INSERT INTO target BY NAME SELECT pan FROM payments",
+        "payments.pan -> target.pan IDENTITY",
+    ),
     Case(
         "static partition",
         "INSERT OVERWRITE TABLE parted PARTITION (ds = 'x') SELECT user_id, pan FROM payments",
@@ -258,7 +264,8 @@ CASES = (
     ),
     Case(
         "contraction",
-        "CREATE TABLE mid AS SELECT user_id u, amount FROM payments; CREATE TABLE done AS SELECT u, amount * 2 a FROM mid",
+        "CREATE TABLE mid AS SELECT user_id u, amount FROM payments; "
+        "CREATE TABLE done AS SELECT u, amount * 2 a FROM mid",
         "payments.user_id -> done.u IDENTITY\npayments.amount -> done.a TRANSFORMATION",
     ),
     Case(
@@ -297,6 +304,31 @@ CASES = (
         complete=False,
     ),
     Case("rename column", "ALTER TABLE users RENAME COLUMN email TO mail", "users.email -> users.mail IDENTITY"),
+    Case("conflict", "INSERT INTO merchants SELECT user_id, email FROM users ON CONFLICT (merchant_id) DO UPDATE "
+         "SET name = EXCLUDED.name || merchants.name",
+         """users.user_id -> merchants.merchant_id IDENTITY
+         users.email -> merchants.name IDENTITY
+         users.email -> merchants.name TRANSFORMATION
+         merchants.name -> merchants.name TRANSFORMATION""", dialect="postgres"),
+    Case("insert all", "INSERT ALL WHEN age > 1 THEN INTO merchants (name) VALUES (email) SELECT email, age FROM users",
+         "users.email -> merchants.name IDENTITY", "users.age FILTER", dialect="oracle"),
+    Case("partition from elsewhere", "ALTER TABLE parted ADD PARTITION (ds = 'x') LOCATION '/y'", "", complete=False),
+    Case("swap", "ALTER TABLE users SWAP WITH merchants", "", complete=False, dialect="snowflake"),
+    Case("changed column", "ALTER TABLE users CHANGE COLUMN email mail string", "users.email -> users.mail IDENTITY"),
+    Case("renamed table", "ALTER TABLE users RENAME TO people; CREATE TABLE z AS SELECT email FROM people",
+         "users.email -> z.email IDENTITY"),
+    Case("match recognize", "SELECT user_id FROM users MATCH_RECOGNIZE (PARTITION BY age ORDER BY user_id "
+         "MEASURES email AS e PATTERN (x) DEFINE x AS age > 1)",
+         "users.user_id -> lineage_out.user_id IDENTITY", complete=False, dialect="snowflake"),
+    Case("array of structs", "SELECT ARRAY(SELECT AS STRUCT email, age FROM users) AS k",
+         "users.email -> lineage_out.k TRANSFORMATION\nusers.age -> lineage_out.k TRANSFORMATION", dialect="bigquery"),
+    Case("same name in another database", "INSERT INTO archive.users SELECT * FROM users",
+         """users.user_id -> archive.users.user_id IDENTITY
+         users.email -> archive.users.email IDENTITY
+         users.age -> archive.users.age IDENTITY"""),
+    Case("procedure", "CREATE PROCEDURE p AS BEGIN INSERT INTO target SELECT pan FROM payments END", "",
+         complete=False, dialect="tsql"),
+    Case("not a statement", "FROBNICATE x", "", complete=False),
     Case("does not parse", "SELEC pan FRM payments WHERE", "", complete=False),
     Case("select into", "SELECT TOP 5 email AS mail INTO copy FROM users", "users.email -> copy.mail IDENTITY",
          dialect="tsql"),

@@ -116,6 +116,18 @@ def test_unknown_names_and_unreadable_statements_are_gaps(estate):
     assert graph.downstream(PAYMENTS) == (fresh,)
 
 
+def test_a_partition_from_elsewhere_is_a_gap(estate):
+    graph = estate(sql={"a.sql": "ALTER TABLE prod.copy ADD PARTITION (ds = 'x') LOCATION '/lakehouse/other'"})
+    assert [(g.kind, g.dataset) for g in graph.gaps] == [("sql_opaque", COPY)]
+
+
+def test_a_table_of_another_catalog_is_another_table(estate):
+    graph = estate(sql={"a.sql": "CREATE TABLE backup.prod.payments AS SELECT * FROM lake.prod.payments"})
+    backup = DatasetId(namespace="unresolved", name="backup.prod.payments")
+    assert graph.downstream(PAYMENTS) == (backup,)
+    assert len(graph.edges_into(backup)) == 2
+
+
 def test_location_explains_a_name_in_every_file(estate):
     graph = estate(
         sql={
@@ -131,7 +143,8 @@ def test_location_explains_a_name_in_every_file(estate):
 def test_paths_of_all_spellings_are_one_dataset(estate):
     graph = estate(
         sql={
-            "a.sql": "INSERT OVERWRITE DIRECTORY 'file:/lakehouse/out/' USING parquet SELECT pan FROM lake.prod.payments;"
+            "a.sql": "INSERT OVERWRITE DIRECTORY 'file:/lakehouse/out/' USING parquet "
+            "SELECT pan FROM lake.prod.payments;"
             "CREATE TABLE delta.`/lakehouse/last` AS SELECT pan FROM parquet.`/lakehouse/out`"
         }
     )
@@ -161,9 +174,8 @@ def test_rename_carries_the_data_along(estate):
 
 
 def test_a_statement_over_temporary_views_is_not_given_for_a_rebuild(estate):
-    sql = (
-        f"CREATE TEMP VIEW v AS SELECT user_id, pan FROM lake.prod.payments; {WRITE.replace('lake.prod.payments', 'v')}"
-    )
+    view = "CREATE TEMP VIEW v AS SELECT user_id, pan FROM lake.prod.payments"
+    sql = f"{view}; {WRITE.replace('lake.prod.payments', 'v')}"
     graph = estate(sql={"a.sql": sql})
     assert arrows(graph) == EXPECTED
     assert [j.sql for j in graph.jobs_into(COPY)] == [None]

@@ -88,10 +88,10 @@ def test_garbage_is_answered(text: str):
     assert answer["id"] == 1
 
 
-_WORDS = st.sampled_from(
-    "SELECT FROM WHERE * , ( ) payments users p u . user_id pan AS JOIN ON = UNION ALL WITH INSERT INTO target CASE WHEN "
-    "THEN END sum count GROUP BY ORDER ; MERGE USING MATCHED UPDATE SET LATERAL VIEW explode OVER PIVOT FOR IN CALL 1".split()
-)
+_TEXT = """SELECT FROM WHERE * , ( ) payments users p u . user_id pan AS JOIN ON = UNION ALL WITH INSERT INTO
+target CASE WHEN THEN END sum count GROUP BY ORDER ; MERGE USING MATCHED UPDATE SET LATERAL VIEW explode OVER PIVOT
+FOR IN CALL 1"""
+_WORDS = st.sampled_from(_TEXT.split())
 
 
 @given(st.lists(_WORDS, max_size=25))
@@ -107,7 +107,8 @@ _NAMES = st.text("abcdefgh", min_size=2, max_size=6).map(lambda t: "n_" + t)
 def test_names_of_aliases_and_ctes_change_nothing(cte: str, alias: str, inner: str):
     template = (
         "WITH {cte} AS (SELECT user_id AS {inner}, sum(amount) AS t FROM payments GROUP BY user_id) "
-        "SELECT {alias}.{inner} AS u, {alias}.t + 1 AS t FROM {cte} AS {alias} JOIN users ON users.user_id = {alias}.{inner}"
+        "SELECT {alias}.{inner} AS u, {alias}.t + 1 AS t "
+        "FROM {cte} AS {alias} JOIN users ON users.user_id = {alias}.{inner}"
     )
     one = answer_sql(template.format(cte="c", alias="a", inner="i"), "spark", TYPED)
     assert answer_sql(template.format(cte=cte, alias=alias, inner=inner), "spark", TYPED) == one
