@@ -117,10 +117,11 @@ def test_the_source_has_delete_files_a_branch_and_a_tag(built: Built) -> None:
     assert refs == {"main": "BRANCH", BRANCH: "BRANCH", TAG: "TAG"}
     assert built.spark.table("lake.prod.payments.delete_files").count() > 0
     assert count(built, "lake.prod.payments", f"user_id = {FORMER_CUSTOMER}") == 0
+    # (in SQL, Hudi's parser takes VERSION AS OF away from Iceberg, so refs are read by option)
     # the naive delete left the former customer in the tag, and everybody is in each ref
-    tagged = built.spark.sql(f"SELECT * FROM lake.prod.payments VERSION AS OF '{TAG}'")
+    tagged = built.spark.read.option("tag", TAG).table("lake.prod.payments")
     assert tagged.where(f"user_id = {FORMER_CUSTOMER}").count() > 0
-    branched = built.spark.sql(f"SELECT * FROM lake.prod.payments VERSION AS OF '{BRANCH}'")
+    branched = built.spark.read.option("branch", BRANCH).table("lake.prod.payments")
     audit = {payment.payment_id for payment in built.people.audit}
     assert audit <= {row.payment_id for row in branched.select("payment_id").collect()}
     for rows in (tagged, branched):
