@@ -137,3 +137,24 @@ def quote_table(name: str) -> str:
 def string_literal(text: str) -> str:
     """A Spark SQL string literal. For paths and settings only, never for a person's value."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def fetch_jars() -> None:
+    """Start a small session once, so that Spark's jars are in the cache and known to load.
+
+    Raises:
+        RunError: as `open_session`.
+    """
+    home = java_home()
+    if home:
+        os.environ["JAVA_HOME"] = home
+    from pyspark.sql import SparkSession
+
+    try:
+        builder = SparkSession.builder.master("local[1]").config("spark.jars.packages", ",".join(PACKAGES))
+        builder.config("spark.ui.enabled", "false").getOrCreate().stop()
+    except Exception as error:
+        raise RunError(
+            f"Spark did not start: {type(error).__name__}",
+            todo="read the lines above: `[NOT FOUND]` means a half-filled local Maven repository or no network",
+        ) from error

@@ -233,6 +233,7 @@ class ErasurePlan(Frozen):
     tool_version: str
     created_at: datetime
     estate: str
+    planned_by: str = ""
     retention: str
     overrides: tuple[Override, ...]
     requests: tuple[PlannedRequest, ...]

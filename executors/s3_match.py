@@ -1,0 +1,131 @@
+"""Which rows of an Arrow table are the person's: the same meaning as `model.MatchTerm` has in Spark.
+
+The leaf is cast to text as Spark casts it and compared with the key set; a row matches when any term does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pii_tracer.errors import RunError
+from pii_tracer.model import FieldAccess, JsonAccess, Match, MatchTerm
+
+Keys = Mapping[str, frozenset[str]]
+
+BY_HAND = "look at the object by hand; it is kept as it is"
+
+
+class RowsError(RunError):
+    """Rows of an object could not be compared or rewritten without doubt; the object is left as it is."""
+
+
+def resolve(names: list[str], wanted: str) -> int | None:
+    """Position of a column: exact, else by case-insensitive name as Spark does, None where it is missing.
+
+    Raises:
+        RowsError: the name fits several columns.
+    """
+    fits = [i for i, name in enumerate(names) if name == wanted]
+    fits = fits or [i for i, name in enumerate(names) if name.lower() == wanted.lower()]
+    if len(fits) > 1:
+        raise RowsError(f"the column `{wanted}` stands twice in the object", todo="look at the object by hand")
+    return fits[0] if fits else None
+
+
+def present_terms(names: list[str], match: Match) -> tuple[tuple[MatchTerm, ...], tuple[str, ...]]:
+    """Terms whose column exists here, and labels of those whose column does not.
+
+    Raises:
+        RowsError: none exists, so that nothing can be said about any row.
+    """
+    there = tuple(term for term in match.terms if resolve(names, term.column) is not None)
+    missing = tuple(term.label() for term in match.terms if term not in there)
+    if not there:
+        raise RowsError("no column of the match exists in the object", todo="look at the object by hand; it is kept")
+    return there, missing
+
+
+def person_mask(table: pa.Table, terms: tuple[MatchTerm, ...], keys: Keys) -> pa.Array:
+    """True where a row is the person's; one boolean a row, never null."""
+    mask = pa.array([False] * table.num_rows, pa.bool_())
+    for term in terms:
+        position = resolve(table.column_names, term.column)
+        if position is None:
+            raise RowsError(f"the column `{term.column}` is missing", todo="make the plan again")
+        leaf = _leaf(table.column(position).combine_chunks(), term)
+        found = pc.is_in(leaf, value_set=pa.array(sorted(keys[term.key_set]), pa.large_string()))
+        mask = pc.or_(mask, pc.fill_null(found, False))
+    return mask
+
+
+def text_matches(cell: str | None, term: MatchTerm, keys: Keys) -> bool:
+    """Whether a cell that is text already (CSV) matches.
+
+    Raises:
+        RowsError: the term asks for a field of a struct, which text does not have.
+    """
+    value = cell
+    for access in term.access:
+        if not isinstance(access, JsonAccess):
+            raise RowsError(f"`{term.label()}` is a field, and the object holds text", todo="make the plan again")
+        value = json_member(value, access.path)
+    return value is not None and value in keys[term.key_set]
+
+
+def json_member(text: str | None, path: tuple[str, ...]) -> str | None:
+    """A member of a JSON text, as Spark's get_json_object gives it: scalars as text, null and missing as None."""
+    if text is None:
+        return None
+    try:
+        value: Any = json.loads(text, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return None
+    for name in path:
+        if not isinstance(value, dict) or name not in value:
+            return None
+        value = value[name]
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _leaf(array: pa.Array, term: MatchTerm) -> pa.Array:
+    for access in term.access:
+        if isinstance(access, FieldAccess):
+            if not pa.types.is_struct(array.type):
+                raise RowsError(f"`{term.label()}` is not a field of a struct here: {array.type}", todo=BY_HAND)
+            position = resolve([array.type.field(i).name for i in range(array.type.num_fields)], access.name)
+            if position is None:
+                return pa.nulls(len(array), pa.large_string())
+            array = pc.struct_field(array, [position])
+        else:
+            texts = _as_text(array, term).to_pylist()
+            array = pa.array([json_member(text, access.path) for text in texts], pa.large_string())
+    return _as_text(array, term)
+
+
+def _as_text(array: pa.Array, term: MatchTerm) -> pa.Array:
+    """Cast to text where Arrow writes a value as Spark does; other types (floats, timestamps) are refused."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        return _as_text(array.dictionary_decode(), term)
+    exact = (
+        pa.types.is_integer,
+        pa.types.is_string,
+        pa.types.is_large_string,
+        pa.types.is_boolean,
+        pa.types.is_decimal,
+        pa.types.is_date32,
+        pa.types.is_null,
+    )
+    if any(fits(kind) for fits in exact):
+        return array.cast(pa.large_string())
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        texts = [None if raw is None else raw.decode("utf-8", "replace") for raw in array.to_pylist()]
+        return pa.array(texts, pa.large_string())
+    raise RowsError(f"`{term.label()}` has a type that cannot be compared here: {kind}", todo=BY_HAND)

@@ -1,0 +1,254 @@
+"""What the S3 steps share: their parameters as typed models, heads and bytes, writing an object like its old self."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Literal, Protocol
+from urllib.parse import urlencode
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from executors.s3_match import Keys
+from pii_tracer.config import Estate
+from pii_tracer.errors import RunError
+from pii_tracer.estate.s3_versions import S3Client, error_code
+from pii_tracer.model import Format, Frozen, KeySet, Match
+
+PLAN_TAG = "pii-tracer-plan"
+"""User metadata of an object that a plan wrote: the plan's id. It tells a run after a crash what is done already."""
+
+MAX_OBJECT_BYTES = 2 * 1024**3
+"""Objects above this are refused: a rewrite holds one object and its new self in memory."""
+
+GONE = frozenset({"404", "NoSuchKey", "NoSuchVersion", "405", "MethodNotAllowed"})
+"""HeadObject says 404 for a missing version and 405 for a delete marker."""
+
+
+class KeySource(Protocol):
+    """Gives key sets by name (a `sealed.KeyRing`)."""
+
+    def key_set(self, name: str) -> KeySet: ...
+
+
+class S3Context(Protocol):
+    """What the S3 executor needs of the execution context."""
+
+    @property
+    def estate(self) -> Estate: ...
+
+    @property
+    def keyring(self) -> KeySource: ...
+
+    @property
+    def now(self) -> Callable[[], datetime]: ...
+
+
+class PartlyDone(RunError):
+    """Some objects of a step failed, the others are done. facts: as in `Outcome`, for the journal."""
+
+    def __init__(self, what: str, facts: dict[str, Any], *, where: str, todo: str) -> None:
+        super().__init__(what, where=where, todo=todo)
+        self.facts = facts
+
+
+class VersionRef(Frozen):
+    """A version as the plan names it. etag, size and sha256 as known at planning."""
+
+    key: str
+    version_id: str
+    storage_class: str = "STANDARD"
+    etag: str | None = None
+    size: int | None = None
+    sha256: str | None = None
+
+
+class _Bucket(Frozen):
+    bucket: str
+    region: str | None = None
+    plan_id: str | None = None
+
+
+class RestoreParameters(_Bucket):
+    """S3_RESTORE: ask for readable copies of archived versions, for `days`."""
+
+    versions: tuple[VersionRef, ...]
+    days: int = 7
+    tier: Literal["Standard", "Bulk", "Expedited"] = "Bulk"
+
+
+class RewriteParameters(_Bucket):
+    """S3_REWRITE_ARCHIVE: write the latest objects anew without the person."""
+
+    plan_id: str
+    prefix: str
+    format: Format
+    objects: tuple[VersionRef, ...]
+    match: Match | None = None
+
+
+class AwaitParameters(_Bucket):
+    """S3_AWAIT_REPLICA: until rewritten objects have reached this bucket. poll_seconds: how long one run looks."""
+
+    prefix: str
+    origin_bucket: str
+    origin_region: str | None = None
+    keys: tuple[str, ...]
+    poll_seconds: float = 20.0
+
+
+class DeleteParameters(_Bucket):
+    """S3_DELETE_VERSIONS: delete exactly these versions and delete markers.
+
+    keep_latest_of: keys whose current version must outlive the step. A current version that is listed is only spared
+    where it was read and does not hold the person (format and match needed for that), or equals the origin's that was.
+    """
+
+    versions: tuple[VersionRef, ...]
+    keep_latest_of: tuple[str, ...] = ()
+    format: Format | None = None
+    match: Match | None = None
+    origin_bucket: str | None = None
+    origin_region: str | None = None
+
+
+def keys_of(source: KeySource, match: Match) -> tuple[Keys, frozenset[str]]:
+    """The values a match compares with, by key set, and those that stand for the person wherever they are found."""
+    sets = {term.key_set: source.key_set(term.key_set) for term in match.terms}
+    keys = {name: frozenset(value for _, value in found.values) for name, found in sets.items()}
+    strong = frozenset(value for name, found in sets.items() if not found.weak for value in keys[name])
+    return keys, strong
+
+
+def head(client: S3Client, bucket: str, key: str, version_id: str | None = None) -> Mapping[str, Any] | None:
+    """HeadObject of a version (None: the current one) with its checksum; None where it is gone or a delete marker.
+
+    Raises:
+        RunError: refused or unreachable.
+    """
+    which = {"VersionId": version_id} if version_id is not None else {}
+    try:
+        answer: Mapping[str, Any] = client.head_object(Bucket=bucket, Key=key, ChecksumMode="ENABLED", **which)
+        return answer
+    except (ClientError, BotoCoreError) as error:
+        if error_code(error) in GONE:
+            return None
+        raise refused("HeadObject", error, bucket, key) from None
+
+
+def read(client: S3Client, bucket: str, key: str, version_id: str) -> tuple[bytes, Mapping[str, Any]]:
+    """The bytes of a version and the GetObject answer they came with.
+
+    Raises:
+        RunError: refused, not restored, too large.
+    """
+    try:
+        answer = client.get_object(Bucket=bucket, Key=key, VersionId=version_id)
+        with answer["Body"] as body:
+            if answer["ContentLength"] > MAX_OBJECT_BYTES:
+                raise RunError(
+                    f"the object has {answer['ContentLength']} bytes, more than a rewrite in memory may have",
+                    where=f"s3://{bucket}/{key}",
+                    todo="split the object, or waive this archive",
+                )
+            data: bytes = body.read()
+    except (ClientError, BotoCoreError) as error:
+        raise refused("GetObject", error, bucket, key) from None
+    return data, answer
+
+
+def write_like(
+    client: S3Client, bucket: str, key: str, data: bytes, old: Mapping[str, Any], plan_id: str, strong: frozenset[str]
+) -> dict[str, Any]:
+    """Put new bytes under the same key, class, encryption, headers, metadata, tags and lock, if the old one is current.
+
+    The upload carries its SHA-256, which S3 checks and keeps. Access lists are the bucket's; they are not copied.
+
+    Raises:
+        RunError: somebody wrote the object meanwhile, a name beside the bytes holds the person, or it was refused.
+    """
+    metadata = {name: value for name, value in old.get("Metadata", {}).items() if name != PLAN_TAG}
+    tags = _tags(client, bucket, key, old)
+    beside = [text for pair in (*metadata.items(), *tags.items()) for text in pair]
+    if any(value in text for value in strong for text in beside):
+        raise RunError(
+            "metadata or a tag of the object holds the person", where=f"s3://{bucket}/{key}", todo="remove it by hand"
+        )
+    same = {name: old[name] for name in _KEPT_HEADERS if old.get(name) is not None}
+    if tags:
+        same["Tagging"] = urlencode(tags)
+    digest = hashlib.sha256(data)
+    try:
+        answer = client.put_object(
+            Bucket=bucket,
+            Key=key,
+            Body=data,
+            IfMatch=old["ETag"],
+            Metadata=metadata | {PLAN_TAG: plan_id},
+            ChecksumSHA256=base64.b64encode(digest.digest()).decode(),
+            **same,
+        )
+    except (ClientError, BotoCoreError) as error:
+        if error_code(error) in ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey"):
+            raise overwritten(bucket, key) from None
+        raise refused("PutObject", error, bucket, key) from None
+    return {
+        "version_id": answer.get("VersionId", "null"),
+        "sha256": digest.hexdigest(),
+        "etag": answer["ETag"].strip('"'),
+        "bytes": len(data),
+        "request_id": request_id(answer),
+    }
+
+
+_KEPT_HEADERS = (
+    "StorageClass",
+    "ContentType",
+    "ContentEncoding",
+    "ContentDisposition",
+    "ContentLanguage",
+    "CacheControl",
+    "WebsiteRedirectLocation",
+    "ServerSideEncryption",
+    "SSEKMSKeyId",
+    "BucketKeyEnabled",
+    "ObjectLockMode",
+    "ObjectLockRetainUntilDate",
+    "ObjectLockLegalHoldStatus",
+)
+
+
+def _tags(client: S3Client, bucket: str, key: str, old: Mapping[str, Any]) -> dict[str, str]:
+    if not old.get("TagCount"):
+        return {}
+    try:
+        answer = client.get_object_tagging(Bucket=bucket, Key=key, VersionId=old.get("VersionId", "null"))
+    except (ClientError, BotoCoreError) as error:
+        raise refused("GetObjectTagging", error, bucket, key) from None
+    return {tag["Key"]: tag["Value"] for tag in answer["TagSet"]}
+
+
+def request_id(answer: Mapping[str, Any]) -> str:
+    """The id that CloudTrail records the same call under."""
+    return str(answer.get("ResponseMetadata", {}).get("RequestId", ""))
+
+
+def refused(operation: str, error: Exception, bucket: str, key: str) -> RunError:
+    """A call that failed, told by its code alone: S3's messages come from outside."""
+    code = error_code(error)
+    todo = {
+        "AccessDenied": f"grant the run's role {operation} on this object, or wait until its Object Lock ends",
+        "InvalidObjectState": "run the restore step again: the restored copy is not there or has lapsed",
+    }.get(code, "run `pii-tracer resume` once S3 answers")
+    return RunError(f"{operation} failed: {code}", where=f"s3://{bucket}/{key}", todo=todo)
+
+
+def overwritten(bucket: str, key: str) -> RunError:
+    """Somebody else wrote or deleted the object after the plan was made."""
+    return RunError(
+        "somebody changed the object after the plan was made; it was left as it is",
+        where=f"s3://{bucket}/{key}",
+        todo="stop the writer and make a new plan",
+    )

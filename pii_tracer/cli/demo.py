@@ -1,0 +1,166 @@
+"""`pii-tracer demo`: a person is erased from a realistic lakehouse, step by step, with proof.
+
+Everything is real but the bucket server, which is a strict stand-in on loopback. If the demo is interrupted after the run
+has begun, `pii-tracer resume` finishes it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pii_tracer.cli.settings import Settings, moment, state_option
+from pii_tracer.errors import ExitCode, PiiTracerError, RunError
+
+if TYPE_CHECKING:
+    from reports.progress import Progress
+
+REASON = "demo: the writers are stopped and nobody reads old versions; time travel ends at once"
+APPROVER = "Meera Iyer"
+
+
+@click.command()
+@state_option
+def demo(state: Path) -> int:
+    """Build a lakehouse of a payments company, erase user 8841302 from it, and prove it."""
+    from reports.progress import Progress
+
+    begun = time.monotonic()
+    folder = state / "demo"
+    with Progress(6) as progress:
+        now = moment(None)
+        settings = _build(folder, state, now, progress)
+        naive = _naive(settings, folder, progress)
+        plan_file = _plan(settings, folder, now, progress)
+        _approve(settings, plan_file, folder, progress)
+        code = _apply(settings, plan_file, folder, naive, progress)
+    click.echo(f"took {time.monotonic() - begun:.0f} s", err=True)
+    return int(code)
+
+
+def use_demo_credentials() -> None:
+    """Credentials that open nothing but the stand-in, for this process only."""
+    from sample_lineage.s3_standin import demo_credentials
+
+    os.environ.update(demo_credentials())
+
+
+def _build(folder: Path, state: Path, now: datetime, progress: Progress) -> Settings:
+    """The lakehouse in a throwaway folder, and the stand-in for S3."""
+    from executors.spark import open_session
+    from sample_lineage.build import build, sample_estate
+    from sample_lineage.s3_standin import running, start, stop
+
+    progress.stage("build a lakehouse: Iceberg, Delta, Hudi, Parquet, CSV, and a bucket with its replica")
+    use_demo_credentials()
+    old = running(folder)
+    if old is not None:
+        stop(old)
+    _remove_old(folder, state)
+    progress.step("S3 stand-in", "versions, archive classes, replication; on loopback")
+    standin = start(folder)
+    import boto3
+    from botocore.config import Config
+
+    s3 = boto3.client(
+        "s3",
+        endpoint_url=standin.endpoint_url,
+        region_name="ap-south-1",
+        config=Config(s3={"addressing_style": "path"}),
+    )
+    base = (folder / "estate").resolve()
+    progress.step("Spark", "all three table formats in one session")
+    spark = open_session(sample_estate(standin.endpoint_url, with_s3=True), base)
+    build(base, spark, s3, now, lambda text: progress.step("lakehouse", text))
+    progress.done("built")
+    return Settings(base / "pii-tracer.yaml", state)
+
+
+def _remove_old(folder: Path, state: Path) -> None:
+    """What an earlier demo left: its estate, and the runs that were made from it."""
+    from pii_tracer.cli.runs import all_runs
+
+    for run in all_runs(state):
+        try:
+            if run.info().demo:
+                shutil.rmtree(run.path)
+        except PiiTracerError:
+            continue
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+
+
+def _naive(settings: Settings, folder: Path, progress: Progress) -> Path:
+    """What a plain DELETE leaves, on a scratch copy of the source."""
+    from pii_tracer.cli.naive import show_naive
+
+    progress.stage("the problem: DELETE FROM payments on a scratch copy")
+    return show_naive(settings, folder / "naive.json", progress.step)
+
+
+def _plan(settings: Settings, folder: Path, now: datetime, progress: Progress) -> Path:
+    from pii_tracer.cli.lineage_commands import summary_text
+    from pii_tracer.cli.plan_commands import print_plan, write_plan
+    from pii_tracer.cli.planning import make_plan
+    from pii_tracer.config import load_request
+    from planners.schedule import Retention
+
+    progress.stage("harvest lineage, discover every copy, plan the erasure")
+    _, policy_file = settings.policy()
+    planned = make_plan(
+        settings,
+        [load_request(settings.base / "requests" / "REQ-2026-0117.yaml")],
+        now,
+        Retention.IMMEDIATE,
+        REASON,
+        "demo",
+        policy_file,
+        {},
+        progress.step,
+    )
+    progress.done(summary_text(planned.summary))
+    path = folder / "erasure.plan.json"
+    write_plan(planned.plan, planned.sealed, path)
+    print_plan(planned.plan, path, "text")
+    if not planned.plan.applyable:
+        raise RunError("the demo's plan is not applyable", where=str(path), todo="`pii-tracer show` says why")
+    return path
+
+
+def _approve(settings: Settings, plan_file: Path, folder: Path, progress: Progress) -> None:
+    from pii_tracer.cli.plan_commands import sign_plan
+    from pii_tracer.files import write_atomic
+    from pii_tracer.review.keys import generate, public_pem, trusted_yaml
+    from pii_tracer.review.planfile import load_plan
+
+    progress.stage("approve the plan's exact bytes")
+    key = folder / "approver.pem"
+    public = generate(key)
+    role = "data protection officer (invented, with a demo key)"
+    write_atomic(folder / "approvers.yaml", trusted_yaml([(APPROVER, role, public_pem(public).decode())]))
+    path = sign_plan(settings, load_plan(plan_file), plan_file, None, APPROVER, role, "demo", key, 1)
+    progress.done(str(path))
+
+
+def _apply(settings: Settings, plan_file: Path, folder: Path, naive: Path, progress: Progress) -> ExitCode:
+    from pii_tracer.cli.applying import execute, print_result, start_run
+
+    run = start_run(
+        settings,
+        plan_file,
+        None,
+        (),
+        folder / "approvers.yaml",
+        result=str((folder / "result.json").resolve()),
+        naive=str(naive.resolve()),
+        demo=True,
+    )
+    result = execute(run, progress, patience=120)
+    print_result(run, "text")
+    return ExitCode(result["exit_code"])

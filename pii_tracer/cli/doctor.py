@@ -1,0 +1,192 @@
+"""`pii-tracer doctor`: what is missing on this machine, and how to mend it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from pii_tracer.cli.settings import estate_option, format_option
+from pii_tracer.enums import StrEnum
+from pii_tracer.errors import ExitCode, PiiTracerError
+
+
+class Level(StrEnum):
+    """How bad a finding is."""
+
+    OK = "ok"
+    WARNING = "warning"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at; `mend` says what to do about it."""
+
+    level: Level
+    what: str
+    detail: str
+    mend: str = ""
+
+
+@click.command()
+@click.option("--fetch", is_flag=True, help="start Spark once, so that its jars are fetched and known to work")
+@estate_option
+@format_option("text", "json")
+def doctor(fetch: bool, estate_file: Path, fmt: str) -> int:
+    """Look at Python, packages, Java, Spark's jars, the estate file, catalogs and credentials."""
+    findings = [
+        _python(),
+        *_packages(),
+        _one_distribution(),
+        _java(),
+        *_maven(),
+        *_jars(fetch),
+        *_estate(estate_file),
+    ]
+    if fmt == "json":
+        click.echo(json.dumps([{**vars(f), "level": f.level.value} for f in findings], indent=2))
+    else:
+        for finding in findings:
+            mark = {Level.OK: "✔", Level.WARNING: "!", Level.MISSING: "✘"}[finding.level]
+            click.echo(f"{mark} {finding.what}: {finding.detail}")
+            if finding.mend:
+                click.echo(f"    mend: {finding.mend}")
+    bad = any(f.level is Level.MISSING for f in findings)
+    return int(ExitCode.ERROR if bad else ExitCode.DONE)
+
+
+def _python() -> Finding:
+    return Finding(Level.OK, "Python", ".".join(str(part) for part in sys.version_info[:3]))
+
+
+def _packages() -> Iterator[Finding]:
+    needed = {
+        "pyspark": "",
+        "delta-spark": "",
+        "pyiceberg": "",
+        "deltalake": "",
+        "hudi": "",
+        "boto3": "pip install 'pii-tracer[aws]'",
+        "moto": "pip install 'pii-tracer[demo]' (only the demo needs it)",
+    }
+    for name, extra in needed.items():
+        try:
+            yield Finding(Level.OK, name, importlib.metadata.version(name))
+        except importlib.metadata.PackageNotFoundError:
+            level = Level.WARNING if extra else Level.MISSING
+            yield Finding(level, name, "not installed", extra or "pip install pii-tracer")
+
+
+def foreign_packages() -> tuple[str, ...]:
+    """Our top-level packages that another distribution has put its own files into or in front of."""
+    ours = Path(__file__).resolve().parents[2]
+    foreign = []
+    for name in ("planners", "executors", "reports", "sample_lineage"):
+        module = importlib.import_module(name)
+        if module.__file__ is None or Path(module.__file__).resolve().parents[1] != ours:
+            foreign.append(name)
+    return tuple(foreign)
+
+
+def _one_distribution() -> Finding:
+    foreign = foreign_packages()
+    if not foreign:
+        return Finding(Level.OK, "installation", "all packages belong to pii-tracer")
+    return Finding(
+        Level.MISSING,
+        "installation",
+        f"another distribution owns {', '.join(foreign)}",
+        "install pii-tracer in an environment of its own (pipx, uv tool, or a container)",
+    )
+
+
+def _java() -> Finding:
+    from executors.spark import java_home
+
+    try:
+        home = java_home()
+    except PiiTracerError as error:
+        return Finding(Level.MISSING, "Java", error.what, error.todo or "")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java") or "java"
+    try:
+        output = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=60).stderr
+    except (OSError, subprocess.SubprocessError):
+        return Finding(Level.MISSING, "Java", f"{java} does not run", "install a JDK 17, or unset JAVA_HOME")
+    version = output.splitlines()[0] if output else "unknown"
+    if '"17' in version or '"11' in version:
+        return Finding(Level.OK, "Java", version)
+    return Finding(Level.WARNING, "Java", version, "Spark 3.5 is tried with Java 17; set JAVA_HOME to one")
+
+
+def _maven() -> Iterator[Finding]:
+    """Ivy takes a local Maven repository that has a POM without its JAR for the artifact, and fails with NOT FOUND."""
+    from executors.spark import PACKAGES
+
+    for coordinate in PACKAGES:
+        group, artifact, version = coordinate.split(":")
+        folder = Path.home() / ".m2" / "repository" / Path(*group.split(".")) / artifact / version
+        if any(folder.glob("*.pom")) and not any(folder.glob("*.jar")):
+            yield Finding(
+                Level.MISSING,
+                "local Maven repository",
+                f"{coordinate} is half there: a POM without its JAR, which stops Spark from fetching it",
+                f"remove {folder}",
+            )
+
+
+def _jars(fetch: bool) -> Iterator[Finding]:
+    from executors.spark import PACKAGES, fetch_jars
+
+    if fetch:
+        try:
+            fetch_jars()
+        except PiiTracerError as error:
+            yield Finding(Level.MISSING, "Spark jars", error.what, error.todo or "check the network, then run it again")
+            return
+    jars = Path(os.environ.get("PII_TRACER_IVY") or Path.home() / ".ivy2") / "jars"
+    for coordinate in PACKAGES:
+        group, artifact, version = coordinate.split(":")
+        if (jars / f"{group}_{artifact}-{version}.jar").exists():
+            yield Finding(Level.OK, "Spark jar", coordinate)
+        else:
+            yield Finding(Level.WARNING, "Spark jar", f"{coordinate} is not cached", "run `pii-tracer doctor --fetch`")
+
+
+def _estate(path: Path) -> Iterator[Finding]:
+    from pii_tracer.config import load_estate
+
+    if not path.exists():
+        yield Finding(
+            Level.WARNING, "estate file", f"{path} is not here", "run `pii-tracer init`, or name it by --estate"
+        )
+        return
+    try:
+        estate = load_estate(path)
+    except PiiTracerError as error:
+        yield Finding(Level.MISSING, "estate file", f"{path}: {error.what}", error.todo or "")
+        return
+    yield Finding(Level.OK, "estate file", f"{path}: {estate.estate}")
+    for name, catalog in estate.catalogs.items():
+        if catalog.warehouse and not (path.resolve().parent / catalog.warehouse).is_dir():
+            yield Finding(Level.MISSING, f"catalog {name}", f"no folder {catalog.warehouse}", "correct `warehouse`")
+    if estate.s3:
+        yield _credentials()
+
+
+def _credentials() -> Finding:
+    try:
+        import boto3
+    except ImportError:
+        return Finding(Level.MISSING, "S3", "boto3 is not installed", "pip install 'pii-tracer[aws]'")
+    if boto3.Session().get_credentials() is None:
+        return Finding(Level.MISSING, "S3 credentials", "boto3 finds none", "set AWS_PROFILE or the AWS_* variables")
+    return Finding(Level.OK, "S3 credentials", "boto3 finds some")

@@ -1,0 +1,85 @@
+"""`init`, `inventory` and `retention`: the estate itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
+from pii_tracer.errors import ExitCode, UsageError
+
+ESTATE_TEMPLATE = """\
+version: 1
+estate: my-lakehouse
+environment: local            # local | production (production needs signed approvals)
+catalogs:
+  lake:                       # the name Spark SQL knows it by
+    type: iceberg-hadoop
+    warehouse: warehouse/lake
+  spark_catalog:              # tables that are known by a path
+    type: declared
+    tables: []                # - {name: prod.customers, format: delta, location: warehouse/delta/customers}
+roots: [warehouse]            # every table and file below these is found, registered or not
+lineage:
+  events: []                  # OpenLineage events: NDJSON files or folders
+  sql: []                     # SQL files or folders
+subjects:
+  - name: customer
+    source: lake.prod.customers
+    key: customer_id          # a request names a person by this column
+    identifiers: []           # - {column: phone, category: phone}
+    record_keys: []           # columns unique to one row of one person, e.g. order_id
+"""
+
+POLICY_TEMPLATE = """\
+version: 1
+min_slack_days: 2
+allow_immediate_retention: false
+max_approval_hours: 72
+production_approvers: 2
+"""
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path())
+@state_option
+def init(folder: Path, state: Path) -> int:
+    """Write a first estate file, a policy and the estate's key into FOLDER."""
+    from pii_tracer.files import write_atomic
+
+    files = {folder / "pii-tracer.yaml": ESTATE_TEMPLATE, folder / "policy.yaml": POLICY_TEMPLATE}
+    for path in files:
+        if path.exists():
+            raise UsageError("the file is already here", where=str(path), todo="edit it, or choose another folder")
+    for path, text in files.items():
+        write_atomic(path, text.encode())
+        click.echo(f"wrote {path}")
+    settings = Settings(folder / "pii-tracer.yaml", state)
+    settings.key(create=True)
+    click.echo(f"the estate's key is {settings.key_file()}; keep it secret and keep it: plans are sealed with it")
+    click.echo("next: describe your estate in pii-tracer.yaml, then run `pii-tracer doctor` and `pii-tracer inventory`")
+    return int(ExitCode.DONE)
+
+
+@click.command()
+@estate_option
+@state_option
+@format_option("text", "json")
+def inventory(estate_file: Path, state: Path, fmt: str) -> int:
+    """Show what really exists: tables, folders, archives, replicas, and what could not be read."""
+    from reports.progress import Progress
+
+    from pii_tracer.cli.planning import take_inventory
+
+    settings = Settings(estate_file, state)
+    with Progress() as progress:
+        found = take_inventory(settings.estate(), settings.base, progress.step)
+    if fmt == "json":
+        click.echo(json.dumps(found.model_dump(mode="json"), indent=2, sort_keys=True))
+    else:
+        from reports.inventory_text import print_inventory
+
+        print_inventory(found)
+    return int(ExitCode.INCOMPLETE if found.gaps else ExitCode.DONE)

@@ -1,0 +1,94 @@
+"""`pii-tracer`: commands are loaded when they are called, so that `--help` starts fast and imports no Spark."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from pii_tracer import __version__
+from pii_tracer.errors import ExitCode, PiiTracerError
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("estate_commands", "write a first estate file, policy and keys"),
+    "doctor": ("doctor", "say what is missing on this machine, and how to mend it"),
+    "demo": ("demo", "erase a person from a realistic lakehouse, with proof"),
+    "parse": ("lineage_commands", "column lineage of SQL, as JSON lines"),
+    "harvest": ("lineage_commands", "events and SQL into the lineage graph"),
+    "trace": ("lineage_commands", "where a table or column comes from or goes to"),
+    "inventory": ("estate_commands", "what really exists in the estate"),
+    "plan": ("plan_commands", "make the erasure plan for one or more requests"),
+    "show": ("plan_commands", "show a plan for people"),
+    "check": ("plan_commands", "check a plan against the policy"),
+    "approve": ("plan_commands", "sign the exact bytes of a plan"),
+    "drift": ("plan_commands", "compare a plan's preconditions with the world"),
+    "apply": ("run_commands", "run an approved plan"),
+    "status": ("run_commands", "how far a run has come"),
+    "resume": ("run_commands", "go on with an interrupted run"),
+    "verify": ("run_commands", "look for the persons, in rows and in bytes"),
+    "attest": ("proof_commands", "check an attestation and its evidence"),
+    "report": ("proof_commands", "write the report of a run again"),
+    "retention": ("retention", "compare the tables' own retention with the estate's classes"),
+    "completion": ("completion", "shell completion"),
+}
+
+
+class LazyGroup(click.Group):
+    """Knows its commands by name and imports one only when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"pii_tracer.cli.{COMMANDS[cmd_name][0]}")
+        command = getattr(module, cmd_name)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{cmd_name} is not a command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="pii-tracer")
+def cli() -> None:
+    """Find every copy of a person in a lakehouse, plan the erasure, run it, prove it.
+
+    Exit codes: 0 done, 1 error, 2 usage, 3 plan incomplete, 4 policy denied, 5 not approved, 6 drift,
+    7 partial (can be resumed), 8 waiting, 9 residue found.
+    """
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Entry point: errors become a message for people on stderr and an exit code."""
+    sys.exit(run(argv))
+
+
+def run(argv: list[str] | None = None) -> int:
+    """Run a command line and return its exit code."""
+    try:
+        result: Any = cli.main(args=argv, prog_name="pii-tracer", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.Abort:
+        click.echo("interrupted", err=True)
+        return int(ExitCode.ERROR)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except PiiTracerError as error:
+        click.echo(f"error: {error}", err=True)
+        return int(error.exit_code)
+    except BrokenPipeError:
+        return int(ExitCode.DONE)
+    return int(result) if isinstance(result, int) else int(ExitCode.DONE)
+
+
+if __name__ == "__main__":
+    main()

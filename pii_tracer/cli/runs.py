@@ -1,0 +1,137 @@
+"""The folder of a run: what it runs, its journal, its evidence, its results."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from pii_tracer.cli.settings import Settings
+from pii_tracer.errors import UsageError
+from pii_tracer.files import write_atomic
+from pii_tracer.model import Frozen
+
+
+class RunInfo(Frozen):
+    """What a run was started with; a resumed run takes exactly these. Paths are absolute.
+
+    result: a further place for the final object, as the demo wants it. naive: file with the demo's naive panel.
+    """
+
+    plan_id: str
+    plan_digest: str
+    plan_file: str
+    estate_file: str
+    policy_file: str
+    approvals: tuple[str, ...]
+    trusted: str | None
+    state: str
+    result: str | None = None
+    naive: str | None = None
+    demo: bool = False
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Paths inside `<state>/runs/<plan id>/`."""
+
+    path: Path
+
+    @property
+    def info_file(self) -> Path:
+        return self.path / "run.json"
+
+    @property
+    def journal(self) -> Path:
+        return self.path / "journal.jsonl"
+
+    @property
+    def baseline(self) -> Path:
+        return self.path / "baseline.json"
+
+    @property
+    def verdicts(self) -> Path:
+        return self.path / "verdicts"
+
+    @property
+    def evidence(self) -> Path:
+        return self.path / "evidence"
+
+    @property
+    def attestation(self) -> Path:
+        return self.path / "attestation.json"
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report.html"
+
+    @property
+    def result(self) -> Path:
+        return self.path / "result.json"
+
+    def info(self) -> RunInfo:
+        """What the run was started with.
+
+        Raises:
+            UsageError: this is no run folder.
+        """
+        try:
+            return RunInfo.model_validate_json(self.info_file.read_bytes())
+        except (OSError, ValidationError):
+            raise UsageError(
+                "this is no run", where=str(self.path), todo="`pii-tracer status` lists the runs"
+            ) from None
+
+    def write_info(self, info: RunInfo) -> None:
+        """Write down what is run, before anything runs."""
+        write_atomic(self.info_file, (info.model_dump_json(indent=2) + "\n").encode())
+
+    def settings(self) -> Settings:
+        """The settings of the run."""
+        info = self.info()
+        return Settings(Path(info.estate_file), Path(info.state))
+
+    def last_result(self) -> dict[str, Any] | None:
+        """The final object of the run, if it came to one."""
+        try:
+            data = json.loads(self.result.read_bytes())
+        except (OSError, ValueError):
+            return None
+        return data if isinstance(data, dict) else None
+
+
+def folder_of(state: Path, plan_id: str) -> RunFolder:
+    """The folder of a plan's run: a plan is applied once, so its id names it."""
+    return RunFolder(state.resolve() / "runs" / plan_id)
+
+
+def all_runs(state: Path) -> tuple[RunFolder, ...]:
+    """Every run below a state folder, the oldest first."""
+    found = [RunFolder(p.parent) for p in (state.resolve() / "runs").glob("*/run.json")]
+    return tuple(sorted(found, key=lambda r: r.info_file.stat().st_mtime))
+
+
+def choose_run(state: Path, name: str | None, *, unfinished: bool) -> RunFolder:
+    """A run by its plan id, or the newest one (of those that are not complete).
+
+    Raises:
+        UsageError: there is none.
+    """
+    runs = all_runs(state)
+    if name is not None:
+        for run in runs:
+            if run.path.name == name:
+                return run
+        raise UsageError(f"there is no run `{name}`", where=str(state), todo="`pii-tracer status` lists the runs")
+    if unfinished:
+        runs = tuple(r for r in runs if (r.last_result() or {}).get("state") != "complete")
+    if not runs:
+        raise UsageError(
+            "there is no run to go on with" if unfinished else "there is no run",
+            where=str(state),
+            todo="start one with `pii-tracer apply`",
+        )
+    return runs[-1]

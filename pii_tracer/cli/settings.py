@@ -1,0 +1,109 @@
+"""Where things are: flags come before PII_TRACER_* variables, these before the defaults."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from pii_tracer.config import Estate, Policy, load_estate, load_policy
+from pii_tracer.errors import UsageError
+from pii_tracer.sealed import EstateKey, load_estate_key
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DEFAULT_ESTATE = Path("pii-tracer.yaml")
+DEFAULT_STATE = Path(".pii-tracer")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The estate file, and the folder where keys, plans, runs and logs are kept."""
+
+    estate_file: Path
+    state: Path
+
+    @property
+    def base(self) -> Path:
+        """Folder of the estate file; its relative paths start here."""
+        return self.estate_file.resolve().parent
+
+    def estate(self) -> Estate:
+        """Read the estate file."""
+        return load_estate(self.estate_file)
+
+    def policy(self, path: Path | None = None) -> tuple[Policy, Path]:
+        """Read the policy: the named file, or `policy.yaml` beside the estate file."""
+        path = path or self.base / "policy.yaml"
+        return load_policy(path), path
+
+    def key_file(self) -> Path:
+        """Where the estate key is."""
+        return Path(os.environ.get("PII_TRACER_ESTATE_KEY") or self.state / "keys" / "estate.key")
+
+    def key(self, *, create: bool = False) -> EstateKey:
+        """Read the estate key (see `pii_tracer.sealed`)."""
+        return load_estate_key(self.key_file(), create=create)
+
+
+def estate_option(command: F) -> F:
+    """`--estate FILE`, also PII_TRACER_ESTATE."""
+    return click.option(
+        "--estate",
+        "estate_file",
+        type=click.Path(path_type=Path),
+        envvar="PII_TRACER_ESTATE",
+        default=DEFAULT_ESTATE,
+        show_default=True,
+        help="the estate file",
+    )(command)
+
+
+def state_option(command: F) -> F:
+    """`--state DIR`, also PII_TRACER_STATE."""
+    return click.option(
+        "--state",
+        type=click.Path(path_type=Path),
+        envvar="PII_TRACER_STATE",
+        default=DEFAULT_STATE,
+        show_default=True,
+        help="folder for keys, plans, runs and logs",
+    )(command)
+
+
+def format_option(*choices: str) -> Callable[[F], F]:
+    """`--format`, text first."""
+
+    def decorate(command: F) -> F:
+        return click.option(
+            "--format",
+            "fmt",
+            type=click.Choice(choices),
+            envvar="PII_TRACER_FORMAT",
+            default=choices[0],
+            show_default=True,
+        )(command)
+
+    return decorate
+
+
+def moment(text: str | None) -> datetime:
+    """A time given on the command line (ISO 8601 with a time zone), or now.
+
+    Raises:
+        UsageError: not a time, or without a time zone.
+    """
+    if text is None:
+        return datetime.now(timezone.utc).replace(microsecond=0)
+    try:
+        value = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        raise UsageError(f"`{text}` is not a time", todo="write it as 2026-11-21T10:00:00+05:30") from None
+    if value.tzinfo is None:
+        raise UsageError(f"`{text}` has no time zone", todo="add one, e.g. +05:30 or Z")
+    return value

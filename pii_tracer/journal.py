@@ -1,0 +1,258 @@
+"""What a run did, line by line: append-only, fsynced, chained by hashes.
+
+One record a line, each the canonical JSON of RFC 8785 with `seq`, `time`, `kind`, `facts` and `prev`, the SHA-256 of
+the line before it. So the hash of the last line, the head, stands for the whole journal. Only facts are written
+(snapshot ids, counts, hashes), never a value of a person.
+
+A line that was torn by a crash has no newline at its end: its writer was never told that it stands, so it is cut off
+and the cut is noted. Anything else that does not fit the chain is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import rfc8785
+
+from pii_tracer.enums import StrEnum
+from pii_tracer.errors import JournalError
+
+GENESIS = "sha256:" + "0" * 64
+_LARGEST_JSON_INTEGER = 2**53 - 1
+_FIELDS = ("facts", "kind", "prev", "seq", "time")
+
+Clock = Callable[[], datetime]
+Write = Callable[[int, bytes], None]
+
+
+class Kind(StrEnum):
+    """What a record tells."""
+
+    RUN_STARTED = "run_started"
+    LEASE = "lease"
+    DRIFT = "drift"
+    STEP_INTENT = "step_intent"
+    STEP_RESULT = "step_result"
+    STEP_VERIFIED = "step_verified"
+    STEP_WAITING = "step_waiting"
+    STEP_FAILED = "step_failed"
+    STEP_PROBED = "step_probed"
+    RUN_FINISHED = "run_finished"
+    TORN_LINE_CUT = "torn_line_cut"
+
+
+@dataclass(frozen=True)
+class Record:
+    """One line. hash: SHA-256 over the line's bytes without its newline."""
+
+    seq: int
+    time: datetime
+    kind: Kind
+    facts: Mapping[str, Any]
+    prev: str
+    hash: str
+
+
+def utc_now() -> datetime:
+    """The clock of real runs."""
+    return datetime.now(timezone.utc)
+
+
+def canonical(value: Any) -> bytes:
+    """Canonical JSON (RFC 8785) of plain values, dates, enums and tuples.
+
+    Integers beyond 2^53 - 1 (snapshot ids of Iceberg) become strings: RFC 8785, section 3.2.2.3, has no other numbers
+    than IEEE 754 doubles.
+
+    Raises:
+        JournalError: a value that JSON cannot hold.
+    """
+    try:
+        return rfc8785.dumps(_plain(value))
+    except (rfc8785.CanonicalizationError, UnicodeError) as error:
+        raise JournalError(f"a fact cannot be written as canonical JSON: {type(error).__name__}") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, bool) or value is None or isinstance(value, (str, float)):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) <= _LARGEST_JSON_INTEGER else str(value)
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(v) for v in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
+    raise JournalError(f"a fact of type {type(value).__name__} cannot be written to the journal")
+
+
+def iso(time: datetime) -> str:
+    """A moment as RFC 3339 in UTC, microseconds always given.
+
+    Raises:
+        JournalError: the time has no zone.
+    """
+    if time.tzinfo is None:
+        raise JournalError("a time without a zone was to be recorded", todo="use a clock that knows its zone")
+    return time.astimezone(timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def parse_time(text: str) -> datetime:
+    """Reads what `iso` writes (Python 3.10's `fromisoformat` knows no `Z`)."""
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+def parse(data: bytes, where: str = "journal") -> tuple[tuple[Record, ...], int]:
+    """All whole records of a journal, and the number of bytes of a torn last line (0 where there is none).
+
+    Raises:
+        JournalError: a record is not canonical JSON or does not follow from the one before it; names the record.
+    """
+    *lines, torn = data.split(b"\n")
+    records: list[Record] = []
+    prev = GENESIS
+    for seq, line in enumerate(lines):
+        record = _record(line, seq, prev, f"{where}, record {seq}")
+        records.append(record)
+        prev = record.hash
+    return tuple(records), len(torn)
+
+
+def _record(line: bytes, seq: int, prev: str, where: str) -> Record:
+    def broken(what: str) -> JournalError:
+        return JournalError(
+            f"the journal is broken: {what}",
+            where=where,
+            todo="do not resume from this file; restore the journal from its copy in the evidence, or plan again",
+        )
+
+    try:
+        raw = json.loads(line)
+        is_canonical = canonical(raw) == line
+        record = Record(
+            seq=raw["seq"],
+            time=parse_time(raw["time"]),
+            kind=Kind(raw["kind"]),
+            facts=dict(raw["facts"].items()),
+            prev=raw["prev"],
+            hash="sha256:" + hashlib.sha256(line).hexdigest(),
+        )
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, JournalError):
+        raise broken("the record cannot be read") from None
+    if not is_canonical or len(raw) != len(_FIELDS):
+        raise broken("the record is not in the form in which records are written")
+    if record.seq != seq:
+        raise broken(f"the record says it is number {record.seq}")
+    if record.prev != prev:
+        raise broken("the record does not follow from the one before it")
+    return record
+
+
+def write_and_sync(fd: int, data: bytes) -> None:
+    """Write all bytes and return when they are on the disk."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    os.fsync(fd)
+
+
+class Journal:
+    """An open journal. One writer only: the holder of the run's lease."""
+
+    def __init__(self, path: Path, clock: Clock, write: Write, records: Sequence[Record]) -> None:
+        self.path = path
+        self._clock = clock
+        self._write = write
+        self._records = list(records)
+        self._damaged = False
+
+    @classmethod
+    def open(cls, path: Path, clock: Clock = utc_now, *, write: Write = write_and_sync) -> Journal:
+        """Open for appending; create where missing; cut off a torn last line and note it.
+
+        Raises:
+            JournalError: unreadable, or a broken chain.
+        """
+        try:
+            new = not path.exists()
+            data = b"" if new else path.read_bytes()
+            records, torn = parse(data, str(path))
+            if new:
+                path.touch(mode=0o600)
+                _sync_folder(path.parent)
+            journal = cls(path, clock, write, records)
+            if torn:
+                journal._cut(data, torn)
+        except OSError as error:
+            raise _unusable(path, error) from None
+        return journal
+
+    def _cut(self, data: bytes, torn: int) -> None:
+        with self.path.open("r+b") as stream:
+            stream.truncate(len(data) - torn)
+            stream.flush()
+            os.fsync(stream.fileno())
+        self.append(Kind.TORN_LINE_CUT, bytes=torn, digest="sha256:" + hashlib.sha256(data[-torn:]).hexdigest())
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """All records so far."""
+        return tuple(self._records)
+
+    @property
+    def head(self) -> str:
+        """Hash of the last record; stands for the whole journal."""
+        return self._records[-1].hash if self._records else GENESIS
+
+    def append(self, kind: Kind, /, **facts: Any) -> Record:
+        """Write one record; it is on the disk when this returns.
+
+        Raises:
+            JournalError: it could not be written, now or at an earlier call: after a failed write nobody knows how
+                the file ends, so it must be opened again.
+        """
+        if self._damaged:
+            raise JournalError("a write to the journal has failed", where=str(self.path), todo="resume the run")
+        seq, prev = len(self._records), self.head
+        entry = {"seq": seq, "time": self._clock(), "kind": kind, "facts": facts, "prev": prev}
+        line = canonical(entry)
+        record = _record(line, seq, prev, f"{self.path}, record {seq}")
+        self._damaged = True
+        try:
+            fd = os.open(self.path, os.O_WRONLY | os.O_APPEND)
+            try:
+                self._write(fd, line + b"\n")
+            finally:
+                os.close(fd)
+        except OSError as error:
+            raise _unusable(self.path, error) from None
+        self._damaged = False
+        self._records.append(record)
+        return record
+
+
+def _sync_folder(folder: Path) -> None:
+    with contextlib.suppress(PermissionError):  # some systems do not let a folder be opened
+        fd = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def _unusable(path: Path, error: OSError) -> JournalError:
+    return JournalError(
+        f"the journal cannot be used: {error.strerror}", where=str(path), todo="check disk and permissions, then resume"
+    )

@@ -1,0 +1,92 @@
+"""What lineage consists of: edges between columns, memberships in whole datasets, jobs, and gaps.
+
+Types and subtypes are those of OpenLineage's ColumnLineageDatasetFacet with its dataset-level part enabled:
+https://openlineage.io/docs/spec/facets/dataset-facets/column_lineage_facet
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pii_tracer.enums import StrEnum
+from pii_tracer.model import ColumnId, DatasetId, Frozen
+
+
+class EdgeType(StrEnum):
+    """Whether a value goes in, or only decides about other values."""
+
+    DIRECT = "DIRECT"
+    INDIRECT = "INDIRECT"
+
+
+class Subtype(StrEnum):
+    """How. The order is OpenLineage's order of strength among the direct ones, strongest first."""
+
+    AGGREGATION = "AGGREGATION"
+    TRANSFORMATION = "TRANSFORMATION"
+    IDENTITY = "IDENTITY"
+    CONDITIONAL = "CONDITIONAL"
+    WINDOW = "WINDOW"
+    SORT = "SORT"
+    GROUP_BY = "GROUP_BY"
+    JOIN = "JOIN"
+    FILTER = "FILTER"
+
+
+DIRECT_SUBTYPES = (Subtype.AGGREGATION, Subtype.TRANSFORMATION, Subtype.IDENTITY)
+"""Strongest first."""
+
+
+class Evidence(Frozen):
+    """Who says so. where: `file:line`, of an event or a statement. at: event time, or None for SQL files."""
+
+    source: Literal["openlineage", "sql"]
+    where: str
+    job: str | None = None
+    at: str | None = None
+
+
+class Edge(Frozen):
+    """One column goes into another (DIRECT), or decides about its values (INDIRECT).
+
+    expression: Spark SQL text of the target's expression in which columns are qualified with their table's name,
+    composed down to the statement's source tables; None when the evidence holds none.
+    """
+
+    source: ColumnId
+    target: ColumnId
+    type: EdgeType
+    subtype: Subtype
+    masking: bool = False
+    expression: str | None = None
+    evidence: tuple[Evidence, ...] = ()
+
+
+class Membership(Frozen):
+    """A column decides which rows of a dataset exist, or how they are ordered."""
+
+    source: ColumnId
+    target: DatasetId
+    subtype: Subtype
+    evidence: tuple[Evidence, ...] = ()
+
+
+class LineageGap(Frozen):
+    """Lineage that is not complete. closes: what would close it. dataset: where data may have gone, if known."""
+
+    dataset: DatasetId | None
+    kind: str
+    reason: str
+    evidence: str
+    closes: str = ""
+
+
+class JobRef(Frozen):
+    """A job that writes a dataset, with its statement where one is recorded."""
+
+    job: str
+    sql: str | None
+    inputs: tuple[DatasetId, ...]
+    output: DatasetId
+    at: str | None = None
+    where: str = ""

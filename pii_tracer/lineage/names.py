@@ -1,0 +1,78 @@
+"""Names of tables in SQL: one spelling per table within a script, and schemas found by them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+PATH_FORMATS = frozenset({"delta", "parquet", "orc", "json", "csv", "avro", "text", "iceberg", "hudi", "binaryfile"})
+"""Formats that Spark SQL reads directly by path: https://spark.apache.org/docs/latest/sql-data-sources-load-save-functions.html"""
+
+
+def path_table(path: str) -> str:
+    """A folder as a table name of its own (`INSERT OVERWRITE DIRECTORY`, `COPY INTO … FROM 'path'`)."""
+    return f"path.`{path}`"
+
+
+class Names:
+    """Spelling of table names, and their schemas.
+
+    A table of the given schemas is called as there. Others are qualified with the defaults, where given, or stay as
+    they were first written. Names are compared without regard to case.
+    """
+
+    def __init__(
+        self,
+        schemas: Mapping[str, Sequence[tuple[str, str]]],
+        default_db: str | None = None,
+        default_schema: str | None = None,
+    ) -> None:
+        self._schemas = {self._plain(name): (name, tuple(columns)) for name, columns in schemas.items()}
+        self._defaults = [d for d in (default_db, default_schema) if d]
+        self._spelled: dict[str, str] = {}
+
+    @staticmethod
+    def _plain(name: str) -> str:
+        return name.replace("`", "").replace('"', "").strip().lower()
+
+    def of(self, table: exp.Table) -> str:
+        """The name of a table of a statement."""
+        parts = [p.name for p in table.parts]
+        if len(parts) >= 2 and parts[-2].lower() in PATH_FORMATS and table.this.args.get("quoted"):
+            return self._spell(f"{parts[-2].lower()}.`{parts[-1].rstrip('/') or '/'}`")
+        if len(parts) == 1 and table.this.args.get("quoted") and parts[0].strip("'").startswith(("/", "s3", "file:")):
+            return self._spell(path_table(parts[0].strip("'").rstrip("/")))
+        return self.of_text(".".join(parts))
+
+    def of_text(self, written: str) -> str:
+        """The name of a table given as dotted text."""
+        plain = self._plain(written)
+        full = self._qualified(plain)
+        for name in (plain, full):
+            if name in self._schemas:
+                return self._schemas[name][0]
+        ends = [key for key in self._schemas if key.endswith("." + plain) or plain.endswith("." + key)]
+        if len(ends) == 1:
+            return self._schemas[ends[0]][0]
+        return self._spell(self._qualified(written.replace("`", "")), full)
+
+    def _qualified(self, name: str) -> str:
+        missing = len(self._defaults) + 1 - len(name.split("."))
+        return ".".join([*self._defaults[:missing], name]) if missing > 0 else name
+
+    def _spell(self, written: str, key: str | None = None) -> str:
+        return self._spelled.setdefault((key or written).lower(), written)
+
+    def columns(self, name: str) -> tuple[tuple[str, str], ...]:
+        """Columns (name, type) of a table as spelled here; empty when its schema is not known."""
+        found = self._schemas.get(self._plain(name))
+        return found[1] if found else ()
+
+    def learn(self, name: str, columns: Sequence[tuple[str, str]]) -> None:
+        """A statement created, or changed, a table's schema."""
+        self._schemas[self._plain(name)] = (name, tuple(columns))
+
+    def forget(self, name: str) -> None:
+        """A table was dropped or renamed."""
+        self._schemas.pop(self._plain(name), None)

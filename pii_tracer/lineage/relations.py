@@ -1,0 +1,211 @@
+"""Relations while a statement is resolved: columns, and for each what it was made from.
+
+A column has one or more alternatives (the branches of a set operation); each has the expression over the statement's
+source tables and the dependencies that expression brings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from pii_tracer.lineage.edges import EdgeType, Subtype
+
+MAX_ALTERNATIVES = 32
+"""Beyond this many branches a column keeps its dependencies and loses the expression."""
+
+_STRENGTH = {Subtype.AGGREGATION: 0, Subtype.TRANSFORMATION: 1, Subtype.IDENTITY: 2}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What happens to a value on the way: the transformation of one dependency."""
+
+    type: EdgeType
+    subtype: Subtype
+    masking: bool = False
+
+    def then(self, inner: Kind) -> Kind:
+        """This happens to the outcome of `inner`.
+
+        OpenLineage's rule (TransformationInfo.merge of its Spark integration): indirect wins, the outer one first;
+        among direct ones the stronger wins; masking sticks.
+        """
+        masking = self.masking or inner.masking
+        if self.type is EdgeType.INDIRECT:
+            return replace(self, masking=masking)
+        if inner.type is EdgeType.INDIRECT or _STRENGTH[inner.subtype] < _STRENGTH[self.subtype]:
+            return replace(inner, masking=masking)
+        return replace(self, masking=masking)
+
+
+IDENTITY = Kind(EdgeType.DIRECT, Subtype.IDENTITY)
+TRANSFORMATION = Kind(EdgeType.DIRECT, Subtype.TRANSFORMATION)
+MASKED = Kind(EdgeType.DIRECT, Subtype.TRANSFORMATION, masking=True)
+AGGREGATION = Kind(EdgeType.DIRECT, Subtype.AGGREGATION)
+COUNTED = Kind(EdgeType.DIRECT, Subtype.AGGREGATION, masking=True)
+CONDITIONAL = Kind(EdgeType.INDIRECT, Subtype.CONDITIONAL)
+WINDOW = Kind(EdgeType.INDIRECT, Subtype.WINDOW)
+
+
+@dataclass(frozen=True)
+class Dep:
+    """One source column and what happened to it."""
+
+    table: str
+    column: str
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Alt:
+    """One way a column gets its value. members: the fields, when the value is a struct made in the statement."""
+
+    expression: exp.Expression | None
+    deps: tuple[Dep, ...]
+    members: Mapping[str, Field] = field(default_factory=dict, compare=False)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of a relation. type: its DDL type, where known (for the fields of structs)."""
+
+    name: str
+    alts: tuple[Alt, ...]
+    type: str = ""
+
+    def named(self, name: str) -> Field:
+        return replace(self, name=name)
+
+    def deps(self) -> Iterator[Dep]:
+        for alt in self.alts:
+            yield from alt.deps
+
+
+def constant(name: str, expression: exp.Expression | None = None) -> Field:
+    """A column that comes from no table."""
+    return Field(name, (Alt(expression, ()),))
+
+
+class Relation:
+    """Columns in order. `rest` are relations whose further, unknown columns are columns of this one as well."""
+
+    def __init__(
+        self,
+        fields: Sequence[Field],
+        rest: tuple[Relation, ...] = (),
+        base: str | None = None,
+        indirect: frozenset[tuple[str, str, Subtype]] = frozenset(),
+        hidden: frozenset[str] = frozenset(),
+    ) -> None:
+        self.fields = tuple(fields)
+        self.rest = rest
+        self.base = base
+        self.indirect = indirect
+        self.hidden = hidden
+        self._by_name: dict[str, Field] = {}
+        for item in self.fields:
+            self._by_name.setdefault(item.name.lower(), item)
+
+    @property
+    def open(self) -> bool:
+        """True when not all columns are known."""
+        return bool(self.rest) or (self.base is not None and not self.fields)
+
+    def known(self, name: str) -> Field | None:
+        return self._by_name.get(name.lower())
+
+    def get(self, name: str) -> Field | None:
+        """The column of that name; an open table is taken to have every column it is asked for."""
+        found = self.known(name)
+        if found is not None or name.lower() in self.hidden:
+            return found
+        if self.base is not None and self.open:
+            return table_field(self.base, name)
+        found = next((f for r in self.rest if (f := r.known(name))), None)
+        if found is not None:
+            return found
+        asked = [f for r in self.rest if (f := r.get(name))]
+        return Field(name, _limited(a for f in asked for a in f.alts)) if asked else None
+
+    def bases(self) -> Iterator[str]:
+        """Tables whose columns are not known."""
+        if self.base is not None and self.open:
+            yield self.base
+        for relation in self.rest:
+            yield from relation.bases()
+
+    def all_deps(self) -> Iterator[Dep]:
+        """Everything that can reach any column; `*` stands for the unknown columns of a table."""
+        for item in self.fields:
+            yield from item.deps()
+        for table in self.bases():
+            yield Dep(table, "*", IDENTITY)
+
+
+def table_field(table: str, column: str, type_: str = "") -> Field:
+    """A column of a table of the statement."""
+    expression = exp.column(exp.to_identifier(column), table=_qualifier(table))
+    return Field(column, (Alt(expression, (Dep(table, column, IDENTITY),)),), type_)
+
+
+def _qualifier(table: str) -> exp.Identifier:
+    """The table's name as one identifier: dots stay, so that the text reads `db.table.column`."""
+    plain = all(part.replace("_", "a").isalnum() for part in table.split("."))
+    return exp.Identifier(this=table, quoted=not plain)
+
+
+def table_relation(table: str, columns: Sequence[tuple[str, str]]) -> Relation:
+    """A table with columns (name, type) where known; without, it is open."""
+    return Relation([table_field(table, name, type_) for name, type_ in columns], base=table)
+
+
+def union(left: Relation, right: Relation) -> Relation:
+    """Columns by position, named by the left side."""
+    fields = [
+        Field(a.name, _limited((*a.alts, *b.alts)), a.type) for a, b in zip(left.fields, right.fields, strict=False)
+    ]
+    rest = (*left.rest, *right.rest)
+    longer = max(left.fields, right.fields, key=len)
+    fields += longer[len(fields) :]
+    rest += tuple(r for r in (left, right) if r.base is not None and r.open)
+    return Relation(fields, rest)
+
+
+def union_by_name(left: Relation, right: Relation) -> Relation:
+    """Columns by name; a column of one side alone stays."""
+    fields = []
+    for item in left.fields:
+        other = right.get(item.name)
+        fields.append(Field(item.name, _limited((*item.alts, *(other.alts if other else ()))), item.type))
+    fields += [f for f in right.fields if left.known(f.name) is None]
+    rest = (*left.rest, *right.rest, *(r for r in (left, right) if r.base is not None and r.open))
+    return Relation(fields, rest)
+
+
+def renamed(relation: Relation, names: Sequence[str]) -> Relation:
+    """A list of column aliases, by position."""
+    fields = [f.named(n) for f, n in zip(relation.fields, names, strict=False)]
+    fields += relation.fields[len(fields) :]
+    rest = relation.rest if relation.base is None else ()
+    if relation.open and len(fields) < len(names):
+        unknown = tuple(Dep(t, "*", TRANSFORMATION) for t in relation.bases())
+        fields += [Field(n, (Alt(None, unknown),)) for n in names[len(fields) :]]
+        rest = ()
+    return Relation(fields, rest, indirect=relation.indirect)
+
+
+def _limited(alts: Iterable[Alt]) -> tuple[Alt, ...]:
+    """Without repetition; too many become one without an expression."""
+    found: list[Alt] = []
+    for alt in alts:
+        if alt not in found:
+            found.append(alt)
+    if len(found) <= MAX_ALTERNATIVES:
+        return tuple(found)
+    return (Alt(None, tuple(dict.fromkeys(d for a in found for d in a.deps))),)
+
+
+limited = _limited

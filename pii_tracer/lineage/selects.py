@@ -1,0 +1,414 @@
+"""Queries to relations: one pass over the statement, every scope resolved once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from sqlglot import exp
+
+from pii_tracer.lineage.edges import Subtype
+from pii_tracer.lineage.expressions import evaluate
+from pii_tracer.lineage.names import Names
+from pii_tracer.lineage.relations import (
+    TRANSFORMATION,
+    Alt,
+    Dep,
+    Field,
+    Relation,
+    constant,
+    limited,
+    renamed,
+    union,
+    union_by_name,
+)
+from pii_tracer.lineage.scopes import Findings, Scope, Source
+from pii_tracer.lineage.stars import star
+from pii_tracer.lineage.tables import generated, pivoted
+
+Ctes = dict[str, Callable[[], Relation]]
+"""Common table expressions in reach, by name; each is resolved when it is first read."""
+
+MAX_ROUNDS = 20
+"""Rounds after which the dependencies of a recursive query are given up as not settled."""
+
+
+@dataclass
+class Query:
+    """Resolves the queries of one statement. lookup: a table's relation by its name (views are seen through)."""
+
+    names: Names
+    lookup: Callable[[str], Relation]
+    dialect: str
+    findings: Findings = field(default_factory=Findings)
+
+    def relation(self, node: exp.Expression, ctes: Ctes | None = None, outer: Scope | None = None) -> Relation:
+        """The columns that a query returns."""
+        ctes = self._with(node, dict(ctes or {}), outer)
+        if isinstance(node, exp.Subquery):
+            inner = self.relation(node.this, ctes, outer)
+            return self._tail(node, inner, Scope(self.findings, [Source((), inner)], outer), ctes)
+        if isinstance(node, exp.SetOperation):
+            return self._set(node, ctes, outer)
+        if isinstance(node, exp.Select):
+            return self._select(node, ctes, outer)
+        if isinstance(node, exp.Values):
+            return self._values(node, ctes, outer)
+        if isinstance(node, exp.Table):
+            return self._table(node, ctes, Scope(self.findings, outer=outer)).relation
+        self.findings.doubt(f"a query of kind {node.key} is not supported")
+        self.findings.opaque = True
+        return Relation([])
+
+    def field(self, node: exp.Expression, scope: Scope, ctes: Ctes) -> Field:
+        """What an expression of a scope is made from."""
+        return Field("", evaluate(node, self._resolver(scope, ctes)))
+
+    def ctes_of(self, node: exp.Expression) -> dict[str, Callable[[], Relation]]:
+        """The WITH clause of a statement that is not a query itself."""
+        return self._with(node, {}, None)
+
+    def _resolver(self, scope: Scope, ctes: Ctes, *, aliases_first: bool = False) -> Callable[[exp.Expression], Field]:
+        def resolve(node: exp.Expression) -> Field:
+            if isinstance(node, exp.Column):
+                return scope.column(node, aliases_first=aliases_first)
+            if isinstance(node, exp.Exists):
+                self._decides(self.relation(node.this, ctes, scope))
+                return constant("")
+            inner = self.relation(node, ctes, scope)
+            if isinstance(node.parent, exp.In | exp.Any | exp.All) or len(inner.fields) != 1:
+                self._decides(inner)
+                return constant("")
+            return inner.fields[0]
+
+        return resolve
+
+    def _decides(self, relation: Relation) -> None:
+        """A query in IN or EXISTS returns no value; what it selects decides which rows there are."""
+        for item in relation.fields:
+            self.findings.note(item, Subtype.FILTER)
+
+    def _note(
+        self,
+        nodes: Sequence[exp.Expression],
+        subtype: Subtype,
+        scope: Scope,
+        ctes: Ctes,
+        *,
+        aliases_first: bool = False,
+    ) -> None:
+        for node in nodes:
+            alts = evaluate(node, self._resolver(scope, ctes, aliases_first=aliases_first))
+            self.findings.note(Field("", alts), subtype)
+
+    def _with(self, node: exp.Expression, ctes: Ctes, outer: Scope | None) -> dict[str, Callable[[], Relation]]:
+        clause = node.args.get("with_")
+        for cte in clause.expressions if clause is not None else ():
+            ctes[cte.alias.lower()] = self._cte(cte, dict(ctes), outer, recursive=bool(clause.args.get("recursive")))
+        return ctes
+
+    def _cte(self, cte: exp.CTE, ctes: Ctes, outer: Scope | None, *, recursive: bool) -> Callable[[], Relation]:
+        done: list[Relation] = []
+        names = [c.name for c in cte.args["alias"].columns] if cte.args.get("alias") else []
+
+        def resolve() -> Relation:
+            if not done:
+                body = cte.this
+                recursion = isinstance(body, exp.Union) and _reads(body.expression, cte.alias)
+                if recursion and (recursive or self.dialect in ("tsql", "oracle", "teradata")):
+                    done.append(self._recursive(cte, body, names, ctes, outer))
+                else:
+                    done.append(renamed(self.relation(body, ctes, outer), names))
+            return done[0]
+
+        return resolve
+
+    def _recursive(
+        self,
+        cte: exp.CTE,
+        body: exp.Union,
+        names: list[str],
+        ctes: Ctes,
+        outer: Scope | None,
+    ) -> Relation:
+        ctes = self._with(body, ctes, outer)
+        anchor = renamed(self.relation(body.this, ctes, outer), names)
+        known = anchor
+        for _ in range(MAX_ROUNDS):
+            current = known
+            ctes[cte.alias.lower()] = lambda current=current: current  # type: ignore[misc]
+            step = self.relation(body.expression, ctes, outer)
+            once_more = [Field(f.name, tuple(Alt(None, a.deps) for a in f.alts if a.deps)) for f in step.fields]
+            grown = union(known, Relation(once_more, step.rest))
+            if [set(f.deps()) for f in grown.fields] == [set(f.deps()) for f in known.fields]:
+                return known
+            known = grown
+        self.findings.doubt(f"the recursive query {cte.alias} did not settle")
+        return known
+
+    def _set(self, node: exp.SetOperation, ctes: Ctes, outer: Scope | None) -> Relation:
+        left = self.relation(cast(exp.Expression, node.this), ctes, outer)
+        right = self.relation(cast(exp.Expression, node.expression), ctes, outer)
+        if not left.open and not right.open and len(left.fields) != len(right.fields) and not node.args.get("by_name"):
+            self.findings.doubt("the sides of a set operation have different numbers of columns")
+        if left.open != right.open or (left.open and right.open and not node.args.get("by_name")):
+            self.findings.doubt("a set operation over `*` of a table whose schema is not given")
+        if isinstance(node, exp.Except):
+            for item in right.fields:
+                self.findings.note(item, Subtype.FILTER)
+            result = left
+        else:
+            result = union_by_name(left, right) if node.args.get("by_name") else union(left, right)
+        if node.args.get("distinct"):
+            for item in result.fields:
+                self.findings.note(item, Subtype.GROUP_BY)
+        return self._tail(node, result, Scope(self.findings, [Source((), result)], outer), ctes)
+
+    def _tail(self, node: exp.Expression, result: Relation, scope: Scope, ctes: Ctes) -> Relation:
+        """ORDER BY, SORT BY, DISTRIBUTE BY, CLUSTER BY."""
+        for key in ("order", "sort", "cluster", "distribute"):
+            clause = node.args.get(key)
+            if clause is not None:
+                keys = [o.this if isinstance(o, exp.Ordered) else o for o in clause.expressions]
+                self._by_position(keys, Subtype.SORT, result, scope, ctes)
+        return result
+
+    def _by_position(
+        self,
+        keys: Sequence[exp.Expression],
+        subtype: Subtype,
+        result: Relation,
+        scope: Scope,
+        ctes: Ctes,
+    ) -> None:
+        """Keys of GROUP BY and ORDER BY: numbers count the output's columns, ALL means all of them."""
+        for key in keys:
+            if isinstance(key, exp.Literal) and key.is_int and 0 < int(key.name) <= len(result.fields):
+                self.findings.note(result.fields[int(key.name) - 1], subtype)
+            elif isinstance(key, exp.Column | exp.Var) and key.name.upper() == "ALL" and scope.aliases:
+                for item in result.fields:
+                    self.findings.note(item, subtype)
+            elif not isinstance(key, exp.Var):
+                self._note([key], subtype, scope, ctes, aliases_first=True)
+
+    def _values(self, node: exp.Values, ctes: Ctes, outer: Scope | None) -> Relation:
+        scope = Scope(self.findings, outer=outer)
+        rows = [r.expressions if isinstance(r, exp.Tuple) else [r] for r in node.expressions]
+        width = max((len(r) for r in rows), default=0)
+        fields = []
+        for number in range(width):
+            alts = [a for row in rows if number < len(row) for a in self.field(row[number], scope, ctes).alts]
+            real = [a for a in alts if a.deps]
+            fields.append(Field(f"col{number + 1}", limited(real or alts[:1])))
+        alias = node.args.get("alias")
+        return renamed(Relation(fields), [c.name for c in alias.columns] if alias is not None else [])
+
+    def _select(self, node: exp.Select, ctes: Ctes, outer: Scope | None) -> Relation:
+        scope = Scope(self.findings, outer=outer)
+        self._from(node, scope, ctes)
+        where = node.args.get("where")
+        if where is not None:
+            self._note([where.this], Subtype.FILTER, scope, ctes)
+        result = self._projection(node, scope, ctes)
+        self._grouping(node, result, scope, ctes)
+        for key in ("having", "qualify"):
+            clause = node.args.get(key)
+            if clause is not None:
+                self._note([clause.this], Subtype.FILTER, scope, ctes, aliases_first=True)
+        connect = node.args.get("connect")
+        if connect is not None:
+            conditions = [c for k in ("start", "connect") if (c := connect.args.get(k)) is not None]
+            self._note(conditions, Subtype.FILTER, scope, ctes)
+        self._tail(node, result, scope, ctes)
+        return self._into_struct(node, result)
+
+    @staticmethod
+    def _into_struct(node: exp.Select, result: Relation) -> Relation:
+        """BigQuery's SELECT AS STRUCT: one column that holds them all."""
+        if str(node.args.get("kind") or "").upper() != "STRUCT":
+            return result
+        deps = tuple(dict.fromkeys(Dep(d.table, d.column, TRANSFORMATION.then(d.kind)) for d in result.all_deps()))
+        members = {f.name.lower(): f for f in result.fields}
+        return Relation([Field("", (Alt(None, deps, members),))])
+
+    def _grouping(self, node: exp.Select, result: Relation, scope: Scope, ctes: Ctes) -> None:
+        distinct = node.args.get("distinct")
+        if distinct is not None and distinct.args.get("on") is not None:
+            self._note(distinct.args["on"].expressions, Subtype.GROUP_BY, scope, ctes)
+        elif distinct is not None:
+            for item in result.fields:
+                self.findings.note(item, Subtype.GROUP_BY)
+        group = node.args.get("group")
+        if group is None:
+            return
+        keys = list(group.expressions)
+        for kind in ("grouping_sets", "cube", "rollup"):
+            keys += [e for e in group.args.get(kind) or () if isinstance(e, exp.Expression)]
+        flat = [k for key in keys for k in _flat(key)]
+        self._by_position(flat, Subtype.GROUP_BY, result, scope, ctes)
+        if group.args.get("all"):
+            for projection in node.expressions:
+                if not projection.find(exp.AggFunc):
+                    self._note([projection.unalias()], Subtype.GROUP_BY, scope, ctes)
+
+    def _projection(self, node: exp.Select, scope: Scope, ctes: Ctes) -> Relation:
+        fields: list[Field] = []
+        rest: list[Relation] = []
+        resolve = self._resolver(scope, ctes, aliases_first=True)
+        for item in node.expressions:
+            if _is_star(item):
+                more, unknown = star(item, scope, resolve)
+                fields += more
+                rest += unknown
+                continue
+            if isinstance(item, exp.QueryTransform):
+                fields += self._transform(item, scope, ctes)
+                continue
+            made = self._projected(item, resolve)
+            fields += made
+            for one in made:
+                if isinstance(item, exp.Alias | exp.Aliases):
+                    scope.aliases.setdefault(one.name.lower(), one)
+        return Relation(fields, tuple(rest))
+
+    def _projected(self, item: exp.Expression, resolve: Callable[[exp.Expression], Field]) -> list[Field]:
+        alts = evaluate(item, resolve)
+        if isinstance(item, exp.Aliases):
+            return [Field(name.name, alts) for name in item.expressions]
+        inner = item.unalias()
+        if isinstance(inner, exp.Inline):
+            self.findings.doubt("the columns of inline() are not known without names")
+        if isinstance(item, exp.Column) and len(item.parts) == 1:
+            return [resolve(item).named(item.name)] if alts else [Field(item.name, alts)]
+        return [Field(item.output_name or self._unnamed(item), alts)]
+
+    def _unnamed(self, item: exp.Expression) -> str:
+        if isinstance(item, exp.Count) and isinstance(item.this, exp.Star):
+            return "count(1)"
+        return item.sql(dialect=self.dialect, normalize_functions="lower")
+
+    def _transform(self, item: exp.QueryTransform, scope: Scope, ctes: Ctes) -> list[Field]:
+        """A script: every input reaches every output."""
+        self.findings.opaque = True
+        self.findings.doubt("TRANSFORM runs a script: every input is taken to reach every output")
+        deps = [d for e in item.expressions for d in self.field(e, scope, ctes).deps()]
+        weak = tuple(dict.fromkeys(Dep(d.table, d.column, TRANSFORMATION.then(d.kind)) for d in deps))
+        schema = item.args.get("schema")
+        names = [c.name for c in schema.expressions] if schema is not None else ["key", "value"]
+        return [Field(n, (Alt(None, weak),)) for n in names]
+
+    def _from(self, node: exp.Select, scope: Scope, ctes: Ctes) -> None:
+        clause = node.args.get("from_")
+        if clause is not None:
+            scope.sources.append(self.source(clause.this, ctes, scope))
+            self.joins(clause.this, scope, ctes)
+        self.joins(node, scope, ctes)
+        for lateral in node.args.get("laterals") or ():
+            scope.sources.append(self.source(lateral, ctes, scope))
+
+    def joins(self, node: exp.Expression, scope: Scope, ctes: Ctes) -> None:
+        """Add the joined relations to the scope, and note what decides the joins."""
+        for join in node.args.get("joins") or ():
+            source = self.source(join.this, ctes, scope)
+            before = list(scope.sources)
+            scope.sources.append(source)
+            self.joins(join.this, scope, ctes)
+            if join.args.get("on") is not None:
+                self._note([join.args["on"]], Subtype.JOIN, scope, ctes)
+            using = [c.name for c in join.args.get("using") or ()]
+            if str(join.args.get("method") or "").upper() == "NATURAL":
+                using = [f.name for f in source.relation.fields if any(s.relation.known(f.name) for s in before)]
+                if source.relation.open or any(s.relation.open for s in before):
+                    self.findings.doubt("NATURAL JOIN of tables whose schemas are not given")
+            self._using(using, source, before, str(join.side or "").upper())
+            if str(join.kind or "").upper() in ("SEMI", "ANTI"):
+                source.unseen = frozenset(f.name.lower() for f in source.relation.fields)
+                scope.sources[-1] = Source(source.names, Relation([]))
+
+    def _using(self, names: Sequence[str], source: Source, before: list[Source], side: str) -> None:
+        """The columns of USING decide the join; the output has them once, of both sides in a full join."""
+        for name in names:
+            owners = [s for s in before if name.lower() not in s.unseen and s.relation.known(name)]
+            left = owners or [s for s in before if s.relation.open][:1]
+            for one in (*left, source):
+                found = one.relation.get(name)
+                if found is not None:
+                    self.findings.note(found, Subtype.JOIN)
+            if side == "RIGHT":
+                for one in left:
+                    one.unseen |= {name.lower()}
+            else:
+                source.unseen |= {name.lower()}
+            if side == "FULL" and left:
+                self._merge(name, left[0], source)
+
+    @staticmethod
+    def _merge(name: str, left: Source, right: Source) -> None:
+        a, b = left.relation.get(name), right.relation.get(name)
+        if a is None or b is None or left.relation.open:
+            return
+        both = Field(a.name, limited((*a.alts, *b.alts)))
+        fields = [both if f.name.lower() == name.lower() else f for f in left.relation.fields]
+        left.relation = Relation(fields, left.relation.rest, left.relation.base)
+
+    def source(self, node: exp.Expression, ctes: Ctes, scope: Scope) -> Source:
+        """One item of a FROM clause, with its alias, column aliases and pivots."""
+        source = self._item(node, ctes, scope)
+        for pivot in node.args.get("pivots") or ():
+            source.relation = pivoted(pivot, source.relation, scope, self)
+            if pivot.alias:
+                source.names = (pivot.alias.lower(),)
+        alias = node.args.get("alias")
+        if isinstance(alias, exp.TableAlias) and alias.this is not None:
+            source.names = (alias.name.lower(),)
+        if isinstance(alias, exp.TableAlias) and alias.columns and isinstance(node, exp.Table | exp.Subquery):
+            source.relation = renamed(source.relation, [c.name for c in alias.columns])
+        return source
+
+    def _item(self, node: exp.Expression, ctes: Ctes, scope: Scope) -> Source:
+        if isinstance(node, exp.Table):
+            return self._table(node, ctes, scope)
+        if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
+            return Source((), self.relation(node.this, ctes, scope))
+        if isinstance(node, exp.Lateral | exp.Unnest | exp.TableFromRows | exp.Explode | exp.Inline):
+            return Source((), generated(node, scope, lambda e: self.field(e, scope, ctes)))
+        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+            inner = Scope(self.findings, outer=scope.outer)
+            inner.sources.append(self.source(node.this, ctes, inner))
+            self.joins(node.this, inner, ctes)
+            fields = [f for s in inner.sources for f in s.relation.fields]
+            rest = tuple(s.relation for s in inner.sources if s.relation.open)
+            scope.sources += inner.sources[:-1]
+            return inner.sources[-1] if not node.alias else Source((), Relation(fields, rest))
+        return Source((), self.relation(node, ctes, scope.outer))
+
+    def _table(self, node: exp.Table, ctes: Ctes, scope: Scope) -> Source:
+        if isinstance(node.this, exp.Func) and not isinstance(node.this, exp.Identifier):
+            inner = generated(node, scope, lambda e: self.field(e, scope, ctes))
+            return Source((node.this.sql_name().lower(),), inner)
+        if not node.args.get("db") and node.name.lower() in ctes:
+            return Source((node.name.lower(),), ctes[node.name.lower()]())
+        written = ".".join(p.name for p in node.parts).lower()
+        ends = tuple(written.split(".", n)[-1] for n in range(written.count(".") + 1))
+        name = self.names.of(node)
+        self.findings.tables[name] = None
+        relation = self.lookup(name)
+        for item in relation.indirect:
+            self.findings.indirect[item] = None
+        return Source((*ends, name.lower()), relation)
+
+
+def _reads(node: exp.Expression, name: str) -> bool:
+    return any(t.name.lower() == name.lower() and not t.args.get("db") for t in node.find_all(exp.Table))
+
+
+def _is_star(item: exp.Expression) -> bool:
+    return isinstance(item, exp.Star) or (isinstance(item, exp.Column | exp.Dot) and item.is_star)
+
+
+def _flat(key: exp.Expression) -> list[exp.Expression]:
+    """The columns of GROUPING SETS, CUBE and ROLLUP, one by one."""
+    if isinstance(key, exp.GroupingSets | exp.Cube | exp.Rollup | exp.Tuple):
+        return [k for e in key.expressions for k in _flat(e)]
+    return _flat(key.this) if isinstance(key, exp.Paren) else [key]

@@ -1,0 +1,124 @@
+"""CLONE, CALL and ALTER: statements that move whole tables or change their shape."""
+
+from __future__ import annotations
+
+import sqlglot
+from sqlglot import exp
+
+from pii_tracer.lineage.names import path_table
+from pii_tracer.lineage.outcome import Draft, Effect
+from pii_tracer.lineage.relations import Field, Relation
+from pii_tracer.lineage.selects import Query
+from pii_tracer.lineage.splitting import Call, Clone
+
+_COPIES = {"snapshot": ("source_table", "table"), "migrate": ("table", "table"), "add_files": ("source_table", "table")}
+"""Iceberg's procedures that take over another table's files, with the names of their arguments
+(https://iceberg.apache.org/docs/latest/spark-procedures/#table-migration)."""
+
+_KEEP_DATA = frozenset(
+    [
+        "expire_snapshots",
+        "remove_orphan_files",
+        "rewrite_data_files",
+        "rewrite_manifests",
+        "rewrite_position_delete_files",
+        "rollback_to_snapshot",
+        "rollback_to_timestamp",
+        "set_current_snapshot",
+        "cherrypick_snapshot",
+        "fast_forward",
+        "publish_changes",
+        "ancestors_of",
+        "run_clean",
+        "run_compaction",
+        "run_clustering",
+        "show_commits",
+        "create_savepoint",
+        "delete_savepoint",
+        "show_savepoints",
+        "register_table",
+        "compute_table_stats",
+    ]
+)
+"""Procedures of Iceberg and Hudi that bring no other table's data in."""
+
+
+def _table(query: Query, written: str) -> str:
+    """The name of a table written as text, `parquet`.`/path` included."""
+    if written.startswith(("/", "file:", "s3")):
+        return path_table(written.rstrip("/"))
+    return query.names.of(sqlglot.to_table(written, dialect="spark"))
+
+
+def _whole(query: Query, effect: Effect, source: str, target: str) -> Draft:
+    """Every column of one table is the other's column of the same name."""
+    query.findings.tables[source] = None
+    relation: Relation = query.lookup(source)
+    fields: list[Field] = list(relation.fields)
+    if relation.open and query.names.columns(target):
+        fields = [f for c, _ in query.names.columns(target) if (f := relation.get(c)) is not None]
+        return Draft(effect, target, fields)
+    unknown = tuple(dict.fromkeys(relation.bases()))
+    for table in unknown:
+        query.findings.doubt(f"the columns of {table} are not known: give its schema")
+    return Draft(effect, target, fields, unknown)
+
+
+def cloned(query: Query, clone: Clone) -> Draft:
+    """CREATE TABLE … SHALLOW or DEEP CLONE."""
+    draft = _whole(query, Effect.CLONE, _table(query, clone.source), _table(query, clone.to))
+    draft.location = clone.location
+    return draft
+
+
+def called(query: Query, call: Call) -> Draft:
+    """CALL: procedures that take over files are copies; maintenance brings nothing; any other is opaque."""
+    procedure = call.procedure.rsplit(".", 1)[-1].lower()
+    if procedure in _KEEP_DATA:
+        return Draft(Effect.NONE, None)
+    if procedure not in _COPIES:
+        query.findings.opaque = True
+        query.findings.doubt(f"what the procedure {call.procedure} reads and writes is not known")
+        return Draft(Effect.NONE, None)
+    from_name, to_name = _COPIES[procedure]
+    order = ("table", "source_table") if procedure == "add_files" else ("source_table", "table")
+    given = {**dict(zip(order, call.positional, strict=False)), **call.named}
+    if procedure == "migrate":
+        given.setdefault("table", given.get("source_table", ""))
+    source, target = given.get(from_name), given.get(to_name)
+    if not source or not target:
+        query.findings.opaque = True
+        query.findings.doubt(f"the arguments of the procedure {call.procedure} are not plain text")
+        return Draft(Effect.NONE, None)
+    catalog = call.procedure.split(".")[0] if call.procedure.count(".") == 2 else ""
+    if catalog and target.count(".") == 1 and "`" not in target:
+        target = f"{catalog}.{target}"
+    return _whole(query, Effect.CLONE, _table(query, source), _table(query, target))
+
+
+def altered(query: Query, node: exp.Alter) -> Draft:
+    """ALTER TABLE: a rename carries everything along, a renamed column its values; added columns are empty."""
+    target = query.names.of(node.this)
+    known = list(query.names.columns(target))
+    renamed: list[Field] = []
+    for action in node.args.get("actions") or ():
+        if isinstance(action, exp.AlterRename):
+            new = query.names.of(action.this)
+            draft = _whole(query, Effect.RENAME, target, new)
+            query.names.learn(new, known)
+            query.names.forget(target)
+            return draft
+        if isinstance(action, exp.RenameColumn):
+            old, new_name = action.this.name, action.args["to"].name
+            known = [(new_name if c.lower() == old.lower() else c, t) for c, t in known]
+            found = query.lookup(target).get(old)
+            renamed += [found.named(new_name)] if found is not None else []
+        elif isinstance(action, exp.Drop) and str(action.args.get("kind")).upper() == "COLUMN":
+            gone = {t.name.lower() for t in action.args.get("tables") or [action.this]}
+            known = [(c, t) for c, t in known if c.lower() not in gone]
+        else:
+            added = action.find_all(exp.ColumnDef)
+            known += [(c.name, c.kind.sql("spark") if c.kind is not None else "") for c in added if known]
+    if known:
+        query.names.learn(target, known)
+    return Draft(Effect.CHANGE if renamed else Effect.SCHEMA, target, renamed)

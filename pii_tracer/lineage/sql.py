@@ -1,0 +1,294 @@
+"""SQL to lineage: statements one by one, or a script contracted from its first sources to its last targets."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from pii_tracer.errors import LineageError
+from pii_tracer.lineage import writes
+from pii_tracer.lineage.names import Names
+from pii_tracer.lineage.outcome import Draft, Effect, StatementLineage
+from pii_tracer.lineage.relations import Relation, table_relation, union, union_by_name
+from pii_tracer.lineage.selects import Query
+from pii_tracer.lineage.special import altered, called, cloned
+from pii_tracer.lineage.splitting import Statement, call_of, clone_of, prepared, split
+
+_MAINTENANCE = frozenset(
+    [
+        "OPTIMIZE",
+        "VACUUM",
+        "EXPLAIN",
+        "MSCK",
+        "SHOW",
+        "DESCRIBE",
+        "DESC",
+        "ANALYZE",
+        "SET",
+        "RESET",
+        "USE",
+        "REFRESH",
+        "UNCACHE",
+        "CLEAR",
+        "GRANT",
+        "REVOKE",
+        "COMMENT",
+        "BEGIN",
+        "COMMIT",
+        "ROLLBACK",
+        "ADD",
+        "LIST",
+        "ZORDER",
+        "REORG",
+        "FSCK",
+    ]
+)
+_HARMLESS = (
+    exp.Use, exp.Set, exp.Refresh, exp.Analyze, exp.Describe, exp.Comment, exp.TruncateTable, exp.Uncache,
+    exp.Transaction, exp.Commit, exp.Rollback, exp.Show, exp.Pragma, exp.Grant, exp.Revoke,
+)  # fmt: skip
+
+
+@dataclass
+class _View:
+    """What reading an intermediate result means."""
+
+    relation: Relation
+    tables: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+
+@dataclass
+class Script:
+    """Statements of one session, in order. contract: tables written here are seen through, like temporary views."""
+
+    names: Names
+    dialect: str
+    contract: bool = False
+    views: dict[str, _View] = field(default_factory=dict)
+
+    def run(self, sql: str) -> list[StatementLineage]:
+        """The lineage of every write of a text.
+
+        Raises:
+            LineageError: the text cannot be cut into statements.
+        """
+        try:
+            statements = split(sql, self.dialect)
+        except (SqlglotError, ValueError) as error:
+            raise LineageError(
+                f"the SQL cannot be read: {_short(error)}", todo="correct the text or its dialect"
+            ) from None
+        return [made for statement in statements for made in self.statement(statement)]
+
+    def statement(self, statement: Statement) -> list[StatementLineage]:
+        """One statement; what cannot be resolved comes out with its reasons."""
+        try:
+            return self._statement(statement)
+        except SqlglotError as error:
+            return [self._failed(statement, f"the statement does not parse: {_short(error)}")]
+        except RecursionError:
+            return [self._failed(statement, "the statement is nested too deeply")]
+        except Exception as error:  # a statement of a form nobody foresaw: a gap, never a crash
+            return [self._failed(statement, f"the statement could not be resolved ({type(error).__name__})")]
+
+    def _failed(self, statement: Statement, reason: str) -> StatementLineage:
+        return StatementLineage(statement.text, statement.line, Effect.NONE, reasons=(reason,), opaque=True)
+
+    def _query(self) -> Query:
+        query = Query(self.names, self._base, self.dialect)
+
+        def lookup(name: str) -> Relation:
+            query.findings.read[name] = None
+            view = self.views.get(name.lower())
+            if view is None:
+                return self._base(name)
+            query.findings.tables.pop(name, None)
+            query.findings.tables.update(dict.fromkeys(view.tables))
+            query.findings.reasons.update(dict.fromkeys(view.reasons))
+            return view.relation
+
+        query.lookup = lookup
+        return query
+
+    def _base(self, name: str) -> Relation:
+        return table_relation(name, self.names.columns(name))
+
+    def _statement(self, statement: Statement) -> list[StatementLineage]:
+        query = self._query()
+        clone = clone_of(statement.text)
+        if clone is not None:
+            return [self._finish(statement, query, cloned(query, clone))]
+        call = call_of(statement.text)
+        if call is not None:
+            return [self._finish(statement, query, called(query, call))]
+        for node in _parsed(prepared(statement.text), self.dialect):
+            if isinstance(node, exp.MultitableInserts):
+                source = node.args.get("source")
+                found = []
+                for insert in node.expressions:
+                    query = self._query()
+                    if node.args.get("with_") is not None:
+                        insert.set("with_", node.args["with_"].copy())
+                    found.append(self._finish(statement, query, writes.inserted(query, insert, source)))
+                return found
+            return [self._finish(statement, query, self._draft(query, node))]
+        return []
+
+    def _draft(self, query: Query, node: exp.Expression) -> Draft:
+        handlers: Sequence[tuple[type | tuple[type, ...], Callable[[Query, exp.Expression], Draft]]] = (
+            (exp.Create, writes.created),  # type: ignore[list-item]
+            (exp.Insert, writes.inserted),  # type: ignore[list-item]
+            (exp.Merge, writes.merged),  # type: ignore[list-item]
+            (exp.Update, writes.updated),  # type: ignore[list-item]
+            (exp.Delete, writes.deleted),  # type: ignore[list-item]
+            (exp.Copy, writes.copied),  # type: ignore[list-item]
+            (exp.LoadData, writes.loaded),  # type: ignore[list-item]
+            (exp.Alter, altered),  # type: ignore[list-item]
+            ((exp.Query, exp.Values), writes.selected),
+        )
+        for kind, handler in handlers:
+            if isinstance(node, kind):
+                return handler(query, node)
+        if isinstance(node, exp.Cache):
+            name = query.names.of(node.this)
+            relation = query.relation(node.expression) if node.expression is not None else Relation([])
+            effect = Effect.TEMPORARY if node.expression is not None else Effect.NONE
+            return writes.drafted(
+                query, effect, name if node.expression is not None else None, relation, list(relation.fields)
+            )
+        if isinstance(node, exp.Drop):
+            return self._dropped(query, node)
+        if isinstance(node, _HARMLESS) or (
+            isinstance(node, exp.Command) and node.name.split()[0].upper() in _MAINTENANCE
+        ):
+            return Draft(Effect.NONE, None)
+        query.findings.opaque = True
+        query.findings.doubt(
+            f"a statement of kind {(node.name if isinstance(node, exp.Command) else node.key).upper()} is not supported"
+        )
+        return Draft(Effect.NONE, None)
+
+    def _dropped(self, query: Query, node: exp.Drop) -> Draft:
+        tables = [t for t in node.args.get("tables") or [node.this] if isinstance(t, exp.Table)]
+        names = [query.names.of(t) for t in tables]
+        for name in names:
+            self.views.pop(name.lower(), None)
+            self.names.forget(name)
+        return Draft(Effect.DROP, names[0] if names else None)
+
+    def _finish(self, statement: Statement, query: Query, draft: Draft) -> StatementLineage:
+        reasons = tuple(query.findings.reasons)
+        made = StatementLineage(
+            sql=statement.text,
+            line=statement.line,
+            effect=draft.effect,
+            output=draft.output,
+            inputs=tuple(query.findings.tables),
+            read=tuple(query.findings.read),
+            edges=draft.edges(),
+            indirect=tuple(query.findings.indirect),
+            columns=tuple(f.name for f in draft.fields) if not draft.unknown else (),
+            location=draft.location,
+            reasons=reasons,
+            opaque=query.findings.opaque,
+        )
+        self._remember(draft, made)
+        return made
+
+    def _remember(self, draft: Draft, made: StatementLineage) -> None:
+        if draft.output is None or draft.output == writes.BARE:
+            return
+        key = draft.output.lower()
+        whole = draft.effect in (Effect.REPLACE, Effect.VIEW, Effect.TEMPORARY, Effect.CLONE)
+        if whole and made.columns and draft.effect is not Effect.TEMPORARY:
+            self.names.learn(draft.output, [(c, "") for c in made.columns])
+        if draft.effect is Effect.RENAME and made.inputs and made.inputs[0].lower() in self.views:
+            self.views[key] = self.views.pop(made.inputs[0].lower())
+            return
+        if draft.effect is Effect.TEMPORARY or (self.contract and draft.effect is not Effect.SCHEMA):
+            self._see_through(key, draft, made, whole)
+
+    def _see_through(self, key: str, draft: Draft, made: StatementLineage, whole: bool) -> None:
+        if draft.effect in (Effect.DROP, Effect.DELETE, Effect.NONE, Effect.RENAME):
+            return
+        fresh = draft.relation()
+        before = self.views.get(key)
+        if before is None or whole:
+            relation = Relation(fresh.fields, fresh.rest, indirect=frozenset(made.indirect))
+            self.views[key] = _View(relation, made.inputs, made.reasons)
+            return
+        indirect = before.relation.indirect | frozenset(made.indirect)
+        if draft.effect is Effect.APPEND and len(fresh.fields) == len(before.relation.fields):
+            both = union(before.relation, fresh)
+        else:
+            both = union_by_name(before.relation, fresh)
+        self.views[key] = _View(
+            Relation(both.fields, both.rest, indirect=indirect),
+            tuple(dict.fromkeys((*before.tables, *made.inputs))),
+            tuple(dict.fromkeys((*before.reasons, *made.reasons))),
+        )
+
+
+def _parsed(text: str, dialect: str) -> list[exp.Expression]:
+    """Parse without the parser's warnings: what it falls back on becomes a reason."""
+    logger = logging.getLogger("sqlglot")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        return [node for node in sqlglot.parse(text, dialect=dialect) if node is not None]
+    finally:
+        logger.setLevel(level)
+
+
+def _short(error: Exception) -> str:
+    """Where, not what: the text of a statement may hold a person's value."""
+    errors = getattr(error, "errors", None)
+    if errors:
+        return f"{errors[0].get('description', 'syntax error')} (line {errors[0].get('line')}, column {errors[0].get('col')})"
+    return type(error).__name__
+
+
+def parse_statements(
+    sql: str,
+    dialect: str = "spark",
+    schemas: Mapping[str, Sequence[tuple[str, str]]] | None = None,
+    default_db: str | None = None,
+    default_schema: str | None = None,
+    *,
+    contract: bool = False,
+) -> list[StatementLineage]:
+    """The lineage of every write of a text, in order.
+
+    schemas: columns (name, DDL type or "") by table. contract: intermediate tables are seen through as well.
+
+    Raises:
+        LineageError: the text cannot be cut into statements, or the dialect is not known.
+    """
+    return Script(Names(schemas or {}, default_db, default_schema), known_dialect(dialect), contract).run(sql)
+
+
+_ALSO = {"ansi": "", "generic": "", "sparksql": "spark", "postgresql": "postgres", "mssql": "tsql", "sqlserver": "tsql",
+         "hiveql": "hive", "presto": "presto", "teradatasql": "teradata"}  # fmt: skip
+
+
+def known_dialect(name: str) -> str:
+    """The parser's name of a dialect.
+
+    Raises:
+        LineageError: nobody knows it.
+    """
+    plain = name.strip().lower()
+    plain = _ALSO.get(plain, plain)
+    try:
+        sqlglot.Dialect.get_or_raise(plain)
+    except ValueError:
+        raise LineageError(
+            f"the SQL dialect `{name}` is not known", todo="use spark, databricks, hive, trino, ansi …"
+        ) from None
+    return plain

@@ -1,0 +1,74 @@
+"""`*`, `t.*` and `struct.*` in a SELECT list, with EXCEPT, REPLACE and RENAME."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from pii_tracer.lineage.expressions import evaluate
+from pii_tracer.lineage.relations import Field, Relation
+from pii_tracer.lineage.scopes import Scope, Source, member
+
+
+def star(
+    item: exp.Expression, scope: Scope, resolve: Callable[[exp.Expression], Field]
+) -> tuple[list[Field], list[Relation]]:
+    """The columns a star stands for, and the relations whose unknown columns it takes along."""
+    node = cast(exp.Star, item if isinstance(item, exp.Star) else item.find(exp.Star))
+    sources: Sequence[Source] = scope.sources
+    if not isinstance(item, exp.Star):
+        prefix = [p.name for p in item.parts if not isinstance(p, exp.Star)] if hasattr(item, "parts") else []
+        named = [s for s in scope.sources if ".".join(prefix).lower() in s.names]
+        if not named:
+            return _filtered(node, _struct(prefix, item, scope, resolve), resolve), []
+        sources = [Source(named[0].names, named[0].relation)]
+    fields = [f for s in sources for f in s.relation.fields if f.name.lower() not in s.unseen]
+    unknown = [s.relation for s in sources if s.relation.open]
+    if unknown and (node.args.get("except_") or node.args.get("rename") or node.args.get("replace")):
+        scope.findings.doubt("`* EXCEPT` of a table whose schema is not given: the excepted columns are taken as well")
+    return _filtered(node, fields, resolve), unknown
+
+
+def _struct(
+    prefix: list[str], item: exp.Expression, scope: Scope, resolve: Callable[[exp.Expression], Field]
+) -> list[Field]:
+    """The fields of a struct, from the statement that made it or from its declared type."""
+    column = exp.column(*[exp.to_identifier(p) for p in reversed(prefix[-4:])]) if prefix else item
+    found = resolve(column)
+    if len(found.alts) == 1 and found.alts[0].members:
+        return list(found.alts[0].members.values())
+    names = struct_fields(found.type)
+    if not names:
+        scope.findings.doubt(f"the fields of {'.'.join(prefix)} are not known: its type is not given")
+        return [found.named(f"{prefix[-1] if prefix else ''}.*")]
+    return [member(found, [name]).named(name) for name in names]
+
+
+def struct_fields(type_: str) -> list[str]:
+    """Names of the fields of a struct type as Spark's DDL writes it; empty for anything else."""
+    if not type_.lower().startswith("struct"):
+        return []
+    try:
+        kind = exp.DataType.build(type_, dialect="spark")
+    except SqlglotError:
+        return []
+    return [d.name for d in kind.expressions if isinstance(d, exp.ColumnDef)]
+
+
+def _filtered(node: exp.Star, fields: list[Field], resolve: Callable[[exp.Expression], Field]) -> list[Field]:
+    excepted = {e.name.lower() for e in node.args.get("except_") or ()}
+    renames = {e.this.name.lower(): e.alias for e in node.args.get("rename") or ()}
+    replaced = {e.alias.lower(): e for e in node.args.get("replace") or ()}
+    result = []
+    for item in fields:
+        key = item.name.lower()
+        if key in excepted:
+            continue
+        if key in replaced:
+            result.append(Field(item.name, evaluate(replaced[key].this, resolve)))
+        else:
+            result.append(item.named(renames.get(key, item.name)))
+    return result

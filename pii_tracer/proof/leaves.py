@@ -1,0 +1,53 @@
+"""What is hashed into a proof: evidence leaves with a nonce each, and the verifier's scope.
+
+The nonce keeps anybody who sees only a leaf's hash from guessing its content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pii_tracer.journal import Kind, Record, canonical
+from pii_tracer.model import Frozen
+
+
+class ScopeFile(Frozen):
+    """One file that the verifier decoded and found nothing in. sha256: hex, of the bytes it read."""
+
+    path: str
+    sha256: str
+
+
+class Erased(Frozen):
+    """Something that is gone: an object, file or copy. sha256: hex, of its bytes before, where known."""
+
+    copy_id: str
+    uri: str
+    version_id: str | None = None
+    sha256: str | None = None
+
+
+def evidence_leaves(records: Iterable[Record], erased: Iterable[Erased], nonce: Callable[[], str]) -> tuple[bytes, ...]:
+    """One canonical line for each verified step and each erased thing."""
+    contents: list[dict[str, Any]] = [
+        {"kind": "step", "step": r.facts["step"], "record": r.hash, "facts": r.facts.get("facts", {})}
+        for r in records
+        if r.kind is Kind.STEP_VERIFIED
+    ]
+    contents += [{"kind": "erased", **item.model_dump()} for item in erased]
+    return tuple(canonical({**content, "nonce": nonce()}) for content in contents)
+
+
+def scope_lines(scope: Iterable[ScopeFile]) -> tuple[bytes, ...]:
+    """One canonical line for each file, sorted by path."""
+    return tuple(canonical(item.model_dump()) for item in sorted(scope, key=lambda item: (item.path, item.sha256)))
+
+
+def lines_digest(lines: Iterable[bytes]) -> str:
+    """`sha256:…` over lines, each with its newline."""
+    found = hashlib.sha256()
+    for line in lines:
+        found.update(line + b"\n")
+    return "sha256:" + found.hexdigest()

@@ -1,0 +1,222 @@
+"""Who agreed to exactly this: an approval is a signed statement over the digest of the plan file's bytes.
+
+It expires, it names its approver and reason, and a run folder consumes it: a plan is applied once, by one run, which
+may be resumed. Unsigned approvals count in estates of environment `local` only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from pydantic import ConfigDict, Field, ValidationError
+
+from pii_tracer.config import Policy
+from pii_tracer.errors import NotApproved, ReviewError
+from pii_tracer.model import Frozen
+from pii_tracer.plan import digest_of
+from pii_tracer.review import dsse
+from pii_tracer.review.keys import Approver
+from pii_tracer.review.planfile import LoadedPlan
+
+PREDICATE_TYPE = "https://pii-tracer.dev/approval/v1"
+
+
+class ApprovalPredicate(Frozen):
+    """What an approver signs beside the digest. policy_digest: of the policy that was looked at."""
+
+    plan_id: str
+    approver: str
+    role: str
+    reason: str = Field(min_length=1)
+    approved_at: datetime
+    expires: datetime
+    policy_digest: str
+    nonce: str = Field(min_length=16)
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass(frozen=True)
+class Approval:
+    """An approval that holds. digest: of the envelope. signed: by a trusted key."""
+
+    predicate: ApprovalPredicate
+    digest: str
+    signed: bool
+
+
+def approve(
+    loaded: LoadedPlan,
+    key: Ed25519PrivateKey | None,
+    *,
+    approver: str,
+    role: str,
+    reason: str,
+    expires: datetime,
+    policy_digest: str,
+    now: datetime,
+    nonce: str,
+) -> bytes:
+    """The envelope of an approval for exactly the bytes of a plan file.
+
+    Raises:
+        ReviewError: it would be expired already, or a field is empty.
+    """
+    try:
+        predicate = ApprovalPredicate(
+            plan_id=loaded.plan.plan_id,
+            approver=approver,
+            role=role,
+            reason=reason,
+            approved_at=now,
+            expires=expires,
+            policy_digest=policy_digest,
+            nonce=nonce,
+        )
+    except ValidationError as error:
+        place = error.errors(include_input=False)[0]["loc"][0]
+        raise ReviewError(f"the approval lacks a proper `{place}`", todo="give it") from None
+    if expires <= now:
+        raise ReviewError("the approval would be expired already", todo="give a later date")
+    subject = {"name": loaded.name, "digest": {"sha256": loaded.digest.removeprefix("sha256:")}}
+    return dsse.seal(dsse.statement(PREDICATE_TYPE, [subject], predicate.model_dump(mode="json")), key)
+
+
+def verify_approvals(
+    loaded: LoadedPlan,
+    envelopes: Sequence[bytes],
+    trusted: Sequence[Approver],
+    policy: Policy,
+    *,
+    policy_digest: str,
+    production: bool,
+    planner: str | None,
+    now: datetime,
+    consumed: str | None,
+    run: str,
+) -> tuple[Approval, ...]:
+    """The approvals of a plan, or the precise reason why it is not approved. One bad envelope refuses all.
+
+    Args:
+        policy_digest: of the policy file as it is now; an approval that saw another policy does not count.
+        production: needs signatures, the policy's number of distinct approvers, one of them not the planner.
+        planner: who made the plan.
+        consumed: name of the run that consumed this plan's approval, from `consumed_by`.
+        run: name of the run that asks; the one that consumed it may be resumed, even after the expiry.
+
+    Raises:
+        NotApproved: otherwise.
+    """
+    if consumed is not None and consumed != run:
+        raise _no(f"the approval was consumed by the run {consumed}", "a plan is applied once: plan again")
+    if not envelopes:
+        raise _no("there is no approval", "run `pii-tracer approve`")
+    resumed = consumed == run
+    found = [_one(loaded, e, trusted, policy, policy_digest, production, None if resumed else now) for e in envelopes]
+    people = {a.predicate.approver for a in found}
+    needed = policy.production_approvers if production else 1
+    if production and people == {planner}:
+        raise _no("the planner is the only approver", "somebody else must approve, too")
+    if len(people) < needed:
+        raise _no(f"{len(people)} of {needed} approvers have approved", "ask another approver")
+    return tuple(found)
+
+
+def _one(
+    loaded: LoadedPlan,
+    envelope: bytes,
+    trusted: Sequence[Approver],
+    policy: Policy,
+    policy_digest: str,
+    production: bool,
+    now: datetime | None,
+) -> Approval:
+    by_key = {dsse.keyid(a.key()): a for a in trusted}
+    try:
+        opened = dsse.unseal(envelope, [a.key() for a in trusted])
+        predicate = ApprovalPredicate.model_validate(opened.statement["predicate"])
+        claimed = bool(dsse.strict_json(envelope)["signatures"])
+    except (ReviewError, ValidationError):
+        raise _no("an approval was tampered with or is none: it cannot be read", "approve again") from None
+    _signed_by(opened, by_key, predicate, claimed, production)
+    _about(opened.statement, loaded, predicate)
+    if predicate.policy_digest != policy_digest:
+        raise _no("the approval was given under another policy", "approve again under the policy of today")
+    if now is not None:
+        _in_time(predicate, policy, now)
+    return Approval(predicate, digest_of(envelope), bool(opened.keyids))
+
+
+def _signed_by(
+    opened: dsse.Opened,
+    by_key: Mapping[str, Approver],
+    predicate: ApprovalPredicate,
+    claimed: bool,
+    production: bool,
+) -> None:
+    if not opened.keyids:
+        if claimed:
+            raise _no("the approval's signature is not of a trusted key, or it was tampered with", "approve again")
+        if production:
+            raise _no("the approval is not signed", "sign it with a key of a trusted approver")
+        return
+    signers = [by_key[k] for k in opened.keyids]
+    if not any(s.name == predicate.approver and s.role == predicate.role for s in signers):
+        raise _no("the approval names another person or role than its signer", "approve under your own name")
+
+
+def _about(statement: Mapping[str, Any], loaded: LoadedPlan, predicate: ApprovalPredicate) -> None:
+    if statement["predicateType"] != PREDICATE_TYPE:
+        raise _no("this statement is no approval of a plan", "run `pii-tracer approve`")
+    digests = [s.get("digest", {}) for s in statement["subject"] if isinstance(s, dict)]
+    if digests != [{"sha256": loaded.digest.removeprefix("sha256:")}] or predicate.plan_id != loaded.plan.plan_id:
+        raise _no("the approval is for other bytes than this plan file", "review and approve this very file")
+
+
+def _in_time(predicate: ApprovalPredicate, policy: Policy, now: datetime) -> None:
+    allowed = predicate.approved_at + timedelta(hours=policy.max_approval_hours)
+    if now >= min(predicate.expires, allowed):
+        raise _no("the approval has expired", "review and approve again")
+    if now < predicate.approved_at:
+        raise _no("the approval is dated in the future", "set the clock right and approve again")
+
+
+def _no(what: str, todo: str) -> NotApproved:
+    return NotApproved(what, todo=todo)
+
+
+def consumed_by(registry: Path, digest: str) -> str | None:
+    """Name of the run that consumed the approvals of these plan bytes, or None."""
+    try:
+        return _mark(registry, digest).read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return None
+
+
+def consume(registry: Path, digest: str, run: str) -> None:
+    """Mark the approvals of these plan bytes as consumed by a run. The same run may say so again.
+
+    Raises:
+        NotApproved: another run was first.
+    """
+    registry.mkdir(parents=True, exist_ok=True)
+    temporary = registry / f".{os.getpid()}.{_mark(registry, digest).name}.tmp"
+    dsse.write_whole(temporary, (run + "\n").encode(), 0o600)
+    try:
+        os.link(temporary, _mark(registry, digest))  # whole and only if nobody was first
+    except FileExistsError:
+        first = consumed_by(registry, digest)
+        if first != run:
+            raise _no(f"the approval was consumed by the run {first}", "a plan is applied once: plan again") from None
+    finally:
+        temporary.unlink()
+
+
+def _mark(registry: Path, digest: str) -> Path:
+    return registry / digest.removeprefix("sha256:")

@@ -1,0 +1,70 @@
+"""Reads a plan file strictly and keeps its exact bytes: approvals are bound to them and to nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from pii_tracer.errors import ReviewError
+from pii_tracer.plan import FORMAT_VERSION, ErasurePlan, digest_of
+from pii_tracer.review.dsse import strict_json
+
+MAX_BYTES = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class LoadedPlan:
+    """A plan with the bytes it was read from. name: file name, as approvals name their subject."""
+
+    plan: ErasurePlan
+    raw: bytes
+    digest: str
+    name: str
+
+
+def load_plan(path: Path, *, max_bytes: int = MAX_BYTES) -> LoadedPlan:
+    """Read a plan file.
+
+    Raises:
+        ReviewError: missing, too large, not strict JSON, unknown format version or fields.
+    """
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(max_bytes + 1)
+    except OSError as error:
+        raise ReviewError(
+            f"the plan file cannot be read: {error.strerror}", where=str(path), todo="make one with `pii-tracer plan`"
+        ) from None
+    if len(raw) > max_bytes:
+        raise ReviewError(
+            f"the plan file is larger than {max_bytes} bytes", where=str(path), todo="plan fewer requests at once"
+        )
+    return parse_plan(raw, path.name, str(path))
+
+
+def parse_plan(raw: bytes, name: str, where: str | None = None) -> LoadedPlan:
+    """A plan from its bytes. Raises `ReviewError` as `load_plan` does."""
+    where = where or name
+    try:
+        data = strict_json(raw)
+    except (ValueError, RecursionError) as error:
+        what = str(error) if type(error) is ValueError else "it is not JSON in UTF-8"
+        raise ReviewError(f"this is not a plan file: {what}", where=where, todo="plan again") from None
+    version = data.get("format_version") if isinstance(data, dict) else None
+    if version != FORMAT_VERSION or isinstance(version, bool):
+        raise ReviewError(
+            f"plan format version {version!r:.20} is not known, only {FORMAT_VERSION}",
+            where=where,
+            todo="use the pii-tracer version that made it, or plan again",
+        )
+    try:
+        plan = ErasurePlan.model_validate_json(raw)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise ReviewError(
+            f"the plan file is wrong at {place}: {first['msg']}", where=where, todo="plan again"
+        ) from None
+    return LoadedPlan(plan, raw, digest_of(raw), name)

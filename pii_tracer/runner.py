@@ -1,0 +1,407 @@
+"""Walks the DAG of a plan, step by step, so that a crash between any two lines loses nothing.
+
+For each step: check, intent to the journal, run, result, verify, verified. The journal alone says how far a run came:
+
+- verified: never touched again;
+- an intent without a result: the executor probes the system before anything is repeated;
+- a result without a verification, or one that did not hold: the system is looked at before anything is repeated;
+- a wait that is over: probed, too.
+
+A step that fails or waits holds back what depends on it and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+
+from pii_tracer.enums import StrEnum
+from pii_tracer.errors import PiiTracerError, Refused
+from pii_tracer.journal import Clock, Journal, Kind, Record, parse_time
+from pii_tracer.plan import Copy, ErasurePlan, Step, digest_of
+from pii_tracer.protocol import Executor, Outcome, Progress
+from pii_tracer.review.drift import DriftItem, hard
+
+
+class State(StrEnum):
+    """How a run ended (a stable interface)."""
+
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    WAITING = "waiting"
+    BLOCKED = "blocked"
+
+
+class Fence(Protocol):
+    """What the runner needs of a lease."""
+
+    @property
+    def token(self) -> int:
+        """Grows with each taking."""
+
+    def check(self) -> None:
+        """Raise `Refused` when the lease was lost."""
+
+
+@dataclass(frozen=True)
+class StepEvent:
+    """Something happened to a step; for progress displays. position counts from 1 in running order."""
+
+    kind: Kind
+    step: Step
+    position: int
+    total: int
+    time: datetime
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class StepFailure:
+    """A step that failed, and why; never a value of a person."""
+
+    step: str
+    reason: str
+    todo: str | None = None
+
+
+@dataclass(frozen=True)
+class RunState:
+    """How far a run is. Each step of the plan is in exactly one of done, failed, waiting, never_started.
+
+    waiting: step -> earliest time it can go on. waiting_until: the earliest of those.
+    """
+
+    plan_id: str
+    state: State
+    done: tuple[str, ...]
+    failed: tuple[StepFailure, ...]
+    waiting: tuple[tuple[str, datetime], ...]
+    never_started: tuple[str, ...]
+    waiting_until: datetime | None
+    drift: tuple[DriftItem, ...]
+    journal_head: str
+
+
+def running_order(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Topological order; where the DAG leaves a choice, the plan's own order.
+
+    Raises:
+        Refused: a cycle, an unknown dependency, or one id twice.
+    """
+    by_id = {step.id: step for step in steps}
+    unknown = sorted({d for step in steps for d in step.depends_on} - set(by_id))
+    if len(by_id) != len(steps) or unknown:
+        raise Refused(f"the plan's steps do not form a graph: unknown {unknown}" if unknown else "a step id is twice")
+    ordered: dict[str, Step] = {}
+    left = list(steps)
+    while left:
+        ready = next((s for s in left if all(d in ordered for d in s.depends_on)), None)
+        if ready is None:
+            raise Refused("the plan's steps depend on each other in a circle", where=left[0].id, todo="plan again")
+        ordered[ready.id] = ready
+        left.remove(ready)
+    return tuple(ordered.values())
+
+
+def not_before(step: Step, plan: ErasurePlan) -> datetime | None:
+    """The date of a planned wait (retention, window) in front of a step; None where it just follows what is before it.
+
+    `earliest_start` of other steps is an estimate from working times and holds nothing back.
+    """
+    finishes = [s.earliest_finish for s in plan.steps if s.id in step.depends_on]
+    ready = max(finishes, default=plan.created_at)
+    return step.earliest_start if step.earliest_start > ready else None
+
+
+@dataclass(frozen=True)
+class StepTrack:
+    """What the journal says of one step. last: its last record; begun: it has an intent."""
+
+    begun: bool
+    last: Record | None
+
+    @property
+    def verified(self) -> bool:
+        """The step is finished."""
+        return self.last is not None and self.last.kind is Kind.STEP_VERIFIED
+
+
+def track(records: Iterable[Record]) -> dict[str, StepTrack]:
+    """Step id -> how far it came. Notes of a probe change nothing."""
+    found: dict[str, StepTrack] = {}
+    for record in records:
+        step = record.facts.get("step")
+        if not isinstance(step, str) or record.kind is Kind.STEP_PROBED:
+            continue
+        begun = record.kind is Kind.STEP_INTENT or (step in found and found[step].begun)
+        found[step] = StepTrack(begun, record)
+    return found
+
+
+def run(
+    plan: ErasurePlan,
+    executors: Mapping[str, Executor],
+    journal: Journal,
+    *,
+    clock: Clock,
+    lease: Fence,
+    on_event: Callable[[StepEvent], None] = lambda event: None,
+    drift: Callable[[Step], Sequence[DriftItem]] = lambda step: (),
+    plan_digest: str | None = None,
+    facts: Mapping[str, Any] | None = None,
+) -> RunState:
+    """Run or resume a plan. A finished plan run again does nothing at all.
+
+    Args:
+        executors: by the name that steps call them.
+        drift: differences between a step's preconditions and the world; asked for all steps before anything has
+            begun, and again before the first step of each copy.
+        plan_digest: digest of the approved bytes; of `plan.to_bytes()` where not given.
+        facts: goes into the journal's first record, e.g. digests of the approvals.
+
+    Raises:
+        Refused: nothing was started: plan not applyable, executor missing, journal of another plan, lease lost.
+        JournalError: the journal cannot be written; the run can be resumed.
+    """
+    digest = plan_digest or digest_of(plan.to_bytes())
+    _refuse_unfit(plan, executors, journal, digest)
+    return _Run(plan, executors, journal, clock, lease, on_event, drift, digest, dict(facts or {})).go()
+
+
+def _refuse_unfit(plan: ErasurePlan, executors: Mapping[str, Executor], journal: Journal, digest: str) -> None:
+    if not plan.applyable:
+        raise Refused("the plan is not applyable", where=plan.plan_id, todo="close or waive its gaps and plan again")
+    missing = sorted({s.executor for s in plan.steps} - set(executors))
+    if missing:
+        raise Refused(f"no executor for: {', '.join(missing)}", where=plan.plan_id, todo="install what they need")
+    for record in journal.records:
+        if record.kind is Kind.RUN_STARTED and record.facts.get("plan_digest") != digest:
+            raise Refused(
+                "this journal belongs to another plan", where=str(journal.path), todo="use a run folder of its own"
+            )
+
+
+class _Run:
+    """One pass over the plan. Holds the state that grows while it goes."""
+
+    def __init__(
+        self,
+        plan: ErasurePlan,
+        executors: Mapping[str, Executor],
+        journal: Journal,
+        clock: Clock,
+        lease: Fence,
+        on_event: Callable[[StepEvent], None],
+        drift: Callable[[Step], Sequence[DriftItem]],
+        digest: str,
+        facts: dict[str, Any],
+    ) -> None:
+        self.plan, self.executors, self.journal, self.clock = plan, executors, journal, clock
+        self.lease, self.on_event, self.drift = lease, on_event, drift
+        self.digest, self.facts = digest, facts
+        self.order = running_order(plan.steps)
+        self.copies = {copy.id: copy for copy in plan.copies}
+        self.tracks = track(journal.records)
+        self.done = {step_id for step_id, t in self.tracks.items() if t.verified}
+        self.failed: dict[str, StepFailure] = {}
+        self.waiting: dict[str, datetime] = {}
+        self.drifted: list[DriftItem] = []
+        begun = [s for s in self.order if self.tracks.get(s.id, _FRESH).begun]
+        self.begun_copies = {s.copy_ for s in begun if s.copy_}
+
+    def go(self) -> RunState:
+        if len(self.done) == len(self.order) and self._finished_before():
+            return self._state(State.COMPLETE)
+        self.lease.check()
+        self.journal.append(
+            Kind.RUN_STARTED,
+            **{**self.facts, "plan_id": self.plan.plan_id, "plan_digest": self.digest, "steps": len(self.order)},
+        )
+        self.journal.append(Kind.LEASE, token=self.lease.token)
+        if not self._drifts(self.order if not self.tracks else ()):
+            self._walk()
+        state = self._verdict()
+        self.journal.append(
+            Kind.RUN_FINISHED,
+            state=state,
+            done=len(self.done),
+            failed=sorted(self.failed),
+            waiting=sorted(self.waiting),
+            waiting_until=min(self.waiting.values(), default=None),
+        )
+        return self._state(state)
+
+    def _finished_before(self) -> bool:
+        return any(r.kind is Kind.RUN_FINISHED and r.facts.get("state") == State.COMPLETE for r in self.journal.records)
+
+    def _walk(self) -> None:
+        for position, step in enumerate(self.order, 1):
+            if step.id in self.done or not all(d in self.done for d in step.depends_on):
+                continue
+            self.lease.check()
+            if self._drifts((step,)):
+                return
+            self._step(step, position)
+
+    # -- drift ---------------------------------------------------------------------------------------------------
+
+    def _drifts(self, steps: Iterable[Step]) -> bool:
+        """Whether the world drifted under steps whose copies have not begun. Soft differences are recorded only."""
+        found = [item for step in steps if step.copy_ not in self.begun_copies for item in self._foreign(step)]
+        for item in found:
+            if item not in self.drifted:
+                self.journal.append(Kind.DRIFT, **asdict(item))
+                self.drifted.append(item)
+        return bool(hard(found))
+
+    def _foreign(self, step: Step) -> list[DriftItem]:
+        """The differences that this run did not make itself: not on a place it has begun to work on."""
+        if step.copy_ in self.copies and self._ancestors(self.copies[step.copy_]) & self.begun_copies:
+            return []
+        ours = {self.copies[c].location for c in self.begun_copies if c in self.copies}
+        return [item for item in self.drift(step) if item.target not in ours]
+
+    def _ancestors(self, copy: Copy) -> set[str]:
+        found: set[str] = set()
+        origin = copy.origin
+        while origin and origin not in found:
+            found.add(origin)
+            origin = self.copies[origin].origin if origin in self.copies else None
+        return found
+
+    # -- one step ------------------------------------------------------------------------------------------------
+
+    def _step(self, step: Step, position: int) -> None:
+        was = self.tracks.get(step.id, _FRESH)
+        until = self._held(step, was)
+        if until is not None:
+            self._wait(step, position, until, new=not was.begun and _until(was.last) != until)
+            return
+        copy = self.copies.get(step.copy_) if step.copy_ else None
+        executor = self.executors[step.executor]
+        try:
+            settled = was.begun and self._settled(step, position, copy, executor, was)
+            outcome = None if settled else self._act(step, position, copy, executor)
+            if outcome is not None and outcome.waiting_until is not None:
+                self._wait(step, position, outcome.waiting_until, new=True, facts=outcome.facts)
+                return
+            check = _guard(lambda: executor.verify(step, copy))
+        except _Failed as failed:
+            self._fail(step, position, failed.reason, failed.todo)
+            return
+        if not check.ok:
+            self._fail(step, position, "the verification does not hold: " + "; ".join(check.findings), None)
+            return
+        self.lease.check()
+        self._note(Kind.STEP_VERIFIED, step, position, facts=check.facts)
+        self.done.add(step.id)
+
+    def _held(self, step: Step, was: StepTrack) -> datetime | None:
+        """Until when a step must wait, by the plan or by what it said itself when it began."""
+        until = _until(was.last) if was.begun else not_before(step, self.plan)
+        return until if until is not None and self.clock() < until else None
+
+    def _settled(self, step: Step, position: int, copy: Copy | None, executor: Executor, was: StepTrack) -> bool:
+        """Whether a step that has begun needs no further act, seen in the system itself."""
+        last = was.last
+        if last is not None and last.kind is Kind.STEP_RESULT:
+            return True
+        if _came_to_nothing(last):
+            return _guard(lambda: executor.verify(step, copy)).ok
+        progress = _guard(lambda: executor.probe(step, copy))
+        self._note(Kind.STEP_PROBED, step, position, detail=progress.value, facts={"progress": progress})
+        if progress is Progress.DONE:
+            self._note(Kind.STEP_RESULT, step, position, facts={"probed": True})
+            return True
+        return False
+
+    def _act(self, step: Step, position: int, copy: Copy | None, executor: Executor) -> Outcome:
+        _guard(lambda: executor.check(step, copy))
+        self.lease.check()
+        self._note(Kind.STEP_INTENT, step, position, copy=step.copy_, action=step.action, token=self.lease.token)
+        if step.copy_:
+            self.begun_copies.add(step.copy_)
+        outcome = _guard(lambda: executor.run(step, copy))
+        if outcome.waiting_until is None:
+            self._note(Kind.STEP_RESULT, step, position, facts=outcome.facts)
+        return outcome
+
+    def _wait(
+        self, step: Step, position: int, until: datetime, *, new: bool, facts: Mapping[str, Any] | None = None
+    ) -> None:
+        self.waiting[step.id] = until
+        if new:
+            self._note(Kind.STEP_WAITING, step, position, detail=until.isoformat(), until=until, facts=facts or {})
+
+    def _fail(self, step: Step, position: int, reason: str, todo: str | None) -> None:
+        self.failed[step.id] = StepFailure(step.id, reason, todo)
+        last = self.tracks.get(step.id, _FRESH).last
+        seen = last is not None and (last.kind is Kind.STEP_RESULT or _came_to_nothing(last))
+        self._note(Kind.STEP_FAILED, step, position, detail=reason, reason=reason, after_result=seen)
+
+    def _note(self, kind: Kind, step: Step, position: int, *, detail: str = "", **facts: Any) -> None:
+        record = self.journal.append(kind, step=step.id, **facts)
+        if kind is not Kind.STEP_PROBED:
+            begun = kind is Kind.STEP_INTENT or self.tracks.get(step.id, _FRESH).begun
+            self.tracks[step.id] = StepTrack(begun, record)
+        self.on_event(StepEvent(kind, step, position, len(self.order), record.time, detail))
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    def _verdict(self) -> State:
+        if hard(self.drifted):
+            return State.BLOCKED
+        if self.failed:
+            return State.PARTIAL
+        return State.WAITING if self.waiting else State.COMPLETE
+
+    def _state(self, state: State) -> RunState:
+        started = self.done | set(self.failed) | set(self.waiting)
+        return RunState(
+            plan_id=self.plan.plan_id,
+            state=state,
+            done=tuple(s.id for s in self.order if s.id in self.done),
+            failed=tuple(self.failed.values()),
+            waiting=tuple(self.waiting.items()),
+            never_started=tuple(s.id for s in self.order if s.id not in started),
+            waiting_until=min(self.waiting.values(), default=None),
+            drift=tuple(self.drifted),
+            journal_head=self.journal.head,
+        )
+
+
+_FRESH = StepTrack(begun=False, last=None)
+T = TypeVar("T")
+
+
+class _Failed(Exception):
+    """An executor failed; carries words that are safe to write down."""
+
+    def __init__(self, reason: str, todo: str | None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.todo = todo
+
+
+def _guard(call: Callable[[], T]) -> T:
+    """Call an executor. Our own errors promise to hold no value of a person; of others only the type is told."""
+    try:
+        return call()
+    except PiiTracerError as error:
+        where = f" ({error.where})" if error.where else ""
+        raise _Failed(error.what + where, error.todo) from None
+    except Exception as error:
+        raise _Failed(f"unexpected {type(error).__name__} in the executor", "see the engine's own log") from error
+
+
+def _came_to_nothing(last: Record | None) -> bool:
+    """The step ran to its end, and its verification did not hold."""
+    return last is not None and last.kind is Kind.STEP_FAILED and bool(last.facts.get("after_result"))
+
+
+def _until(record: Record | None) -> datetime | None:
+    if record is None or record.kind is not Kind.STEP_WAITING:
+        return None
+    return parse_time(str(record.facts["until"]))

@@ -1,0 +1,175 @@
+"""Dates: when each step can start and must have started, and whether the deadline can be met.
+
+Forward pass for the earliest dates, backward pass for the latest, as in the critical path method. Two retention
+strategies: `retain` waits for the window of time travel that the table's class keeps, and for the archive's weekly
+window; `immediate` does not, which is an override that plan and approval show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pii_tracer.config import Estate
+from pii_tracer.enums import StrEnum
+from pii_tracer.plan import Action
+from planners.drafts import CopyDraft, Draft
+
+
+class Retention(StrEnum):
+    """What happens to time travel."""
+
+    RETAIN = "retain"
+    IMMEDIATE = "immediate"
+
+
+@dataclass(frozen=True)
+class Dates:
+    """Dates of one step. wait: seconds it waits for a window, a retention or a restore."""
+
+    start: datetime
+    finish: datetime
+    latest_start: datetime
+    wait: int
+
+
+@dataclass(frozen=True)
+class Dated:
+    """All dates of a plan under one strategy."""
+
+    by_step: Mapping[str, Dates]
+    finish: datetime
+    critical_path: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+
+_SECONDS = {
+    Action.S3_RESTORE: 60,
+    Action.VERIFY_COPY: 120,
+    Action.STAGE_KEYS: 30,
+    Action.DROP_KEYS: 5,
+}
+_BYTES_PER_SECOND = 50_000_000
+_DEFAULT_SECONDS = 60
+
+
+def duration(draft: Draft) -> timedelta:
+    """Working time of a step: a floor for its action, and its bytes at a modest rate."""
+    return timedelta(seconds=_SECONDS.get(draft.action, _DEFAULT_SECONDS) + draft.bytes // _BYTES_PER_SECOND)
+
+
+def date_steps(
+    drafts: Sequence[Draft],
+    items: Sequence[CopyDraft],
+    estate: Estate,
+    as_of: datetime,
+    deadline: datetime,
+    retention: Retention,
+) -> Dated:
+    """Dates for all steps; drafts come in topological order."""
+    days = {i.copy.id: _retention_days(i, estate) for i in items}
+    started: dict[str, datetime] = {}
+    finished: dict[str, datetime] = {}
+    waits: dict[str, int] = {}
+    binding: dict[str, str | None] = {}
+    rows_done: dict[str, datetime] = {}
+    for draft in drafts:
+        ready, binding[draft.id] = _ready(draft, finished, as_of)
+        start = ready
+        if retention is Retention.RETAIN:
+            if draft.retained and draft.copy:
+                start = max(start, rows_done.get(draft.copy, as_of) + timedelta(days=days[draft.copy]))
+            if draft.action is Action.S3_RESTORE or _archive_without_restore(draft, drafts):
+                start = next_window(start, estate)
+        restore = timedelta(hours=estate.windows.restore_hours) if draft.action is Action.S3_RESTORE else timedelta()
+        started[draft.id] = start
+        finished[draft.id] = start + duration(draft) + restore
+        waits[draft.id] = int(((start - ready) + restore).total_seconds())
+        if draft.copy and draft.copy not in rows_done:
+            rows_done[draft.copy] = finished[draft.id]
+    finish = max(finished.values(), default=as_of)
+    latest = _latest(drafts, started, finished, deadline)
+    by_step = {d.id: Dates(started[d.id], finished[d.id], latest[d.id], waits[d.id]) for d in drafts}
+    return Dated(by_step, finish, _critical(finished, binding), _notes(drafts, waits, finished, deadline, retention))
+
+
+def _retention_days(item: CopyDraft, estate: Estate) -> int:
+    return estate.retention.pii_days if item.copy.columns else estate.retention.derived_days
+
+
+def _archive_without_restore(draft: Draft, drafts: Sequence[Draft]) -> bool:
+    if draft.action is not Action.S3_REWRITE_ARCHIVE:
+        return False
+    return not any(d.action is Action.S3_RESTORE and d.copy == draft.copy for d in drafts)
+
+
+def _ready(draft: Draft, finished: Mapping[str, datetime], as_of: datetime) -> tuple[datetime, str | None]:
+    before = max(draft.after, key=lambda d: finished[d], default=None)
+    return (finished[before], before) if before else (as_of, None)
+
+
+def next_window(after: datetime, estate: Estate) -> datetime:
+    """The next start of the weekly archive window at or after a time; the time itself where no window is declared."""
+    windows = estate.windows
+    if windows.archive_weekday is None:
+        return after
+    start = after.replace(hour=windows.archive_start_hour, minute=0, second=0, microsecond=0)
+    start += timedelta(days=(_WEEKDAYS.index(windows.archive_weekday) - start.weekday()) % 7)
+    return start if start >= after else start + timedelta(days=7)
+
+
+def _latest(
+    drafts: Sequence[Draft],
+    started: Mapping[str, datetime],
+    finished: Mapping[str, datetime],
+    deadline: datetime,
+) -> dict[str, datetime]:
+    """Backward pass: the latest start of each step that still meets the deadline."""
+    latest_finish = {d.id: deadline for d in drafts}
+    latest_start: dict[str, datetime] = {}
+    for draft in reversed(drafts):
+        latest_start[draft.id] = latest_finish[draft.id] - (finished[draft.id] - started[draft.id])
+        for before in draft.after:
+            gap = started[draft.id] - finished[before]
+            # a wait in front of a step (retention, window) is part of the distance between the two
+            slack = gap if _waits_after(draft, before, started, finished) else timedelta()
+            latest_finish[before] = min(latest_finish[before], latest_start[draft.id] - slack)
+    return latest_start
+
+
+def _waits_after(draft: Draft, before: str, started: Mapping[str, datetime], finished: Mapping[str, datetime]) -> bool:
+    return (draft.retained or draft.window) and started[draft.id] > finished[before]
+
+
+def _critical(finished: Mapping[str, datetime], binding: Mapping[str, str | None]) -> tuple[str, ...]:
+    if not finished:
+        return ()
+    path = [max(finished, key=lambda d: (finished[d], d))]
+    while (before := binding[path[-1]]) is not None:
+        path.append(before)
+    return tuple(reversed(path))
+
+
+def _notes(
+    drafts: Sequence[Draft],
+    waits: Mapping[str, int],
+    finished: Mapping[str, datetime],
+    deadline: datetime,
+    retention: Retention,
+) -> tuple[str, ...]:
+    notes: list[str] = []
+    late = sorted({d.copy for d in drafts if d.copy and finished[d.id] > deadline})
+    if late:
+        worst = max(drafts, key=lambda d: (waits[d.id], d.id))
+        notes.append(
+            f"cannot be met: {len(late)} copies end after the deadline; the longest wait is"
+            f" {waits[worst.id] // 86400} days at {worst.id}"
+            f" ({'retention' if worst.retained else 'window or restore'}): shorten it, or plan with"
+            " `--retention immediate` and a reason"
+        )
+    if retention is Retention.IMMEDIATE:
+        notes.append("time travel ends at once for every copy; off-peak windows are not waited for")
+    return tuple(notes)

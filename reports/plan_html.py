@@ -1,0 +1,33 @@
+"""The plan as one HTML file: verdict, lineage picture, timeline, every copy and step."""
+
+from __future__ import annotations
+
+from pii_tracer.plan import ErasurePlan
+from reports import timeline, wording
+from reports.lineage_picture import NODE_WIDTH, Edges, picture
+from reports.planview import PlanView
+from reports.rendering import render_html
+
+
+def render_plan_html(plan: ErasurePlan, *, plan_file: str, edges: Edges = ()) -> str:
+    """A self-contained page (inline style and SVG, no script, no request).
+
+    plan_file: as the user would type it, for the commands. edges: (source, target) dataset names from the lineage
+    graph; without them the picture follows the paths recorded in the copies.
+    """
+    view = PlanView(plan)
+    return render_html(
+        "plan.html.j2",
+        view=view,
+        plan=plan,
+        picture=picture(view, edges),
+        node_width=NODE_WIDTH,
+        carries=wording.CARRIES,
+        meanings=wording.CARRIES_MEANING,
+        planned=timeline.planned(view),
+        schedules=timeline.schedules(view),
+        axis=timeline,
+        commands=view.commands(plan_file),
+        critical=frozenset(plan.totals.critical_path),
+        short_name=wording.short_name,
+    )

@@ -1,0 +1,210 @@
+"""The plan as its readers need it: verdict, copies in a tree, what is irreversible. Shared by all plan reports."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+
+from pii_tracer.enums import StrEnum
+from pii_tracer.plan import Copy, ErasurePlan, Gap, Schedule, Step
+from reports import wording
+
+
+class Verdict(StrEnum):
+    """The plan's state in one word; the worst that holds."""
+
+    INCOMPLETE = "incomplete"
+    LATE = "late"
+    NOT_APPLYABLE = "not_applyable"
+    READY = "ready"
+
+
+HEADLINES = {
+    Verdict.INCOMPLETE: "Incomplete: gaps must be closed or waived by name before this plan can be approved",
+    Verdict.LATE: "Cannot be done by the deadline",
+    Verdict.NOT_APPLYABLE: "Complete, but not applyable as it is",
+    Verdict.READY: "Complete and ready for review",
+}
+
+
+@dataclass(frozen=True)
+class CopyRow:
+    """A copy with what the plan does to it. number: `7`, or empty for a copy beyond; depth: 0 for counting copies."""
+
+    number: str
+    depth: int
+    copy: Copy
+    steps: tuple[Step, ...]
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return wording.copy_name(self.copy)
+
+    @property
+    def kind(self) -> str:
+        """`dev clone`."""
+        return wording.KINDS[self.copy.kind]
+
+    @property
+    def carries(self) -> str:
+        """`computed key`."""
+        return wording.CARRIES[self.copy.carries]
+
+    @property
+    def strategy(self) -> str:
+        """`delete by key`."""
+        return wording.STRATEGIES[self.copy.strategy]
+
+    @property
+    def rows(self) -> int | None:
+        """Rows of the persons that the scan at planning saw; None where rows do not apply or nobody looked."""
+        return self.copy.found.rows if self.copy.found else None
+
+    @property
+    def files(self) -> int | None:
+        """Files with the persons in them at planning."""
+        return self.copy.found.files_with_person if self.copy.found else None
+
+    @property
+    def hazards(self) -> tuple[str, ...]:
+        """Catalogue ids over all steps, each once, in order of the first step that meets it."""
+        return tuple(dict.fromkeys(hazard for step in self.steps for hazard in step.hazards))
+
+    @property
+    def irreversible(self) -> int:
+        """Steps that cannot be undone."""
+        return sum(step.irreversible for step in self.steps)
+
+
+@dataclass(frozen=True)
+class Act:
+    """One kind of irreversible act: how often, and on which copies by name."""
+
+    action: str
+    count: int
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PlanView:
+    """What every plan report shows, in the same order."""
+
+    plan: ErasurePlan
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The worst that holds."""
+        plan = self.plan
+        if not plan.complete or self.open_gaps:
+            return Verdict.INCOMPLETE
+        if plan.totals.slack_days < 0:
+            return Verdict.LATE
+        return Verdict.READY if plan.applyable else Verdict.NOT_APPLYABLE
+
+    @property
+    def headline(self) -> str:
+        """The verdict as a sentence."""
+        return HEADLINES[self.verdict]
+
+    @cached_property
+    def numbers(self) -> tuple[str, ...]:
+        """The verdict's numbers, one phrase each: `19 copies`, `5 beyond`, … `₹1,840`."""
+        totals = self.plan.totals
+        gaps = counted_gaps(totals.gaps, totals.waived)
+        return (
+            wording.counted(totals.copies, "copy", "copies"),
+            f"{totals.beyond:,} beyond",
+            wording.counted(totals.steps, "step"),
+            f"{totals.irreversible:,} irreversible",
+            gaps,
+            f"done by {wording.short_day(totals.finish)}, {wording.slack(totals.slack_days)}",
+            wording.money(totals.cost, totals.currency),
+        )
+
+    @cached_property
+    def open_gaps(self) -> tuple[Gap, ...]:
+        """Gaps that nobody waived."""
+        return tuple(gap for gap in self.plan.gaps if gap.waiver is None)
+
+    @cached_property
+    def waived_gaps(self) -> tuple[Gap, ...]:
+        """Gaps that a named person accepts."""
+        return tuple(gap for gap in self.plan.gaps if gap.waiver is not None)
+
+    @cached_property
+    def rows(self) -> tuple[CopyRow, ...]:
+        """Counting copies in plan order, each followed by what hangs from it; a lost origin counts as none."""
+        plan = self.plan
+        known = {copy.id for copy in plan.copies}
+        steps: dict[str, list[Step]] = {}
+        below: dict[str | None, list[Copy]] = {}
+        for step in plan.steps:
+            if step.copy_ is not None:
+                steps.setdefault(step.copy_, []).append(step)
+        for copy in plan.copies:
+            below.setdefault(copy.origin if copy.origin in known else None, []).append(copy)
+        rows: list[CopyRow] = []
+        seen: set[str] = set()
+
+        def add(copy: Copy, depth: int) -> None:
+            if copy.id in seen:
+                return
+            seen.add(copy.id)
+            number = str(1 + sum(row.depth == 0 for row in rows)) if depth == 0 else ""
+            rows.append(CopyRow(number, depth, copy, tuple(steps.get(copy.id, ()))))
+            for child in below.get(copy.id, ()):
+                add(child, depth + 1)
+
+        for copy in below.get(None, ()):
+            add(copy, 0)
+        for copy in plan.copies:  # copies that name each other as origin must still be shown
+            add(copy, 0)
+        return tuple(rows)
+
+    @cached_property
+    def shared_steps(self) -> tuple[Step, ...]:
+        """Steps of no single copy (staging and dropping keys)."""
+        return tuple(step for step in self.plan.steps if step.copy_ is None)
+
+    @cached_property
+    def acts(self) -> tuple[Act, ...]:
+        """Irreversible acts by kind, the most frequent first."""
+        names = {row.copy.id: row.name for row in self.rows}
+        counts: Counter[str] = Counter()
+        where: dict[str, dict[str, None]] = {}
+        for step in self.plan.steps:
+            if step.irreversible:
+                counts[step.action] += 1
+                where.setdefault(step.action, {})[names.get(step.copy_ or "", "all copies")] = None
+        return tuple(
+            Act(action.replace("_", " "), count, tuple(where[action]))
+            for action, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        )
+
+    @cached_property
+    def planned_schedule(self) -> Schedule | None:
+        """The schedule that this plan follows."""
+        return next((item for item in self.plan.schedules if item.retention == self.plan.retention), None)
+
+    def commands(self, plan_file: str) -> tuple[tuple[str, str], ...]:
+        """What to type next, with its purpose; nothing that would be refused in this state."""
+        file = shlex.quote(plan_file)
+        check = (f"pii-tracer check {file}", "policy, digests and gaps")
+        if self.verdict is not Verdict.READY:
+            return (check,)
+        return (
+            check,
+            (
+                f"pii-tracer approve {file} --approver NAME --role ROLE --reason WHY --key KEY.pem",
+                "by someone other than the planner",
+            ),
+            (f"pii-tracer apply {file}", "runs exactly these bytes"),
+        )
+
+
+def counted_gaps(gaps: int, waived: int) -> str:
+    """`0 gaps`, `3 gaps (2 waived)`."""
+    return wording.counted(gaps, "gap") + (f" ({waived:,} waived)" if waived else "")

@@ -1,0 +1,31 @@
+"""A run as one HTML file: what was there, what was done, what is left, and how one can know."""
+
+from __future__ import annotations
+
+from reports import timeline, wording
+from reports.closing import MARKS, closing_line, run_headline, tree
+from reports.rendering import render_html
+from reports.views import CopyRun, RunView
+
+
+def render_run_html(run: RunView) -> str:
+    """A self-contained page (inline style and SVG, no script, no request)."""
+
+    def name(copy: CopyRun) -> str:
+        return wording.place_name(copy.table, copy.dataset.name, copy.location)
+
+    rows = tree(run)
+    headline, tone = run_headline(run)
+    return render_html(
+        "run.html.j2",
+        run=run,
+        headline=headline,
+        tone=tone,
+        closing=closing_line(run),
+        rows=[(depth, copy, name(copy), MARKS[copy.state]) for depth, copy in rows],
+        names={copy.id: name(copy) for copy in run.copies},
+        kinds=wording.KINDS,
+        strategies=wording.STRATEGIES,
+        ran=timeline.ran(run, [(depth, copy.id, name(copy)) for depth, copy in rows]),
+        axis=timeline,
+    )

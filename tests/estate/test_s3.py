@@ -1,0 +1,260 @@
+"""Discovery of archives: every version, every replica, and a gap for what cannot be read."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from pii_tracer.errors import EstateError
+from pii_tracer.estate.s3 import (
+    Evidence,
+    Readability,
+    discover_archives,
+    iter_object_versions,
+    iter_version_bytes,
+    readability,
+    s3_clients,
+)
+from pii_tracer.model import DatasetId
+from tests.s3support import OTHER_REGION, REGION, World, estate, standin, world
+
+__all__ = ["standin", "world"]
+
+PREFIX = "archive/payments/"
+
+
+def archive(bucket: str, name: str = "payments") -> dict[str, Any]:
+    return {"name": name, "of": "lake.prod.payments", "bucket": bucket, "prefix": PREFIX, "format": "parquet"}
+
+
+def discover(world: World, *buckets: str) -> Any:
+    made = estate(world.endpoint_url, [archive(bucket, f"a{i}") for i, bucket in enumerate(buckets)])
+    return discover_archives(made, s3_clients(made))
+
+
+def test_all_versions_of_an_archive_and_of_its_replica_in_another_region(world: World) -> None:
+    source, replica = world.new("src"), world.new("dst", OTHER_REGION)
+    world.replicate(source, replica, "archive/")
+    client = world.client()
+    world.put(source, PREFIX + "1.parquet", b"old", StorageClass="GLACIER")
+    world.put(source, PREFIX + "1.parquet", b"newer", StorageClass="GLACIER")
+    client.delete_object(Bucket=source, Key=PREFIX + "1.parquet")
+    world.put(source, "elsewhere/1.parquet", b"x")
+    sets, gaps = discover(world, source)
+    assert gaps == ()
+    there, here = sets
+    assert (here.bucket, here.region, here.replica_of) == (source, REGION, None)
+    assert (there.bucket, there.region, there.replica_of) == (replica, OTHER_REGION, f"s3://{source}/{PREFIX}")
+    assert here.dataset == DatasetId(namespace=f"s3://{source}", name="archive/payments")
+    assert [(v.delete_marker, v.latest, v.size) for v in sorted(here.versions, key=lambda v: v.size)] == [
+        (True, True, 0),
+        (False, False, 3),
+        (False, False, 5),
+    ]
+    # the marker was not replicated, and both versions still stand there
+    assert [(v.delete_marker, v.latest, v.size) for v in sorted(there.versions, key=lambda v: v.size)] == [
+        (False, False, 3),
+        (False, True, 5),
+    ]
+    assert {v.storage_class for v in there.versions} == {"GLACIER"}
+    assert here.versioned
+    assert here.of == "lake.prod.payments"
+
+
+@pytest.mark.parametrize("declared", [[0], [0, 1], [1, 0], [2, 1, 0]])
+def test_cascades_and_rings_of_rules_end(world: World, declared: list[int]) -> None:
+    buckets = [world.new(name) for name in ("ring-a", "ring-b", "ring-c")]
+    for source, target in ((0, 1), (1, 2)):
+        world.replicate(buckets[source], buckets[target])
+    sets, gaps = discover(world, *(buckets[i] for i in declared))
+    assert gaps == ()
+    assert {s.bucket: s.replica_of for s in sets} == {
+        buckets[0]: None,
+        buckets[1]: f"s3://{buckets[0]}/{PREFIX}",
+        buckets[2]: f"s3://{buckets[1]}/{PREFIX}",
+    }
+    world.replicate(buckets[2], buckets[0])
+    sets, _ = discover(world, *(buckets[i] for i in declared))
+    assert len(sets) == 3
+    assert sum(s.replica_of is None for s in sets) == 1
+
+
+def test_rules_for_other_prefixes_are_not_followed_and_disabled_ones_are(world: World) -> None:
+    source, other, former = world.new("src"), world.new("other"), world.new("former")
+    world.replicate(source, other, "logs/")
+    assert [s.bucket for s in discover(world, source)[0]] == [source]
+    world.replicate(source, former, PREFIX + "2026/", status="Disabled")
+    assert {s.bucket for s in discover(world, source)[0]} == {source, former}
+
+
+def test_a_missing_bucket_and_a_missing_replica_are_gaps(world: World) -> None:
+    sets, gaps = discover(world, "no-such-bucket-here")
+    assert sets == ()
+    assert [(gap.kind, gap.evidence) for gap in gaps] == [
+        ("s3_bucket", "bucket no-such-bucket-here: NoSuchBucket"),
+    ]
+    source, replica = world.new("src"), world.new("dst")
+    world.replicate(source, replica)
+    world.client().delete_bucket(Bucket=replica)
+    sets, gaps = discover(world, source)
+    assert [s.bucket for s in sets] == [source]
+    assert [gap.kind for gap in gaps] == ["s3_bucket"]
+    assert replica in gaps[0].evidence
+
+
+def test_a_store_that_does_not_answer_is_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+    made = estate("http://127.0.0.1:9", [archive("b")])
+    sets, gaps = discover_archives(made, s3_clients(made))
+    assert sets == ()
+    assert "EndpointConnectionError" in gaps[0].evidence
+
+
+@pytest.mark.parametrize(
+    "operation", ["get_bucket_versioning", "get_bucket_replication", "get_object_lock_configuration"]
+)
+def test_a_setting_that_may_not_be_read_is_a_gap(world: World, operation: str) -> None:
+    bucket = world.new("denied")
+    made = estate(world.endpoint_url, [archive(bucket)])
+    clients = s3_clients(made)
+
+    class Denied:
+        """The real client, but one call is refused."""
+
+        def __init__(self, region: str | None) -> None:
+            self._client = clients(region)
+
+        def __getattr__(self, name: str) -> Any:
+            return self._refuse if name == operation else getattr(self._client, name)
+
+        def _refuse(self, **_: Any) -> None:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "secret"}}, operation)
+
+    sets, gaps = discover_archives(made, Denied)
+    assert len(sets) == 1
+    assert [gap.kind for gap in gaps] == ["s3_setting"]
+    assert "AccessDenied" in gaps[0].evidence
+    assert "secret" not in str(gaps[0])
+
+
+def test_unfinished_uploads_are_gaps(world: World) -> None:
+    bucket = world.new("uploads")
+    client = world.client()
+    upload = client.create_multipart_upload(Bucket=bucket, Key=PREFIX + "big")
+    client.upload_part(Bucket=bucket, Key=PREFIX + "big", UploadId=upload["UploadId"], PartNumber=1, Body=b"bytes")
+    client.create_multipart_upload(Bucket=bucket, Key="elsewhere/big")
+    sets, gaps = discover(world, bucket)
+    assert sets[0].versions == ()
+    assert [(gap.kind, gap.evidence) for gap in gaps] == [("multipart_upload", f"s3://{bucket}/{PREFIX}: 1 upload(s)")]
+
+
+def test_object_lock_is_seen(world: World) -> None:
+    assert discover(world, world.new("lock", ObjectLockEnabledForBucket=True))[0][0].object_lock
+    assert not discover(world, world.new("nolock"))[0][0].object_lock
+
+
+EXPIRE = {"Expiration": {"Days": 90}}
+LATER = {"NoncurrentVersionExpiration": {"NoncurrentDays": 10}}
+
+
+@pytest.mark.parametrize(
+    ("rules", "versioned", "days"),
+    [
+        # in a versioned bucket an expiration alone only hides the object
+        ([{"Filter": {"Prefix": ""}, **EXPIRE}], True, None),
+        ([{"Filter": {"Prefix": ""}, **EXPIRE}], False, 90),
+        ([{"Filter": {"Prefix": "archive/"}, **EXPIRE, **LATER}], True, 100),
+        ([{"Filter": {"Prefix": "archive/"}, **EXPIRE}, {"Filter": {"Prefix": ""}, **LATER}], True, 100),
+        ([{"Filter": {"Prefix": PREFIX + "2026/"}, **EXPIRE}], False, None),
+        ([{"Filter": {"Tag": {"Key": "a", "Value": "b"}}, **EXPIRE}], False, None),
+        ([{"Filter": {"Prefix": ""}, **EXPIRE, "Status": "Disabled"}], False, None),
+    ],
+)
+def test_days_until_lifecycle_rules_alone_remove_the_bytes(
+    world: World, rules: list[dict[str, Any]], versioned: bool, days: int | None
+) -> None:
+    bucket = world.new("life", versioned=versioned)
+    numbered = [{"ID": f"r{i}", "Status": "Enabled", **rule} for i, rule in enumerate(rules)]
+    world.client().put_bucket_lifecycle_configuration(Bucket=bucket, LifecycleConfiguration={"Rules": numbered})
+    sets, gaps = discover(world, bucket)
+    assert (sets[0].expires_after_days, gaps) == (days, ())
+
+
+def test_listing_goes_over_all_pages(world: World) -> None:
+    bucket = world.new("pages")
+    client = world.client()
+    for _ in range(1003):
+        client.put_object(Bucket=bucket, Key=PREFIX + "k", Body=b"")
+    assert len({v.version_id for v in iter_object_versions(client, bucket, PREFIX)}) == 1003
+
+
+def test_reading_back_says_what_is_known_of_each_version(world: World) -> None:
+    import base64
+    import hashlib
+
+    bucket = world.new("back")
+    client = world.client()
+    digest = hashlib.sha256(b"ours")
+    plain = world.put(bucket, PREFIX + "plain", b"plain")
+    ours = world.put(
+        bucket,
+        PREFIX + "ours",
+        b"ours",
+        StorageClass="GLACIER",
+        ChecksumSHA256=base64.b64encode(digest.digest()).decode(),
+    )
+    world.put(bucket, PREFIX + "theirs", b"ours", StorageClass="GLACIER")
+    client.delete_object(Bucket=bucket, Key=PREFIX + "plain")
+    now = datetime.now(timezone.utc)
+    written = {(ours["key"], ours["version_id"]): digest.hexdigest()}
+    found = list(iter_version_bytes(client, bucket, PREFIX, now, written))
+    by_evidence = {(item.key.removeprefix(PREFIX), item.evidence) for item in found}
+    assert by_evidence == {
+        ("plain", Evidence.BYTES),
+        ("plain", Evidence.MARKER),
+        ("ours", Evidence.KNOWN),
+        ("theirs", Evidence.UNREADABLE),
+    }
+    for item in found:
+        if item.evidence is Evidence.BYTES:
+            assert item.version_id == plain["version_id"]
+            assert item.open().read() == b"plain"
+        else:
+            with pytest.raises(EstateError, match="cannot be read"):
+                item.open()
+    # other bytes than the run uploaded are not known
+    other = {place: hashlib.sha256(b"other").hexdigest() for place in written}
+    assert not [v for v in iter_version_bytes(client, bucket, PREFIX, now, other) if v.evidence is Evidence.KNOWN]
+
+
+@pytest.mark.parametrize(
+    ("head", "state"),
+    [
+        ({}, Readability.READABLE),
+        ({"StorageClass": "GLACIER_IR"}, Readability.READABLE),
+        ({"StorageClass": "GLACIER"}, Readability.ARCHIVED),
+        ({"StorageClass": "INTELLIGENT_TIERING", "ArchiveStatus": "DEEP_ARCHIVE_ACCESS"}, Readability.ARCHIVED),
+        ({"StorageClass": "GLACIER", "Restore": 'ongoing-request="true"'}, Readability.RESTORING),
+        (
+            {
+                "StorageClass": "DEEP_ARCHIVE",
+                "Restore": 'ongoing-request="false", expiry-date="Sun, 22 Nov 2026 00:00:00 GMT"',
+            },
+            Readability.READABLE,
+        ),
+    ],
+)
+def test_readability_from_a_head(head: dict[str, Any], state: Readability) -> None:
+    now = datetime(2026, 11, 21, tzinfo=timezone.utc)
+    assert readability(head, now) is state
+    if state is Readability.READABLE and "Restore" in head:
+        assert readability(head, now + timedelta(days=2)) is Readability.ARCHIVED
+
+
+def test_an_estate_without_s3_has_no_clients() -> None:
+    with pytest.raises(EstateError, match="how S3 is reached"):
+        s3_clients(estate("http://127.0.0.1:9", s3=None))

@@ -1,0 +1,236 @@
+"""Dropping rows from one object's bytes: the person's go, everybody else's stay as they were."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import decimal
+import gzip
+import io
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from executors.s3_match import RowsError, json_member
+from executors.s3_rows import _options, drop_rows
+from pii_tracer.model import FieldAccess, Format, JsonAccess, Match, MatchTerm
+from tests.s3support import PERSON, WEAK, parquet
+
+KEYS = {"user_id": frozenset({PERSON}), "short": frozenset({WEAK})}
+STRONG = frozenset({PERSON})
+
+
+def by(column: str, *access: Any, key_set: str = "user_id") -> Match:
+    return Match(terms=(MatchTerm(column=column, access=access, key_set=key_set, type="string"),))
+
+
+def drop(data: bytes, match: Match, kind: Format = Format.PARQUET) -> Any:
+    return drop_rows(data, kind, match, KEYS, STRONG)
+
+
+def rows(data: bytes) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pq.read_table(io.BytesIO(data)).to_pylist()
+    return found
+
+
+def test_schema_codec_metadata_row_groups_and_order_stay() -> None:
+    schema = pa.schema(
+        [
+            pa.field("user_id", pa.int64(), nullable=False, metadata={"PARQUET:field_id": "7"}),
+            pa.field("amount", pa.decimal128(10, 2)),
+            pa.field("tags", pa.list_(pa.string())),
+            pa.field("at", pa.timestamp("us", tz="UTC")),
+            pa.field("score", pa.float64()),
+        ],
+        metadata={"writer": "job 7"},
+    )
+    at = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+    cells = [
+        {"user_id": i, "amount": decimal.Decimal("1.50"), "tags": ["a", None], "at": at, "score": float("nan")}
+        for i in (5, 3, int(PERSON), 9, int(PERSON), 1)
+    ]
+    old = pa.Table.from_pylist(cells, schema)
+    data = parquet(old, compression={"user_id": "zstd", "amount": "snappy"}, row_group_size=2)
+    kept = drop(data, by("user_id"))
+    assert (kept.rows_before, kept.rows_after) == (6, 4)
+    before, after = pq.ParquetFile(io.BytesIO(data)), pq.ParquetFile(io.BytesIO(kept.data))
+    assert after.schema.equals(before.schema)
+    assert after.schema_arrow.equals(before.schema_arrow, check_metadata=True)
+    assert after.metadata.metadata[b"writer"] == b"job 7"
+    assert [after.metadata.row_group(0).column(i).compression for i in (0, 1)] == ["ZSTD", "SNAPPY"]
+    assert [row["user_id"] for row in rows(kept.data)] == [5, 3, 9, 1]
+    assert PERSON.encode() not in kept.data
+
+
+def test_an_object_that_spark_wrote_comes_out_as_spark_wrote_it() -> None:
+    """INT96 timestamps, decimals as integers, nested types, and Spark's own key-value metadata."""
+    data = (Path(__file__).parent / "data" / "spark35.parquet").read_bytes()
+    kept = drop_rows(data, Format.PARQUET, by("user_id"), {"user_id": frozenset({"2"})}, frozenset())
+    before, after = pq.ParquetFile(io.BytesIO(data)), pq.ParquetFile(io.BytesIO(kept.data))
+    assert str(after.schema).splitlines()[2:] == str(before.schema).splitlines()[2:]
+    assert {after.schema.column(i).physical_type for i in range(len(after.schema))} >= {"INT96", "INT32", "INT64"}
+    assert after.metadata.metadata == before.metadata.metadata
+    assert after.metadata.row_group(0).column(0).compression == "ZSTD"
+    assert rows(kept.data) == [row for row in rows(data) if row["user_id"] != 2]
+
+
+def test_a_layout_that_cannot_be_written_again_is_refused() -> None:
+    """Arrow writes all timestamps of a file in one way; a file with both kinds would come out changed."""
+    both = {"a": pa.array([1], pa.timestamp("us")), "user_id": [PERSON]}
+    sink = io.BytesIO()
+    schema = pa.schema([("a", pa.timestamp("us")), ("user_id", pa.string())])
+    with pq.ParquetWriter(sink, schema, use_deprecated_int96_timestamps=True) as writer:
+        writer.write_table(pa.table(both))
+    source = pq.ParquetFile(sink)
+    options = _options(source, compliant=True) | {"use_deprecated_int96_timestamps": False}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("executors.s3_rows._options", lambda *_: options)
+        with pytest.raises(RowsError, match="cannot be written again"):
+            drop(sink.getvalue(), by("user_id"))
+
+
+def test_int96_timestamps_stay_int96() -> None:
+    """Spark 3.5 writes timestamps as INT96."""
+    old = pa.table({"user_id": [PERSON, "2"], "at": pa.array([1, 1_700_000_000_000_123], pa.timestamp("us"))})
+    data = parquet(old, use_deprecated_int96_timestamps=True)
+    kept = drop(data, by("user_id"))
+    written = pq.ParquetFile(io.BytesIO(kept.data))
+    assert written.schema.equals(pq.ParquetFile(io.BytesIO(data)).schema)
+    assert rows(kept.data) == rows(data)[1:]
+
+
+def test_a_dictionary_column_does_not_keep_the_dropped_value() -> None:
+    """Filtering an Arrow table keeps its dictionary, and Parquet writes it out: the naive way leaves the person."""
+    old = pa.table({"user_id": pa.array([PERSON, "2", "3"]).dictionary_encode()})
+    naive = parquet(old.filter(pa.array([False, True, True])), compression="none")
+    assert PERSON.encode() in naive
+    kept = drop(parquet(old, compression="none"), by("user_id"))
+    assert PERSON.encode() not in kept.data
+    assert [row["user_id"] for row in rows(kept.data)] == ["2", "3"]
+    # and an object that somebody else left like that is written anew
+    mended = drop(naive, by("user_id"))
+    assert mended.stale
+    assert PERSON.encode() not in mended.data
+    hidden = drop(parquet(old.filter(pa.array([False, True, True])), compression="zstd"), by("user_id"))
+    assert hidden.stale
+
+
+def test_nested_fields_json_members_and_weak_keys() -> None:
+    old = pa.table(
+        {
+            "who": pa.array([{"id": int(PERSON)}, {"id": 2}, None], pa.struct([("id", pa.int64())])),
+            "doc": ['{"a": {"id": 2}}', '{"a": {"id": ' + PERSON + "}}", "not json"],
+            "Short": pa.array([1, 2, int(WEAK)], pa.int32()),
+        }
+    )
+    data = parquet(old)
+    assert [r["Short"] for r in rows(drop(data, by("who", FieldAccess(name="ID"))).data)] == [2, int(WEAK)]
+    assert [r["Short"] for r in rows(drop(data, by("doc", JsonAccess(path=("a", "id")))).data)] == [1, int(WEAK)]
+    assert [r["Short"] for r in rows(drop(data, by("short", key_set="short")).data)] == [1, 2]
+    both = Match(terms=by("doc", JsonAccess(path=("a", "id"))).terms + by("gone", key_set="short").terms)
+    kept = drop(data, both)
+    assert kept.missing == ("gone",)
+
+
+@pytest.mark.parametrize("value", [1.5, datetime.datetime(2026, 1, 1)])
+def test_types_that_spark_writes_otherwise_are_refused(value: Any) -> None:
+    with pytest.raises(RowsError, match="cannot be compared"):
+        drop(parquet(pa.table({"user_id": [value]})), by("user_id"))
+
+
+def test_an_object_without_any_match_column_is_refused_not_called_clean() -> None:
+    with pytest.raises(RowsError, match="no column of the match"):
+        drop(parquet(pa.table({"other": [PERSON]})), by("user_id"))
+    with pytest.raises(RowsError, match="no column of the match"):
+        drop(b"other\n1\n", by("user_id"), Format.CSV)
+
+
+@pytest.mark.parametrize("data", [b"", b"PAR1 " + PERSON.encode() + b" PAR1"])
+def test_a_broken_object_is_an_error_without_its_content(data: bytes) -> None:
+    with pytest.raises(RowsError) as caught:
+        drop(data, by("user_id"))
+    assert PERSON not in str(caught.value)
+
+
+def test_when_all_rows_go_an_empty_object_with_the_schema_stays() -> None:
+    kept = drop(parquet(pa.table({"user_id": [PERSON]})), by("user_id"))
+    assert pq.read_table(io.BytesIO(kept.data)).schema.names == ["user_id"]
+    assert kept.rows_after == 0
+
+
+CSV = f'user_id,note\r\n1,"a, ""b""\r\nc"\r\n{PERSON},x\r\n"3",é\r\n'
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.ZstdCompressor().compress])
+def test_csv_lines_of_others_are_kept_byte_for_byte(pack: Any) -> None:
+    kept = drop(pack(CSV.encode()), by("USER_ID"), Format.CSV)
+    unpack = {bytes: bytes, gzip.compress: gzip.decompress}.get(pack, zstandard.ZstdDecompressor().decompress)
+    wanted = CSV.replace(f"{PERSON},x\r\n", "").encode()
+    if pack is not bytes and pack is not gzip.compress:
+        assert zstandard.ZstdDecompressor().decompressobj().decompress(kept.data) == wanted
+    else:
+        assert unpack(kept.data) == wanted
+    assert (kept.rows_before, kept.rows_after) == (3, 2)
+
+
+def test_compressed_csv_of_several_members_loses_nobody() -> None:
+    parts = [b"user_id\n1\n", PERSON.encode() + b"\n2\n"]
+    pack = zstandard.ZstdCompressor().compress
+    kept = drop(b"".join(map(pack, parts)), by("user_id"), Format.CSV)
+    assert zstandard.ZstdDecompressor().decompressobj().decompress(kept.data) == b"user_id\n1\n2\n"
+    kept = drop(b"".join(map(gzip.compress, parts)), by("user_id"), Format.CSV)
+    assert gzip.decompress(kept.data) == b"user_id\n1\n2\n"
+
+
+def test_csv_as_spark_escapes_it() -> None:
+    text = f'user_id,note\n1,"say \\"hi, you\\""\n{PERSON},"\\"x"\n2,z\n'
+    kept = drop(text.encode(), by("user_id"), Format.CSV)
+    assert kept.data.decode() == 'user_id,note\n1,"say \\"hi, you\\""\n2,z\n'
+
+
+def test_csv_that_does_not_add_up_is_refused() -> None:
+    with pytest.raises(RowsError, match="number of fields"):
+        drop(f"user_id,note\n1,2,3\n{PERSON},x\n".encode(), by("user_id"), Format.CSV)
+
+
+USERS = st.lists(st.sampled_from(["1", "2", PERSON, PERSON + "0", " " + PERSON, ""]), max_size=12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(users=USERS, notes=st.lists(st.text(max_size=8), min_size=12, max_size=12), group=st.integers(1, 5))
+def test_only_the_persons_rows_go(users: list[str], notes: list[str], group: int) -> None:
+    """Against the plainest model: a list filtered in Python."""
+    notes = [note.encode("utf-8", "replace").decode() for note in notes[: len(users)]]
+    wanted = [(user, note) for user, note in zip(users, notes, strict=True) if user != PERSON]
+    old = parquet(
+        pa.table({"user_id": pa.array(users, pa.string()), "n": pa.array(notes, pa.string())}), row_group_size=group
+    )
+    kept = drop(old, by("user_id"))
+    assert [(row["user_id"], row["n"]) for row in rows(kept.data or old)] == wanted
+    sink = io.StringIO(newline="")
+    csv.writer(sink).writerows([("user_id", "n"), *zip(users, notes, strict=True)])
+    kept = drop(sink.getvalue().encode(), by("user_id"), Format.CSV)
+    text = sink.getvalue() if kept.data is None else kept.data.decode()
+    assert list(csv.reader(io.StringIO(text, newline="")))[1:] == [list(pair) for pair in wanted]
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "value"),
+    [
+        ('{"a": 1.50}', ("a",), "1.50"),
+        ('{"a": true}', ("a",), "true"),
+        ('{"a": null}', ("a",), None),
+        ('{"a": {"b": "x"}}', ("a", "b"), "x"),
+        ('{"a": [1]}', ("a", "b"), None),
+        ("nothing", ("a",), None),
+        (None, ("a",), None),
+    ],
+)
+def test_json_members(text: str | None, path: tuple[str, ...], value: str | None) -> None:
+    assert json_member(text, path) == value

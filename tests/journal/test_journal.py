@@ -1,0 +1,112 @@
+"""The journal: what is written stands, what was torn is cut, what was changed is refused."""
+
+from __future__ import annotations
+
+import errno
+import os
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pii_tracer.errors import JournalError
+from pii_tracer.journal import GENESIS, Journal, Kind, canonical, parse
+from tests.review.plans import NOW
+
+
+def clock() -> datetime:
+    return NOW
+
+
+def written(path: Path, count: int = 3) -> bytes:
+    journal = Journal.open(path, clock)
+    for number in range(count):
+        journal.append(Kind.STEP_INTENT, step=f"s{number}", snapshot=2**62 + number)
+    return path.read_bytes()
+
+
+def test_records_come_back_as_they_were_written(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    assert Journal.open(path, clock).head == GENESIS
+    written(path)
+    again = Journal.open(path, clock)
+    assert [r.facts["step"] for r in again.records] == ["s0", "s1", "s2"]
+    assert again.records[0].facts["snapshot"] == str(2**62)  # no double could hold it
+    assert again.records[0].time == NOW
+    assert again.head == again.records[-1].hash
+    again.append(Kind.RUN_FINISHED, state="complete")
+    assert len(Journal.open(path, clock).records) == 4
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_torn_last_line_is_cut_and_noted_wherever_it_tore(tmp_path: Path) -> None:
+    whole = written(tmp_path / "whole")
+    start = whole[:-1].rindex(b"\n") + 1
+    for end in range(start + 1, len(whole)):
+        path = tmp_path / f"torn{end}"
+        path.write_bytes(whole[:end])
+        journal = Journal.open(path, clock)
+        assert [r.kind for r in journal.records] == [Kind.STEP_INTENT, Kind.STEP_INTENT, Kind.TORN_LINE_CUT]
+        assert journal.records[-1].facts["bytes"] == end - start
+        assert Journal.open(path, clock).head == journal.head
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_any_changed_byte_is_refused_and_the_record_named(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    path = tmp_path_factory.mktemp("j") / "j"
+    whole = bytearray(written(path))
+    last = whole[:-1].rindex(b"\n") + 1
+    place = data.draw(st.integers(0, last - 1))
+    whole[place] = data.draw(st.integers(0, 255).filter(lambda b: b != whole[place]))
+    with pytest.raises(JournalError, match="broken") as caught:
+        parse(bytes(whole))
+    assert caught.value.where
+    assert "record" in caught.value.where
+
+
+@pytest.mark.parametrize("change", ["drop", "swap", "double", "empty"])
+def test_lines_dropped_swapped_or_doubled_are_refused(tmp_path: Path, change: str) -> None:
+    lines = written(tmp_path / "j").splitlines(keepends=True)
+    changed = {
+        "drop": [lines[0], lines[2]],
+        "swap": [lines[1], lines[0], lines[2]],
+        "double": [lines[0], lines[0], lines[1]],
+        "empty": [lines[0], b"\n", lines[1]],
+    }[change]
+    (tmp_path / "j").write_bytes(b"".join(changed))
+    with pytest.raises(JournalError, match="broken"):
+        Journal.open(tmp_path / "j", clock)
+
+
+def test_after_a_failed_write_nothing_more_is_written(tmp_path: Path) -> None:
+    def full(fd: int, data: bytes) -> None:
+        os.write(fd, data[:7])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "j"
+    whole = written(path)
+    journal = Journal.open(path, clock, write=full)
+    with pytest.raises(JournalError, match="No space"):
+        journal.append(Kind.STEP_INTENT, step="s3")
+    with pytest.raises(JournalError, match="has failed"):
+        journal.append(Kind.STEP_INTENT, step="s4")
+    assert path.read_bytes() == whole + path.read_bytes()[-7:]
+    assert len(Journal.open(path, clock).records) == 4  # three, and the note of the cut
+
+
+def test_what_json_cannot_hold_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    journal = Journal.open(tmp_path / "j", clock)
+    for wrong in (object(), float("nan"), "\ud800", datetime(2026, 1, 1)):
+        with pytest.raises(JournalError):
+            journal.append(Kind.STEP_INTENT, fact=wrong)
+    assert (tmp_path / "j").read_bytes() == b""
+    assert journal.append(Kind.STEP_INTENT, fact={"set": {2, 1}, "none": None, "t": (1.5, True)}).seq == 0
+
+
+def test_canonical_is_rfc_8785() -> None:
+    assert canonical({"b": 1, "a": "é\n"}) == '{"a":"é\\n","b":1}'.encode()

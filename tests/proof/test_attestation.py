@@ -1,0 +1,153 @@
+"""Attestations: refused while anything is open, whole when made, and every change is found."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pii_tracer.errors import ProofError
+from pii_tracer.journal import Journal
+from pii_tracer.model import Strategy
+from pii_tracer.plan import ErasurePlan
+from pii_tracer.proof.attest import PREDICATE_TYPE, Proven, attest
+from pii_tracer.proof.leaves import Erased, ScopeFile
+from pii_tracer.proof.verifier import Check, verify_attestation
+from pii_tracer.review import dsse
+from pii_tracer.review.planfile import parse_plan
+from pii_tracer.runner import run
+from tests.review.plans import NOW, copy, plan
+from tests.review.test_review import approved
+from tests.runner.fakes import FakeExecutor, FakeLease, Ticking, World
+
+KEY = Ed25519PrivateKey.from_private_bytes(b"\x07" * 32)
+APPROVER = Ed25519PrivateKey.from_private_bytes(b"\x01" * 32)
+
+
+def nonces() -> Any:
+    counter = itertools.count()
+    return lambda: f"{next(counter):032x}"
+
+
+def proven(folder: Path, a_plan: ErasurePlan | None = None, **run_with: Any) -> Proven:
+    loaded = parse_plan((a_plan or plan()).to_bytes(), "p.plan.json")
+    clock = Ticking()
+    journal = Journal.open(folder / "run.jsonl", clock)
+    executor = FakeExecutor(World(), clock=clock, **run_with)
+    run(loaded.plan, {"fake": executor}, journal, clock=clock, lease=FakeLease(), plan_digest=loaded.digest)
+    return Proven(
+        loaded=loaded,
+        journal=(folder / "run.jsonl").read_bytes(),
+        approvals=[approved(loaded)],
+        scope=[ScopeFile(path="/lake/c1/b.parquet", sha256="bb" * 32), ScopeFile(path="/lake/c1/a", sha256="aa" * 32)],
+        scanned_at=NOW,
+        erased=[
+            Erased(copy_id="c1", uri="s3://b/k", version_id="v1", sha256="cc" * 32),
+            Erased(copy_id="c1", uri="/lake/c1/old.parquet"),
+        ],
+        tools={"pii-tracer": "0.1.0"},
+    )
+
+
+def made(folder: Path, given: Proven | None = None) -> bytes:
+    attestation = attest(given or proven(folder), KEY, nonce=nonces())
+    attestation.write(folder / "attestation.json", folder / "evidence")
+    return attestation.envelope
+
+
+def check(envelope: bytes, folder: Path) -> list[Check]:
+    found = verify_attestation(envelope, folder / "evidence", KEY.public_key(), [APPROVER.public_key()])
+    return [f.check for f in found]
+
+
+def test_a_whole_attestation_holds_and_says_what_it_cannot_prove(tmp_path: Path) -> None:
+    envelope = made(tmp_path)
+    assert check(envelope, tmp_path) == []
+    statement = dsse.unseal(envelope, [KEY.public_key()]).statement
+    said = statement["predicate"]
+    assert said["statement"].startswith("not found in scope sha256:")
+    assert said["not_proved"]
+    assert said["steps"][0]["result"] == {"snapshot": str(2**60 + 1)}
+    assert statement["subject"][0] == {"name": "s3://b/k?versionId=v1", "digest": {"sha256": "cc" * 32}}
+    assert set(statement["subject"][1]["digest"]) == {"evidenceLeafSha256"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"residue": ["/lake/c1/a"]}, "still in 1 place"),
+        ({"scope": []}, "nothing was looked at"),
+        ({"approvals": []}, "no approval"),
+        ({"journal": b""}, "torn or of another plan"),
+    ],
+)
+def test_it_is_refused_while_anything_is_left(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ProofError, match=words):
+        attest(replace(proven(tmp_path), **changes), KEY, nonce=nonces())
+
+
+def test_it_is_refused_with_open_steps_and_blocked_copies(tmp_path: Path) -> None:
+    with pytest.raises(ProofError, match="open"):
+        attest(proven(tmp_path, broken={"c1/2"}), KEY, nonce=nonces())
+    (tmp_path / "2").mkdir()
+    blocked = plan(copies=[copy("c1"), copy("c2", strategy=Strategy.BLOCKED)])
+    with pytest.raises(ProofError, match="blocked"):
+        attest(proven(tmp_path / "2", blocked), KEY, nonce=nonces())
+
+
+def test_signatures_of_others_and_unknown_versions(tmp_path: Path) -> None:
+    envelope = made(tmp_path)
+    payload = dsse.unseal(envelope, []).payload
+    assert check(dsse.seal(payload, APPROVER), tmp_path) == [Check.SIGNATURE]
+    assert check(b"{}", tmp_path) == [Check.SIGNATURE]
+    newer = payload.replace(PREDICATE_TYPE.encode(), PREDICATE_TYPE.replace("v1", "v9").encode())
+    assert check(dsse.seal(newer, KEY), tmp_path) == [Check.PREDICATE]
+
+
+FILES = {
+    "plan.json": Check.PLAN,
+    "journal.jsonl": Check.JOURNAL,
+    "leaves.jsonl": Check.MERKLE,
+    "scope.jsonl": Check.SCOPE,
+    "approvals/000.json": Check.APPROVAL,
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
+    envelope = made(tmp_path)
+    (tmp_path / "evidence" / name).unlink()
+    found = verify_attestation(envelope, tmp_path / "evidence", KEY.public_key())
+    assert [(f.check, name in f.message) for f in found] == [(Check.MISSING, True)]
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), name=st.sampled_from(sorted(FILES)), cut=st.booleans())
+def test_any_changed_byte_of_the_evidence_is_found(tmp_path: Path, data: st.DataObject, name: str, cut: bool) -> None:
+    if not (tmp_path / "attestation.json").exists():
+        made(tmp_path)
+    envelope = (tmp_path / "attestation.json").read_bytes()
+    path = tmp_path / "evidence" / name
+    whole = path.read_bytes()
+    place = data.draw(st.integers(0, len(whole) - 1))
+    byte = data.draw(st.integers(0, 255).filter(lambda b: b != whole[place]))
+    try:
+        path.write_bytes(whole[:place] if cut else whole[:place] + bytes([byte]) + whole[place + 1 :])
+        found = check(envelope, tmp_path)
+        assert FILES[name] in found
+    finally:
+        path.write_bytes(whole)
+
+
+def test_a_step_that_the_journal_does_not_hold_is_found(tmp_path: Path) -> None:
+    envelope = made(tmp_path)
+    payload = dsse.unseal(envelope, []).payload
+    claimed = payload.replace(b'"id":"c1/2"', b'"id":"c1/9"')
+    assert claimed != payload
+    assert set(check(dsse.seal(claimed, KEY), tmp_path)) == {Check.JOURNAL, Check.MERKLE}

@@ -1,0 +1,194 @@
+"""The closing table, the run page and the progress lines."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from reports.closing import closing_line, print_closing, run_headline
+from reports.progress import Progress
+from reports.run_html import render_run_html
+from reports.views import CopyState, Holding, Residue, RunState, RunView, StepState
+from tests.reports.example import example_run
+from tests.reports.test_plan_reports import Page
+
+
+def _closing(run: RunView, width: int = 100) -> str:
+    out = io.StringIO()
+    print_closing(run, Console(file=out, width=width))
+    return out.getvalue()
+
+
+def _with_copy(run: RunView, copy_id: str, **change: object) -> RunView:
+    copies = tuple(copy.model_copy(update=change) if copy.id == copy_id else copy for copy in run.copies)
+    return run.model_copy(update={"copies": copies})
+
+
+def test_the_closing_line_of_a_clean_run() -> None:
+    assert closing_line(example_run()) == "19/19 copies erased · residue 0 · bystander rows lost 0"
+
+
+def test_a_copy_counts_only_when_all_that_hangs_from_it_is_gone() -> None:
+    run = example_run()
+    beyond = run.beyond[0]
+    for state in CopyState:
+        changed = _with_copy(run, beyond.id, state=state)
+        assert changed.erased == (19 if state is CopyState.ERASED else 18)
+
+
+def test_what_hangs_is_found_at_any_depth() -> None:
+    run = example_run()
+    first, second = run.beyond[2], run.beyond[3]
+    deep = _with_copy(run, second.id, origin=first.id, state=CopyState.RESIDUE)
+    assert first.origin is not None
+    assert second.id in {copy.id for copy in deep.hanging_from(first.origin)}
+    assert deep.erased == 18
+
+
+@pytest.mark.parametrize(
+    ("change", "tone"),
+    [
+        ({}, "good"),
+        ({"bystander_rows_lost": 1}, "bad"),
+        ({"residue": (Residue(copy_="copy-02", file="f", where="footer", form="plain text"),)}, "bad"),
+        ({"state": RunState.PARTIAL}, "warn"),
+        ({"state": RunState.WAITING}, "warn"),
+        ({"bytes_checked": None}, "warn"),
+    ],
+)
+def test_complete_is_said_only_when_the_facts_carry_it(change: dict[str, object], tone: str) -> None:
+    run = example_run().model_copy(update=change)
+    assert run_headline(run)[1] == tone
+    assert ("Erased and verified" in render_run_html(run)) is (tone == "good")
+
+
+def test_facts_below_the_top_level_are_looked_at_too() -> None:
+    run = example_run()
+    assert run.bytes_checked is not None
+    unread = run.bytes_checked.model_copy(update={"unread": ("x.parquet",)})
+    assert run_headline(run.model_copy(update={"bytes_checked": unread}))[1] == "warn"
+    changed = run.bystanders[0].model_copy(update={"checksum_after": "other"})
+    assert run_headline(run.model_copy(update={"bystanders": (changed,)}))[1] == "bad"
+    assert run_headline(_with_copy(run, "copy-03", state=CopyState.FAILED))[1] == "warn"
+    assert run_headline(_with_copy(run, "copy-20", state=CopyState.RESIDUE))[1] == "bad"
+
+
+def test_the_closing_table_has_every_copy_with_before_and_after() -> None:
+    text = _closing(example_run())
+    assert re.search(r"✔\s+lake\.prod\.payments\s+derived\s+7 → 0\s+214 → 0", text)
+    assert text.count("✔") == 24
+    for path in ("deletion-log.jsonl", "attestation.json", "report.html"):
+        assert path in text
+
+
+def test_what_did_not_go_well_is_named() -> None:
+    run = _with_copy(example_run(), "copy-02", state=CopyState.RESIDUE, after=Holding(files=2, rows=1))
+    item = Residue(copy_="copy-02", file="data/a.parquet", where="row group 0", form="plain text")
+    text = _closing(run.model_copy(update={"state": RunState.RESIDUE, "residue": (item,)}))
+    assert "18/19 copies erased · residue 1" in text
+    assert "7 → 2" in text
+    assert "data/a.parquet (row group 0, plain text)" in text
+    unverified = _with_copy(example_run(), "copy-02", state=CopyState.NOT_VERIFIED, after=None)
+    assert "7 → ?" in _closing(unverified)
+    assert "not verified" in render_run_html(unverified)
+
+
+def test_the_run_page_needs_nothing_from_anywhere() -> None:
+    text = render_run_html(example_run())
+    page = Page(text)
+    assert not page.tags & {"script", "link", "img", "iframe", "a", "form"}
+    assert not {name for name, _ in page.attributes} & {"src", "href", "srcset"}
+    assert not re.search(r"https?:|url\(|@import", text)
+
+
+def test_the_run_page_tells_all() -> None:
+    run = example_run()
+    words = " ".join(Page(render_run_html(run)).words)
+    assert run.bytes_checked is not None
+    assert run.naive is not None
+    for told in (*run.limits, *run.bytes_checked.forms, *run.bytes_checked.other_meaning, run.proofs.plan_digest):
+        assert told in words
+    assert "48 files" in words
+    assert all(item.example in words for item in run.naive.left)
+    assert all(step.id in words for copy in run.copies for step in copy.steps)
+    assert "8830174529914470211" in words
+
+
+def test_hostile_names_in_the_run_reports(hostile: str) -> None:
+    run = example_run()
+    assert run.naive is not None
+    left = run.naive.left[0].model_copy(update={"dataset": hostile, "example": hostile, "place": hostile})
+    naive = run.naive.model_copy(update={"left": (left,)})
+    step = run.copies[0].steps[0]
+    step = step.model_copy(update={"note": hostile, "state": StepState.FAILED, "snapshot_after": hostile})
+    run = _with_copy(run, "copy-01", table=hostile, note=hostile, steps=(step,))
+    item = Residue(copy_="copy-01", file=hostile, where=hostile, form="plain text")
+    run = run.model_copy(
+        update={
+            "residue": (item,),
+            "naive": naive,
+            "limits": (hostile,),
+            "estate": hostile,
+            "proofs": run.proofs.model_copy(update={"report": hostile, "approved_by": hostile}),
+        }
+    )
+    text = render_run_html(run)
+    clean = Page(render_run_html(example_run()))
+    assert Page(text).tags <= clean.tags
+    assert {name for name, _ in Page(text).attributes} <= {name for name, _ in clean.attributes}
+    for shown in (text, _closing(run)):
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\u200b-\u200f\u202a-\u202e]", shown)
+
+
+def test_the_same_run_gives_the_same_bytes() -> None:
+    again = RunView.model_validate_json(example_run().model_dump_json(by_alias=True))
+    assert render_run_html(again) == render_run_html(example_run())
+    assert _closing(again) == _closing(example_run())
+
+
+def test_progress_in_plain_lines() -> None:
+    out = io.StringIO()
+    with Progress(2, console=Console(file=out, width=80)) as progress:
+        progress.stage("Plan")
+        progress.step("scan", "lake.prod\n")
+        progress.warn("slow \x1b[31mdisk")
+        progress.done("12 files")
+        progress.stage("Apply")
+        progress.step("delete")
+    lines = [re.sub(r"\d+\.\d s$", "N s", line) for line in out.getvalue().splitlines()]
+    assert lines == [
+        "[1/2] Plan",
+        "  ! slow \\x1b[31mdisk",
+        "  ✓ scan  12 files  N s",
+        "[2/2] Apply",
+        "  ✓ delete  N s",
+    ]
+
+
+def test_a_step_that_raises_is_not_ticked() -> None:
+    out = io.StringIO()
+    progress = Progress(console=Console(file=out, width=80))
+
+    def work() -> None:
+        with progress:
+            progress.step("delete")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        work()
+    assert "✗ delete" in out.getvalue()
+    assert "✓" not in out.getvalue()
+
+
+def test_progress_on_a_terminal_leaves_the_same_lines() -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=80, force_terminal=True, color_system=None)
+    with Progress(console=console) as progress:
+        progress.step("scan", "lake")
+        progress.step("plan")
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out.getvalue())
+    assert re.search(r"✓ scan  lake  \d", plain)
+    assert re.search(r"✓ plan  \d", plain)

@@ -1,0 +1,124 @@
+"""Small valid plans for tests, and the times they live in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from pii_tracer.model import Carries, CopyKind, DatasetId, Format, Strategy
+from pii_tracer.plan import (
+    Action,
+    Copy,
+    ErasurePlan,
+    Estimate,
+    Gap,
+    Override,
+    PlannedRequest,
+    Precondition,
+    Step,
+    Totals,
+)
+
+NOW = datetime(2026, 11, 21, 9, 0, tzinfo=timezone.utc)
+DEADLINE = NOW + timedelta(days=30)
+DIGEST = "sha256:" + "ab" * 32
+
+
+def copy(copy_id: str = "c1", **changes: Any) -> Copy:
+    """One Iceberg table that carries the key."""
+    fields: dict[str, Any] = {
+        "id": copy_id,
+        "kind": CopyKind.DERIVED,
+        "dataset": DatasetId(namespace="file", name=f"/lake/{copy_id}"),
+        "table": f"lake.{copy_id}",
+        "location": f"/lake/{copy_id}",
+        "format": Format.ICEBERG,
+        "carries": Carries.KEY,
+        "strategy": Strategy.DELETE_BY_KEY,
+        "columns": (),
+        "lineage": (),
+        "reason": "carries the key",
+    }
+    return Copy(**{**fields, **changes})
+
+
+def step(step_id: str, copy_id: str | None = "c1", after: Sequence[str] = (), **changes: Any) -> Step:
+    """One step without waits that runs on executor `fake`."""
+    fields: dict[str, Any] = {
+        "id": step_id,
+        "copy": copy_id,
+        "action": Action.ICEBERG_DELETE_ROWS,
+        "executor": "fake",
+        "parameters": {},
+        "depends_on": tuple(after),
+        "hazards": (),
+        "preconditions": (),
+        "verification": "rows read",
+        "irreversible": True,
+        "earliest_start": NOW,
+        "earliest_finish": NOW,
+        "latest_start": DEADLINE,
+        "estimate": Estimate(),
+        "reason": "",
+    }
+    return Step(**{**fields, **changes})
+
+
+def snapshot(target: str, expected: str = "s1", **changes: Any) -> Precondition:
+    """A precondition on a table's snapshot."""
+    return Precondition(kind="snapshot", target=target, expected=expected, **changes)
+
+
+def plan(
+    steps: Sequence[Step] | None = None,
+    copies: Sequence[Copy] | None = None,
+    gaps: Sequence[Gap] = (),
+    overrides: Sequence[Override] = (),
+    **changes: Any,
+) -> ErasurePlan:
+    """A plan over these steps and copies; two steps on one copy where none are given."""
+    steps = (step("c1/1"), step("c1/2", after=["c1/1"])) if steps is None else steps
+    copies = (copy("c1"),) if copies is None else copies
+    waived = sum(1 for gap in gaps if gap.waiver)
+    fields: dict[str, Any] = {
+        "format_version": 1,
+        "plan_id": "plan-1",
+        "tool_version": "0.1.0",
+        "created_at": NOW,
+        "estate": "test",
+        "retention": "retain",
+        "overrides": tuple(overrides),
+        "requests": (
+            PlannedRequest(
+                id="REQ-1", subject="hmac:0011", law="dpdp", citation="s. 12", received=NOW, deadline=DEADLINE
+            ),
+        ),
+        "graph_digest": DIGEST,
+        "inventory_digest": DIGEST,
+        "policy_digest": DIGEST,
+        "subjects_digest": DIGEST,
+        "estate_digest": DIGEST,
+        "complete": waived == len(gaps),
+        "applyable": waived == len(gaps),
+        "gaps": tuple(gaps),
+        "copies": tuple(copies),
+        "examined": (),
+        "steps": tuple(steps),
+        "schedules": (),
+        "totals": Totals(
+            copies=len(copies),
+            beyond=0,
+            steps=len(steps),
+            irreversible=sum(s.irreversible for s in steps),
+            gaps=len(gaps),
+            waived=waived,
+            finish=NOW,
+            deadline=DEADLINE,
+            slack_days=30.0,
+            cost=0.0,
+            currency="INR",
+            critical_path=(),
+        ),
+    }
+    return ErasurePlan(**{**fields, **changes})

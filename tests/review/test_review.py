@@ -1,0 +1,269 @@
+"""Plan files, approvals, policy and drift: what is approved is exactly what was read, and nothing else passes."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from securesystemslib.dsse import Envelope
+from securesystemslib.exceptions import VerificationError
+from securesystemslib.signer import SSlibKey
+
+from pii_tracer.config import Policy
+from pii_tracer.errors import NotApproved, PolicyDenied, ReviewError
+from pii_tracer.inventory import Inventory, ObjectSet, ObjectVersion, Ref, RefKind, TableState
+from pii_tracer.model import Column, DatasetId, Format
+from pii_tracer.plan import Gap, Override, Precondition, Waiver
+from pii_tracer.review import approval, dsse
+from pii_tracer.review.drift import MISSING, compare
+from pii_tracer.review.keys import Approver, generate, load_private, load_trusted, public_pem
+from pii_tracer.review.planfile import LoadedPlan, load_plan, parse_plan
+from pii_tracer.review.policy import Level, enforce, evaluate
+from tests.review.plans import DIGEST, NOW, plan, snapshot, step
+
+KEY, OTHER = (Ed25519PrivateKey.from_private_bytes(bytes([n]) * 32) for n in (1, 2))
+ASHA = Approver(name="asha", role="dpo", public_key=public_pem(KEY.public_key()).decode())
+BALA = Approver(name="bala", role="owner", public_key=public_pem(OTHER.public_key()).decode())
+LOADED = parse_plan(plan().to_bytes(), "p.plan.json")
+
+
+def approved(loaded: LoadedPlan = LOADED, key: Ed25519PrivateKey | None = KEY, **changes: Any) -> bytes:
+    fields = {
+        "approver": "asha",
+        "role": "dpo",
+        "reason": "REQ-1",
+        "expires": NOW + timedelta(hours=24),
+        "policy_digest": DIGEST,
+        "now": NOW,
+        "nonce": "0" * 32,
+    }
+    return approval.approve(loaded, key, **{**fields, **changes})  # type: ignore[arg-type]
+
+
+def check(envelopes: list[bytes], **changes: Any) -> tuple[approval.Approval, ...]:
+    fields = {
+        "policy": Policy(version=1, production_approvers=1),
+        "policy_digest": DIGEST,
+        "production": True,
+        "planner": "chitra",
+        "now": NOW + timedelta(hours=1),
+        "consumed": None,
+        "run": "run-1",
+        "trusted": [ASHA, BALA],
+        "loaded": LOADED,
+    }
+    return approval.verify_approvals(envelopes=envelopes, **{**fields, **changes})
+
+
+def test_a_plan_file_is_read_as_the_bytes_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "p.plan.json"
+    path.write_bytes(plan().to_bytes() + b"\n")
+    loaded = load_plan(path)
+    assert loaded.raw == path.read_bytes()
+    assert loaded.digest != LOADED.digest
+    assert loaded.plan == plan()
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"{", "not JSON"),
+        (b"\xff{}", "not JSON"),
+        (b'{"format_version": 1, "format_version": 1}', "stands twice"),
+        (b'{"format_version": NaN}', "NaN"),
+        (b'{"format_version": 2}', "version 2 is not known"),
+        (b'{"format_version": true}', "not known"),
+        (b"[]", "not known"),
+        (b'{"format_version": 1}', "wrong at"),
+        (plan().to_bytes().replace(b'"estate": "test"', b'"estate": "test", "extra": 1'), "wrong at extra"),
+    ],
+)
+def test_what_is_no_plan_file_is_refused(raw: bytes, words: str) -> None:
+    with pytest.raises(ReviewError, match=words):
+        parse_plan(raw, "p.plan.json")
+
+
+def test_missing_and_too_large_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ReviewError, match="cannot be read"):
+        load_plan(tmp_path / "none")
+    (tmp_path / "p").write_bytes(LOADED.raw)
+    with pytest.raises(ReviewError, match="larger"):
+        load_plan(tmp_path / "p", max_bytes=10)
+
+
+def test_an_approval_holds_and_says_who() -> None:
+    (one,) = check([approved()])
+    assert (one.predicate.approver, one.signed) == ("asha", True)
+
+
+def test_the_envelope_verifies_with_securesystemslib() -> None:
+    def keys(name: str) -> list[SSlibKey]:
+        key = (KEY if name == "right" else OTHER).public_key()
+        public = SSlibKey.from_crypto(key)
+        return [SSlibKey(dsse.keyid(KEY.public_key()), public.keytype, public.scheme, public.keyval)]
+
+    envelope = Envelope.from_dict(json.loads(approved()))
+    assert envelope.verify(keys("right"), 1)
+    with pytest.raises(VerificationError):
+        envelope.verify(keys("wrong"), 1)
+
+
+@pytest.mark.parametrize(
+    ("envelopes", "changes", "words"),
+    [
+        ([], {}, "there is no approval"),
+        ([b"{}"], {}, "tampered"),
+        ([approved()], {"now": NOW + timedelta(hours=24)}, "expired"),
+        ([approved()], {"policy": Policy(version=1, max_approval_hours=1, production_approvers=1)}, "expired"),
+        ([approved()], {"now": NOW - timedelta(hours=1)}, "future"),
+        ([approved()], {"consumed": "run-0"}, "consumed by the run run-0"),
+        ([approved()], {"loaded": parse_plan(LOADED.raw + b"\n", "p.plan.json")}, "other bytes"),
+        ([approved()], {"trusted": [BALA]}, "not of a trusted key"),
+        ([approved()], {"policy_digest": "sha256:00"}, "another policy"),
+        ([approved(approver="bala", role="owner")], {}, "another person"),
+        ([approved(role="owner")], {}, "another person or role"),
+        ([approved()], {"planner": "asha"}, "planner is the only approver"),
+        ([approved()], {"policy": Policy(version=1)}, "1 of 2"),
+        ([approved(), approved(nonce="1" * 32)], {"policy": Policy(version=1)}, "1 of 2"),
+        ([approved(key=None)], {}, "not signed"),
+        ([dsse.seal(dsse.statement("x", [], {}), KEY)], {}, "tampered with or is none"),
+    ],
+)
+def test_each_reason_not_to_be_approved(envelopes: list[bytes], changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(NotApproved, match=words):
+        check(envelopes, **changes)
+
+
+def test_two_people_suffice_and_unsigned_counts_only_locally() -> None:
+    two = [approved(), approved(key=OTHER, approver="bala", role="owner")]
+    assert len(check(two, policy=Policy(version=1), planner="asha")) == 2
+    (one,) = check([approved(key=None)], production=False)
+    assert not one.signed
+
+
+def test_the_run_that_consumed_an_approval_resumes_even_after_it_expired() -> None:
+    assert check([approved()], consumed="run-1", now=NOW + timedelta(days=40))
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_no_changed_byte_of_an_approval_passes(data: st.DataObject) -> None:
+    whole = bytearray(approved())
+    place = data.draw(st.integers(0, len(whole) - 1))
+    whole[place] = data.draw(st.integers(0, 255).filter(lambda b: b != whole[place]))
+    try:
+        (one,) = check([bytes(whole)])
+    except NotApproved:
+        return
+    # white space between JSON tokens is no part of what is signed
+    assert json.loads(whole) == json.loads(approved())
+    assert one.signed
+
+
+def test_consumption_is_once_and_for_one_run(tmp_path: Path) -> None:
+    assert approval.consumed_by(tmp_path, LOADED.digest) is None
+    approval.consume(tmp_path, LOADED.digest, "run-1")
+    approval.consume(tmp_path, LOADED.digest, "run-1")
+    with pytest.raises(NotApproved, match="run-1"):
+        approval.consume(tmp_path, LOADED.digest, "run-2")
+    assert approval.consumed_by(tmp_path, LOADED.digest) == "run-1"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_keys_are_private_and_never_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "key.pem"
+    public = generate(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert load_private(path).public_key() == public
+    with pytest.raises(ReviewError, match="already"):
+        generate(path)
+    path.chmod(0o644)
+    with pytest.raises(ReviewError, match="other people"):
+        load_private(path)
+
+
+def test_trusted_approvers_have_a_name_and_a_key_each(tmp_path: Path) -> None:
+    path = tmp_path / "approvers.yaml"
+
+    def write(*people: Approver) -> None:
+        path.write_text(json.dumps({"version": 1, "approvers": [p.model_dump() for p in people]}))
+
+    write(ASHA, BALA)
+    assert load_trusted(path) == (ASHA, BALA)
+    write(ASHA, ASHA.model_copy(update={"name": "twin"}))
+    with pytest.raises(ReviewError, match="two people"):
+        load_trusted(path)
+    path.write_text("version: 1\napprovers: !!python/object/apply:os.getcwd []\n")
+    with pytest.raises(ReviewError, match="cannot be read"):
+        load_trusted(path)
+
+
+def gap(waiver: Waiver | None) -> Gap:
+    return Gap(id="g1", dataset=None, kind="unread", reason="r", evidence="e", waiver=waiver)
+
+
+def test_policy_rules() -> None:
+    def rules(a_plan: Any, policy: Policy, level: Level = Level.DENY) -> list[str]:
+        return [f.rule for f in evaluate(a_plan, policy, production=True, now=NOW) if f.level is level]
+
+    easy = Policy(version=1)
+    assert rules(plan(), easy) == []
+    assert rules(plan(), Policy(version=1, min_slack_days=31)) == ["min-slack"]
+    late = plan().totals.model_copy(update={"finish": NOW + timedelta(days=31), "slack_days": -1.0})
+    assert rules(plan(totals=late), easy) == ["min-slack"]
+    dear = plan().totals.model_copy(update={"cost": 10.0})
+    assert rules(plan(totals=dear), Policy(version=1, max_cost=9.0)) == ["max-cost"]
+    assert rules(plan(gaps=[gap(None)]), easy) == ["gaps"]
+    assert rules(plan(gaps=[gap(Waiver(who="w", why="y", until=NOW))]), easy) == ["gaps"]
+    waived = plan(gaps=[gap(Waiver(who="w", why="y", until=NOW + timedelta(days=1)))])
+    assert (rules(waived, easy), rules(waived, easy, Level.WARN)) == ([], ["gaps"])
+    immediate = plan(retention="immediate", overrides=[Override(kind="retention", reason="r")])
+    assert rules(immediate, easy) == ["immediate-retention"]
+    assert rules(immediate, Policy(version=1, allow_immediate_retention=True)) == []
+    writing = Precondition(kind="writers_stopped", target="job", expected="false")
+    assert rules(plan([step("a", preconditions=(writing,))]), easy) == ["writers-stopped"]
+    assert rules(plan(), Policy(version=1, production_approvers=1), Level.WARN) == ["separation-of-duties"]
+    with pytest.raises(PolicyDenied, match="min-slack"):
+        enforce(evaluate(plan(), Policy(version=1, min_slack_days=31), production=True, now=NOW))
+
+
+def test_drift_of_every_kind() -> None:
+    table = TableState(
+        dataset=DatasetId(namespace="file", name="/lake/c1"),
+        table="lake.c1",
+        location="/lake/c1",
+        format=Format.ICEBERG,
+        snapshot="s1",
+        columns=(Column(name="id", type="bigint"),),
+        refs=(Ref(name="audit", kind=RefKind.BRANCH, at="7"),),
+    )
+    clone = table.model_copy(update={"location": "/dev/c1", "clone_of": "/lake/c1"})
+    version = ObjectVersion(key="k", version_id="v", latest=True, size=1, modified="2026-01-01")
+    objects = ObjectSet(
+        dataset=table.dataset, bucket="b", prefix="p", region="r", of="c1", versioned=True, versions=(version,)
+    )
+    inventory = Inventory(tables=(table, clone), objects=(objects,))
+    facts = [
+        ("snapshot", "/lake/c1", "s1"),
+        ("refs", "/lake/c1", "branch audit=7"),
+        ("columns", "/lake/c1", "id bigint"),
+        ("clones", "/lake/c1", "/dev/c1"),
+        ("object_versions", "s3://b/p", "k@v"),
+        ("writers_stopped", "job", "true"),
+    ]
+    same = [Precondition(kind=k, target=t, expected=e) for k, t, e in facts]
+    assert compare(plan([step("a", preconditions=tuple(same))]), inventory, {"job": True}) == []
+    moved = [p.model_copy(update={"expected": "other"}) for p in same]
+    found = compare(plan([step("a", preconditions=tuple(moved))]), inventory, {"job": True})
+    assert [(i.kind, i.target, i.found) for i in found] == facts
+    empty = compare(plan([step("a", preconditions=tuple(same))]), Inventory(tables=()))
+    assert [i.found for i in empty if i.kind != "clones"] == [MISSING] * 5
+    unknown = Precondition(kind="weather", target="/lake/c1", expected="fine", hard=False)
+    (item,) = compare(plan([step("a", preconditions=(unknown, snapshot("/lake/c1")))]), inventory)
+    assert (item.kind, item.hard) == ("weather", False)

@@ -1,0 +1,186 @@
+"""The runner: order, failure, waits, drift, and that a finished run is left alone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from pii_tracer.errors import Refused
+from pii_tracer.journal import Journal, Kind
+from pii_tracer.plan import ErasurePlan, Step
+from pii_tracer.review.drift import DriftItem
+from pii_tracer.runner import RunState, State, StepEvent, run, running_order
+from tests.review.plans import NOW, copy, plan, snapshot, step
+from tests.runner.fakes import FakeExecutor, FakeLease, Ticking, World
+
+
+def go(
+    path: Path, a_plan: ErasurePlan, executor: FakeExecutor, clock: Ticking | None = None, **more: object
+) -> RunState:
+    clock = clock or Ticking()
+    executor.clock = clock
+    journal = Journal.open(path / "journal.jsonl", clock)
+    return run(a_plan, {"fake": executor}, journal, clock=clock, **{"lease": FakeLease(), **more})  # type: ignore[arg-type]
+
+
+def test_runs_in_the_plans_order_and_twice_does_nothing(tmp_path: Path) -> None:
+    a_plan = plan([step("b", after=["a"]), step("a"), step("c")])
+    executor = FakeExecutor(World())
+    events: list[StepEvent] = []
+    state = go(tmp_path, a_plan, executor, on_event=events.append)
+    assert state.state is State.COMPLETE
+    assert executor.world.done == ["a", "b", "c"]
+    assert [e.kind for e in events if e.step.id == "a"] == [Kind.STEP_INTENT, Kind.STEP_RESULT, Kind.STEP_VERIFIED]
+    before = (tmp_path / "journal.jsonl").read_bytes()
+    again = FakeExecutor(World())
+    assert go(tmp_path, a_plan, again).state is State.COMPLETE
+    assert again.calls == []
+    assert (tmp_path / "journal.jsonl").read_bytes() == before
+
+
+def test_a_failure_holds_back_only_what_depends_on_it_and_is_tried_again(tmp_path: Path) -> None:
+    a_plan = plan([step("a"), step("b", after=["a"]), step("c")])
+    world = World()
+    state = go(tmp_path, a_plan, FakeExecutor(world, broken={"a"}))
+    assert (state.state, state.done, state.never_started) == (State.PARTIAL, ("c",), ("b",))
+    assert [f.step for f in state.failed] == ["a"]
+    state = go(tmp_path, a_plan, FakeExecutor(world))
+    assert state.state is State.COMPLETE
+    assert sorted(world.done) == ["a", "b", "c"]
+
+
+def test_a_verification_that_does_not_hold_is_a_failure(tmp_path: Path) -> None:
+    a_plan = plan([step("a"), step("b", after=["a"])])
+    world = World()
+    state = go(tmp_path, a_plan, FakeExecutor(world, unverifiable={"a"}))
+    assert state.state is State.PARTIAL
+    assert "still there" in state.failed[0].reason
+    # the next run looks first; what holds by then is not done again
+    healed = FakeExecutor(world)
+    assert go(tmp_path, a_plan, healed).state is State.COMPLETE
+    assert ("run", "a") not in healed.calls
+
+
+def test_a_failed_verification_that_still_fails_is_run_again(tmp_path: Path) -> None:
+    a_plan = plan([step("a")])
+    world = World()
+    go(tmp_path, a_plan, FakeExecutor(world, unverifiable={"a"}))
+    again = FakeExecutor(world, unverifiable={"a"})
+    assert go(tmp_path, a_plan, again).state is State.PARTIAL
+    assert [c for c, _ in again.calls] == ["verify", "check", "run", "verify"]
+
+
+def test_an_unexpected_error_tells_its_type_and_never_its_message(tmp_path: Path) -> None:
+    class Leaky(FakeExecutor):
+        def run(self, step: Step, copy: object) -> object:  # type: ignore[override]
+            raise ValueError("9876543210")
+
+    state = go(tmp_path, plan([step("a")]), Leaky(World()))
+    assert "ValueError" in state.failed[0].reason
+    assert b"9876543210" not in (tmp_path / "journal.jsonl").read_bytes()
+
+
+def test_an_asynchronous_step_waits_and_the_rest_goes_on(tmp_path: Path) -> None:
+    a_plan = plan([step("a"), step("b", after=["a"]), step("c")])
+    until = NOW + timedelta(hours=12)
+    world = World()
+    waiting = {"a": until}
+    state = go(tmp_path, a_plan, FakeExecutor(world, waits=waiting))
+    assert (state.state, state.waiting_until, state.done, state.never_started) == (State.WAITING, until, ("c",), ("b",))
+    early = FakeExecutor(world, waits=waiting)
+    assert go(tmp_path, a_plan, early, Ticking(NOW + timedelta(hours=1))).state is State.WAITING
+    assert early.calls == []
+    state = go(tmp_path, a_plan, FakeExecutor(world, waits=waiting), Ticking(until))
+    assert state.state is State.COMPLETE
+
+
+def test_a_planned_wait_holds_and_an_estimate_does_not(tmp_path: Path) -> None:
+    estimate = step("b", after=["a"], earliest_start=NOW + timedelta(hours=2))
+    a_plan = plan([step("a", earliest_finish=NOW + timedelta(hours=2)), estimate])
+    assert go(tmp_path / "1", _mk(tmp_path / "1", a_plan), FakeExecutor(World())).state is State.COMPLETE
+    retained = step("b", after=["a"], earliest_start=NOW + timedelta(days=7))
+    a_plan = plan([step("a"), retained])
+    world = World()
+    state = go(tmp_path / "2", _mk(tmp_path / "2", a_plan), FakeExecutor(world))
+    assert (state.state, state.waiting_until) == (State.WAITING, NOW + timedelta(days=7))
+    assert world.done == ["a"]
+    state = go(tmp_path / "2", a_plan, FakeExecutor(world), Ticking(NOW + timedelta(days=7)))
+    assert state.state is State.COMPLETE
+
+
+def _mk(path: Path, a_plan: ErasurePlan) -> ErasurePlan:
+    path.mkdir()
+    return a_plan
+
+
+def drifting(*targets: str, hard: bool = True):  # type: ignore[no-untyped-def]
+    def drift(a_step: Step) -> list[DriftItem]:
+        return [
+            DriftItem(a_step.copy_, p.kind, p.target, p.expected, "s2", hard)
+            for p in a_step.preconditions
+            if p.target in targets
+        ]
+
+    return drift
+
+
+def test_drift_stops_the_run_before_anything_is_done(tmp_path: Path) -> None:
+    steps = [step("a", "c1"), step("b", "c2", preconditions=(snapshot("/lake/c2"),))]
+    a_plan = plan(steps, [copy("c1"), copy("c2")])
+    world = World()
+    state = go(tmp_path, a_plan, FakeExecutor(world), drift=drifting("/lake/c2"))
+    assert (state.state, world.side_effects, state.drift[0].found) == (State.BLOCKED, 0, "s2")
+    assert go(tmp_path, a_plan, FakeExecutor(world)).state is State.COMPLETE
+
+
+def test_soft_drift_is_told_and_stops_nothing(tmp_path: Path) -> None:
+    a_plan = plan([step("a", preconditions=(snapshot("/lake/c1"),))])
+    state = go(tmp_path, a_plan, FakeExecutor(World()), drift=drifting("/lake/c1", hard=False))
+    assert state.state is State.COMPLETE
+    assert state.drift
+
+
+def test_what_this_run_changed_itself_is_no_drift(tmp_path: Path) -> None:
+    history = copy("c2", location="/lake/c1", origin="c1")
+    a_plan = plan(
+        [step("a", "c1"), step("b", "c2", after=["a"], preconditions=(snapshot("/lake/c1"),))], [copy("c1"), history]
+    )
+    world = World()
+
+    def drift(a_step: Step) -> list[DriftItem]:
+        return drifting("/lake/c1")(a_step) if "a" in world.done else []
+
+    assert go(tmp_path, a_plan, FakeExecutor(world), drift=drift).state is State.COMPLETE
+
+
+def test_refusals_before_anything_starts(tmp_path: Path) -> None:
+    world = World()
+    with pytest.raises(Refused, match="not applyable"):
+        go(tmp_path, plan(applyable=False), FakeExecutor(world))
+    with pytest.raises(Refused, match="no executor"):
+        go(tmp_path, plan([step("a", executor="kafka")]), FakeExecutor(world))
+    with pytest.raises(Refused, match="circle"):
+        go(tmp_path, plan([step("a", after=["b"]), step("b", after=["a"])]), FakeExecutor(world))
+    with pytest.raises(Refused, match="unknown"):
+        running_order([step("a", after=["zz"])])
+    with pytest.raises(Refused, match="twice"):
+        running_order([step("a"), step("a")])
+    go(tmp_path, plan([step("a")]), FakeExecutor(world))
+    with pytest.raises(Refused, match="another plan"):
+        go(tmp_path, plan([step("b")]), FakeExecutor(world))
+    assert world.done == ["a"]
+
+
+def test_a_runner_that_lost_its_lease_stops(tmp_path: Path) -> None:
+    lease = FakeLease()
+    world = World()
+    losing = FakeExecutor(world)
+
+    def on_event(event: StepEvent) -> None:
+        lease.lost = lease.lost or event.kind is Kind.STEP_VERIFIED
+
+    with pytest.raises(Refused, match="lost"):
+        go(tmp_path, plan(), losing, lease=lease, on_event=on_event)
+    assert world.done == ["c1/1"]

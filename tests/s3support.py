@@ -1,0 +1,186 @@
+"""S3 for tests: the stand-in as a process, buckets, and an executor with the real key ring on it."""
+
+from __future__ import annotations
+
+import io
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from executors.s3 import S3Executor
+from pii_tracer.config import Estate
+from pii_tracer.estate.s3 import S3Client, s3_clients
+from pii_tracer.model import KeySet, Match, MatchTerm
+from pii_tracer.plan import Action, Step
+from pii_tracer.sealed import KeyRing
+from sample_lineage import s3_standin
+
+REGION = "ap-south-1"
+OTHER_REGION = "eu-central-1"
+PERSON = "4000123412341234"
+WEAK = "8841302"
+PLAN = "plan_0001"
+MATCH = Match(terms=(MatchTerm(column="user_id", key_set="user_id", type="bigint"),))
+
+
+@pytest.fixture(scope="session")
+def standin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[s3_standin.Standin]:
+    """One stand-in for the session; a restore takes 0.4 s."""
+    running = s3_standin.start(tmp_path_factory.mktemp("s3"), restore_seconds=0.4, max_seconds=1800)
+    yield running
+    s3_standin.stop(running)
+
+
+@pytest.fixture
+def world(standin: s3_standin.Standin, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Buckets with fresh names on the stand-in."""
+    for name, value in s3_standin.demo_credentials().items():
+        monkeypatch.setenv(name, value)
+    return World(standin.endpoint_url)
+
+
+def estate(endpoint_url: str, archives: list[dict[str, Any]] | None = None, **more: Any) -> Estate:
+    """An estate with S3 and nothing else."""
+    return Estate.model_validate(
+        {
+            "version": 1,
+            "estate": "test",
+            "environment": "local",
+            "catalogs": {},
+            "roots": [],
+            "lineage": {},
+            "subjects": [{"name": "user", "source": "users", "key": "user_id"}],
+            "s3": {"endpoint_url": endpoint_url, "region": REGION},
+            "archives": archives or [],
+            "windows": {"restore_hours": 0},
+            **more,
+        }
+    )
+
+
+@dataclass
+class World:
+    """A small S3 world: `new` makes buckets, `put` objects, `versions` lists."""
+
+    endpoint_url: str
+    suffix: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
+
+    def client(self, region: str | None = None) -> S3Client:
+        return s3_clients(estate(self.endpoint_url))(region)
+
+    def new(self, name: str, region: str = REGION, versioned: bool = True, **more: Any) -> str:
+        bucket = f"{name}-{self.suffix}"
+        client = self.client(region)
+        client.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": region}, **more)
+        if versioned:
+            client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+        return bucket
+
+    def replicate(self, source: str, target: str, prefix: str = "", status: str = "Enabled") -> None:
+        rule = {
+            "ID": "all",
+            "Status": status,
+            "Priority": 1,
+            "Filter": {"Prefix": prefix},
+            "DeleteMarkerReplication": {"Status": "Disabled"},
+            "Destination": {"Bucket": f"arn:aws:s3:::{target}"},
+        }
+        self.client().put_bucket_replication(
+            Bucket=source, ReplicationConfiguration={"Role": "arn:aws:iam::123456789012:role/r", "Rules": [rule]}
+        )
+
+    def put(self, bucket: str, key: str, body: bytes, **more: Any) -> dict[str, Any]:
+        """Put an object; returns the version as plan parameters name it."""
+        answer = self.client().put_object(Bucket=bucket, Key=key, Body=body, **more)
+        return {
+            "key": key,
+            "version_id": answer.get("VersionId", "null"),
+            "storage_class": more.get("StorageClass", "STANDARD"),
+            "etag": answer["ETag"].strip('"'),
+        }
+
+    def get(self, bucket: str, key: str, version_id: str | None = None) -> bytes:
+        which = {"VersionId": version_id} if version_id else {}
+        with self.client().get_object(Bucket=bucket, Key=key, **which)["Body"] as body:
+            data: bytes = body.read()
+        return data
+
+    def versions(self, bucket: str) -> list[tuple[str, str]]:
+        answer = self.client().list_object_versions(Bucket=bucket)
+        return [(v["Key"], v["VersionId"]) for part in ("Versions", "DeleteMarkers") for v in answer.get(part, ())]
+
+    def holders(self, bucket: str) -> int:
+        """How many readable versions hold the person, by decoding."""
+        return sum(
+            user_rows(self.get(bucket, v["Key"], v["VersionId"])) > 0
+            for v in self.client().list_object_versions(Bucket=bucket).get("Versions", ())
+        )
+
+    def executor(self, **windows: Any) -> S3Executor:
+        return S3Executor(Context(estate(self.endpoint_url, **windows), keyring()))
+
+
+@dataclass(frozen=True)
+class Context:
+    """The execution context as far as S3 needs it."""
+
+    estate: Estate
+    keyring: KeyRing
+    now: Callable[[], datetime] = lambda: datetime.now(timezone.utc)
+
+
+def keyring() -> KeyRing:
+    return KeyRing(
+        (
+            KeySet(name="user_id", origin="users.user_id", weak=False, values=(("subj_1", PERSON),)),
+            KeySet(name="short", origin="users.short", weak=True, values=(("subj_1", WEAK),)),
+        )
+    )
+
+
+def table(users: list[str], notes: list[str] | None = None) -> pa.Table:
+    return pa.table(
+        {
+            "user_id": pa.array([int(user) for user in users], pa.int64()),
+            "note": pa.array(notes or [f"row {i}" for i in range(len(users))], pa.string()),
+        }
+    )
+
+
+def parquet(data: pa.Table, **options: Any) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(data, sink, **options)
+    return sink.getvalue()
+
+
+def user_rows(data: bytes) -> int:
+    return sum(str(value) == PERSON for value in pq.read_table(io.BytesIO(data)).column("user_id").to_pylist())
+
+
+def step(action: Action, parameters: dict[str, Any]) -> Step:
+    moment = datetime(2026, 11, 21, tzinfo=timezone.utc)
+    return Step.model_validate(
+        {
+            "id": "step_1",
+            "copy": None,
+            "action": action,
+            "executor": "s3",
+            "parameters": parameters,
+            "depends_on": (),
+            "hazards": (),
+            "preconditions": (),
+            "verification": "list again",
+            "irreversible": False,
+            "earliest_start": moment,
+            "earliest_finish": moment,
+            "latest_start": moment,
+            "estimate": {},
+            "reason": "test",
+        }
+    )

@@ -1,0 +1,59 @@
+"""One Spark session for the whole suite, over an estate with the Iceberg catalog `lake`.
+
+Import both fixtures into a folder's conftest: `from tests.sparksession import spark, spark_estate`. However many
+folders do so, one process has one session and one estate folder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from executors.spark import open_session
+from pii_tracer.config import Catalog, CatalogType, Estate, LineageSources, Spark, Subject
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["SparkEstate", "spark", "spark_estate"]
+
+
+@dataclass(frozen=True)
+class SparkEstate:
+    """The estate of the shared session; `base` stands for the folder of its estate file."""
+
+    estate: Estate
+    base: Path
+
+    def folder(self, name: str) -> Path:
+        """Folder for path-based tables and bare files, beside the warehouse."""
+        path = self.base / "files" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+
+@pytest.fixture(scope="session")
+def spark_estate(tmp_path_factory: pytest.TempPathFactory) -> SparkEstate:
+    """An estate named `suite`: Iceberg catalog `lake` under `warehouse/lake`, everything else by path."""
+    base = tmp_path_factory.getbasetemp() / "suite-estate"
+    base.mkdir(exist_ok=True)
+    estate = Estate(
+        version=1,
+        estate="suite",
+        environment="local",
+        spark=Spark(master="local[2]", conf={"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "1"}),
+        catalogs={"lake": Catalog(type=CatalogType.ICEBERG_HADOOP, warehouse="warehouse/lake")},
+        roots=("warehouse", "files"),
+        lineage=LineageSources(),
+        subjects=(Subject(name="customer", source="lake.prod.customers", key="uid"),),
+    )
+    return SparkEstate(estate, base)
+
+
+@pytest.fixture(scope="session")
+def spark(spark_estate: SparkEstate) -> SparkSession:
+    """The shared session; its JVM ends with the test process."""
+    return open_session(spark_estate.estate, spark_estate.base)
