@@ -94,10 +94,9 @@ class Collector:
             inner = Collector(self.patterns)
             for label, leaf in json_leaves(value):
                 inner.leaf(leaf, where, f"{column or ''}.{label}" if label != "$" else column)
-            self._merge(inner)
-            attributed = {key[0] for key in inner._counts}
+            self.merge(inner)
             for (name, form), count in found.items():
-                if name not in attributed:
+                if name not in inner.seen:
                     self.add(name, form, where, column, count)
 
     def leaf(self, value: Any, where: str, column: str | None) -> None:
@@ -143,8 +142,15 @@ class Collector:
             for name in self.patterns.prefixes(value):
                 self.add(name, Form.PREFIX, where, column)
 
-    def _merge(self, other: Collector) -> None:
-        self._counts.update(other._counts)
+    @property
+    def seen(self) -> frozenset[str]:
+        """Key sets with a hit."""
+        return frozenset(key[0] for key in self._counts)
+
+    def merge(self, other: Collector, *, unless_seen_in: Collector | None = None) -> None:
+        """Take over another's hits; those of key sets that a third has seen already are left out."""
+        known = unless_seen_in.seen if unless_seen_in else frozenset()
+        self._counts.update({key: count for key, count in other._counts.items() if key[0] not in known})
         self._reasons.update(other._reasons)
 
 

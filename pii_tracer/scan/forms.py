@@ -1,7 +1,7 @@
 """Patterns for the persons' values: every form in which a file can hold them, and the search for all of them at once.
 
-Strong values are searched anywhere. Weak ones (short digits, see `KeySet.weak`) are searched as typed cells equal to the
-value, or in text between boundaries; never inside longer digit runs, base64 or raw binary. Only values of key sets
+Strong values are searched anywhere. Weak ones (short digits, see `KeySet.weak`) are searched as typed cells equal to
+the value, or in text between boundaries; never inside longer digit runs, base64 or raw binary. Only values of key sets
 count: nothing is derived from them but encodings and plain digests.
 """
 
@@ -206,8 +206,8 @@ class Patterns:
     def prefixes(self, bound: str) -> Iterator[str]:
         """Key sets of which `bound` is a cut value, as table formats cut text bounds.
 
-        Iceberg `truncate(16)` (https://iceberg.apache.org/docs/latest/configuration/, `write.metadata.metrics.default`):
-        lower = first 16 characters, upper = first 15 and the 16th raised by one. Delta cuts text at 32
+        Iceberg `truncate(16)` (https://iceberg.apache.org/docs/latest/configuration/,
+        `write.metadata.metrics.default`): lower = first 16 characters, upper = first 15 and the 16th raised by one. Delta cuts text at 32
         characters, with a tie-breaker behind the maximum
         (https://github.com/delta-io/delta/blob/master/PROTOCOL.md#per-file-statistics).
         """
@@ -281,3 +281,8 @@ def _in_opaque_run(data: bytes, start: int, end: int) -> bool:
     while right < len(data) and data[right] in _RUN and right - start <= _OPAQUE_RUN:
         right += 1
     return right - left >= _OPAQUE_RUN
+
+
+def build_patterns(key_sets: Iterable[KeySet]) -> Patterns:
+    """Patterns for the key sets of a plan. Raises `ScanError` when there is nothing to search for."""
+    return Patterns(key_sets)

@@ -20,7 +20,7 @@ def search_batch(batch: pa.RecordBatch | pa.Table, collector: Collector, where: 
 
 
 def leaves(array: Any, label: str) -> Iterator[tuple[str, Any]]:
-    """Leaf arrays with labels: `payer.phone` for structs, `tags` for list items, `attributes.key` and `.value` for maps."""
+    """Leaf arrays with labels: `payer.phone` (struct), `tags` (list items), `attributes.key` and `.value` (map)."""
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
     for chunk in chunks:
         yield from _leaves(chunk, label)

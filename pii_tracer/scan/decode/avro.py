@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import struct
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -30,16 +31,17 @@ def decode(data: memoryview, collector: Collector, role: Role) -> None:
     for key, value in reader.metadata.items():
         collector.raw(f"{key}={value}".encode(), "avro metadata")
     schema: Any = reader.writer_schema
+    rows: Iterator[Any] = iter(reader)
     name = schema.get("name", "") if isinstance(schema, dict) else ""
     if name == "manifest_entry":
         types = _field_types(reader.metadata.get("schema"))
-        for entry in reader:
+        for entry in rows:
             _manifest_entry(entry, types, collector)
     elif name == "manifest_file":
-        for entry in reader:
+        for entry in rows:
             _manifest_file(entry, collector)
     else:
-        for row in reader:
+        for row in rows:
             if role is Role.ENGINE:
                 walk(row, collector, "avro metadata")
             else:
