@@ -1,0 +1,66 @@
+"""What every executor is given: the estate, the keys, the clock, and a Spark session that opens when it is needed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from executors.spark import open_session
+from pii_tracer.config import Estate
+from pii_tracer.model import KeySet
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Keys(Protocol):
+    """The opened sealed manifest."""
+
+    def key_set(self, name: str) -> KeySet: ...
+
+
+@dataclass(frozen=True)
+class ExecutionContext:
+    """Shared by the executors of one run. base: folder of the estate file."""
+
+    estate: Estate
+    base: Path
+    keyring: Keys
+    now: Callable[[], datetime]
+    _views: dict[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The estate's session, opened at the first use.
+
+        Raises:
+            RunError: no Java, or Spark does not start.
+        """
+        return open_session(self.estate, self.base)
+
+    def key_view(self, key_set: str) -> str:
+        """Name of a temporary view with one string column `k` that holds a key set's values.
+
+        The values come from a data frame, so that no SQL text, plan or commit log ever holds one (hazards D5, E1).
+        """
+        if key_set not in self._views:
+            name = "pii_keys_" + hashlib.sha256(key_set.encode()).hexdigest()[:12]
+            values = sorted({value for _, value in self.keyring.key_set(key_set).values})
+            self.spark.createDataFrame([(v,) for v in values], "k string").createOrReplaceTempView(name)
+            self._views[key_set] = name
+        return self._views[key_set]
+
+    def drop_views(self) -> None:
+        """Drop the key views from the session."""
+        for name in self._views.values():
+            self.spark.catalog.dropTempView(name)
+        self._views.clear()
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """Names of the key views that exist."""
+        return tuple(self._views.values())

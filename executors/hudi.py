@@ -1,0 +1,194 @@
+"""Hudi through Spark: the statements that erase, and a look at the files after each.
+
+https://hudi.apache.org/docs/procedures; what the defaults leave behind: docs/hazards.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from executors.context import ExecutionContext
+from executors.local import files_below, local_path
+from executors.match import condition, count, match_of
+from executors.rebuild import difference, overwrite
+from executors.retry import on_conflict
+from executors.spark import quote_table, string_literal
+from pii_tracer.errors import RunError
+from pii_tracer.plan import Action, Copy, Step
+from pii_tracer.protocol import Check, Outcome, Progress
+
+_BASE = re.compile(r"(?P<group>[0-9a-f-]{36}-\d+)_\d+-\d+-\d+_\d+\.(?:parquet|orc|hfile)")
+_LOG = re.compile(r"\.(?P<group>[0-9a-f-]{36}-\d+)_\d+\.log\..*")
+
+
+class HudiExecutor:
+    """Every run is safe to repeat: each statement leads to a state, and a state reached already stays."""
+
+    name = "hudi"
+
+    def __init__(self, ctx: ExecutionContext) -> None:
+        self._ctx = ctx
+        self._acts: dict[Action, Callable[[Step, Copy | None], dict[str, Any]]] = {
+            Action.HUDI_DELETE_SAVEPOINTS: self._delete_savepoints,
+            Action.HUDI_DELETE_ROWS: self._delete_rows,
+            Action.HUDI_REBUILD: self._rebuild,
+            Action.HUDI_COMPACT: self._compact,
+            Action.HUDI_CLEAN: self._clean,
+            Action.HUDI_REBUILD_METADATA: self._rebuild_metadata,
+        }
+        self._looks: dict[Action, Callable[[Step, Copy | None], list[str]]] = {
+            Action.HUDI_DELETE_SAVEPOINTS: self._savepoints_left,
+            Action.HUDI_DELETE_ROWS: self._rows_left,
+            Action.HUDI_REBUILD: self._rebuilt,
+            Action.HUDI_COMPACT: self._not_compacted,
+            Action.HUDI_CLEAN: self._slices_left,
+            Action.HUDI_REBUILD_METADATA: self._metadata_missing,
+        }
+
+    def check(self, step: Step, copy: Copy | None) -> None:
+        """Raise `RunError` when there is no Hudi table, or when Spark does not know it by name."""
+        folder = local_path(step.parameters["location"])
+        if not (folder / ".hoodie" / "hoodie.properties").is_file():
+            raise RunError("there is no Hudi table", where=str(folder), todo="look at the folder, then plan again")
+        if not self._ctx.spark.catalog.tableExists(_name(step)):
+            raise RunError("Spark does not know this table", where=_name(step), todo="declare it in the estate file")
+
+    def run(self, step: Step, copy: Copy | None) -> Outcome:
+        """Do the step; facts have the newest instant before and after."""
+        before = self._instant(step)
+        self._ctx.spark.catalog.refreshTable(_name(step))
+        facts = on_conflict(lambda: self._acts[step.action](step, copy))
+        self._ctx.spark.catalog.refreshTable(_name(step))
+        return Outcome({"snapshot_before": before, "snapshot_after": self._instant(step), **facts})
+
+    def verify(self, step: Step, copy: Copy | None) -> Check:
+        """Look at rows and files."""
+        findings = self._looks[step.action](step, copy)
+        return Check(not findings, tuple(findings), {"snapshot": self._instant(step)})
+
+    def probe(self, step: Step, copy: Copy | None) -> Progress:
+        """After a crash: done when the postcondition holds; the metadata table is always built again."""
+        if step.action is Action.HUDI_REBUILD_METADATA:
+            return Progress.PARTIAL
+        return Progress.DONE if self.verify(step, copy).ok else Progress.PARTIAL
+
+    # -- acts ----------------------------------------------------------------------------------------------------
+
+    def _delete_savepoints(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        times = self._savepoints(step)
+        for time in times:
+            self._call(step, "delete_savepoint", f"instant_time => {string_literal(time)}")
+        return {"savepoints_deleted": len(times)}
+
+    def _delete_rows(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        rows = count(self._ctx, _table(step), match_of(copy))
+        if rows:
+            self._sql(f"DELETE FROM {_table(step)} WHERE {condition(self._ctx, match_of(copy))}")
+        return {"rows_deleted": rows}
+
+    def _rebuild(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        return overwrite(self._ctx, _table(step), step.parameters["sql"])
+
+    def _compact(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        options = "op => 'scheduleAndExecute', options => 'hoodie.compact.inline.max.delta.commits=1'"
+        return {"compactions": len(self._call(step, "run_compaction", options))}
+
+    def _clean(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        options = "clean_policy => 'KEEP_LATEST_FILE_VERSIONS', file_versions_retained => 1, trigger_max_commits => 0"
+        before = len(list(self._data_files(step)))
+        self._call(step, "run_clean", options)
+        return {"files_removed": before - len(list(self._data_files(step)))}
+
+    def _rebuild_metadata(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        if not self._metadata(step).is_dir():
+            return {"metadata_table": False}
+        self._call(step, "delete_metadata_table")
+        self._call(step, "create_metadata_table")
+        return {"metadata_table": True}
+
+    # -- looks ---------------------------------------------------------------------------------------------------
+
+    def _savepoints_left(self, step: Step, copy: Copy | None) -> list[str]:
+        left = self._savepoints(step)
+        return [f"{len(left)} savepoints are left"] if left else []
+
+    def _rows_left(self, step: Step, copy: Copy | None) -> list[str]:
+        left = count(self._ctx, _table(step), match_of(copy))
+        return [f"{left} rows of the person are left"] if left else []
+
+    def _rebuilt(self, step: Step, copy: Copy | None) -> list[str]:
+        return difference(self._ctx, _table(step), step.parameters["sql"])
+
+    def _not_compacted(self, step: Step, copy: Copy | None) -> list[str]:
+        """A log file newer than the newest base file of its group was not compacted."""
+        newest: dict[str, str] = {}
+        for path in self._data_files(step):
+            if match := _BASE.fullmatch(path.name):
+                instant = path.stem.rsplit("_", 1)[1]
+                newest[match["group"]] = max(newest.get(match["group"], ""), instant)
+        left = 0
+        for path in self._data_files(step):
+            if match := _LOG.fullmatch(path.name):
+                instant = path.name.removeprefix(".").split("_")[1].split(".")[0]
+                left += instant >= newest.get(match["group"], "")
+        return [f"{left} log files are not compacted"] if left else []
+
+    def _slices_left(self, step: Step, copy: Copy | None) -> list[str]:
+        groups: Counter[str] = Counter()
+        logs = 0
+        for path in self._data_files(step):
+            if match := _BASE.fullmatch(path.name):
+                groups[f"{path.parent}/{match['group']}"] += 1
+            logs += bool(_LOG.fullmatch(path.name))
+        old = sum(number - 1 for number in groups.values())
+        findings = [f"{old} older file slices are left"] if old else []
+        return [*findings, f"{logs} log files are left"] if logs else findings
+
+    def _metadata_missing(self, step: Step, copy: Copy | None) -> list[str]:
+        return []  # its content is the verifier's business; a table without one is valid
+
+    # -- helpers -------------------------------------------------------------------------------------------------
+
+    def _sql(self, statement: str) -> Any:
+        return self._ctx.spark.sql(statement)
+
+    def _call(self, step: Step, procedure: str, arguments: str = "") -> list[Any]:
+        table = _name(step).removeprefix("spark_catalog.")
+        named = f"table => {string_literal(table)}" + (f", {arguments}" if arguments else "")
+        return list(self._sql(f"CALL {procedure}({named})").collect())
+
+    def _savepoints(self, step: Step) -> list[str]:
+        return [str(row[0]) for row in self._call(step, "show_savepoints")]
+
+    def _data_files(self, step: Step) -> list[Path]:
+        folder = local_path(step.parameters["location"])
+        return [p for p in files_below(folder) if ".hoodie" not in p.relative_to(folder).parts]
+
+    def _metadata(self, step: Step) -> Path:
+        return local_path(step.parameters["location"]) / ".hoodie" / "metadata"
+
+    def _instant(self, step: Step) -> str | None:
+        """Completion of the newest action, from the names on the timeline (table version 8 and later keep a folder)."""
+        hoodie = local_path(step.parameters["location"]) / ".hoodie"
+        timeline = hoodie / "timeline" if (hoodie / "timeline").is_dir() else hoodie
+        done = [p.name for p in timeline.iterdir() if re.fullmatch(r"\d{17}(?:_\d{17})?\.\w+", p.name)]
+        return max(done, default="").split(".")[0] or None
+
+
+def _name(step: Step) -> str:
+    name = step.parameters.get("table")
+    if not name:
+        raise RunError(
+            "this Hudi table has no name in the estate",
+            where=step.parameters.get("location"),
+            todo="declare it in the estate file: Hudi's procedures need a name",
+        )
+    return str(name)
+
+
+def _table(step: Step) -> str:
+    return quote_table(_name(step))

@@ -1,0 +1,238 @@
+"""Iceberg through Spark: the statements that erase, and a look at the table after each.
+
+Procedures: https://iceberg.apache.org/docs/latest/spark-procedures/; what each leaves behind: docs/hazards.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from executors.context import ExecutionContext
+from executors.iceberg_files import remove_orphans, untracked, with_deleted_entries
+from executors.match import condition, count, match_of
+from executors.rebuild import difference, overwrite
+from executors.retry import on_conflict
+from executors.spark import quote, quote_table, string_literal
+from pii_tracer.errors import RunError
+from pii_tracer.plan import Action, Copy, Step
+from pii_tracer.protocol import Check, Outcome, Progress
+
+_FAR = "2999-01-01 00:00:00"
+_WORK_BRANCH = "pii_tracer_work"
+
+
+class IcebergExecutor:
+    """Every run is safe to repeat: each statement leads to a state, and a state reached already stays."""
+
+    name = "iceberg"
+
+    def __init__(self, ctx: ExecutionContext) -> None:
+        self._ctx = ctx
+        self._acts: dict[Action, Callable[[Step, Copy | None], dict[str, Any]]] = {
+            Action.ICEBERG_DELETE_ROWS: self._delete_rows,
+            Action.ICEBERG_REBUILD: self._rebuild,
+            Action.ICEBERG_REWRITE_FILES: self._rewrite_files,
+            Action.ICEBERG_REWRITE_REF: self._rewrite_ref,
+            Action.ICEBERG_REWRITE_MANIFESTS: self._rewrite_manifests,
+            Action.ICEBERG_EXPIRE_SNAPSHOTS: self._expire,
+            Action.ICEBERG_REMOVE_ORPHANS: self._orphans,
+        }
+        self._looks: dict[Action, Callable[[Step, Copy | None], list[str]]] = {
+            Action.ICEBERG_DELETE_ROWS: self._rows_left,
+            Action.ICEBERG_REBUILD: self._rebuilt,
+            Action.ICEBERG_REWRITE_FILES: self._delete_files_left,
+            Action.ICEBERG_REWRITE_REF: self._ref_rows_left,
+            Action.ICEBERG_REWRITE_MANIFESTS: self._deleted_entries,
+            Action.ICEBERG_EXPIRE_SNAPSHOTS: self._old_snapshots,
+            Action.ICEBERG_REMOVE_ORPHANS: self._orphans_left,
+        }
+
+    def check(self, step: Step, copy: Copy | None) -> None:
+        """Raise `RunError` when the table is not there."""
+        if not self._ctx.spark.catalog.tableExists(_name(step)):
+            raise RunError("the table is not there", where=_name(step), todo="look at the catalog, then plan again")
+
+    def run(self, step: Step, copy: Copy | None) -> Outcome:
+        """Do the step; facts have the snapshot before and after."""
+        before = self._snapshot(step)
+        facts = on_conflict(lambda: self._acts[step.action](step, copy))
+        return Outcome({"snapshot_before": before, "snapshot_after": self._snapshot(step), **facts})
+
+    def verify(self, step: Step, copy: Copy | None) -> Check:
+        """Look at the table itself."""
+        findings = self._looks[step.action](step, copy)
+        return Check(not findings, tuple(findings), {"snapshot": self._snapshot(step)})
+
+    def probe(self, step: Step, copy: Copy | None) -> Progress:
+        """After a crash: done when the postcondition holds; otherwise the statement is run again."""
+        return Progress.DONE if self.verify(step, copy).ok else Progress.PARTIAL
+
+    # -- acts ----------------------------------------------------------------------------------------------------
+
+    def _delete_rows(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        branch = step.parameters.get("branch")
+        target = _table(step) + (f".{quote('branch_' + branch)}" if branch else "")
+        rows = count(self._ctx, target, match_of(copy))
+        if rows:
+            self._sql(f"DELETE FROM {target} WHERE {condition(self._ctx, match_of(copy))}")
+        return {"rows_deleted": rows}
+
+    def _rebuild(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        return overwrite(self._ctx, _table(step), step.parameters["sql"])
+
+    def _rewrite_files(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        return self._rewrite(step, None)
+
+    def _rewrite(self, step: Step, branch: str | None) -> dict[str, Any]:
+        extra = f", branch => {string_literal(branch)}" if branch else ""
+        row = self._call(
+            step,
+            "rewrite_data_files",
+            "options => map('delete-file-threshold', '1', 'remove-dangling-deletes', 'true')" + extra,
+        )
+        return {"files_rewritten": row.get("rewritten_data_files_count", 0)}
+
+    def _rewrite_ref(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        """A branch is erased in place; a tag through a work branch, to whose head it is then moved."""
+        name, kind = step.parameters["ref"], step.parameters["kind"]
+        branch = name if kind == "branch" else _WORK_BRANCH
+        if kind == "tag":
+            at = self._ref_snapshot(step, name)
+            self._sql(f"ALTER TABLE {_table(step)} CREATE OR REPLACE BRANCH {quote(branch)} AS OF VERSION {at}")
+        target = f"{_table(step)}.{quote('branch_' + branch)}"
+        rows = count(self._ctx, target, match_of(copy))
+        if rows:
+            self._sql(f"DELETE FROM {target} WHERE {condition(self._ctx, match_of(copy))}")
+        facts = self._rewrite(step, branch)
+        self._sql(f"INSERT INTO {target} SELECT * FROM {target} WHERE false")
+        if kind == "tag":
+            head = self._ref_snapshot(step, branch)
+            self._sql(f"ALTER TABLE {_table(step)} CREATE OR REPLACE TAG {quote(name)} AS OF VERSION {head}")
+            self._sql(f"ALTER TABLE {_table(step)} DROP BRANCH {quote(branch)}")
+        return {"rows_deleted": rows, "ref": name, **facts}
+
+    def _rewrite_manifests(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        """The procedure leaves a lone manifest alone, and an empty commit leaves manifests with live files alone."""
+        self._call(step, "rewrite_manifests", "use_caching => false")
+        self._sql(f"INSERT INTO {_table(step)} SELECT * FROM {_table(step)} WHERE false")
+        if with_deleted_entries(self._ctx, step.parameters["location"], _name(step)):
+            self._call(step, "rewrite_data_files", "options => map('rewrite-all', 'true')")
+            self._call(step, "rewrite_manifests", "use_caching => false")
+            self._sql(f"INSERT INTO {_table(step)} SELECT * FROM {_table(step)} WHERE false")
+            return {"rewritten_in_full": True}
+        return {}
+
+    def _expire(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        older = step.parameters.get("older_than")
+        until = f"TIMESTAMP {string_literal(older or _FAR)}"
+        retain = int(step.parameters.get("retain_last", 1))
+        row = self._call(step, "expire_snapshots", f"older_than => {until}, retain_last => {retain}")
+        return {"deleted": {k: v for k, v in row.items() if isinstance(v, int)}}
+
+    def _orphans(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        """Trim the metadata log (the ALTER does it), put the settings back, sweep what nothing references."""
+        table = _table(step)
+        keep = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "1"}
+        before = {k: v for k, v in self._properties(step).items() if k in keep}
+        settings = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in keep.items())
+        self._sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({settings})")
+        for key in keep:
+            if key in before:
+                self._sql(
+                    f"ALTER TABLE {table} SET TBLPROPERTIES ({string_literal(key)} = {string_literal(before[key])})"
+                )
+            else:
+                self._sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES ({string_literal(key)})")
+        removed = remove_orphans(self._ctx, step.parameters["location"], _name(step))
+        return {"files_removed": len(removed)}
+
+    # -- looks ---------------------------------------------------------------------------------------------------
+
+    def _rows_left(self, step: Step, copy: Copy | None) -> list[str]:
+        left = count(self._ctx, _table(step), match_of(copy))
+        return [f"{left} rows of the person are left"] if left else []
+
+    def _rebuilt(self, step: Step, copy: Copy | None) -> list[str]:
+        return difference(self._ctx, _table(step), step.parameters["sql"])
+
+    def _delete_files_left(self, step: Step, copy: Copy | None) -> list[str]:
+        return self._number(f"SELECT count(*) FROM {_table(step)}.delete_files", "delete files are referenced")
+
+    def _ref_rows_left(self, step: Step, copy: Copy | None) -> list[str]:
+        name = step.parameters["ref"]
+        target = f"{_table(step)} VERSION AS OF {string_literal(name)}"
+        left = count(self._ctx, f"(SELECT * FROM {target})", match_of(copy))
+        kinds = self._refs(step)
+        findings = [f"{left} rows of the person are left in {name}"] if left else []
+        if kinds.get(name) != step.parameters["kind"].upper():
+            findings.append(f"{name} is no longer a {step.parameters['kind']}")
+        if _WORK_BRANCH in kinds:
+            findings.append("the work branch is still there")
+        return findings
+
+    def _deleted_entries(self, step: Step, copy: Copy | None) -> list[str]:
+        left = with_deleted_entries(self._ctx, step.parameters["location"], _name(step))
+        return [f"{len(left)} manifests still have DELETED entries"] if left else []
+
+    def _old_snapshots(self, step: Step, copy: Copy | None) -> list[str]:
+        if step.parameters.get("older_than"):
+            until = string_literal(step.parameters["older_than"])
+            query = f"SELECT count(*) FROM {_table(step)}.snapshots WHERE committed_at < TIMESTAMP {until}"
+        else:
+            query = f"SELECT count(*) FROM {_table(step)}.snapshots"
+        heads = f" AND snapshot_id NOT IN (SELECT snapshot_id FROM {_table(step)}.refs)"
+        query += heads if " WHERE " in query else heads.replace(" AND ", " WHERE ", 1)
+        return self._number(query, "old snapshots are left")
+
+    def _orphans_left(self, step: Step, copy: Copy | None) -> list[str]:
+        left = untracked(self._ctx, step.parameters["location"], _name(step))
+        return [f"{len(left)} files in the folder are not referenced, first {Path(left[0]).name}"] if left else []
+
+    # -- helpers -------------------------------------------------------------------------------------------------
+
+    def _number(self, query: str, what: str) -> list[str]:
+        row = self._sql(query).first()
+        return [f"{row[0]} {what}"] if row and row[0] else []
+
+    def _sql(self, statement: str) -> Any:
+        return self._ctx.spark.sql(statement)
+
+    def _call(self, step: Step, procedure: str, arguments: str) -> dict[str, Any]:
+        catalog, _, table = _name(step).partition(".")
+        call = f"CALL {quote(catalog)}.system.{procedure}(table => {string_literal(table)}, {arguments})"
+        row = self._sql(call).first()
+        return row.asDict() if row else {}
+
+    def _snapshot(self, step: Step) -> str | None:
+        row = self._sql(f"SELECT snapshot_id FROM {_table(step)}.refs WHERE name = 'main'").first()
+        return str(row[0]) if row else None
+
+    def _refs(self, step: Step) -> dict[str, str]:
+        return {row[0]: row[1] for row in self._sql(f"SELECT name, type FROM {_table(step)}.refs").collect()}
+
+    def _ref_snapshot(self, step: Step, name: str) -> int:
+        query = f"SELECT snapshot_id FROM {_table(step)}.refs WHERE name = {string_literal(name)}"
+        row = self._sql(query).first()
+        if row is None:
+            raise RunError(f"the reference {name} is not there", where=_name(step), todo="plan again")
+        return int(row[0])
+
+    def _properties(self, step: Step) -> dict[str, str]:
+        return {row[0]: row[1] for row in self._sql(f"SHOW TBLPROPERTIES {_table(step)}").collect()}
+
+
+def _name(step: Step) -> str:
+    name = step.parameters.get("table")
+    if not name:
+        raise RunError(
+            "this Iceberg table has no name in a catalog of the estate",
+            where=step.parameters.get("location"),
+            todo="declare its catalog in the estate file",
+        )
+    return str(name)
+
+
+def _table(step: Step) -> str:
+    return quote_table(_name(step))

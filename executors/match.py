@@ -1,0 +1,43 @@
+"""A copy's match as Spark SQL: a condition on rows, by semi-join against key views. No literal of a person in it."""
+
+from __future__ import annotations
+
+from executors.context import ExecutionContext
+from executors.spark import quote, string_literal
+from pii_tracer.errors import RunError
+from pii_tracer.model import FieldAccess, Match, MatchTerm
+from pii_tracer.plan import Copy
+
+
+def leaf(term: MatchTerm, alias: str | None = None) -> str:
+    """SQL for the leaf that a term compares, as a string."""
+    expression = f"{alias}.{quote(term.column)}" if alias else quote(term.column)
+    for access in term.access:
+        if isinstance(access, FieldAccess):
+            expression += f".{quote(access.name)}"
+        else:
+            path = "$" + "".join(f"[{string_literal(name)}]" for name in access.path)
+            expression = f"get_json_object({expression}, {string_literal(path)})"
+    return f"CAST({expression} AS STRING)"
+
+
+def condition(ctx: ExecutionContext, match: Match) -> str:
+    """A WHERE condition that is true for the persons' rows, by subqueries: for SELECT, Iceberg and Hudi DELETE."""
+    return " OR ".join(f"{leaf(t)} IN (SELECT k FROM {ctx.key_view(t.key_set)})" for t in match.terms)
+
+
+def match_of(copy: Copy | None) -> Match:
+    """The match of a copy.
+
+    Raises:
+        RunError: the plan has none for this copy.
+    """
+    if copy is None or copy.match is None or not copy.match.terms:
+        raise RunError("the plan does not say how rows are found here", todo="make the plan again")
+    return copy.match
+
+
+def count(ctx: ExecutionContext, relation: str, match: Match) -> int:
+    """Number of the persons' rows in a relation (a quoted name, or a parenthesised query)."""
+    row = ctx.spark.sql(f"SELECT count(*) FROM {relation} WHERE {condition(ctx, match)}").first()
+    return int(row[0]) if row else 0
