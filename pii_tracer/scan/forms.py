@@ -207,8 +207,8 @@ class Patterns:
         """Key sets of which `bound` is a cut value, as table formats cut text bounds.
 
         Iceberg `truncate(16)` (https://iceberg.apache.org/docs/latest/configuration/,
-        `write.metadata.metrics.default`): lower = first 16 characters, upper = first 15 and the 16th raised by one. Delta cuts text at 32
-        characters, with a tie-breaker behind the maximum
+        `write.metadata.metrics.default`): lower = first 16 characters, upper = first 15 and the 16th raised by
+        one. Delta cuts text at 32 characters, with a tie-breaker behind the maximum
         (https://github.com/delta-io/delta/blob/master/PROTOCOL.md#per-file-statistics).
         """
         yield from self._cut.get(bound, ())

@@ -1,7 +1,8 @@
 """Hudi log files: data blocks (Avro, HFile, Parquet, CDC), delete blocks, command blocks.
 
 Layout (https://hudi.apache.org/learn/tech-specs-1point0/#log-files): magic `#HUDI#`, block size 8, version 4, type 4,
-header map, content size 8, content, footer map, total size 8; numbers big-endian. Maps: count 4, then per entry id 4, size 4, text.
+header map, content size 8, content, footer map, total size 8; numbers big-endian. Maps: count 4, then per entry id 4,
+size 4, text.
 """
 
 from __future__ import annotations

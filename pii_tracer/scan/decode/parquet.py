@@ -35,7 +35,10 @@ def decode(data: memoryview, collector: Collector, role: Role, where: str = "dat
     collector.raw(data, "raw bytes")
     with pq.ParquetFile(pa.BufferReader(pa.py_buffer(data)), pre_buffer=False) as file:
         _metadata(file, collector, role)
+        positions = file.schema_arrow.names[:2] == ["file_path", "pos"]  # Iceberg position deletes: row numbers
         for batch in file.iter_batches(batch_size=ROWS, use_threads=False):
+            if positions:
+                batch = batch.drop_columns(["pos"])
             if role is Role.DATA:
                 search_batch(batch, collector, where)
             else:
