@@ -5,13 +5,12 @@ https://docs.delta.io/latest/delta-utility.html; what each does and does not rem
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from executors.context import ExecutionContext
-from executors.delta_log import complete_checkpoint, files_below_checkpoint, unreferenced
+from executors.delta_log import complete_checkpoint, files_below_checkpoint, live_adds, unreferenced
 from executors.local import local_path
 from executors.match import count, leaf, match_of
 from executors.rebuild import difference, overwrite
@@ -142,7 +141,7 @@ class DeltaExecutor:
         return difference(self._ctx, _table(step), step.parameters["sql"])
 
     def _vectors_left(self, step: Step, copy: Copy | None) -> list[str]:
-        left = sum(1 for add in self._adds(step) if add["deletionVector"] is not None)
+        left = sum(1 for add in self._adds(step) if (add.get("deletionVector") or {}).get("storageType"))
         return [f"{left} live files have a deletion vector"] if left else []
 
     def _files_left(self, step: Step, copy: Copy | None) -> list[str]:
@@ -171,15 +170,8 @@ class DeltaExecutor:
     def _foreign_files(self, step: Step) -> bool:
         return any("/" in add["path"] and ":" in add["path"].split("/")[0] for add in self._adds(step))
 
-    def _adds(self, step: Step) -> list[dict[str, Any]]:
-        """The live files, from the snapshot the engine itself reads."""
-        spark = self._ctx.spark
-        log = getattr(spark, "_jvm").org.apache.spark.sql.delta.DeltaLog  # noqa: B009
-        log.clearCache()
-        folder = str(local_path(step.parameters["location"]))
-        snapshot = log.forTable(getattr(spark, "_jsparkSession"), folder).update(False, None, None)  # noqa: B009
-        rows = snapshot.allFiles().toJSON().collectAsList()
-        return [{"deletionVector": None, **json.loads(row)} for row in rows]
+    def _adds(self, step: Step) -> tuple[dict[str, Any], ...]:
+        return live_adds(local_path(step.parameters["location"]))
 
 
 def _table(step: Step) -> str:

@@ -79,16 +79,22 @@ def unreferenced(folder: Path) -> list[str]:
     return [str(p) for p in there if str(p) not in keep]
 
 
-def live_paths(folder: Path) -> set[str]:
-    """Absolute paths of the data files and deletion vectors that the current version references inside the folder."""
-    live: dict[str, set[str]] = {}
+def live_adds(folder: Path) -> tuple[dict[str, Any], ...]:
+    """The add actions of the current version, from the newest complete checkpoint and the commits after it."""
+    live: dict[str, dict[str, Any]] = {}
     for action in _actions(folder):
         add, remove = action.get("add"), action.get("remove")
         if add and add.get("path"):
-            live[add["path"]] = {add["path"], *_vector(add)}
+            live[add["path"]] = add
         elif remove and remove.get("path"):
             live.pop(remove["path"], None)
-    return {str(folder / unquote(p)) for paths in live.values() for p in paths if ":" not in p.split("/")[0]}
+    return tuple(live.values())
+
+
+def live_paths(folder: Path) -> set[str]:
+    """Absolute paths of the data files and deletion vectors that the current version references inside the folder."""
+    paths = {path for add in live_adds(folder) for path in (unquote(add["path"]), *_vector(add))}
+    return {str(folder / path) for path in paths if ":" not in path.split("/")[0]}
 
 
 def _vector(add: dict[str, Any]) -> set[str]:

@@ -162,8 +162,9 @@ class IcebergExecutor:
 
     def _ref_rows_left(self, step: Step, copy: Copy | None) -> list[str]:
         name = step.parameters["ref"]
-        target = f"{_table(step)} VERSION AS OF {string_literal(name)}"
-        left = count(self._ctx, f"(SELECT * FROM {target})", match_of(copy))
+        # by identifier: with Hudi's extension in the session, VERSION AS OF a name is not resolved
+        target = f"{_table(step)}.{quote(step.parameters['kind'] + '_' + name)}"
+        left = count(self._ctx, target, match_of(copy))
         kinds = self._refs(step)
         findings = [f"{left} rows of the person are left in {name}"] if left else []
         if kinds.get(name) != step.parameters["kind"].upper():

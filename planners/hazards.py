@@ -106,6 +106,13 @@ CATALOGUE: tuple[Hazard, ...] = (
     _h("H2", _H, "merge-on-read log blocks", "compact, then clean", _TESTED),
     _h("H3", _H, "savepoints block the cleaner", "delete the savepoint, then clean", _TESTED),
     _h("H4", _H, "the metadata table: record index, column statistics", "drop and rebuild it after the clean", _TESTED),
+    _h(
+        "H6",
+        _H,
+        "rows of a duplicate record key, which one DELETE leaves",
+        "repeat the DELETE until none is left",
+        _TESTED,
+    ),
     _h("H5", _H, "the archived timeline", "verify it; no official purge exists", _DOC),
     _h("F1", _F, "files without a table format: there is no delete", "rewrite the files that hold the person", _TESTED),
     _h("F2", _F, "identifiers in partition paths and object names", "rename or re-key; flagged at planning", _DOC),

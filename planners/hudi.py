@@ -31,7 +31,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
         steps.add(
             Action.HUDI_DELETE_ROWS,
             "logical delete by semi-join; older file slices keep the rows",
-            hazards=("H1", "E1"),
+            hazards=("H1", "H6", "E1"),
             verification="no row of the person is left in the newest slices",
             irreversible=False,
         )

@@ -6,15 +6,15 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import date, datetime, timedelta, timezone
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sample_lineage.people import Payment
 
-if TYPE_CHECKING:
-    from mypy_boto3_s3 import S3Client
+# boto3 makes its clients at run time; without its stub packages they have no static type
+S3Client = Any
 
 BUCKET, REGION = "blr-fintech-lake", "ap-south-1"
 REPLICA_BUCKET, REPLICA_REGION = "sin-fintech-lake", "ap-southeast-1"

@@ -22,7 +22,6 @@ from pii_tracer.config import Estate
 from sample_lineage.people import FORMER_CUSTOMER, Payment, Population, populate
 
 if TYPE_CHECKING:
-    from mypy_boto3_s3 import S3Client
     from pyspark.sql import SparkSession
 
 HERE = Path(__file__).parent
@@ -57,7 +56,7 @@ def statements(job: Path, base: Path) -> list[str]:
     return [part.strip().rstrip(";") for part in parts if part.strip()]
 
 
-def build(base: Path, spark: SparkSession, s3: S3Client | None, as_of: datetime, progress: Progress) -> None:
+def build(base: Path, spark: SparkSession, s3: Any | None, as_of: datetime, progress: Progress) -> None:
     """Create the lakehouse, estate file, requests, policy and lineage under `base`.
 
     base: an empty or missing folder. spark: opened on `sample_estate()` with this `base`.
@@ -78,7 +77,7 @@ def build(base: Path, spark: SparkSession, s3: S3Client | None, as_of: datetime,
         archive(s3, people.payments, as_of, progress)
 
 
-def write_files(base: Path, s3: S3Client | None, as_of: datetime) -> None:
+def write_files(base: Path, s3: Any | None, as_of: datetime) -> None:
     """Write everything of the estate that is not data."""
     base.mkdir(parents=True, exist_ok=True)
     endpoint = s3.meta.endpoint_url if s3 is not None else None

@@ -210,8 +210,10 @@ def _payments(
 
     payments = evenly(users[0], _PERSON_PAYMENTS) + evenly(users[1], _SECOND_PAYMENTS)
     while len(payments) < _PAYMENTS:
-        paid_at = start + timedelta(minutes=invent.random.randint(0, DAYS * 24 * 60 - 180))
         user = invent.random.choice(users[2:])
+        # the former customer left half-way and never comes back
+        days = DAYS // 2 if user.user_id == FORMER_CUSTOMER else DAYS
+        paid_at = start + timedelta(minutes=invent.random.randint(0, days * 24 * 60 - 180))
         status = invent.random.choice(_STATUSES)
         payments.append(_payment(invent, user, invent.random.choice(merchants), paid_at, status))
     return tuple(sorted(payments, key=lambda payment: (payment.paid_at, payment.payment_id)))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NAMESPACE = "blr-lakehouse"
+APPLICATION = "payments_jobs"
 # about the machine, or large without saying more about lineage
 DROPPED_FACETS = (
     "spark_properties",
@@ -31,9 +32,6 @@ DROPPED_FACETS = (
     "spark_unknown",
     "spark_jobDetails",
     "processing_engine",
-    "debug",
-    "gcp_dataproc",
-    "gcp_lineage",
 )
 
 
@@ -43,6 +41,7 @@ def listener_conf(log: Path) -> dict[str, str]:
         "spark.jars.packages": ",".join((*PACKAGES, OPENLINEAGE)),
         "spark.extraListeners": "io.openlineage.spark.agent.OpenLineageSparkListener",
         "spark.openlineage.namespace": NAMESPACE,
+        "spark.openlineage.appName": APPLICATION,
         "spark.openlineage.transport.type": "file",
         "spark.openlineage.transport.location": str(log),
         "spark.openlineage.columnLineage.datasetLineageEnabled": "true",
@@ -102,7 +101,7 @@ def record(folder: Path) -> dict[str, int]:
 
 
 def _run(spark: SparkSession, base: Path, log: Path) -> dict[str, list[str]]:
-    """Run everything; the listener's lines by job, those of its last run (the first run's say the same)."""
+    """Run everything; the listener's lines by job, those of its first run: a clone is made only there."""
     lines: dict[str, list[str]] = {}
 
     def settled() -> int:
@@ -114,7 +113,7 @@ def _run(spark: SparkSession, base: Path, log: Path) -> dict[str, list[str]]:
         before = settled()
         run_job(spark, job, base)
         settled()
-        lines[job.stem] = log.read_text(encoding="utf-8").splitlines()[before:]
+        lines.setdefault(job.stem, log.read_text(encoding="utf-8").splitlines()[before:])
 
     people = populate(datetime.now(timezone.utc))
     build_tables(base, spark, people, lambda line: print(line, file=sys.stderr, flush=True), run)

@@ -344,13 +344,14 @@ def _substituted(
         return None
     for number, slot in enumerate(found):
         found[slot][0].meta["slot"] = number
-    copy = (expression.this if isinstance(expression, exp.Aliases) else expression.unalias()).copy()
+    whole = expression.this if isinstance(expression, exp.Aliases) else expression.unalias()
+    copy = cast(exp.Expression, whole.copy())
     order = list(found)
     try:
-        for node in list(copy.walk()):
-            number = node.meta.get("slot")
-            if number is not None:
-                value = chosen[order[number]].expression
+        for node in cast(list[exp.Expression], list(copy.walk())):
+            slot_number = node.meta.get("slot")
+            if slot_number is not None:
+                value = chosen[order[slot_number]].expression
                 copy = _replaced(copy, node, cast(exp.Expression, value))
     finally:
         for slot in found:

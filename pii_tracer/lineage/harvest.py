@@ -20,6 +20,7 @@ from pii_tracer.model import Column, ColumnId, DatasetId
 
 _MOVES_DATA = frozenset({Effect.REPLACE, Effect.APPEND, Effect.CHANGE, Effect.VIEW, Effect.CLONE, Effect.RENAME})
 _REBUILDS = frozenset({Effect.REPLACE, Effect.APPEND, Effect.VIEW, Effect.CLONE})
+# what is not certain about a query or a temporary view counts where its outcome is written
 _QUIET = frozenset({Effect.NONE, Effect.QUERY, Effect.TEMPORARY, Effect.SCHEMA, Effect.DROP, Effect.DELETE})
 
 
@@ -219,11 +220,11 @@ def _locations(told: Told, work: Harvest) -> None:
 def _statement(told: Told, work: Harvest) -> None:
     made = told.made
     if made.output is None or made.effect in _QUIET:
-        for reason in made.reasons:
-            if made.effect in (Effect.NONE, Effect.DELETE):
-                work.gaps.append(
-                    _gap(None, "sql_opaque", reason, told.where, "rewrite the statement, or say what it does")
-                )
+        known = work.identities.of_table(made.output) if made.output is not None else None
+        for reason in made.reasons if made.effect not in (Effect.QUERY, Effect.TEMPORARY) else ():
+            work.gaps.append(
+                _gap(known, "sql_opaque", reason, told.where, "rewrite the statement, or say what it does")
+            )
         return
     if made.effect not in _MOVES_DATA:
         return
@@ -291,11 +292,13 @@ def _run(run: Run, work: Harvest) -> None:
     work.edges += [e for e in run.edges if e.source != e.target]
     work.memberships += run.memberships
     for output in run.outputs:
+        work.columns.setdefault(output, ())
         inputs = tuple(sorted(run.inputs - {output}))
+        if not inputs:
+            continue  # an empty table was made, or constants went in
         work.jobs.append(
             JobRef(job=run.job, sql=None, inputs=inputs, output=output, at=run.at or None, where=run.where)
         )
-        work.columns.setdefault(output, ())
     for source in run.inputs:
         work.columns.setdefault(source, ())
 

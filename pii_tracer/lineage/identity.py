@@ -75,8 +75,13 @@ class Identities:
         plain = _plain(name)
         if plain in self._aliases:
             return self._aliases[plain]
-        ends = {d for alias, d in self._aliases.items() if alias.endswith("." + plain) or plain.endswith("." + alias)}
-        return ends.pop() if len(ends) == 1 else None
+        longer = {d for alias, d in self._aliases.items() if alias.endswith("." + plain)}
+        if not longer:  # an alias without its catalog, as symlinks have it; never one whose catalog is known
+            longer = {d for a, d in self._aliases.items() if plain.endswith("." + a) and not self._has_catalog(a)}
+        return longer.pop() if len(longer) == 1 else None
+
+    def _has_catalog(self, alias: str) -> bool:
+        return any(other.endswith("." + alias) for other in self._aliases)
 
 
 def _plain(name: str) -> str:

@@ -15,6 +15,10 @@ def path_table(path: str) -> str:
     return f"path.`{path}`"
 
 
+def _is_path(name: str) -> bool:
+    return "/" in name
+
+
 class Names:
     """Spelling of table names, and their schemas.
 
@@ -52,7 +56,7 @@ class Names:
         for name in (plain, full):
             if name in self._schemas:
                 return self._schemas[name][0]
-        ends = [key for key in self._schemas if key.endswith("." + plain) or plain.endswith("." + key)]
+        ends = [key for key in self._schemas if key.endswith("." + plain)]
         if len(ends) == 1:
             return self._schemas[ends[0]][0]
         return self._spell(self._qualified(written.replace("`", "")), full)
@@ -66,7 +70,11 @@ class Names:
 
     def columns(self, name: str) -> tuple[tuple[str, str], ...]:
         """Columns (name, type) of a table as spelled here; empty when its schema is not known."""
-        found = self._schemas.get(self._plain(name))
+        plain = self._plain(name)
+        found = self._schemas.get(plain)
+        if found is None and not _is_path(plain):
+            shorter = [key for key in self._schemas if plain.endswith("." + key)]
+            found = self._schemas[shorter[0]] if len(shorter) == 1 else None
         return found[1] if found else ()
 
     def learn(self, name: str, columns: Sequence[tuple[str, str]]) -> None:

@@ -18,6 +18,9 @@ from pii_tracer.lineage.identity import Identities
 from pii_tracer.model import Column, ColumnId, DatasetId
 
 _PER_FIELD = frozenset({*DIRECT_SUBTYPES, Subtype.CONDITIONAL, Subtype.WINDOW})
+_SPARK_TYPES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
+"""The listener's names of types, in DDL's words."""
+
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 
 
@@ -164,6 +167,7 @@ def _type(item: Mapping[str, Any]) -> str:
     """The DDL type; structs are listed as fields in the facet."""
     inner = _list(item.get("fields"))
     kind = str(item.get("type") or "")
+    kind = _SPARK_TYPES.get(kind.lower(), kind)
     if kind.lower() == "struct" and inner:
         return "struct<" + ",".join(f"{f.get('name')}:{_type(f)}" for f in inner) + ">"
     return kind

@@ -77,10 +77,10 @@ class Query:
                 self._decides(self.relation(node.this, ctes, scope))
                 return constant("")
             inner = self.relation(node, ctes, scope)
-            if isinstance(node.parent, exp.In | exp.Any | exp.All) or len(inner.fields) != 1:
+            if isinstance(node.parent, exp.In | exp.Any | exp.All):
                 self._decides(inner)
                 return constant("")
-            return inner.fields[0]
+            return inner.fields[0] if len(inner.fields) == 1 and not inner.open else _one(inner)
 
         return resolve
 
@@ -88,6 +88,8 @@ class Query:
         """A query in IN or EXISTS returns no value; what it selects decides which rows there are."""
         for item in relation.fields:
             self.findings.note(item, Subtype.FILTER)
+        for table in relation.bases():
+            self.findings.indirect[table, "*", Subtype.FILTER] = None
 
     def _note(
         self,
@@ -104,7 +106,9 @@ class Query:
 
     def _with(self, node: exp.Expression, ctes: Ctes, outer: Scope | None) -> dict[str, Callable[[], Relation]]:
         clause = node.args.get("with_")
-        for cte in clause.expressions if clause is not None else ():
+        if clause is None:
+            return ctes
+        for cte in clause.expressions:
             ctes[cte.alias.lower()] = self._cte(cte, dict(ctes), outer, recursive=bool(clause.args.get("recursive")))
         return ctes
 
@@ -205,6 +209,8 @@ class Query:
         return renamed(Relation(fields), [c.name for c in alias.columns] if alias is not None else [])
 
     def _select(self, node: exp.Select, ctes: Ctes, outer: Scope | None) -> Relation:
+        for unknown in _unfollowed(node):
+            self.findings.doubt(f"the clause {unknown} of a query is not followed")
         scope = Scope(self.findings, outer=outer)
         self._from(node, scope, ctes)
         where = node.args.get("where")
@@ -220,17 +226,7 @@ class Query:
         if connect is not None:
             conditions = [c for k in ("start", "connect") if (c := connect.args.get(k)) is not None]
             self._note(conditions, Subtype.FILTER, scope, ctes)
-        self._tail(node, result, scope, ctes)
-        return self._into_struct(node, result)
-
-    @staticmethod
-    def _into_struct(node: exp.Select, result: Relation) -> Relation:
-        """BigQuery's SELECT AS STRUCT: one column that holds them all."""
-        if str(node.args.get("kind") or "").upper() != "STRUCT":
-            return result
-        deps = tuple(dict.fromkeys(Dep(d.table, d.column, TRANSFORMATION.then(d.kind)) for d in result.all_deps()))
-        members = {f.name.lower(): f for f in result.fields}
-        return Relation([Field("", (Alt(None, deps, members),))])
+        return self._tail(node, result, scope, ctes)
 
     def _grouping(self, node: exp.Select, result: Relation, scope: Scope, ctes: Ctes) -> None:
         distinct = node.args.get("distinct")
@@ -367,6 +363,8 @@ class Query:
         return source
 
     def _item(self, node: exp.Expression, ctes: Ctes, scope: Scope) -> Source:
+        if isinstance(node, exp.Stream):
+            return self._item(node.this, ctes, scope)
         if isinstance(node, exp.Table):
             return self._table(node, ctes, scope)
         if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
@@ -397,6 +395,26 @@ class Query:
         for item in relation.indirect:
             self.findings.indirect[item] = None
         return Source((*ends, name.lower()), relation)
+
+
+_FOLLOWED = frozenset(
+    {
+        *("expressions", "from_", "joins", "laterals", "where", "group", "having", "qualify", "windows", "distinct"),
+        *("order", "sort", "cluster", "distribute", "limit", "offset", "with_", "connect", "kind", "into", "hint"),
+        *("locks", "sample", "settings", "format", "options", "operation_modifiers"),
+    }
+)
+"""Clauses of a SELECT that are followed, or that no column goes through."""
+
+
+def _unfollowed(node: exp.Select) -> list[str]:
+    return sorted(key for key, value in node.args.items() if value and key not in _FOLLOWED)
+
+
+def _one(relation: Relation) -> Field:
+    """Several columns as one value: a struct, or an array of them."""
+    deps = tuple(dict.fromkeys(Dep(d.table, d.column, TRANSFORMATION.then(d.kind)) for d in relation.all_deps()))
+    return Field("", (Alt(None, deps, {f.name.lower(): f for f in relation.fields}),))
 
 
 def _reads(node: exp.Expression, name: str) -> bool:

@@ -96,6 +96,17 @@ def called(query: Query, call: Call) -> Draft:
     return _whole(query, Effect.CLONE, _table(query, source), _table(query, target))
 
 
+def _new_name(action: exp.Expression) -> str:
+    """The new name of a column, when the action renames one."""
+    named = action.args.get("to") if isinstance(action, exp.RenameColumn) else action.args.get("rename_to")
+    return named.name if isinstance(named, exp.Expression) else ""
+
+
+def _placed(action: exp.Expression) -> bool:
+    """A partition or table is told to lie somewhere else."""
+    return bool(action.args.get("location")) or action.find(exp.LocationProperty) is not None
+
+
 def altered(query: Query, node: exp.Alter) -> Draft:
     """ALTER TABLE: a rename carries everything along, a renamed column its values; added columns are empty."""
     target = query.names.of(node.this)
@@ -108,8 +119,9 @@ def altered(query: Query, node: exp.Alter) -> Draft:
             query.names.learn(new, known)
             query.names.forget(target)
             return draft
-        if isinstance(action, exp.RenameColumn):
-            old, new_name = action.this.name, action.args["to"].name
+        new_name = _new_name(action)
+        if new_name:
+            old = action.this.name
             known = [(new_name if c.lower() == old.lower() else c, t) for c, t in known]
             found = query.lookup(target).get(old)
             renamed += [found.named(new_name)] if found is not None else []
@@ -119,6 +131,9 @@ def altered(query: Query, node: exp.Alter) -> Draft:
         else:
             added = action.find_all(exp.ColumnDef)
             known += [(c.name, c.kind.sql("spark") if c.kind is not None else "") for c in added if known]
+            if isinstance(action, exp.SwapTable) or action.find(exp.Query) or _placed(action):
+                query.findings.opaque = True
+                query.findings.doubt(f"ALTER of {target} brings other data in, in a way that is not followed")
     if known:
         query.names.learn(target, known)
     return Draft(Effect.CHANGE if renamed else Effect.SCHEMA, target, renamed)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 _NAME = r"(?:[^\s`(;]|`[^`]*`)+"
 _CLONE = re.compile(
@@ -91,7 +91,7 @@ def prepared(text: str) -> str:
     text = _REPLACE_TABLE.sub(r"\1CREATE OR REPLACE TABLE", text)
     query = _TABLE_QUERY.match(text)
     if query and not re.search(r"\b(DROP|ALTER|CREATE|TRUNCATE|DESCRIBE|REFRESH|ANALYZE)\s*$", query["head"], re.I):
-        return f"{query['head']}SELECT * FROM {query['name']}"
+        return "".join((query["head"], "SELECT * FROM ", query["name"]))
     return text
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import sqlglot
 from sqlglot import exp
@@ -129,27 +130,21 @@ class Script:
             return [self._finish(statement, query, called(query, call))]
         for node in _parsed(prepared(statement.text), self.dialect):
             if isinstance(node, exp.MultitableInserts):
-                source = node.args.get("source")
-                found = []
-                for insert in node.expressions:
-                    query = self._query()
-                    if node.args.get("with_") is not None:
-                        insert.set("with_", node.args["with_"].copy())
-                    found.append(self._finish(statement, query, writes.inserted(query, insert, source)))
-                return found
+                queries = ((self._query(), insert) for insert in writes.several(node))
+                return [self._finish(statement, q, writes.inserted(q, i)) for q, i in queries]
             return [self._finish(statement, query, self._draft(query, node))]
         return []
 
     def _draft(self, query: Query, node: exp.Expression) -> Draft:
-        handlers: Sequence[tuple[type | tuple[type, ...], Callable[[Query, exp.Expression], Draft]]] = (
-            (exp.Create, writes.created),  # type: ignore[list-item]
-            (exp.Insert, writes.inserted),  # type: ignore[list-item]
-            (exp.Merge, writes.merged),  # type: ignore[list-item]
-            (exp.Update, writes.updated),  # type: ignore[list-item]
-            (exp.Delete, writes.deleted),  # type: ignore[list-item]
-            (exp.Copy, writes.copied),  # type: ignore[list-item]
-            (exp.LoadData, writes.loaded),  # type: ignore[list-item]
-            (exp.Alter, altered),  # type: ignore[list-item]
+        handlers: Sequence[tuple[type | tuple[type, ...], Callable[[Query, Any], Draft]]] = (
+            (exp.Create, writes.created),
+            (exp.Insert, writes.inserted),
+            (exp.Merge, writes.merged),
+            (exp.Update, writes.updated),
+            (exp.Delete, writes.deleted),
+            (exp.Copy, writes.copied),
+            (exp.LoadData, writes.loaded),
+            (exp.Alter, altered),
             ((exp.Query, exp.Values), writes.selected),
         )
         for kind, handler in handlers:
@@ -168,6 +163,8 @@ class Script:
             isinstance(node, exp.Command) and node.name.split()[0].upper() in _MAINTENANCE
         ):
             return Draft(Effect.NONE, None)
+        if isinstance(node, exp.Declare) and node.find(exp.Table, exp.Query) is None:
+            return Draft(Effect.NONE, None)  # variables: no table takes part
         query.findings.opaque = True
         query.findings.doubt(
             f"a statement of kind {(node.name if isinstance(node, exp.Command) else node.key).upper()} is not supported"
@@ -211,11 +208,12 @@ class Script:
         if draft.effect is Effect.RENAME and made.inputs and made.inputs[0].lower() in self.views:
             self.views[key] = self.views.pop(made.inputs[0].lower())
             return
+        whole = whole or draft.effect is Effect.RENAME
         if draft.effect is Effect.TEMPORARY or (self.contract and draft.effect is not Effect.SCHEMA):
             self._see_through(key, draft, made, whole)
 
     def _see_through(self, key: str, draft: Draft, made: StatementLineage, whole: bool) -> None:
-        if draft.effect in (Effect.DROP, Effect.DELETE, Effect.NONE, Effect.RENAME):
+        if draft.effect in (Effect.DROP, Effect.DELETE, Effect.NONE):
             return
         fresh = draft.relation()
         before = self.views.get(key)
@@ -241,7 +239,7 @@ def _parsed(text: str, dialect: str) -> list[exp.Expression]:
     level = logger.level
     logger.setLevel(logging.CRITICAL)
     try:
-        return [node for node in sqlglot.parse(text, dialect=dialect) if node is not None]
+        return [cast(exp.Expression, node) for node in sqlglot.parse(text, dialect=dialect) if node is not None]
     finally:
         logger.setLevel(level)
 
@@ -250,7 +248,8 @@ def _short(error: Exception) -> str:
     """Where, not what: the text of a statement may hold a person's value."""
     errors = getattr(error, "errors", None)
     if errors:
-        return f"{errors[0].get('description', 'syntax error')} (line {errors[0].get('line')}, column {errors[0].get('col')})"
+        first = errors[0]
+        return f"{first.get('description', 'syntax error')} (line {first.get('line')}, column {first.get('col')})"
     return type(error).__name__
 
 

@@ -75,7 +75,7 @@ def selected(query: Query, node: exp.Expression) -> Draft:
 def created(query: Query, node: exp.Create) -> Draft:
     """CREATE TABLE and VIEW, with a query or only a schema."""
     table = node.this.this if isinstance(node.this, exp.Schema) else node.this
-    target = query.names.of(table)
+    target = query.names.of(table) if isinstance(table, exp.Table) else ""
     properties = node.args.get("properties")
     listed = properties.expressions if properties is not None else []
     location = next((p.this.name for p in listed if isinstance(p, exp.LocationProperty)), None) or _option(listed)
@@ -87,8 +87,12 @@ def created(query: Query, node: exp.Create) -> Draft:
         else []
     )
     body = node.expression
+    if str(node.args.get("kind") or "").upper() not in ("TABLE", "VIEW"):
+        if body is not None and body.find(exp.Table, exp.Query) is not None:
+            query.findings.doubt(f"the body of CREATE {node.args.get('kind')} is not followed")
+        return Draft(Effect.NONE, None)
     if isinstance(body, exp.Query | exp.Values | exp.Table):
-        relation = renamed(query.relation(body), columns)
+        relation = renamed(query.relation(cast(exp.Expression, body)), columns)
         effect = (Effect.TEMPORARY if temporary else Effect.VIEW) if view else Effect.REPLACE
         draft = drafted(query, effect, target, relation, list(relation.fields))
         draft.location = location
@@ -97,6 +101,9 @@ def created(query: Query, node: exp.Create) -> Draft:
         source = path_table(location.rstrip("/"))
         query.findings.tables[source] = None
         return drafted(query, Effect.TEMPORARY, target, query.lookup(source), list(query.lookup(source).fields))
+    if body is not None:
+        query.findings.doubt(f"what CREATE TABLE takes {target} from is not followed")
+        query.findings.opaque = True
     like = next((p.this for p in listed if isinstance(p, exp.LikeProperty)), None)
     if like is not None:
         query.names.learn(target, query.names.columns(query.names.of(like)))
@@ -115,7 +122,28 @@ def _option(listed: Sequence[exp.Expression]) -> str | None:
     return None
 
 
-def inserted(query: Query, node: exp.Insert, source: exp.Expression | None = None) -> Draft:
+def several(node: exp.MultitableInserts) -> list[exp.Insert]:
+    """The single inserts of Hive's FROM … INSERT … INSERT … and of INSERT ALL."""
+    source = node.args.get("source")
+    result = []
+    for item in node.expressions:
+        insert = (item.this if isinstance(item, exp.ConditionalInsert) else item).copy()
+        body = insert.expression
+        if isinstance(source, exp.Query):
+            values = body.expressions[0].expressions if isinstance(body, exp.Values) else [exp.Star()]
+            body = exp.Select(expressions=values).from_(exp.Subquery(this=source.copy()))
+            if isinstance(item, exp.ConditionalInsert) and item.expression is not None:
+                body = body.where(item.expression.copy())
+            insert.set("expression", body)
+        elif isinstance(body, exp.Select) and source is not None and body.args.get("from_") is None:
+            body.set("from_", exp.From(this=source.copy()))
+        if node.args.get("with_") is not None:
+            insert.set("with_", node.args["with_"].copy())
+        result.append(insert)
+    return result
+
+
+def inserted(query: Query, node: exp.Insert) -> Draft:
     """INSERT INTO and OVERWRITE: by position, by name, with a column list, partitions, or into a directory."""
     place = node.this
     columns = [c.name for c in place.expressions] if isinstance(place, exp.Schema) else []
@@ -123,8 +151,6 @@ def inserted(query: Query, node: exp.Insert, source: exp.Expression | None = Non
     body = node.expression
     if body is None and isinstance(node.args.get("source"), exp.Expression):
         body = node.args["source"]
-    if isinstance(body, exp.Select) and source is not None and body.args.get("from_") is None:
-        body.set("from_", exp.From(this=source.copy()))
     clause = node.args.get("with_")
     if clause is not None and body is not None and body.args.get("with_") is None:
         body.set("with_", clause)
@@ -142,12 +168,30 @@ def inserted(query: Query, node: exp.Insert, source: exp.Expression | None = Non
     elif not columns and dynamic and not relation.open:
         names = [f.name for f in relation.fields]
         columns = [*names[: len(names) - len(dynamic)], *dynamic]
+        query.findings.doubt(f"the columns of {target} are not given: they are named by the query")
     where = node.args.get("where")
     if where is not None and isinstance(where, exp.Expression):
         scope = Scope(query.findings, [Source((target.lower(),), query.lookup(target))])
         query.findings.note(query.field(where, scope, {}), Subtype.FILTER)
     fields = placed(query, target, relation, columns, named=bool(node.args.get("by_name")))
+    fields += _conflict(query, node, table, target, fields)
+    fields = by_name((f.name, f) for f in fields) if node.args.get("conflict") is not None else fields
     return drafted(query, effect, target, relation, fields + [constant(n) for n in static])
+
+
+def _conflict(query: Query, node: exp.Insert, table: exp.Expression, target: str, fields: list[Field]) -> list[Field]:
+    """ON CONFLICT and ON DUPLICATE KEY: what an existing row takes from the new one, called `excluded`."""
+    clause = node.args.get("conflict")
+    if clause is None or not clause.expressions:
+        return []
+    sources = [Source(_called(table, target), query.lookup(target)), Source(("excluded",), Relation(fields))]
+    scope = Scope(query.findings, sources)
+    where = clause.args.get("where")
+    if where is not None:
+        query.findings.note(
+            query.field(where.this if isinstance(where, exp.Where) else where, scope, {}), Subtype.FILTER
+        )
+    return [f.named(n) for n, f in assignments(query, clause.expressions, scope, {})]
 
 
 def _partitions(table: exp.Expression) -> tuple[list[str], list[str]]:
@@ -215,7 +259,7 @@ def _clause(
     if isinstance(then.expression, exp.Column | exp.Literal | exp.Func):
         values = [then.expression]
     if len(columns) != len(values):
-        query.findings.doubt(f"INSERT of a MERGE into {target}: columns and values do not pair")
+        query.findings.doubt(f"columns and values of MERGE's insertion into {target} do not pair")
         every = [query.field(v, scope, ctes) for v in values]
         return [(c, f) for c in columns for f in every]
     return [(c, query.field(v, scope, ctes)) for c, v in zip(columns, values, strict=True)]
@@ -309,7 +353,7 @@ def copied(query: Query, node: exp.Copy) -> Draft:
     table = node.this.this if isinstance(node.this, exp.Schema) else node.this
     target = query.names.of(table)
     columns = columns or [c for c, _ in query.names.columns(target)]
-    if isinstance(source, exp.Subquery):
+    if isinstance(source, exp.Subquery | exp.Table):
         relation = query.relation(source)
         return drafted(query, Effect.APPEND, target, relation, list(relation.fields))
     return _loaded(query, target, source.name, columns)

@@ -1,0 +1,103 @@
+"""State of a Delta table, from its log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from pii_tracer.estate.delta_log import LOG, DeltaSnapshot, LiveFile, read_log
+from pii_tracer.estate.found import Found, gap
+from pii_tracer.estate.paths import EstatePaths, local_path
+from pii_tracer.estate.types import spark_columns
+from pii_tracer.inventory import InventoryGap, TableState
+from pii_tracer.model import Format
+
+_SOURCE_PATH = re.compile(r"^(?:delta\.)?`?(?P<path>(?:file:)?/[^`]*)`?$")
+
+
+def delta_state(location: Path, paths: EstatePaths) -> Found:
+    """The table in a folder, with gaps for files outside it that no known table owns.
+
+    Raises:
+        EstateError: the log cannot be read.
+    """
+    snapshot = read_log(location)
+    dataset = paths.dataset_of(location)
+    config = snapshot.configuration
+    origin = _clone_of(snapshot)
+    state = TableState(
+        dataset=dataset,
+        table=paths.table_at(location),
+        location=str(location),
+        format=Format.DELTA,
+        snapshot=str(snapshot.version),
+        columns=spark_columns(snapshot.schema),
+        partition_columns=snapshot.partition_columns,
+        format_version=snapshot.reader_version,
+        deletion_vectors=config.get("delta.enableDeletionVectors", "").lower() == "true"
+        or any(f.deletion_vector for f in snapshot.files),
+        change_data_feed=config.get("delta.enableChangeDataFeed", "").lower() == "true",
+        codec=_codec(snapshot.files),
+        rows=_row_count(snapshot.files),
+        files=len(snapshot.files),
+        bytes=sum(f.size for f in snapshot.files),
+        versions=snapshot.version - snapshot.earliest + 1,
+        properties=dict(sorted(config.items())),
+        clone_of=str(origin) if origin else None,
+    )
+    return Found(state, _gaps(state, snapshot, origin, paths))
+
+
+def _row_count(files: Sequence[LiveFile]) -> int | None:
+    if any(f.rows is None for f in files):
+        return None
+    return sum((f.rows or 0) - f.deleted_rows for f in files)
+
+
+def _codec(files: Sequence[LiveFile]) -> str | None:
+    """Spark writes the codec into the name: `part-….snappy.parquet`."""
+    codecs = {f.path.suffixes[-2][1:] for f in files if len(f.path.suffixes) > 1}
+    return codecs.pop() if len(codecs) == 1 else None
+
+
+def _clone_of(snapshot: DeltaSnapshot) -> Path | None:
+    """The table whose files this one reads; else the one its log says it was cloned from, while that exists.
+
+    A clone that has rewritten every file still holds its source's history, so the log's word counts too.
+    """
+    for file in snapshot.files:
+        if file.external:
+            for parent in file.path.resolve().parents:
+                if (parent / LOG).is_dir():
+                    return parent
+    match = _SOURCE_PATH.match(snapshot.cloned_from or "")
+    if match:
+        source = local_path(match["path"]).resolve()
+        if (source / LOG).is_dir():
+            return source
+    return None
+
+
+def _gaps(
+    state: TableState, snapshot: DeltaSnapshot, origin: Path | None, paths: EstatePaths
+) -> tuple[InventoryGap, ...]:
+    found = []
+    stray = [
+        f
+        for f in snapshot.files
+        if f.external and (origin is None or not f.path.resolve().is_relative_to(origin) or not paths.inside(f.path))
+    ]
+    if stray:
+        reason = f"{len(stray)} data files lie outside the table's folder and belong to no table of this estate"
+        found.append(gap(state.dataset, "external_files", reason, str(stray[0].path)))
+    missing = [f for f in snapshot.files if not f.path.exists()]
+    if missing:
+        reason = f"{len(missing)} data files that the log names do not exist: the table cannot be read"
+        found.append(gap(state.dataset, "missing_files", reason, str(missing[0].path)))
+    return tuple(found)
+
+
+def is_delta(folder: Path) -> bool:
+    """Whether a folder is a Delta table: it has a `_delta_log`."""
+    return (folder / LOG).is_dir()

@@ -1,0 +1,258 @@
+"""Folders of data files without a table format: Parquet, ORC, Avro, CSV and JSON, plain or compressed."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from pii_tracer.errors import EstateError
+from pii_tracer.estate.found import Found, gap
+from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.estate.types import arrow_type, avro_type, spark_columns
+from pii_tracer.inventory import TableState
+from pii_tracer.model import Column, Format
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SUFFIXES = {
+    ".parquet": Format.PARQUET,
+    ".orc": Format.ORC,
+    ".avro": Format.AVRO,
+    ".csv": Format.CSV,
+    ".json": Format.JSON,
+    ".jsonl": Format.JSON,
+    ".ndjson": Format.JSON,
+}
+_COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
+_MAGIC = ((b"PAR1", Format.PARQUET), (b"ORC", Format.ORC), (b"Obj\x01", Format.AVRO))
+_SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+PARTITION = re.compile(r"^([^=]+)=(.*)$")
+_NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+# a header names columns; digits, addresses and blanks are a first row of data, which must not become names
+_NAME = re.compile(r"^[^\W\d][\w .:/()#-]{0,127}$")
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One data file: where it is, and how it is encoded. `codec` is that of the whole file, None inside Parquet etc."""
+
+    path: Path
+    format: Format
+    codec: str | None
+
+
+def data_file(path: Path) -> DataFile | None:
+    """What kind of data file this is, by name, else by its first bytes; None when it is none that is known."""
+    suffixes = [s.lower() for s in path.suffixes]
+    codec = _COMPRESSED.get(suffixes[-1]) if suffixes else None
+    suffix = suffixes[-2] if codec and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
+    if suffix in _SUFFIXES:
+        return DataFile(path, _SUFFIXES[suffix], codec)
+    with path.open("rb") as stream:
+        start = stream.read(4)
+    for magic, kind in _MAGIC:
+        if start.startswith(magic):
+            return DataFile(path, kind, None)
+    return None
+
+
+def partition_values(folder: Path, path: Path) -> dict[str, str | None]:
+    """`k=v` folders between a folder and a file, unescaped; None for Hive's default partition."""
+    found: dict[str, str | None] = {}
+    for part in path.relative_to(folder).parts[:-1]:
+        if match := PARTITION.match(part):
+            found[unquote(match[1])] = None if match[2] == _NULL_PARTITION else unquote(match[2])
+    return found
+
+
+def file_sha256(path: Path) -> str:
+    """Hex SHA-256 of a file's bytes, read in pieces."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while piece := stream.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def folder_digest(folder: Path, paths: Iterable[Path]) -> str:
+    """`sha256:…` over the sorted (relative path, size, SHA-256) of files: changes when any of them does."""
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        name = path.relative_to(folder).as_posix()
+        digest.update(f"{name}\0{path.stat().st_size}\0{file_sha256(path)}\n".encode("utf-8", "surrogateescape"))
+    return "sha256:" + digest.hexdigest()
+
+
+def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) -> Found:
+    """State of a bare folder that holds these data files (at least one).
+
+    Files of more than one format are a gap: the state then speaks of the most frequent one.
+
+    Raises:
+        EstateError: a file cannot be read; it names the file.
+    """
+    formats = Counter(f.format for f in files)
+    kind = min(formats, key=lambda f: (-formats[f], f.value))
+    mine = tuple(sorted((f for f in files if f.format is kind), key=lambda f: str(f.path)))
+    dataset = paths.dataset_of(folder)
+    partitions = _partition_columns(folder, mine)
+    names = {c.name for c in partitions}
+    columns, rows = _columns_and_rows(mine)
+    state = TableState(
+        dataset=dataset,
+        table=paths.table_at(folder),
+        location=str(folder),
+        format=kind,
+        snapshot=folder_digest(folder, (f.path for f in files)),
+        columns=(*(c for c in columns if c.name not in names), *partitions),
+        partition_columns=tuple(c.name for c in partitions),
+        codec=_codec(mine),
+        rows=rows,
+        files=len(mine),
+        bytes=sum(f.path.stat().st_size for f in mine),
+    )
+    others = sorted(str(f.path) for f in files if f.format is not kind)
+    reason = f"the folder holds files of {len(formats)} formats ({', '.join(sorted(formats))}): not one table"
+    return Found(state, (gap(dataset, "mixed_formats", reason, others[0]),) if others else ())
+
+
+def _columns_and_rows(files: tuple[DataFile, ...]) -> tuple[tuple[Column, ...], int | None]:
+    """Columns of all files in order of appearance, and their rows where the format counts them."""
+    columns: dict[str, Column] = {}
+    rows: int | None = 0
+    for file in files:
+        try:
+            found, count = file_columns(file)
+        except Exception as error:  # every format's parser has errors of its own
+            raise EstateError(
+                f"a {file.format} file cannot be read: {type(error).__name__}",
+                where=str(file.path),
+                todo="repair or remove the file; whether it holds a person cannot be told",
+            ) from None
+        for column in found:
+            columns.setdefault(column.name, column)
+        rows = None if rows is None or count is None else rows + count
+    return tuple(columns.values()), rows
+
+
+def file_columns(file: DataFile) -> tuple[tuple[Column, ...], int | None]:
+    """Columns of one file, and its rows where the format counts them."""
+    if file.format is Format.PARQUET:
+        return _parquet(file.path)
+    if file.format is Format.ORC:
+        from pyarrow import orc
+
+        opened = orc.ORCFile(file.path)
+        return _arrow_columns(opened.schema), int(opened.nrows)
+    if file.format is Format.AVRO:
+        import fastavro
+
+        with file.path.open("rb") as stream:
+            schema: Any = fastavro.reader(stream).writer_schema
+        return tuple(Column(name=f["name"], type=avro_type(f["type"])) for f in schema["fields"]), None
+    if file.format is Format.CSV:
+        return tuple(Column(name=name, type="string") for name in csv_header(file)[0]), None
+    from pyarrow import json
+
+    with decompressed(file) as stream:
+        if not stream.read(1):
+            return (), None
+    with decompressed(file) as stream:
+        return _arrow_columns(json.read_json(stream).schema), None
+
+
+def _parquet(path: Path) -> tuple[tuple[Column, ...], int]:
+    import json
+
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        written = (file.metadata.metadata or {}).get(_SPARK_SCHEMA)
+        columns = spark_columns(json.loads(written)) if written else _arrow_columns(file.schema_arrow)
+        return columns, int(file.metadata.num_rows)
+
+
+def _arrow_columns(schema: Any) -> tuple[Column, ...]:
+    return tuple(Column(name=f.name, type=arrow_type(f.type)) for f in schema)
+
+
+def csv_header(file: DataFile) -> tuple[tuple[str, ...], bool]:
+    """Column names of a CSV file, and whether its first line is a header.
+
+    A first line that does not look like names is data: it may hold a person, so the columns are then called
+    `_c0`, `_c1`, … as Spark does.
+    """
+    with decompressed(file) as stream:
+        first = next(csv.reader(io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")), [])
+    if first and len(set(first)) == len(first) and all(_NAME.match(name) for name in first):
+        return tuple(first), True
+    return tuple(f"_c{i}" for i in range(len(first))), False
+
+
+@contextmanager
+def decompressed(file: DataFile) -> Iterator[IO[bytes]]:
+    """The file's content, decompressed."""
+    import pyarrow as pa
+
+    with pa.input_stream(str(file.path), compression=file.codec) as stream:
+        yield stream
+
+
+def _codec(files: tuple[DataFile, ...]) -> str | None:
+    """The one codec of all files, in lower case; None when there is none or more than one."""
+    codecs = {f.codec or _inner_codec(f) for f in files}
+    return codecs.pop() if len(codecs) == 1 else None
+
+
+def _inner_codec(file: DataFile) -> str | None:
+    if file.format is Format.PARQUET:
+        import pyarrow.parquet as pq
+
+        metadata = pq.read_metadata(file.path)
+        if metadata.num_row_groups and metadata.num_columns:
+            return str(metadata.row_group(0).column(0).compression).lower()
+    elif file.format is Format.ORC:
+        from pyarrow import orc
+
+        return str(orc.ORCFile(file.path).compression).lower()
+    elif file.format is Format.AVRO:
+        import fastavro
+
+        with file.path.open("rb") as stream:
+            return str(fastavro.reader(stream).codec)
+    return None
+
+
+def _partition_columns(folder: Path, files: tuple[DataFile, ...]) -> tuple[Column, ...]:
+    values: dict[str, list[str]] = {}
+    for file in files:
+        for name, value in partition_values(folder, file.path).items():
+            values.setdefault(name, []).extend([] if value is None else [value])
+    return tuple(Column(name=name, type=_infer(found)) for name, found in values.items())
+
+
+def _infer(values: list[str]) -> str:
+    """Spark's partition type inference for the types it meets most: int, bigint, date, else string."""
+    if values and all(re.fullmatch(r"-?\d{1,18}", v) for v in values):
+        return "int" if all(-(2**31) <= int(v) < 2**31 for v in values) else "bigint"
+    if values and all(_is_date(v) for v in values):
+        return "date"
+    return "string"
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) is not None and bool(date.fromisoformat(text))
+    except ValueError:
+        return False

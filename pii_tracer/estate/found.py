@@ -1,0 +1,26 @@
+"""What reading one place gave: its state and what could not be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pii_tracer.inventory import InventoryGap, TableState
+from pii_tracer.model import DatasetId
+
+
+@dataclass(frozen=True)
+class Found:
+    """One table or folder with the gaps met while it was read.
+
+    references: data files that any snapshot names (Iceberg), to see tables that share files.
+    """
+
+    state: TableState
+    gaps: tuple[InventoryGap, ...] = ()
+    references: frozenset[Path] = frozenset()
+
+
+def gap(dataset: DatasetId | None, kind: str, reason: str, evidence: str) -> InventoryGap:
+    """A gap of discovery; `evidence` names a file or folder, never a value."""
+    return InventoryGap(dataset=dataset, kind=kind, reason=reason, evidence=evidence)

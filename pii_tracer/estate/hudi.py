@@ -1,0 +1,135 @@
+"""State of a Hudi table, from its timeline, properties and file slices (hudi-rs, no JVM).
+
+Timeline and names: https://hudi.apache.org/docs/timeline and the technical specification of table versions 6 to 9.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pii_tracer.errors import EstateError
+from pii_tracer.estate.found import Found, gap
+from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.estate.types import arrow_type
+from pii_tracer.inventory import Ref, RefKind, TableState
+from pii_tracer.model import Column, Format
+
+if TYPE_CHECKING:
+    from hudi import HudiTable
+
+# completed instants: `<requested>[_<completed>].<action>`; requested and inflight ones have a further suffix
+_INSTANT = re.compile(r"^(\d{14,17})(?:_\d{14,17})?\.(commit|deltacommit|replacecommit|savepoint)$")
+_COMMITS = ("commit", "deltacommit", "replacecommit")
+
+
+def is_hudi(folder: Path) -> bool:
+    """Whether a folder is a Hudi table: it has a `.hoodie`."""
+    return (folder / ".hoodie").is_dir()
+
+
+def load_hudi(location: Path) -> HudiTable:
+    """The table in a folder, read-only.
+
+    Raises:
+        EstateError: missing properties, no completed commit, or a version that hudi-rs does not read.
+    """
+    from hudi import HudiTableBuilder
+
+    try:
+        return HudiTableBuilder.from_base_uri(location.as_uri()).build()
+    except Exception as error:
+        raise EstateError(
+            f"the Hudi table cannot be read: {type(error).__name__}",
+            where=str(location),
+            todo="repair the table's `.hoodie` folder; nothing is known of the table until then",
+        ) from None
+
+
+def hudi_properties(location: Path) -> dict[str, str]:
+    """`.hoodie/hoodie.properties` (Java properties: `#` comments, `\\:` and `\\=` escaped)."""
+    lines = (location / ".hoodie" / "hoodie.properties").read_text(encoding="utf-8").splitlines()
+    pairs = (line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+    return {key.strip(): re.sub(r"\\(.)", r"\1", value.strip()) for key, value in pairs}
+
+
+def instants(location: Path) -> list[tuple[str, str]]:
+    """Completed instants of the active timeline as (requested time, action), oldest first."""
+    hoodie = location / ".hoodie"
+    timeline = hoodie / "timeline" if (hoodie / "timeline").is_dir() else hoodie
+    return sorted((m[1], m[2]) for p in timeline.iterdir() if (m := _INSTANT.match(p.name)))
+
+
+def slice_files(location: Path) -> tuple[list[Path], list[Path]]:
+    """Base files and log files of the current file slices, sorted."""
+    try:
+        slices = load_hudi(location).get_file_slices()
+    except EstateError:
+        raise
+    except Exception as error:
+        raise EstateError(
+            f"the Hudi file slices cannot be listed: {type(error).__name__}",
+            where=str(location),
+            todo="read the table with Spark; hudi-rs does not know one of its features",
+        ) from None
+    base: list[Path] = []
+    logs: list[Path] = []
+    for part in slices:
+        if name := part.base_file_relative_path():
+            base.append(location / name)
+        logs.extend(location / log for log in part.log_files_relative_paths())
+    return sorted(base), sorted(logs)
+
+
+def hudi_state(location: Path, paths: EstatePaths) -> Found:
+    """The table in a folder.
+
+    Raises:
+        EstateError: properties, timeline or file slices cannot be read.
+    """
+    table = load_hudi(location)
+    try:
+        properties = hudi_properties(location)
+        timeline = instants(location)
+        schema = table.get_schema()
+    except Exception as error:
+        raise EstateError(
+            f"the Hudi table's schema or timeline cannot be read: {type(error).__name__}",
+            where=str(location),
+            todo="repair the table's `.hoodie` folder",
+        ) from None
+    base, logs = slice_files(location)
+    commits = [time for time, action in timeline if action in _COMMITS]
+    dataset = paths.dataset_of(location)
+    missing = [p for p in (*base, *logs) if not p.exists()]
+    state = TableState(
+        dataset=dataset,
+        table=paths.table_at(location),
+        location=str(location),
+        format=Format.HUDI,
+        snapshot=commits[-1] if commits else "none",
+        columns=tuple(
+            Column(name=f.name, type=arrow_type(f.type)) for f in schema if not f.name.startswith("_hoodie_")
+        ),
+        partition_columns=tuple(p for p in properties.get("hoodie.table.partition.fields", "").split(",") if p),
+        format_version=int(properties.get("hoodie.table.version", "0")) or None,
+        write_mode="mor" if table.is_mor else "cow",
+        rows=_rows(base) if not logs and not missing else None,
+        files=len(base) + len(logs),
+        bytes=sum(p.stat().st_size for p in (*base, *logs) if p.exists()),
+        refs=tuple(Ref(name=t, kind=RefKind.SAVEPOINT, at=t) for t, action in timeline if action == "savepoint"),
+        versions=max(len(commits), 1),
+        properties=dict(sorted(properties.items())),
+    )
+    reason = f"{len(missing)} files of the current file slices do not exist"
+    gaps = (gap(dataset, "missing_files", reason, str(missing[0])),) if missing else ()
+    return Found(state, gaps)
+
+
+def _rows(base: list[Path]) -> int | None:
+    import pyarrow.parquet as pq
+
+    if any(path.suffix != ".parquet" for path in base):
+        return None
+    return sum(int(pq.read_metadata(path).num_rows) for path in base)

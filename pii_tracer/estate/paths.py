@@ -1,0 +1,179 @@
+"""From real paths to lineage identities and back, and from table names to locations.
+
+Events and SQL name data by the paths of the place they were recorded in (OpenLineage: namespace `file`, name = path,
+https://openlineage.io/docs/spec/naming); an estate's relocations say where that data lies here.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from pii_tracer.config import CatalogType, DeclaredTable, Estate
+from pii_tracer.errors import EstateError
+from pii_tracer.model import DatasetId
+
+SESSION_CATALOG = "spark_catalog."
+FILE_NAMESPACE = "file"
+
+
+def local_path(text: str) -> Path:
+    """A path or `file:` URI as a path. Only URIs are percent-decoded (RFC 8089); a plain path is taken as it is.
+
+    Raises:
+        EstateError: another scheme (`s3://…`), or a `file:` URI of another host.
+    """
+    if text.startswith("file:"):
+        parts = urlsplit(text)
+        if parts.netloc not in ("", "localhost"):
+            raise EstateError("a file: URI names another host", where=text, todo="use a path of this machine")
+        return Path(unquote(parts.path))
+    if "://" in text:
+        raise EstateError(
+            f"`{text.split('://', 1)[0]}` locations are not read by discovery of tables",
+            where=text,
+            todo="declare a local path here, and buckets under `archives`",
+        )
+    return Path(text)
+
+
+class EstatePaths:
+    """The places of one estate whose file lies in `base`. Everything outside its roots is refused."""
+
+    def __init__(self, estate: Estate, base: Path) -> None:
+        """Raises EstateError when a root, warehouse or table has a location that is not a local path."""
+        self.base = base.resolve()
+        warehouses = {
+            name: self._place(str(catalog.warehouse))
+            for name, catalog in estate.catalogs.items()
+            if catalog.type is CatalogType.ICEBERG_HADOOP
+        }
+        self.warehouses = {name: warehouses[name] for name in sorted(warehouses)}
+        self.roots = tuple(sorted({self._place(r) for r in estate.roots} | set(warehouses.values())))
+        self._dev_roots = tuple(self._place(r) for r in estate.dev_roots)
+        self.declared: dict[Path, DeclaredTable] = {
+            self._place(t.location): t for c in estate.catalogs.values() for t in c.tables
+        }
+        relocations = [(self._place(r.to), r.from_.rstrip("/") or "/") for r in estate.relocations]
+        # the most specific relocation wins, whichever way it is read
+        self._outward = sorted(relocations, key=lambda r: len(r[0].parts), reverse=True)
+        self._inward = sorted(relocations, key=lambda r: len(r[1]), reverse=True)
+
+    def _place(self, text: str) -> Path:
+        return (self.base / local_path(text)).resolve()
+
+    def inside(self, path: Path) -> bool:
+        """Whether a path lies in the estate, after following symbolic links. `..` is never inside."""
+        if not path.is_absolute() or ".." in path.parts:
+            return False
+        resolved = path.resolve()
+        return any(resolved.is_relative_to(root) for root in self.roots)
+
+    def checked(self, path: Path) -> Path:
+        """The path with symbolic links followed.
+
+        Raises:
+            EstateError: relative, holds `..`, or lies (or leads) outside the estate's roots.
+        """
+        if not self.inside(path):
+            raise EstateError(
+                "the path lies outside the estate's roots",
+                where=str(path),
+                todo="add its root to `roots` in the estate file, or correct the path",
+            )
+        return path.resolve()
+
+    def dataset_of(self, path: Path) -> DatasetId:
+        """The lineage identity of a real path.
+
+        Raises:
+            EstateError: as `checked`.
+        """
+        real = self.checked(path)
+        for to, origin in self._outward:
+            if real.is_relative_to(to):
+                return DatasetId(namespace=FILE_NAMESPACE, name=_join(origin, real.relative_to(to)))
+        return DatasetId(namespace=FILE_NAMESPACE, name=str(real))
+
+    def real_path(self, dataset: DatasetId) -> Path | None:
+        """Where a dataset lies on this machine; None for other namespaces and for places outside the estate."""
+        if dataset.namespace != FILE_NAMESPACE or not dataset.name.startswith("/"):
+            return None
+        name = Path(dataset.name)
+        if ".." in name.parts:
+            return None
+        for to, origin in self._inward:
+            if name.is_relative_to(origin):
+                real = to / name.relative_to(origin)
+                return real.resolve() if self.inside(real) else None
+        return name.resolve() if self.inside(name) else None
+
+    def table_at(self, path: Path) -> str | None:
+        """The name Spark SQL knows a location by; None for an unregistered one.
+
+        A folder whose name holds a dot has none: `a.b` could not be told from namespace `a`, table `b`.
+        """
+        real = path.resolve()
+        if real in self.declared:
+            return self.declared[real].name
+        best: tuple[int, str] | None = None
+        for catalog, warehouse in self.warehouses.items():
+            if real == warehouse or not real.is_relative_to(warehouse) or not is_iceberg(real):
+                continue
+            parts = real.relative_to(warehouse).parts
+            if len(parts) >= 2 and not any("." in part for part in parts):
+                candidate = (len(warehouse.parts), ".".join((catalog, *parts)))
+                best = max(best, candidate) if best else candidate
+        return best[1] if best else None
+
+    def aliases(self) -> dict[str, DatasetId]:
+        """Names of tables (with and without `spark_catalog.`) and the datasets they stand for.
+
+        Declared tables count whether they exist or not: lineage may remember one that is gone.
+        """
+        found: dict[str, DatasetId] = {}
+        for path, table in self.declared.items():
+            if self.inside(path):
+                found[table.name] = self.dataset_of(path)
+        for warehouse in self.warehouses.values():
+            for path in iceberg_folders(warehouse):
+                name = self.table_at(path)
+                if name:
+                    found[name] = self.dataset_of(path)
+        for name in list(found):
+            plain = name.removeprefix(SESSION_CATALOG)
+            if plain != name:
+                found.setdefault(plain, found[name])
+            elif name.count(".") == 1:
+                found.setdefault(SESSION_CATALOG + name, found[name])
+        return dict(sorted(found.items()))
+
+    def is_dev(self, location: str) -> bool:
+        """Whether a location lies below a development root."""
+        try:
+            path = local_path(location).resolve()
+        except EstateError:
+            return False
+        return any(path.is_relative_to(root) for root in self._dev_roots)
+
+
+def is_iceberg(folder: Path) -> bool:
+    """Whether a folder is an Iceberg table: `metadata/*.metadata.json`."""
+    metadata = folder / "metadata"
+    return metadata.is_dir() and any(metadata.glob("*.metadata.json"))
+
+
+def iceberg_folders(warehouse: Path) -> list[Path]:
+    """Every Iceberg table folder below a warehouse, sorted; links are not followed."""
+    found = []
+    for current, folders, _ in os.walk(warehouse):
+        path = Path(current)
+        if is_iceberg(path):
+            found.append(path)
+            folders.clear()
+    return sorted(found)
+
+
+def _join(origin: str, relative: Path) -> str:
+    return str(Path(origin) / relative)

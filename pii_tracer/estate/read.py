@@ -1,0 +1,174 @@
+"""Reads the current rows of a table without Spark: key resolution and counting at planning time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pii_tracer.errors import EstateError
+from pii_tracer.estate.delta_log import live_files
+from pii_tracer.estate.files import DataFile, csv_header, data_file, decompressed, partition_values
+from pii_tracer.estate.hudi import load_hudi, slice_files
+from pii_tracer.estate.iceberg import load_iceberg
+from pii_tracer.estate.paths import EstatePaths, local_path
+from pii_tracer.inventory import TableState
+from pii_tracer.model import Format
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def data_files(state: TableState) -> tuple[Path, ...]:
+    """Files that the current rows are read from (Hudi: base and log files; Iceberg: data files), sorted.
+
+    Raises:
+        EstateError: the table's metadata cannot be read.
+    """
+    location = Path(state.location)
+    if state.format is Format.ICEBERG:
+        tasks = _guarded(state, lambda: list(load_iceberg(location).scan().plan_files()))
+        return tuple(sorted(local_path(task.file.file_path) for task in tasks))
+    if state.format is Format.DELTA:
+        return tuple(f.path for f in live_files(location))
+    if state.format is Format.HUDI:
+        base, logs = slice_files(location)
+        return tuple(sorted((*base, *logs)))
+    return tuple(f.path for f in _folder_files(state))
+
+
+def read_columns(state: TableState, columns: Sequence[str], paths: EstatePaths) -> pa.Table:
+    """The current rows of a table, with these top-level columns (structs whole), in this order.
+
+    Deleted rows are left out: Iceberg delete files and vectors, Delta deletion vectors, Hudi log files.
+
+    Raises:
+        EstateError: an unknown column, a file outside the estate, or a feature the reader does not know.
+    """
+    unknown = sorted(set(columns) - {c.name for c in state.columns})
+    if unknown:
+        raise EstateError(
+            f"no column {', '.join(unknown)}", where=state.table or state.location, todo="correct the column's name"
+        )
+    for path in data_files(state):
+        paths.checked(path)
+    readers: dict[Format, Callable[[TableState, list[str]], pa.Table]] = {
+        Format.ICEBERG: _iceberg,
+        Format.DELTA: _delta,
+        Format.HUDI: _hudi,
+    }
+    wanted = list(dict.fromkeys(columns))
+    table = _guarded(state, lambda: readers.get(state.format, _folder)(state, wanted))
+    return table.select(wanted)
+
+
+def _guarded(state: TableState, read: Callable[[], pa.Table]) -> pa.Table:
+    """Errors of the libraries as ours: by class name only, since their texts may quote rows."""
+    try:
+        return read()
+    except EstateError:
+        raise
+    except Exception as error:
+        raise EstateError(
+            f"the {state.format} table cannot be read without Spark: {type(error).__name__}",
+            where=state.table or state.location,
+            todo="compact the table, or turn off the feature that this reader does not know",
+        ) from None
+
+
+def _iceberg(state: TableState, columns: list[str]) -> pa.Table:
+    return load_iceberg(Path(state.location)).scan(selected_fields=tuple(columns)).to_arrow()
+
+
+def _delta(state: TableState, columns: list[str]) -> pa.Table:
+    import pyarrow as pa
+    from deltalake import DeltaTable, QueryBuilder
+
+    quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
+    table = DeltaTable(Path(state.location), version=int(state.snapshot))
+    return pa.table(QueryBuilder().register("current", table).execute(f'SELECT {quoted} FROM "current"').read_all())  # noqa: S608 (quoted names)
+
+
+def _hudi(state: TableState, columns: list[str]) -> pa.Table:
+    import pyarrow as pa
+
+    table = load_hudi(Path(state.location))
+    batches = [pa.record_batch(batch) for batch in table.read()]
+    return pa.Table.from_batches(batches) if batches else table.get_schema().empty_table()
+
+
+def _folder_files(state: TableState) -> list[DataFile]:
+    """Data files of a bare folder as engines read it: hidden ones and tables of their own are left out."""
+    found = []
+    for current, folders, names in os.walk(state.location):
+        here = Path(current)
+        deeper = here != Path(state.location)
+        folders[:] = sorted(n for n in folders if not n.startswith((".", "_")) and "=" in n)
+        if deeper and "=" not in here.name:
+            continue
+        for name in sorted(names):
+            path = here / name
+            if not name.startswith((".", "_")) and not path.is_dir() and (file := data_file(path)):
+                found.append(file)
+    return sorted((f for f in found if f.format is state.format), key=lambda f: str(f.path))
+
+
+def _folder(state: TableState, columns: list[str]) -> pa.Table:
+    import pyarrow as pa
+
+    tables = []
+    for file in _folder_files(state):
+        partition = partition_values(Path(state.location), file.path)
+        table = _file(file, [c for c in columns if c not in partition])
+        for name in columns:
+            if name not in table.schema.names:  # a partition column, or one that came with later files
+                table = table.append_column(name, pa.array([partition.get(name)] * table.num_rows, pa.string()))
+        tables.append(table.select(columns))
+    if not tables:
+        return pa.table({name: pa.array([], pa.string()) for name in columns})
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+def _file(file: DataFile, columns: list[str]) -> pa.Table:
+    import pyarrow as pa
+
+    if file.format is Format.PARQUET:
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(file.path) as opened:
+            table = opened.read(columns=[c for c in columns if c in opened.schema_arrow.names])
+            # a table without columns has lost how many rows it had
+            return table if table.num_columns else pa.table({"": pa.nulls(opened.metadata.num_rows)})
+    if file.format is Format.ORC:
+        from pyarrow import orc
+
+        return orc.ORCFile(file.path).read()
+    if file.format is Format.AVRO:
+        import fastavro
+
+        with file.path.open("rb") as stream:
+            return pa.Table.from_pylist(list(fastavro.reader(stream)))
+    if file.format is Format.CSV:
+        return _csv(file)
+    from pyarrow import json
+
+    with decompressed(file) as stream:
+        return json.read_json(stream)
+
+
+def _csv(file: DataFile) -> pa.Table:
+    """All columns as text, as Spark reads CSV without a schema; empty fields are null."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    names, header = csv_header(file)
+    with decompressed(file) as stream:
+        return csv.read_csv(
+            stream,
+            read_options=csv.ReadOptions(column_names=list(names), skip_rows=1 if header else 0),
+            parse_options=csv.ParseOptions(newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True
+            ),
+        )

@@ -1,0 +1,126 @@
+"""Types of Delta, Iceberg and Arrow as Spark SQL's DDL writes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pii_tracer.errors import EstateError
+from pii_tracer.model import Column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.types import IcebergType
+
+_DELTA = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
+_ICEBERG = {"long": "bigint", "uuid": "string", "timestamptz": "timestamp", "timestamp": "timestamp_ntz"}
+_ARROW = {
+    "int64": "bigint",
+    "int32": "int",
+    "int16": "smallint",
+    "int8": "tinyint",
+    "uint8": "smallint",
+    "uint16": "int",
+    "uint32": "bigint",
+    "uint64": "decimal(20,0)",
+    "double": "double",
+    "float": "float",
+    "bool": "boolean",
+    "string": "string",
+    "large_string": "string",
+    "binary": "binary",
+    "large_binary": "binary",
+    "date32[day]": "date",
+}
+
+
+def spark_type(node: Any) -> str:
+    """A type of Spark's schema JSON (Delta protocol, "Schema Serialization Format"; Parquet's Spark metadata)."""
+    if isinstance(node, str):
+        return _DELTA.get(node, node)
+    kind = node["type"]
+    if kind == "struct":
+        return "struct<" + ",".join(f"{f['name']}:{spark_type(f['type'])}" for f in node["fields"]) + ">"
+    if kind == "array":
+        return f"array<{spark_type(node['elementType'])}>"
+    if kind == "map":
+        return f"map<{spark_type(node['keyType'])},{spark_type(node['valueType'])}>"
+    if kind == "udt":
+        return spark_type(node["sqlType"])
+    raise EstateError(f"the schema holds a type that is not known: {kind}", todo="use a newer pii-tracer")
+
+
+def spark_columns(schema: dict[str, Any]) -> tuple[Column, ...]:
+    """Top-level columns of a schema in Spark's JSON."""
+    return tuple(Column(name=f["name"], type=spark_type(f["type"])) for f in schema["fields"])
+
+
+def iceberg_type(kind: IcebergType) -> str:
+    """An Iceberg type (spec, "Primitive Types"; mapping of Iceberg's Spark documentation, "Type compatibility")."""
+    from pyiceberg import types
+
+    if isinstance(kind, types.StructType):
+        return "struct<" + ",".join(f"{f.name}:{iceberg_type(f.field_type)}" for f in kind.fields) + ">"
+    if isinstance(kind, types.ListType):
+        return f"array<{iceberg_type(kind.element_type)}>"
+    if isinstance(kind, types.MapType):
+        return f"map<{iceberg_type(kind.key_type)},{iceberg_type(kind.value_type)}>"
+    if isinstance(kind, types.DecimalType):
+        return f"decimal({kind.precision},{kind.scale})"
+    if isinstance(kind, types.FixedType):
+        return "binary"
+    text = str(kind)
+    return _ICEBERG.get(text, text)
+
+
+def arrow_type(kind: pa.DataType) -> str:
+    """An Arrow type as Spark reads it from a file without Spark's own schema; the Arrow name where Spark has none."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return arrow_type(kind.value_type)
+    if pa.types.is_struct(kind):
+        return "struct<" + ",".join(f"{f.name}:{arrow_type(f.type)}" for f in kind) + ">"
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return f"array<{arrow_type(kind.value_type)}>"
+    if pa.types.is_map(kind):
+        return f"map<{arrow_type(kind.key_type)},{arrow_type(kind.item_type)}>"
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    if pa.types.is_timestamp(kind):
+        # Spark wrote INT96 (nanoseconds in Arrow) for instants; other timestamps without a zone are local ones
+        return "timestamp" if kind.tz or kind.unit == "ns" else "timestamp_ntz"
+    if pa.types.is_fixed_size_binary(kind):
+        return "binary"
+    return _ARROW.get(str(kind), str(kind))
+
+
+_AVRO = {"long": "bigint", "int": "int", "bytes": "binary", "enum": "string"}
+_AVRO_LOGICAL = {
+    "date": "date",
+    "timestamp-millis": "timestamp",
+    "timestamp-micros": "timestamp",
+    "local-timestamp-millis": "timestamp_ntz",
+    "local-timestamp-micros": "timestamp_ntz",
+}
+
+
+def avro_type(node: Any) -> str:
+    """An Avro type as Spark reads it (Spark's Avro guide, "Supported types for Avro -> Spark SQL conversion")."""
+    if isinstance(node, list):
+        kinds = [kind for kind in node if kind != "null"]
+        return avro_type(kinds[0]) if len(kinds) == 1 else "string"
+    if isinstance(node, str):
+        return _AVRO.get(node, node)
+    logical = node.get("logicalType")
+    if logical == "decimal":
+        return f"decimal({node['precision']},{node.get('scale', 0)})"
+    if logical in _AVRO_LOGICAL:
+        return _AVRO_LOGICAL[logical]
+    kind = node["type"]
+    if kind == "record":
+        return "struct<" + ",".join(f"{f['name']}:{avro_type(f['type'])}" for f in node["fields"]) + ">"
+    if kind == "array":
+        return f"array<{avro_type(node['items'])}>"
+    if kind == "map":
+        return f"map<string,{avro_type(node['values'])}>"
+    return "binary" if kind == "fixed" else avro_type(kind)

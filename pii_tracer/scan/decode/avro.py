@@ -1,0 +1,127 @@
+"""Avro: rows of people, Iceberg manifests and manifest lists, Hudi timelines.
+
+Iceberg's bounds are bytes in its single-value serialisation (https://iceberg.apache.org/spec/, appendix D); entries
+with status 2 (DELETED) keep theirs, so they count like any other.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import fastavro
+
+from pii_tracer.scan.collect import Collector
+from pii_tracer.scan.decode.metadata import Role, walk
+
+_BOUND_MAPS = ("lower_bounds", "upper_bounds")
+
+
+def decode(data: memoryview, collector: Collector, role: Role) -> None:
+    """Search one Avro object container file.
+
+    Raises:
+        Exception: whatever fastavro raises on a corrupt file or a codec that is missing.
+    """
+    reader = fastavro.reader(io.BytesIO(data))
+    for key, value in reader.metadata.items():
+        collector.raw(f"{key}={value}".encode(), "avro metadata")
+    schema: Any = reader.writer_schema
+    rows: Iterator[Any] = iter(reader)
+    name = schema.get("name", "") if isinstance(schema, dict) else ""
+    if name == "manifest_entry":
+        types = _field_types(reader.metadata.get("schema"))
+        for entry in rows:
+            _manifest_entry(entry, types, collector)
+    elif name == "manifest_file":
+        for entry in rows:
+            _manifest_file(entry, collector)
+    else:
+        for row in rows:
+            if role is Role.ENGINE:
+                walk(row, collector, "avro metadata")
+            else:
+                collector.cell(row, "data", None)
+
+
+def _manifest_entry(entry: dict[str, Any], types: dict[int, tuple[str, str]], collector: Collector) -> None:
+    file = dict(entry["data_file"])
+    place = "manifest entry (DELETED)" if entry.get("status") == 2 else "manifest entry"
+    for key in _BOUND_MAPS:
+        for field_id, bound in _items(file.pop(key, None)):
+            name, kind = types.get(field_id, (f"field {field_id}", "binary"))
+            collector.bound(read_value(bound, kind), f"{place}, bounds", name)
+            collector.raw(bound, f"{place}, bounds", name)
+    partition = file.pop("partition", None) or {}
+    for name, value in partition.items():
+        collector.cell(value, f"{place}, partition", name)
+    walk(file, collector, place)
+
+
+def _manifest_file(entry: dict[str, Any], collector: Collector) -> None:
+    item = dict(entry)
+    for summary in item.pop("partitions", None) or ():
+        for key in ("lower_bound", "upper_bound"):
+            if summary.get(key):
+                _untyped(summary[key], collector)
+    walk(item, collector, "manifest list")
+
+
+def _untyped(bound: bytes, collector: Collector) -> None:
+    """A manifest list does not carry the schema: the bound is tried as text and as a whole number."""
+    collector.binary(bound, "manifest list, bounds", "partition")
+    if len(bound) in (4, 8):
+        number = int.from_bytes(bound, "little", signed=True)
+        if abs(number) >= 10_000:  # a bucket's or a day's number is no identifier
+            collector.number(number, "manifest list, bounds", "partition")
+
+
+def _items(bounds: Any) -> list[tuple[int, bytes]]:
+    """Maps with whole-number keys are arrays of key and value in Avro."""
+    if isinstance(bounds, dict):
+        return [(int(key), value) for key, value in bounds.items()]
+    return [(item["key"], item["value"]) for item in bounds or ()]
+
+
+def read_value(data: bytes, kind: str) -> Any:
+    """One value in Iceberg's single-value serialisation; bytes where the type is not one that can hold a key."""
+    if kind == "string":
+        return data.decode("utf-8", "replace")
+    if kind in ("int", "long") and len(data) in (4, 8):
+        return int.from_bytes(data, "little", signed=True)
+    if kind in ("float", "double") and len(data) in (4, 8):
+        return struct.unpack("<f" if len(data) == 4 else "<d", data)[0]
+    if kind.startswith("decimal("):
+        scale = int(kind.rstrip(")").split(",")[1])
+        return Decimal(int.from_bytes(data, "big", signed=True)).scaleb(-scale)
+    return data
+
+
+def _field_types(schema: str | bytes | None) -> dict[int, tuple[str, str]]:
+    """Field id to (label, type) from the table schema that a manifest carries in its header."""
+    types: dict[int, tuple[str, str]] = {}
+    if schema:
+        _collect(json.loads(schema), "", types)
+    return types
+
+
+def _collect(node: Any, label: str, types: dict[int, tuple[str, str]]) -> None:
+    if not isinstance(node, dict):
+        return
+    for field in node.get("fields", ()):
+        name = f"{label}.{field['name']}" if label else field["name"]
+        _typed(field["id"], field["type"], name, types)
+    for part, suffix in (("element", ""), ("key", ".key"), ("value", ".value")):
+        if f"{part}-id" in node:
+            _typed(node[f"{part}-id"], node[part], label + suffix, types)
+
+
+def _typed(field_id: int, kind: Any, label: str, types: dict[int, tuple[str, str]]) -> None:
+    if isinstance(kind, str):
+        types[field_id] = (label, kind)
+    else:
+        _collect(kind, label, types)

@@ -1,0 +1,92 @@
+"""One file in, its hits out: the format is told by the bytes first, by the name only where bytes don't tell."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from pii_tracer.scan.collect import Collector
+from pii_tracer.scan.decode import avro, hfile, hudi_log, orc, packed, parquet, puffin, text
+from pii_tracer.scan.decode.metadata import Role, role_of
+
+_DEPTH = 4
+_SAMPLE = 65_536
+_DENSE = 7.2
+"""Bits a byte above which a file looks compressed or encrypted (text stays below 6, compressed data near 8)."""
+
+
+def search(name: str, data: memoryview, collector: Collector) -> str:
+    """Decode and search one file's bytes; returns the formats it was read as. Never raises for bad content.
+
+    name: path of the file inside its table's folder, or its object key.
+    """
+    try:
+        return _search(name, data, collector, role_of(name), 0)
+    except Exception as error:  # a hostile or corrupt file may fail anywhere in a decoder: unread, never clean
+        collector.raw(data, "raw bytes")
+        known = isinstance(error, (hfile.HFileError, hudi_log.HudiLogError, puffin.PuffinError, packed.PackedError))
+        # other libraries' messages may repeat content of the file, so only their type is kept
+        collector.unread(str(error) if known else f"cannot be decoded: {type(error).__name__}")
+        return "unreadable"
+
+
+def _search(name: str, data: memoryview, collector: Collector, role: Role, depth: int) -> str:
+    if not len(data):
+        return "empty"
+    unpacked = packed.unpack(name, data)
+    if unpacked is not None:
+        codec, inner, content = unpacked
+        if depth >= _DEPTH:
+            raise packed.PackedError("compressed more often than is sensible")
+        return f"{codec} > " + _search(inner, memoryview(content), collector, role, depth + 1)
+    return _binary(data, collector, role) or _text(name, data, collector, role)
+
+
+def _binary(data: memoryview, collector: Collector, role: Role) -> str | None:
+    head, tail = bytes(data[:8]), bytes(data[-4:])
+    if head[:4] in (b"PAR1", b"PARE") or tail in (b"PAR1", b"PARE"):
+        parquet.decode(data, collector, role)
+        return "parquet"
+    if head[:3] == b"ORC":
+        orc.decode(data, collector)
+        return "orc"
+    if head[:4] == b"Obj\x01":
+        avro.decode(data, collector, role)
+        return "avro"
+    if head[:6] == hudi_log.MAGIC:
+        hudi_log.decode(data, collector)
+        return "hudi log"
+    if head[:4] == puffin.MAGIC:
+        puffin.decode(data, collector)
+        return "puffin"
+    if hfile.is_hfile(data) or head == hfile.DATA_MAGIC:
+        hfile.decode(data, collector)
+        return "hfile"
+    return None
+
+
+def _text(name: str, data: memoryview, collector: Collector, role: Role) -> str:
+    base = name.rsplit("/", 1)[-1]
+    if bytes(data[:4]) == b"crc\0" and base.endswith(".crc"):
+        collector.raw(data, "raw bytes")
+        return "hadoop checksum"
+    content = text.as_text(data)
+    if content is not None:
+        return text.decode(base, content, collector, role)
+    collector.raw(data, "raw bytes")
+    if base.startswith("deletion_vector_") and base.endswith(".bin") and data[0] == 1:
+        return "deletion vector"  # Roaring bitmaps of row positions
+    if _entropy(bytes(data[:_SAMPLE])) > _DENSE:
+        collector.unread("looks compressed or encrypted, and no decoder knows it")
+    elif base.lower().endswith((".parquet", ".orc", ".avro", ".hfile", ".gz", ".zst", ".bz2", ".xz", ".lz4", ".zip")):
+        collector.unread("is not in the format that its name says")
+    return "raw"
+
+
+def _entropy(sample: bytes) -> float:
+    """Bits a byte; a small sample cannot reach 8, so its own limit is set against it."""
+    if len(sample) < 64:
+        return 0.0
+    counts = Counter(sample)
+    bits = -sum(n / len(sample) * math.log2(n / len(sample)) for n in counts.values())
+    return bits * 8 / min(8.0, math.log2(len(sample)))

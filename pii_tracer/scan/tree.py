@@ -1,0 +1,120 @@
+"""Scan folders and objects. Every file counts, hidden ones and metadata included."""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pii_tracer.errors import ScanError
+from pii_tracer.scan.collect import WINDOW, Collector
+from pii_tracer.scan.decode.dispatch import search
+from pii_tracer.scan.forms import Patterns
+from pii_tracer.scan.hits import FileScan, TreeScan
+
+
+def scan_tree(
+    root: Path,
+    patterns: Patterns,
+    on_file: Callable[[FileScan], None] | None = None,
+    skip_open: Callable[[str], bool] | None = None,
+) -> TreeScan:
+    """Scan all files under a folder (or one file), sorted by path.
+
+    on_file: called after each file. skip_open: told the relative path; where it says True the file is not opened and
+    is listed as unread.
+
+    Raises:
+        ScanError: the folder is missing or cannot be listed.
+    """
+    files = []
+    for name, path in walk_files(root):
+        if skip_open is not None and skip_open(name):
+            result = FileScan(path=patterns.mask(name), size=0, sha256="", decoded_as="", unread=("not opened",))
+        else:
+            result = scan_file(root, name, path, patterns)
+        files.append(result)
+        if on_file is not None:
+            on_file(result)
+    return TreeScan(root=str(root), files=tuple(files))
+
+
+def walk_files(root: Path) -> Iterator[tuple[str, Path]]:
+    """(relative path, path) of everything under a folder that is no folder, sorted. Links are not followed.
+
+    Raises:
+        ScanError: the folder is missing or cannot be listed.
+    """
+    if root.is_file():
+        yield root.name, root
+        return
+    if not root.is_dir():
+        raise ScanError("there is no folder to scan", where=str(root), todo="check the location; was it moved?")
+    found = []
+
+    def refuse(error: OSError) -> None:
+        raise ScanError(f"a folder cannot be listed: {error.strerror}", where=str(root), todo="check the permissions")
+
+    for folder, folders, names in os.walk(root, onerror=refuse):
+        linked = [name for name in folders if (Path(folder) / name).is_symlink()]
+        for name in (*names, *linked):
+            path = Path(folder) / name
+            found.append((path.relative_to(root).as_posix(), path))
+    yield from sorted(found)
+
+
+def scan_file(root: Path, name: str, path: Path, patterns: Patterns) -> FileScan:
+    """Scan one file. A file that cannot be read is unread, never clean."""
+    context = f"{root.resolve().as_posix()}/{name}"
+    try:
+        mode = path.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            return _unread(name, patterns, "a symbolic link: what it points to is not part of this folder")
+        if not stat.S_ISREG(mode):
+            return _unread(name, patterns, "not a regular file")
+        with path.open("rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if size <= 4 * WINDOW:
+                return _scan(name, context, memoryview(stream.read()), patterns)
+            # a read-only map: a large file does not fill the memory; it goes when its last reader lets go
+            mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+            return _scan(name, context, memoryview(mapped), patterns)
+    except OSError as error:
+        return _unread(name, patterns, f"cannot be read: {error.strerror or type(error).__name__}")
+
+
+def scan_bytes(name: str, data: bytes | memoryview, patterns: Patterns) -> FileScan:
+    """Scan an object that is in memory; `name` is its key. Nothing is written anywhere."""
+    return _scan(name, name, memoryview(data), patterns)
+
+
+def _scan(name: str, context: str, data: memoryview, patterns: Patterns) -> FileScan:
+    digest = hashlib.sha256(data).hexdigest()
+    collector = Collector(patterns)
+    path_hits(name, collector)
+    decoded = search(context, data, collector)
+    return FileScan(
+        path=patterns.mask(name),
+        size=len(data),
+        sha256=digest,
+        decoded_as=decoded,
+        hits=collector.hits(),
+        unread=collector.reasons,
+    )
+
+
+def path_hits(name: str, collector: Collector) -> None:
+    """Values in the path itself: partition folders (`user_id=…`) and object names."""
+    collector.raw(name.encode("utf-8", "surrogateescape"), "file path")
+    for segment in name.split("/"):
+        column, separator, value = segment.rpartition("=")
+        for key_set in collector.patterns.cells.get(value, ()):
+            if collector.patterns.is_weak(key_set):
+                collector.text(value, "file path", column if separator else None, tiny=True)
+
+
+def _unread(name: str, patterns: Patterns, reason: str) -> FileScan:
+    return FileScan(path=patterns.mask(name), size=0, sha256="", decoded_as="", unread=(reason,))

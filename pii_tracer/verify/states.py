@@ -1,0 +1,127 @@
+"""The states of a copy that Spark can read: the current one, every snapshot or version, every branch and tag."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pii_tracer.errors import ScanError
+from pii_tracer.model import Format
+from pii_tracer.plan import Copy
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_INSTANT = re.compile(r"(\d{14,17})(?:_\d{14,17})?\.(?:commit|deltacommit|replacecommit)\Z")
+
+
+@dataclass(frozen=True)
+class State:
+    """One state: `load` gives its rows when called. kept: must be the same for other people after the run."""
+
+    name: str
+    load: Callable[[], DataFrame]
+    kept: bool = False
+
+
+def states(spark: SparkSession, copy: Copy) -> Iterator[State]:
+    """Every state of a copy, the current one first. A copy that stands for one branch or tag has only that state.
+
+    Raises:
+        ScanError: an Iceberg copy without a table name.
+    """
+    if copy.format is Format.ICEBERG:
+        yield from _iceberg(spark, copy)
+    elif copy.format is Format.DELTA:
+        yield from _delta(spark, copy)
+    elif copy.format is Format.HUDI:
+        yield from _hudi(spark, copy)
+    else:
+        yield State("current", lambda: _files(spark, copy), kept=True)
+
+
+def _quoted(name: str) -> str:
+    return ".".join("`" + part.replace("`", "``") + "`" for part in name.split("."))
+
+
+def _path(location: str) -> str:
+    return "`" + location.replace("`", "``") + "`"
+
+
+def _iceberg(spark: SparkSession, copy: Copy) -> Iterator[State]:
+    if copy.table is None:
+        raise ScanError(
+            f"the Iceberg copy {copy.id} has no table name to read it by",
+            where=copy.location,
+            todo="declare the catalog it belongs to in the estate file",
+        )
+    table = _quoted(copy.table)
+
+    def at(option: str, value: str) -> Callable[[], DataFrame]:
+        return lambda: spark.read.option(option, value).table(table)
+
+    only = copy.facts.get("ref")
+    refs = spark.sql(f"SELECT name, type FROM {table}.refs ORDER BY name").collect()
+    if only is None:
+        yield State("current", lambda: spark.read.table(table), kept=True)
+    for ref in refs:
+        if ref["name"] == only or (only is None and ref["name"] != "main"):
+            kind = ref["type"].lower()
+            yield State(f"{kind} {ref['name']}", at(kind, ref["name"]), kept=True)
+    if only is None:
+        rows = spark.sql(f"SELECT snapshot_id FROM {table}.snapshots ORDER BY committed_at").collect()
+        for row in rows:
+            yield State(f"snapshot {row['snapshot_id']}", at("snapshot-id", str(row["snapshot_id"])))
+
+
+def _delta(spark: SparkSession, copy: Copy) -> Iterator[State]:
+    reader = spark.read.format("delta")
+    yield State("current", lambda: spark.read.format("delta").load(copy.location), kept=True)
+    history = spark.sql(f"DESCRIBE HISTORY delta.{_path(copy.location)}").select("version").collect()
+    versions = sorted(int(row["version"]) for row in history)
+
+    def version(number: int) -> Callable[[], DataFrame]:
+        return lambda: reader.option("versionAsOf", str(number)).load(copy.location)
+
+    for number in versions:
+        yield State(f"version {number}", version(number))
+    detail = spark.sql(f"DESCRIBE DETAIL delta.{_path(copy.location)}").select("properties").first()
+    feed = detail is not None and (detail["properties"] or {}).get("delta.enableChangeDataFeed") == "true"
+    for number in versions if feed else []:
+        yield State(f"changes of version {number}", _changes(spark, copy.location, number))
+
+
+def _changes(spark: SparkSession, location: str, number: int) -> Callable[[], DataFrame]:
+    reader = spark.read.format("delta").option("readChangeFeed", "true")
+    reader = reader.option("startingVersion", str(number)).option("endingVersion", str(number))
+    return lambda: reader.load(location)
+
+
+def _hudi(spark: SparkSession, copy: Copy) -> Iterator[State]:
+    yield State("current", lambda: spark.read.format("hudi").load(copy.location), kept=True)
+
+    def instant(time: str) -> Callable[[], DataFrame]:
+        return lambda: spark.read.format("hudi").option("as.of.instant", time).load(copy.location)
+
+    for time in _instants(Path(copy.location)):
+        yield State(f"instant {time}", instant(time))
+
+
+def _instants(location: Path) -> list[str]:
+    """Completed writes on the timeline: in `.hoodie/timeline` since table version 8, in `.hoodie` before."""
+    found = set()
+    for folder in (location / ".hoodie", location / ".hoodie" / "timeline"):
+        if folder.is_dir():
+            found |= {match.group(1) for item in folder.iterdir() if (match := _INSTANT.match(item.name))}
+    return sorted(found)
+
+
+def _files(spark: SparkSession, copy: Copy) -> DataFrame:
+    reader = spark.read.option("recursiveFileLookup", "false")
+    if copy.format is Format.CSV:
+        reader = reader.option("header", str(copy.facts.get("header", True)).lower())
+        reader = reader.option("sep", str(copy.facts.get("delimiter", ",")))
+    return reader.format(copy.format.value).load(copy.location)

@@ -1,0 +1,176 @@
+"""What the verifier says of a copy and of a run. Only what was looked at is claimed."""
+
+from __future__ import annotations
+
+from pii_tracer.model import Frozen
+
+
+class Residue(Frozen):
+    """A place where the person still is (a stable interface). where: kind of place and column; form: how."""
+
+    copy_id: str
+    file: str
+    where: str
+    form: str
+
+    def as_json(self) -> dict[str, str]:
+        """As the result object and the reports show it."""
+        return {"copy": self.copy_id, "file": self.file, "where": self.where, "form": self.form}
+
+
+class SameDigits(Frozen):
+    """A weak number that lineage proves to be something else (a merchant of the same number): no residue."""
+
+    copy_id: str
+    column: str
+    files: int
+    count: int
+
+
+class ScannedFile(Frozen):
+    """One file of the scope. sha256: hex, of the bytes that were searched."""
+
+    path: str
+    size: int
+    sha256: str
+    decoded_as: str
+
+
+class ByteVerdict(Frozen):
+    """One copy's files, decoded and searched. `files` is the scope of every claim."""
+
+    copy_id: str
+    root: str
+    files: tuple[ScannedFile, ...]
+    residue: tuple[Residue, ...] = ()
+    unverified: tuple[str, ...] = ()
+    same_digits: tuple[SameDigits, ...] = ()
+
+    @property
+    def clean(self) -> bool:
+        """Nothing found and nothing left unread."""
+        return not self.residue and not self.unverified
+
+
+class StateRows(Frozen):
+    """Rows of the persons in one state of a copy: `current`, `snapshot 123`, `branch audit`, `version 4`, `changes`.
+
+    rows: None when the state could not be read; `reason` then says why.
+    """
+
+    state: str
+    rows: int | None
+    reason: str | None = None
+
+
+class RowVerdict(Frozen):
+    """One copy's rows in every state that can be read.
+
+    A state of the past that cannot be read any more is no finding: its bytes are the byte verdict's matter. The current
+    state must be readable.
+    """
+
+    copy_id: str
+    states: tuple[StateRows, ...]
+
+    @property
+    def rows_left(self) -> int:
+        """Rows of the persons, summed over all readable states (one row counts in each state that shows it)."""
+        return sum(state.rows or 0 for state in self.states)
+
+    @property
+    def states_with_person(self) -> tuple[str, ...]:
+        """Names of the states that still show the persons."""
+        return tuple(state.state for state in self.states if state.rows)
+
+
+class StateBaseline(Frozen):
+    """Everybody in one state. checksum: of the other rows, independent of their order."""
+
+    state: str
+    rows_total: int
+    rows_person: int
+    checksum: str
+
+    @property
+    def rows_other(self) -> int:
+        """Rows that are not the persons'."""
+        return self.rows_total - self.rows_person
+
+
+class Baseline(Frozen):
+    """The other people's rows of a copy before the run: the current state and every branch and tag."""
+
+    copy_id: str
+    states: tuple[StateBaseline, ...]
+
+
+class Bystanders(Frozen):
+    """Baseline before against after. lost: rows fewer than before, over all states that were there before.
+
+    equal: the same rows came back everywhere. missing: states (branches, tags) that are gone.
+    """
+
+    copy_id: str
+    lost: int
+    equal: bool
+    missing: tuple[str, ...] = ()
+
+
+class CopyVerdict(Frozen):
+    """All that was looked at for one copy. Parts that do not apply (rows of an object version) are None."""
+
+    copy_id: str
+    bytes: ByteVerdict | None = None
+    rows: RowVerdict | None = None
+    bystanders: Bystanders | None = None
+
+    @property
+    def residue(self) -> tuple[Residue, ...]:
+        """Files that hold the person, and states that show them."""
+        found = self.bytes.residue if self.bytes else ()
+        states = self.rows.states_with_person if self.rows else ()
+        return found + tuple(Residue(copy_id=self.copy_id, file="", where=f"rows: {s}", form="row") for s in states)
+
+    @property
+    def unverified(self) -> tuple[str, ...]:
+        """What could not be looked at."""
+        return self.bytes.unverified if self.bytes else ()
+
+    @property
+    def erased(self) -> bool:
+        """Looked at, nothing found, nothing unread, nobody else lost."""
+        looked = self.bytes is not None or self.rows is not None
+        kept = self.bystanders is None or (self.bystanders.lost == 0 and self.bystanders.equal)
+        return looked and kept and not self.residue and not self.unverified
+
+
+class RunVerdict(Frozen):
+    """All copies of a run."""
+
+    copies: tuple[CopyVerdict, ...]
+
+    @property
+    def residue(self) -> tuple[Residue, ...]:
+        """Of all copies; a place shared by several copies counts for each."""
+        return tuple(item for copy in self.copies for item in copy.residue)
+
+    @property
+    def unverified(self) -> tuple[str, ...]:
+        """Of all copies, with the copy's id in front."""
+        return tuple(f"{copy.copy_id}: {item}" for copy in self.copies for item in copy.unverified)
+
+    @property
+    def erased(self) -> tuple[str, ...]:
+        """Ids of the copies that are erased."""
+        return tuple(copy.copy_id for copy in self.copies if copy.erased)
+
+    @property
+    def bystander_rows_lost(self) -> int:
+        """Rows of other people that are gone, over all copies."""
+        return sum(copy.bystanders.lost for copy in self.copies if copy.bystanders)
+
+    @property
+    def checksum_equal(self) -> bool:
+        """Every compared copy gave the other people's rows back unchanged."""
+        return all(copy.bystanders.equal for copy in self.copies if copy.bystanders)
