@@ -98,7 +98,9 @@ def test_short_words_count_between_boundaries() -> None:
     assert not scan("a.log", b"Linux, Berlin, linen", NAMES).hits
 
 
-@pytest.mark.parametrize("text", ["zoë ångström", "ZOË ÅNGSTRÖM", "Zoe\u0308 A\u030angstro\u0308m", '"Zo\\u00eb \\u00c5ngstr\\u00f6m"'])
+@pytest.mark.parametrize(
+    "text", ["zoë ångström", "ZOË ÅNGSTRÖM", "Zoe\u0308 A\u030angstro\u0308m", '"Zo\\u00eb \\u00c5ngstr\\u00f6m"']
+)
 def test_names_in_any_case_and_normal_form(text: str) -> None:
     assert {hit.key_set for hit in scan("a.log", text.encode(), NAMES).hits} == {"name"}
 
@@ -195,6 +197,17 @@ def test_any_embedding_of_a_strong_value_is_found(before: bytes, after: bytes, v
 @settings(max_examples=200, deadline=None)
 @given(data=st.binary(max_size=200))
 def test_hostile_bytes_never_break_a_scan(data: bytes) -> None:
-    for head in (b"", b"PAR1", b"ORC", b"Obj\x01", b"#HUDI#", b"PFA1", b"DATABLK*", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"{"):
+    for head in (
+        b"",
+        b"PAR1",
+        b"ORC",
+        b"Obj\x01",
+        b"#HUDI#",
+        b"PFA1",
+        b"DATABLK*",
+        b"\x1f\x8b",
+        b"\x28\xb5\x2f\xfd",
+        b"{",
+    ):
         scan("a.bin", head + data, STRONG)
     scan("_delta_log/1.json", data, BOTH)
