@@ -6,12 +6,14 @@ import shutil
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable, QueryBuilder
 
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.iceberg import newest_metadata
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import read_columns
+from pii_tracer.model import Format
 from tests.estate.lake import Lake
 
 
@@ -78,11 +80,35 @@ def test_a_data_file_that_is_gone_is_a_gap(lake: Lake, tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("source", ["hudi/trips", "hudi/rides", "delta/wallets", "delta/sidecars"])
-def test_tables_in_folders_with_hostile_names(lake: Lake, tmp_path: Path, source: str) -> None:
-    place = tmp_path / "warehouse" / 'it\'s "é%20漢" #1;'
-    shutil.copytree(lake.warehouse / source, place)
+@pytest.mark.parametrize("name", ['it\'s "é漢" #1;', "100%", "a%20b"])
+def test_tables_in_folders_with_hostile_names(lake: Lake, tmp_path: Path, source: str, name: str) -> None:
+    shutil.copytree(lake.warehouse / source, tmp_path / "warehouse" / name)
     inventory = discover(lake.estate, tmp_path)
     (state,) = inventory.tables
-    rows = read_columns(state, ["uid", "name"], EstatePaths(lake.estate, tmp_path))
-    assert rows.num_rows == (5 if source == "delta/sidecars" else 19)
+    assert state.dataset.name == f"/lakehouse/warehouse/{name}"
     assert {g.kind for g in inventory.gaps if g.dataset == state.dataset} == set()
+    paths = EstatePaths(lake.estate, tmp_path)
+    if name == "a%20b" and state.format is Format.DELTA:
+        with pytest.raises(EstateError, match="percent"):
+            read_columns(state, ["uid"], paths)
+    else:
+        rows = read_columns(state, ["uid", "name"], paths)
+        assert rows.num_rows == (5 if source == "delta/sidecars" else 19)
+
+
+@pytest.mark.spark
+def test_a_percent_escape_never_leads_to_another_table(lake: Lake, tmp_path: Path) -> None:
+    """The library alone takes the log of `a b` for that of `a%20b`, and shows a row that was deleted."""
+    for name in ("a b", "a%20b"):
+        shutil.copytree(lake.warehouse / "delta" / "wallets", tmp_path / "warehouse" / name)
+    other = tmp_path / "warehouse" / "a b" / "_delta_log"
+    shutil.copy(other / f"{1:020}.json", other / f"{2:020}.json")
+    for checksum in other.glob("*.crc"):
+        checksum.unlink()
+    escaped = tmp_path / "warehouse" / "a%20b"
+    query = QueryBuilder().register("t", DeltaTable(escaped)).execute("SELECT uid FROM t")
+    assert 7 in query.read_all().column("uid").to_pylist()
+    states = {Path(s.location).name: s for s in discover(lake.estate, tmp_path).tables}
+    assert (states["a b"].rows, states["a%20b"].rows) == (20, 19)
+    with pytest.raises(EstateError, match="percent"):
+        read_columns(states["a%20b"], ["uid"], EstatePaths(lake.estate, tmp_path))
