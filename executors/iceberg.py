@@ -20,6 +20,7 @@ from pii_tracer.plan import Action, Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 
 _FAR = "2999-01-01 00:00:00"
+_DAY_MS = 86_400_000
 _WORK_BRANCH = "pii_tracer_work"
 
 
@@ -56,9 +57,10 @@ class IcebergExecutor:
 
     def run(self, step: Step, copy: Copy | None) -> Outcome:
         """Do the step; facts have the snapshot before and after."""
-        before = self._snapshot(step)
+        branch = step.parameters.get("branch")
+        before = self._snapshot(step, branch)
         facts = on_conflict(lambda: self._acts[step.action](step, copy))
-        return Outcome({"snapshot_before": before, "snapshot_after": self._snapshot(step), **facts})
+        return Outcome({"snapshot_before": before, "snapshot_after": self._snapshot(step, branch), **facts})
 
     def verify(self, step: Step, copy: Copy | None) -> Check:
         """Look at the table itself."""
@@ -72,8 +74,7 @@ class IcebergExecutor:
     # -- acts ----------------------------------------------------------------------------------------------------
 
     def _delete_rows(self, step: Step, copy: Copy | None) -> dict[str, Any]:
-        branch = step.parameters.get("branch")
-        target = _table(step) + (f".{quote('branch_' + branch)}" if branch else "")
+        target = _line(step)
         rows = count(self._ctx, target, match_of(copy))
         if rows:
             self._sql(f"DELETE FROM {target} WHERE {condition(self._ctx, match_of(copy))}")
@@ -83,15 +84,13 @@ class IcebergExecutor:
         return overwrite(self._ctx, _table(step), step.parameters["sql"])
 
     def _rewrite_files(self, step: Step, copy: Copy | None) -> dict[str, Any]:
-        return self._rewrite(step, None)
+        return self._rewrite(step, step.parameters.get("branch"))
 
-    def _rewrite(self, step: Step, branch: str | None) -> dict[str, Any]:
+    def _rewrite(self, step: Step, branch: str | None, everything: bool = False) -> dict[str, Any]:
         extra = f", branch => {string_literal(branch)}" if branch else ""
-        row = self._call(
-            step,
-            "rewrite_data_files",
-            "options => map('delete-file-threshold', '1', 'remove-dangling-deletes', 'true')" + extra,
-        )
+        options = "'delete-file-threshold', '1', 'remove-dangling-deletes', 'true'"
+        options += ", 'rewrite-all', 'true'" if everything else ""
+        row = self._call(step, "rewrite_data_files", f"options => map({options}){extra}")
         return {"files_rewritten": row.get("rewritten_data_files_count", 0)}
 
     def _rewrite_ref(self, step: Step, copy: Copy | None) -> dict[str, Any]:
@@ -102,14 +101,19 @@ class IcebergExecutor:
             at = self._ref_snapshot(step, name)
             self._sql(f"ALTER TABLE {_table(step)} CREATE OR REPLACE BRANCH {quote(branch)} AS OF VERSION {at}")
         target = f"{_table(step)}.{quote('branch_' + branch)}"
+        retain = self._retention(step, name) if kind == "tag" else ""
         rows = count(self._ctx, target, match_of(copy))
         if rows:
             self._sql(f"DELETE FROM {target} WHERE {condition(self._ctx, match_of(copy))}")
         facts = self._rewrite(step, branch)
         self._sql(f"INSERT INTO {target} SELECT * FROM {target} WHERE false")
+        if self._of_head(step, "entries", branch, "", "status = 2"):
+            # a branch's manifests cannot be rewritten alone: new data files get new manifests
+            self._rewrite(step, branch, everything=True)
+            self._sql(f"INSERT INTO {target} SELECT * FROM {target} WHERE false")
         if kind == "tag":
             head = self._ref_snapshot(step, branch)
-            self._sql(f"ALTER TABLE {_table(step)} CREATE OR REPLACE TAG {quote(name)} AS OF VERSION {head}")
+            self._sql(f"ALTER TABLE {_table(step)} CREATE OR REPLACE TAG {quote(name)} AS OF VERSION {head}{retain}")
             self._sql(f"ALTER TABLE {_table(step)} DROP BRANCH {quote(branch)}")
         return {"rows_deleted": rows, "ref": name, **facts}
 
@@ -151,22 +155,26 @@ class IcebergExecutor:
     # -- looks ---------------------------------------------------------------------------------------------------
 
     def _rows_left(self, step: Step, copy: Copy | None) -> list[str]:
-        left = count(self._ctx, _table(step), match_of(copy))
+        left = count(self._ctx, _line(step), match_of(copy))
         return [f"{left} rows of the person are left"] if left else []
 
     def _rebuilt(self, step: Step, copy: Copy | None) -> list[str]:
         return difference(self._ctx, _table(step), step.parameters["sql"])
 
     def _delete_files_left(self, step: Step, copy: Copy | None) -> list[str]:
-        return self._number(f"SELECT count(*) FROM {_table(step)}.delete_files", "delete files are referenced")
+        return self._of_head(step, "delete_files", step.parameters.get("branch"), "delete files are referenced")
 
     def _ref_rows_left(self, step: Step, copy: Copy | None) -> list[str]:
         name = step.parameters["ref"]
         # by identifier: with Hudi's extension in the session, VERSION AS OF a name is not resolved
         target = f"{_table(step)}.{quote(step.parameters['kind'] + '_' + name)}"
-        left = count(self._ctx, target, match_of(copy))
         kinds = self._refs(step)
+        if name not in kinds:
+            return [f"{name} is not there"]
+        left = count(self._ctx, target, match_of(copy))
         findings = [f"{left} rows of the person are left in {name}"] if left else []
+        findings += self._of_head(step, "delete_files", name, f"delete files are referenced by {name}")
+        findings += self._of_head(step, "entries", name, f"DELETED manifest entries are in {name}", "status = 2")
         if kinds.get(name) != step.parameters["kind"].upper():
             findings.append(f"{name} is no longer a {step.parameters['kind']}")
         if _WORK_BRANCH in kinds:
@@ -193,6 +201,16 @@ class IcebergExecutor:
 
     # -- helpers -------------------------------------------------------------------------------------------------
 
+    def _of_head(self, step: Step, part: str, ref: str | None, what: str, where: str = "true") -> list[str]:
+        """How many rows a metadata table has as of the head of main, a branch or a tag, as a finding."""
+        head = self._snapshot(step, ref)
+        if head is None:
+            return []
+        # through the reader: with Hudi's extension in the session, VERSION AS OF is not resolved here
+        reader = self._ctx.spark.read.format("iceberg").option("snapshot-id", head)
+        found = reader.load(f"{_table(step)}.{part}").where(where).count()
+        return [f"{found} {what}"] if found else []
+
     def _number(self, query: str, what: str) -> list[str]:
         row = self._sql(query).first()
         return [f"{row[0]} {what}"] if row and row[0] else []
@@ -206,8 +224,9 @@ class IcebergExecutor:
         row = self._sql(call).first()
         return row.asDict() if row else {}
 
-    def _snapshot(self, step: Step) -> str | None:
-        row = self._sql(f"SELECT snapshot_id FROM {_table(step)}.refs WHERE name = 'main'").first()
+    def _snapshot(self, step: Step, ref: str | None = None) -> str | None:
+        name = string_literal(ref or "main")
+        row = self._sql(f"SELECT snapshot_id FROM {_table(step)}.refs WHERE name = {name}").first()
         return str(row[0]) if row else None
 
     def _refs(self, step: Step) -> dict[str, str]:
@@ -219,6 +238,14 @@ class IcebergExecutor:
         if row is None:
             raise RunError(f"the reference {name} is not there", where=_name(step), todo="plan again")
         return int(row[0])
+
+    def _retention(self, step: Step, tag: str) -> str:
+        """The RETAIN clause a tag was made with: moved without it, the tag would stay for ever."""
+        query = f"SELECT max_reference_age_in_ms FROM {_table(step)}.refs WHERE name = {string_literal(tag)}"
+        row = self._sql(query).first()
+        if row is None or row[0] is None:
+            return ""
+        return f" RETAIN {-(-int(row[0]) // _DAY_MS)} DAYS"
 
     def _properties(self, step: Step) -> dict[str, str]:
         return {row[0]: row[1] for row in self._sql(f"SHOW TBLPROPERTIES {_table(step)}").collect()}
@@ -237,3 +264,9 @@ def _name(step: Step) -> str:
 
 def _table(step: Step) -> str:
     return quote_table(_name(step))
+
+
+def _line(step: Step) -> str:
+    """Main, or the branch that the step names."""
+    branch = step.parameters.get("branch")
+    return _table(step) + (f".{quote('branch_' + str(branch))}" if branch else "")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from pathlib import Path
 
 from executors.context import ExecutionContext
 from executors.local import as_local, files_below, local_path
 from executors.spark import quote_table
+from pii_tracer.errors import RunError
 
 _HINT = "version-hint.text"
 
@@ -26,6 +29,7 @@ def untracked(ctx: ExecutionContext, location: str, table: str) -> list[str]:
     The folder is listed before the references are read: a file that a writer commits in between is then referenced.
     """
     folder = local_path(location)
+    refuse_nested(folder)
     there = [str(path) for path in files_below(folder)]
     kept = _referenced(ctx, table)
     return [path for path in there if path not in kept and not _companion(path, kept)]
@@ -43,7 +47,47 @@ def _referenced(ctx: ExecutionContext, table: str) -> set[str]:
     ):
         rows = ctx.spark.sql(f"SELECT {column} FROM {name}.{part}").collect()
         kept |= {as_local(row[0]) for row in rows}
-    return kept
+    return kept | _statistics(ctx, name)
+
+
+def _statistics(ctx: ExecutionContext, name: str) -> set[str]:
+    """Statistics files (Puffin) and partition statistics: no metadata table lists them, the metadata file does.
+
+    https://iceberg.apache.org/spec/#table-statistics
+
+    Raises:
+        RunError: the metadata file cannot be read; nothing may be swept then.
+    """
+    rows = ctx.spark.sql(f"SELECT file FROM {name}.metadata_log_entries ORDER BY timestamp, file").collect()
+    if not rows:
+        raise RunError("the table names no metadata file", where=name, todo="look at the catalog")
+    current = Path(as_local(rows[-1][0]))
+    try:
+        data = current.read_bytes()
+        metadata = json.loads(gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data)
+    except (OSError, ValueError):
+        raise RunError("the table's metadata file cannot be read", where=str(current), todo="look at it") from None
+    entries = [*metadata.get("statistics", []), *metadata.get("partition-statistics", [])]
+    return {as_local(entry["statistics-path"]) for entry in entries}
+
+
+_FOREIGN = ("*/_delta_log", "*/.hoodie", "*/*.metadata.json", "*/*.metadata.json.gz", "*/*.gz.metadata.json")
+
+
+def refuse_nested(folder: Path) -> None:
+    """A table below this table's folder would lose its files to the sweep.
+
+    Raises:
+        RunError: there is one.
+    """
+    for pattern in _FOREIGN:
+        for path in folder.glob("**/" + pattern):
+            if path.parent != folder / "metadata":
+                raise RunError(
+                    "another table lies inside this table's folder; sweeping it would remove that table's files",
+                    where=str(path.parent),
+                    todo="move one of the two tables, then plan again",
+                )
 
 
 def _companion(path: str, kept: set[str]) -> bool:

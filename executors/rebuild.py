@@ -9,23 +9,39 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from executors.context import ExecutionContext
+from executors.spark import quote
 from pii_tracer.errors import RunError
+
+_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
 def query_of(sql: str) -> str:
-    """The query inside a recorded CREATE TABLE AS or INSERT statement, as Spark SQL.
+    """The query inside a recorded CREATE TABLE AS or INSERT statement, as Spark SQL, its CTEs included.
 
     Raises:
-        RunError: it does not parse, or holds no query.
+        RunError: it does not parse, holds no query or several statements, or writes one partition only, so that
+            overwriting the table with it would lose the others.
     """
     try:
-        tree = sqlglot.parse_one(sql, dialect="spark")
+        trees = [tree for tree in sqlglot.parse(sql, dialect="spark") if tree is not None]
     except SqlglotError:
-        tree = None
+        trees = []
+    tree = trees[0] if len(trees) == 1 else None
     query = tree.args.get("expression") if isinstance(tree, exp.Insert | exp.Create) else tree
+    if isinstance(query, exp.Subquery):
+        query = query.unnest()
+    if isinstance(tree, exp.Insert) and tree.args.get("partition"):
+        query = None
     if not isinstance(query, exp.Query):
         raise RunError("the recorded statement holds no query to rebuild from", todo="rebuild the table by its job")
-    return str(query.sql(dialect="spark"))
+    ctes = None if tree is query or tree is None else tree.args.get("with_")
+    if ctes is not None:
+        query.set("with_", ctes)
+    text = str(query.sql(dialect="spark"))
+    if isinstance(tree, exp.Insert) and isinstance(tree.this, exp.Schema):
+        names = ", ".join(quote(column.name) for column in tree.this.expressions)
+        text = f"SELECT * FROM ({text}) AS named({names})"
+    return text
 
 
 def overwrite(ctx: ExecutionContext, table: str, sql: str) -> dict[str, Any]:
@@ -37,7 +53,13 @@ def overwrite(ctx: ExecutionContext, table: str, sql: str) -> dict[str, Any]:
     query = query_of(sql)
     _same_columns(ctx, table, query)
     before = ctx.spark.table(table).count()
-    ctx.spark.sql(f"INSERT OVERWRITE {table} {query}")
+    mode = ctx.spark.conf.get(_MODE, "static")
+    # in dynamic mode, partitions that the query no longer makes would stay, and the person with them
+    ctx.spark.conf.set(_MODE, "static")
+    try:
+        ctx.spark.sql(f"INSERT OVERWRITE {table} SELECT * FROM ({query})")
+    finally:
+        ctx.spark.conf.set(_MODE, str(mode))
     return {"rows_before": before, "rows_after": ctx.spark.table(table).count()}
 
 

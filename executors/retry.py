@@ -1,4 +1,4 @@
-"""Commit conflicts: another writer was first, so the statement runs again on the new snapshot, within a bound."""
+"""Failures of engines: conflicts are retried on the new snapshot, within a bound; messages, which can quote data, stay out."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from pii_tracer.errors import RunError
+from pii_tracer.errors import PiiTracerError, RunError
 
 T = TypeVar("T")
+
+_DEEPEST_CAUSE = 8
 
 ATTEMPTS = 5
 CONFLICTS = (
@@ -29,19 +31,38 @@ def on_conflict(act: Callable[[], T], sleep: Callable[[float], None] = time.slee
     """Run an act; after a commit conflict run it again, at most `ATTEMPTS` times in all.
 
     Raises:
-        RunError: still in conflict after the last attempt.
-        Exception: whatever else the act raises.
+        RunError: still in conflict after the last attempt, or another failure of the engine, named by its classes only.
+        PiiTracerError: what the act itself raises.
     """
     for attempt in range(1, ATTEMPTS + 1):
         try:
             return act()
         except Exception as error:
-            text = f"{type(error).__name__} {error}"
-            if not any(name in text for name in CONFLICTS):
+            if isinstance(error, PiiTracerError):
                 raise
+            if not any(name in f"{type(error).__name__} {error}" for name in CONFLICTS):
+                raise engine_error(error) from None
             if attempt < ATTEMPTS:
                 sleep(0.5 * 2**attempt)
     raise RunError(
         f"another writer commits all the time: {ATTEMPTS} attempts ended in a conflict",
         todo="stop the writers of this table, then `pii-tracer resume`",
+    )
+
+
+def engine_error(error: Exception) -> RunError:
+    """An engine's failure as a `RunError`: class names and Spark's error class, never the message (it can quote rows)."""
+    names = [type(error).__name__]
+    get_class = getattr(error, "getErrorClass", None)
+    if callable(get_class) and get_class():
+        names.append(str(get_class()))
+    cause = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    for _ in range(_DEEPEST_CAUSE):
+        if cause is None:
+            break
+        names.append(str(cause.getClass().getName()).rsplit(".", 1)[-1])
+        cause = cause.getCause()
+    return RunError(
+        f"the engine failed: {' < '.join(dict.fromkeys(names))}",
+        todo="mend the cause (the classes name it; `pii-tracer doctor` checks the engine), then `pii-tracer resume`",
     )
