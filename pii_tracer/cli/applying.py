@@ -182,6 +182,7 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0) -> Ran:
         verification = _verification(settings, plan, keyring, ctx, journal)
         _baseline(folder, journal, verification, show)
         executors = _executors(ctx, verification, folder)
+        tell = _teller(show)
         while True:
             state = walk(
                 plan,
@@ -189,7 +190,7 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0) -> Ran:
                 journal,
                 clock=now,
                 lease=lease,
-                on_event=_teller(show),
+                on_event=tell,
                 drift=_drift(settings),
                 plan_digest=passed.loaded.digest,
                 facts={"approvals": [a.digest for a in passed.approvals]},

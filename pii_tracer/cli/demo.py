@@ -39,7 +39,7 @@ def run_demo(state: Path) -> int:
 
     begun = time.monotonic()
     folder = state / "demo"
-    with Progress(6) as progress:
+    with Progress(7) as progress:
         now = moment(None)
         settings = _build(folder, state, now, progress)
         naive = _naive(settings, folder, progress)
