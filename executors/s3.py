@@ -185,7 +185,8 @@ class S3Executor:
     def _look_again(self) -> timedelta:
         """`windows.restore_check_minutes` of the estate file, at most the promised `restore_hours`."""
         windows = self._ctx.estate.windows
-        return min(timedelta(minutes=windows.restore_check_minutes), timedelta(hours=windows.restore_hours))
+        promised = timedelta(hours=windows.restore_hours) or timedelta(seconds=5)
+        return min(timedelta(minutes=windows.restore_check_minutes), promised)
 
     def _request_restore(self, parameters: RestoreParameters, item: VersionRef) -> str:
         request: dict[str, Any] = {"GlacierJobParameters": {"Tier": parameters.tier}}
