@@ -1,4 +1,4 @@
-"""Failures of engines: conflicts are retried on the new snapshot, within a bound; messages, which can quote data, stay out."""
+"""Failures of engines: conflicts are retried on the new snapshot, within a bound; messages quote data, so none is told."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def on_conflict(act: Callable[[], T], sleep: Callable[[float], None] = time.slee
 
 
 def engine_error(error: Exception) -> RunError:
-    """An engine's failure as a `RunError`: class names and Spark's error class, never the message (it can quote rows)."""
+    """An engine's failure as a `RunError`: class names and Spark's error class, never the message with rows."""
     names = [type(error).__name__]
     get_class = getattr(error, "getErrorClass", None)
     if callable(get_class) and get_class():

@@ -179,13 +179,14 @@ class S3Executor:
             )
         if not ongoing:
             return Outcome(facts)
-        # only a request made now takes the whole time; one that runs already is looked at sooner
-        wait = self._expected_wait() if requests else min(self._expected_wait(), timedelta(hours=1))
-        return Outcome(facts, waiting_until=self._ctx.now() + wait)
+        # restores often end before the time the service promises, so the run looks again before that
+        return Outcome(facts, waiting_until=self._ctx.now() + self._look_again())
 
-    def _expected_wait(self) -> timedelta:
-        """`windows.restore_hours` of the estate file; some seconds where it says 0."""
-        return timedelta(hours=self._ctx.estate.windows.restore_hours) or timedelta(seconds=5)
+    def _look_again(self) -> timedelta:
+        """`windows.restore_check_minutes` of the estate file, at most the promised `restore_hours`."""
+        windows = self._ctx.estate.windows
+        promised = timedelta(hours=windows.restore_hours) or timedelta(seconds=5)
+        return min(timedelta(minutes=windows.restore_check_minutes), promised)
 
     def _request_restore(self, parameters: RestoreParameters, item: VersionRef) -> str:
         request: dict[str, Any] = {"GlacierJobParameters": {"Tier": parameters.tier}}

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,15 +99,42 @@ def open_session(estate: Estate, base: Path, extra: dict[str, str] | None = None
     builder = SparkSession.builder.master(estate.spark.master).appName(f"pii-tracer {estate.estate}")
     for key, value in (session_conf(estate, base) | (extra or {})).items():
         builder = builder.config(key, value)
+    log = _log_file()
     try:
-        spark = builder.getOrCreate()
+        with _engine_output(log):
+            spark = builder.getOrCreate()
     except Exception as error:
         raise RunError(
-            f"Spark did not start: {type(error).__name__}", todo="run `pii-tracer doctor`; it says what is missing"
+            f"Spark did not start: {type(error).__name__}",
+            where=str(log),
+            todo="read that log, or run `pii-tracer doctor`; it says what is missing",
         ) from error
     spark.sparkContext.setLogLevel("ERROR")
     register_tables(spark, estate, base)
     return spark
+
+
+def _log_file() -> Path:
+    """Where the engine's own output of this process goes: readable by this user only."""
+    return Path(tempfile.gettempdir()) / f"pii-tracer-spark-{os.getpid()}.log"
+
+
+@contextmanager
+def _engine_output(log: Path) -> Iterator[None]:
+    """A JVM that starts inside writes its stdout and stderr to a log, not between the lines of a JSON answer."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    kept = [os.dup(1), os.dup(2)]
+    try:
+        os.dup2(handle, 1)
+        os.dup2(handle, 2)
+        yield
+    finally:
+        os.dup2(kept[0], 1)
+        os.dup2(kept[1], 2)
+        for descriptor in (handle, *kept):
+            os.close(descriptor)
 
 
 def register_tables(spark: SparkSession, estate: Estate, base: Path) -> None:
@@ -150,11 +181,14 @@ def fetch_jars() -> None:
         os.environ["JAVA_HOME"] = home
     from pyspark.sql import SparkSession
 
+    log = _log_file()
     try:
-        builder = SparkSession.builder.master("local[1]").config("spark.jars.packages", ",".join(PACKAGES))
-        builder.config("spark.ui.enabled", "false").getOrCreate().stop()
+        with _engine_output(log):
+            builder = SparkSession.builder.master("local[1]").config("spark.jars.packages", ",".join(PACKAGES))
+            builder.config("spark.ui.enabled", "false").getOrCreate().stop()
     except Exception as error:
         raise RunError(
             f"Spark did not start: {type(error).__name__}",
-            todo="read the lines above: `[NOT FOUND]` means a half-filled local Maven repository or no network",
+            where=str(log),
+            todo="read that log: `[NOT FOUND]` means a half-filled local Maven repository or no network",
         ) from error

@@ -135,9 +135,14 @@ class RetentionClasses(Frozen):
 
 
 class Windows(Frozen):
-    """Waits and windows: restore time in hours; `archive_batch` is a weekday on which archive batches run."""
+    """Waits and windows, in UTC.
+
+    restore_hours: what the service promises, and plans reckon with; restore_check_minutes: how often a waiting run
+    looks whether it is there already. archive_weekday and archive_start_hour: when archive batches run.
+    """
 
     restore_hours: int = Field(default=12, ge=0)
+    restore_check_minutes: float = Field(default=30, gt=0)
     archive_weekday: Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"] | None = None
     archive_start_hour: int = Field(default=0, ge=0, le=23)
 

@@ -28,6 +28,7 @@ def archives(world: World, tables: Iterable[CopyDraft]) -> list[CopyDraft]:
                 "columns": origin.copy.columns,
                 "lineage": (*origin.copy.lineage, objects.location),
                 "found": None,
+                "facts": {"region": objects.region},
             }
         )
         parent = None if main else "c-" + slug((objects.replica_of or "").removeprefix("s3://"))

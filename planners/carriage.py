@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from pii_tracer.config import Subject
 from pii_tracer.lineage.edges import Edge, EdgeType, Subtype
 from pii_tracer.lineage.graph import LineageGraph
-
-from pii_tracer.config import Subject
 from pii_tracer.model import Access, Carries, DatasetId
 from planners.expressions import INPUT, NotComputable, compose, compute, is_plain, locate
 

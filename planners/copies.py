@@ -9,10 +9,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pii_tracer.lineage.graph import LineageGraph
-
 from pii_tracer.config import Subject
 from pii_tracer.inventory import TableState
+from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.model import Access, Carries, CopyKind, DatasetId, FieldAccess, JsonAccess, Match, MatchTerm, Strategy
 from pii_tracer.plan import Copy, Examined, Found, Gap, PlannedColumn
 from planners.beyond import archives, with_history

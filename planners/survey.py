@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from pii_tracer.lineage.graph import LineageGraph
-
 from pii_tracer.config import Subject
 from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.model import DatasetId, KeySet
 from planners.carriage import Carriage
 from planners.evidence import Evidence

@@ -148,7 +148,7 @@ def _reference_tables(base: Path, spark: SparkSession, people: Population) -> No
 def _forget_former_customer(spark: SparkSession) -> None:
     """Erase one customer the naive way: leaves delete files and deletion vectors, as estates have them."""
     spark.createDataFrame([(FORMER_CUSTOMER,)], "user_id bigint").createOrReplaceTempView("former_customers")
-    spark.sql(f"DELETE FROM {_PAYMENTS} WHERE user_id IN (SELECT user_id FROM former_customers)")  # noqa: S608 (a constant)
+    spark.sql(f"DELETE FROM {_PAYMENTS} WHERE user_id IN (SELECT user_id FROM former_customers)")
     spark.sql(
         "MERGE INTO prod.customer_360 t USING former_customers f ON t.customer_id = f.user_id WHEN MATCHED THEN DELETE"
     )

@@ -1,22 +1,39 @@
-"""The whole of a run: approvals, lease, baseline, steps, verification, deletion log, attestation, report, result."""
+"""A run: the gate in front of it, the lease, the baseline, the steps. What comes of it is in `results`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pii_tracer.cli.doctor import foreign_packages
+from pii_tracer.cli.plan_commands import manifest_path
 from pii_tracer.cli.runs import RunFolder, RunInfo, folder_of
 from pii_tracer.cli.settings import Settings
+from pii_tracer.cli.verifying import Verification, VerifyExecutor
 from pii_tracer.config import file_digest
 from pii_tracer.errors import Drift, NotApproved, PlanIncomplete, Refused
-from pii_tracer.review.approval import Approval, consumed_by, verify_approvals
+from pii_tracer.files import write_atomic
+from pii_tracer.journal import Journal, Kind, Record
+from pii_tracer.lease import Lease
+from pii_tracer.model import Frozen
+from pii_tracer.plan import ErasurePlan, Step
+from pii_tracer.protocol import Executor
+from pii_tracer.review.approval import Approval, consume, consumed_by, verify_approvals
+from pii_tracer.review.drift import DriftItem, World, step_drift
 from pii_tracer.review.keys import load_trusted
 from pii_tracer.review.planfile import LoadedPlan, load_plan
 from pii_tracer.review.policy import enforce, evaluate
+from pii_tracer.runner import RunState, State, StepEvent
+from pii_tracer.runner import run as walk
+from pii_tracer.sealed import KeyRing
+from pii_tracer.verify.verdict import Baseline
+
+if TYPE_CHECKING:
+    from executors.context import ExecutionContext
 
 
 def now() -> datetime:
@@ -114,3 +131,165 @@ def _read(path: Path) -> bytes:
         raise NotApproved(
             f"an approval cannot be read: {error.strerror}", where=str(path), todo="name the right file"
         ) from None
+
+
+class Shows(Protocol):
+    """Progress of long work (`reports.progress.Progress`)."""
+
+    def stage(self, title: str) -> None: ...
+
+    def step(self, name: str, detail: str = "") -> None: ...
+
+    def warn(self, message: str) -> None: ...
+
+
+class Baselines(Frozen):
+    """Everybody else's rows as they were before the run began."""
+
+    copies: tuple[Baseline, ...]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A run that came to an end, complete or not, with what the results are made of."""
+
+    folder: RunFolder
+    info: RunInfo
+    loaded: LoadedPlan
+    approvals: tuple[Approval, ...]
+    state: RunState
+    records: tuple[Record, ...]
+    verification: Verification
+
+
+def perform(folder: RunFolder, show: Shows, patience: float = 0.0) -> Ran:
+    """Run or resume. patience: seconds to wait for steps that wait, before it stops and says until when.
+
+    Raises:
+        NotApproved, PolicyDenied, Drift, Refused: nothing was started.
+        PlanError: the sealed manifest does not open.
+        ScanError: the baseline could not be taken; nothing was started.
+    """
+    info = folder.info()
+    settings = folder.settings()
+    passed = gate(folder, info, load_plan(Path(info.plan_file)))
+    plan = passed.loaded.plan
+    keyring = KeyRing.open(manifest_path(Path(info.plan_file)), plan.subjects_digest, settings.key())
+    with Lease.acquire(folder.path, now) as lease:
+        journal = Journal.open(folder.journal, now)
+        consume(settings.state / "consumed", passed.loaded.digest, folder.path.name)
+        ctx = _context(settings, keyring)
+        verification = _verification(settings, plan, keyring, ctx, journal)
+        _baseline(folder, journal, verification, show)
+        executors = _executors(ctx, verification, folder)
+        tell = _teller(show)
+        while True:
+            state = walk(
+                plan,
+                executors,
+                journal,
+                clock=now,
+                lease=lease,
+                on_event=tell,
+                drift=_drift(settings),
+                plan_digest=passed.loaded.digest,
+                facts={"approvals": [a.digest for a in passed.approvals]},
+            )
+            left = (state.waiting_until - now()).total_seconds() if state.waiting_until else None
+            if state.state is not State.WAITING or left is None or left > patience:
+                break
+            patience -= max(left, 1.0)
+            show.step("waiting", f"until {state.waiting_until:%H:%M:%S}")
+            time.sleep(max(left, 1.0))
+        return Ran(folder, info, passed.loaded, passed.approvals, state, journal.records, verification)
+
+
+def _context(settings: Settings, keyring: KeyRing) -> ExecutionContext:
+    from executors.context import ExecutionContext
+
+    return ExecutionContext(settings.estate(), settings.base, keyring, now)
+
+
+def _verification(
+    settings: Settings, plan: ErasurePlan, keyring: KeyRing, ctx: ExecutionContext, journal: Journal
+) -> Verification:
+    return Verification(
+        plan=plan,
+        estate=settings.estate(),
+        base=settings.base,
+        keys=keyring.key_sets,
+        spark=lambda: ctx.spark,
+        now=now,
+        written=lambda: written(journal.records),
+    )
+
+
+def written(records: Sequence[Record]) -> dict[tuple[str, str], str]:
+    """Objects that the run wrote, from its journal: (key, version id) to SHA-256 in hex."""
+    found = {}
+    for record in records:
+        facts = record.facts.get("facts")
+        for item in facts.get("objects", ()) if isinstance(facts, dict) else ():
+            if isinstance(item, dict) and item.get("state") == "rewritten" and item.get("sha256"):
+                found[str(item["key"]), str(item["version_id"])] = str(item["sha256"])
+    return found
+
+
+def _baseline(folder: RunFolder, journal: Journal, verification: Verification, show: Shows) -> None:
+    """Taken once, before anything is touched; a resumed run takes the one that was written down."""
+    if folder.baseline.exists():
+        kept = Baselines.model_validate_json(folder.baseline.read_bytes())
+    else:
+        if any(r.kind is Kind.STEP_INTENT for r in journal.records):
+            raise Refused(
+                "the run has begun and its baseline is gone: nobody could tell what other people lost",
+                where=str(folder.baseline),
+                todo="put the file back",
+            )
+        show.stage("before: everybody else's rows")
+        kept = Baselines(copies=verification.take_baselines(show.step))
+        write_atomic(folder.baseline, kept.model_dump_json(indent=1).encode())
+    verification.baselines.update({b.copy_id: b for b in kept.copies})
+
+
+def _executors(ctx: ExecutionContext, verification: Verification, folder: RunFolder) -> dict[str, Executor]:
+    from executors.registry import build
+
+    return {**build(ctx), "verify": VerifyExecutor(verification, folder.verdicts)}
+
+
+def _teller(show: Shows) -> Callable[[StepEvent], None]:
+    begun = False
+
+    def tell(event: StepEvent) -> None:
+        nonlocal begun
+        if not begun:
+            begun = True
+            show.stage(f"apply: {event.total} steps")
+        if event.kind is Kind.STEP_INTENT:
+            show.step(f"{event.position}/{event.total} {event.step.id}")
+        elif event.kind in (Kind.STEP_FAILED, Kind.STEP_WAITING):
+            show.warn(f"{event.step.id}: {event.kind.value.removeprefix('step_')} {event.detail}")
+
+    return tell
+
+
+def _drift(settings: Settings) -> Callable[[Step], list[DriftItem]]:
+    """The world is read once at the start for all steps, and again when a copy's first step comes."""
+    from pii_tracer.cli.planning import take_inventory
+
+    estate = settings.estate()
+    stopped = {w.job: w.stopped for w in estate.writers}
+    asked: set[str] = set()
+    worlds: list[World] = []
+
+    def look(step: Step) -> list[DriftItem]:
+        if not step.preconditions:
+            return []
+        if step.id in asked or not worlds:
+            asked.clear()
+            worlds[:] = [World.of(take_inventory(estate, settings.base, lambda _: None), stopped)]
+        asked.add(step.id)
+        return step_drift(step, worlds[0])
+
+    return look

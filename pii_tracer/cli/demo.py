@@ -1,7 +1,7 @@
 """`pii-tracer demo`: a person is erased from a realistic lakehouse, step by step, with proof.
 
-Everything is real but the bucket server, which is a strict stand-in on loopback. If the demo is interrupted after the run
-has begun, `pii-tracer resume` finishes it.
+Everything is real but the bucket server, which is a strict stand-in on loopback. An interrupted demo is finished by
+`pii-tracer resume`.
 """
 
 from __future__ import annotations
@@ -23,17 +23,23 @@ if TYPE_CHECKING:
 
 REASON = "demo: the writers are stopped and nobody reads old versions; time travel ends at once"
 APPROVER = "Meera Iyer"
+_MARK = "begun"
 
 
 @click.command()
 @state_option
 def demo(state: Path) -> int:
     """Build a lakehouse of a payments company, erase user 8841302 from it, and prove it."""
+    return run_demo(state)
+
+
+def run_demo(state: Path) -> int:
+    """The whole demo; returns its exit code."""
     from reports.progress import Progress
 
     begun = time.monotonic()
     folder = state / "demo"
-    with Progress(6) as progress:
+    with Progress(7) as progress:
         now = moment(None)
         settings = _build(folder, state, now, progress)
         naive = _naive(settings, folder, progress)
@@ -94,14 +100,25 @@ def _remove_old(folder: Path, state: Path) -> None:
             continue
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    (folder / _MARK).touch()
 
 
 def _naive(settings: Settings, folder: Path, progress: Progress) -> Path:
-    """What a plain DELETE leaves, on a scratch copy of the source."""
-    from pii_tracer.cli.naive import show_naive
+    """What a plain DELETE leaves, on scratch copies of the source."""
+    from pii_tracer.cli.naive import naive_lines, show_naive
+    from pii_tracer.config import load_request
 
-    progress.stage("the problem: DELETE FROM payments on a scratch copy")
-    return show_naive(settings, folder / "naive.json", progress.step)
+    progress.stage("the problem: a plain DELETE, on scratch copies")
+    request = load_request(_request(settings))
+    subject = next(s for s in settings.estate().subjects if s.name == request.subject.type)
+    panel = show_naive(settings, request, subject, folder / "naive.json", progress.step)
+    progress.done()
+    click.echo("\n" + "\n".join(naive_lines(panel)) + "\n")
+    return folder / "naive.json"
+
+
+def _request(settings: Settings) -> Path:
+    return settings.base / "requests" / "REQ-2026-0117.yaml"
 
 
 def _plan(settings: Settings, folder: Path, now: datetime, progress: Progress) -> Path:
@@ -115,7 +132,7 @@ def _plan(settings: Settings, folder: Path, now: datetime, progress: Progress) -
     _, policy_file = settings.policy()
     planned = make_plan(
         settings,
-        [load_request(settings.base / "requests" / "REQ-2026-0117.yaml")],
+        [load_request(_request(settings))],
         now,
         Retention.IMMEDIATE,
         REASON,
@@ -149,7 +166,9 @@ def _approve(settings: Settings, plan_file: Path, folder: Path, progress: Progre
 
 
 def _apply(settings: Settings, plan_file: Path, folder: Path, naive: Path, progress: Progress) -> ExitCode:
-    from pii_tracer.cli.applying import execute, print_result, start_run
+    from pii_tracer.cli.applying import perform, start_run
+    from pii_tracer.cli.results import conclude, exit_code, show_result
+    from sample_lineage.s3_standin import running, stop
 
     run = start_run(
         settings,
@@ -161,6 +180,26 @@ def _apply(settings: Settings, plan_file: Path, folder: Path, naive: Path, progr
         naive=str(naive.resolve()),
         demo=True,
     )
-    result = execute(run, progress, patience=120)
-    print_result(run, "text")
-    return ExitCode(result["exit_code"])
+    ran = perform(run, progress, patience=120.0)
+    progress.stage("deletion log, attestation, report")
+    result = conclude(ran)
+    progress.done()
+    show_result(run, result, "text")
+    standin = running(folder)
+    if standin is not None and exit_code(result) is ExitCode.DONE:
+        stop(standin)
+    return exit_code(result)
+
+
+def demo_interrupted(state: Path) -> bool:
+    """True when a demo was begun and came to no run: nothing was erased, so it can only begin again."""
+    from pii_tracer.cli.runs import all_runs
+
+    begun = (state / "demo" / _MARK).exists()
+    return begun and not any(run.info().demo for run in all_runs(state))
+
+
+def demo_resumed(state: Path) -> int:
+    """Begin an interrupted demo again."""
+    click.echo("the demo was interrupted before anything was erased; it begins again", err=True)
+    return run_demo(state)

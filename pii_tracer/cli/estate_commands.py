@@ -69,9 +69,8 @@ def init(folder: Path, state: Path) -> int:
 @format_option("text", "json")
 def inventory(estate_file: Path, state: Path, fmt: str) -> int:
     """Show what really exists: tables, folders, archives, replicas, and what could not be read."""
-    from reports.progress import Progress
-
     from pii_tracer.cli.planning import take_inventory
+    from reports.progress import Progress
 
     settings = Settings(estate_file, state)
     with Progress() as progress:

@@ -114,7 +114,7 @@ def trace(name: str, direction: str, estate_file: Path, state: Path, fmt: str) -
         raise UsageError(
             f"the lineage knows no `{name}`", where=str(file), todo="`pii-tracer harvest`, or another name"
         )
-    way = render.Direction(direction)
+    way: render.Direction = "up" if direction == "up" else "down"
     links = render.trace(graph, dataset, way, column)
     shown = {
         "text": lambda: render.as_text(links, dataset, way),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
@@ -111,3 +112,9 @@ def load_trusted(path: Path) -> tuple[Approver, ...]:
             todo="give everyone a name and a key of their own",
         )
     return trusted.approvers
+
+
+def trusted_yaml(approvers: Sequence[tuple[str, str, str]]) -> bytes:
+    """A trusted approvers file for `load_trusted`, from (name, role, public key as PEM)."""
+    listed = [{"name": name, "role": role, "public_key": pem} for name, role, pem in approvers]
+    return yaml.safe_dump({"version": 1, "approvers": listed}, sort_keys=False, allow_unicode=True).encode()

@@ -100,6 +100,12 @@ def _iceberg(spark: SparkSession, catalog: str) -> None:
     spark.sql(f"ALTER TABLE {riders} CREATE TAG quarter")
     spark.sql(f"ALTER TABLE {riders} CREATE BRANCH audit")
     spark.sql(f"DELETE FROM {riders} WHERE uid = 7")
+    vectors = f"{catalog}.prod.vectors"
+    spark.sql(
+        f"CREATE TABLE {vectors} USING iceberg TBLPROPERTIES ('format-version'='3',"
+        " 'write.delete.mode'='merge-on-read') AS SELECT * FROM discovery_rows"
+    )
+    spark.sql(f"DELETE FROM {vectors} WHERE uid = 7")
 
 
 def _delta(spark: SparkSession, warehouse: Path) -> None:
@@ -123,6 +129,26 @@ def _delta(spark: SparkSession, warehouse: Path) -> None:
         spark.sql(f"INSERT INTO {feed} SELECT *, DATE '{day}' FROM discovery_rows")
     spark.sql(f"DELETE FROM {feed} WHERE uid = 7")
     spark.sql(f"CREATE TABLE {clone} SHALLOW CLONE {wallets}")
+    _checkpoints(spark, warehouse)
+
+
+def _checkpoints(spark: SparkSession, warehouse: Path) -> None:
+    """Tables whose checkpoint is one of version 2 with sidecars, and one of several parts."""
+    parts = "spark.databricks.delta.checkpoint.partSize"
+    for name, properties, part_size in (
+        ("sidecars", ", 'delta.checkpointPolicy'='v2'", None),
+        ("parts", "", "1"),
+    ):
+        table = f"delta.`{warehouse / 'delta' / name}`"
+        spark.sql(
+            f"CREATE TABLE {table} (uid bigint, name string) USING delta PARTITIONED BY (name)"
+            f" TBLPROPERTIES ('delta.checkpointInterval'='2', 'delta.enableDeletionVectors'='false'{properties})"
+        )
+        if part_size:
+            spark.conf.set(parts, part_size)
+        for first, last in ((1, 2), (3, 4), (5, 5)):
+            spark.sql(f"INSERT INTO {table} SELECT uid, name FROM discovery_rows WHERE uid BETWEEN {first} AND {last}")
+        spark.conf.unset(parts)
 
 
 def _hudi(spark: SparkSession, warehouse: Path) -> None:

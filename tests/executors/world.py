@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import zlib
@@ -186,9 +187,7 @@ def _hfile_blocks(data: bytes) -> list[bytes]:
     out = []
     start = data.find(b"\x1f\x8b\x08")
     while start >= 0:
-        try:
+        with contextlib.suppress(zlib.error):
             out.append(zlib.decompressobj(31).decompress(data[start:]))
-        except zlib.error:
-            pass
         start = data.find(b"\x1f\x8b\x08", start + 3)
     return out

@@ -1,7 +1,5 @@
 """A realistic plan and run, built by hand: 19 copies, 5 beyond, 90-odd steps. Invented throughout."""
 
-# ruff: noqa: E501  (tables of data: a row per line)
-
 from __future__ import annotations
 
 from dataclasses import dataclass

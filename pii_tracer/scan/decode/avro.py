@@ -6,16 +6,13 @@ with status 2 (DELETED) keep theirs, so they count like any other.
 
 from __future__ import annotations
 
-import io
 import json
 import struct
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-import fastavro
-
 from pii_tracer.scan.collect import Collector
+from pii_tracer.scan.decode.avro_container import open_container
 from pii_tracer.scan.decode.metadata import Role, walk
 
 _BOUND_MAPS = ("lower_bounds", "upper_bounds")
@@ -25,16 +22,16 @@ def decode(data: memoryview, collector: Collector, role: Role) -> None:
     """Search one Avro object container file.
 
     Raises:
-        Exception: whatever fastavro raises on a corrupt file or a codec that is missing.
+        AvroError: cut short, corrupt, or packed with a codec that is not known.
     """
-    reader = fastavro.reader(io.BytesIO(data))
-    for key, value in reader.metadata.items():
-        collector.raw(f"{key}={value}".encode(), "avro metadata")
-    schema: Any = reader.writer_schema
-    rows: Iterator[Any] = iter(reader)
+    container = open_container(data)
+    for key, value in container.metadata.items():
+        collector.raw(key.encode() + b"=" + value, "avro metadata")
+    schema = container.schema
+    rows = container.records()
     name = schema.get("name", "") if isinstance(schema, dict) else ""
     if name == "manifest_entry":
-        types = _field_types(reader.metadata.get("schema"))
+        types = _field_types(container.metadata.get("schema"))
         for entry in rows:
             _manifest_entry(entry, types, collector)
     elif name == "manifest_file":

@@ -7,8 +7,10 @@ from collections import Counter
 
 from pii_tracer.scan.collect import Collector
 from pii_tracer.scan.decode import avro, hfile, hudi_log, orc, packed, parquet, puffin, text
+from pii_tracer.scan.decode.avro_container import AvroError
 from pii_tracer.scan.decode.metadata import Role, role_of
 
+_OWN_ERRORS = (AvroError, hfile.HFileError, hudi_log.HudiLogError, puffin.PuffinError, packed.PackedError)
 _DEPTH = 4
 _SAMPLE = 65_536
 _DENSE = 7.2
@@ -24,7 +26,7 @@ def search(name: str, data: memoryview, collector: Collector) -> str:
         return _search(name, data, collector, role_of(name), 0)
     except Exception as error:  # a hostile or corrupt file may fail anywhere in a decoder: unread, never clean
         collector.raw(data, "raw bytes")
-        known = isinstance(error, (hfile.HFileError, hudi_log.HudiLogError, puffin.PuffinError, packed.PackedError))
+        known = isinstance(error, _OWN_ERRORS)
         # other libraries' messages may repeat content of the file, so only their type is kept
         collector.unread(str(error) if known else f"cannot be decoded: {type(error).__name__}")
         return "unreadable"

@@ -35,7 +35,7 @@ def decode(data: memoryview, collector: Collector, role: Role, where: str = "dat
     collector.raw(data, "raw bytes")
     with pq.ParquetFile(pa.BufferReader(pa.py_buffer(data)), pre_buffer=False) as file:
         _metadata(file, collector, role)
-        positions = file.schema_arrow.names[:2] == ["file_path", "pos"]  # Iceberg position deletes: row numbers
+        positions = _holds_positions(file)
         for batch in file.iter_batches(batch_size=ROWS, use_threads=False):
             if positions:
                 batch = batch.drop_columns(["pos"])
@@ -48,6 +48,7 @@ def decode(data: memoryview, collector: Collector, role: Role, where: str = "dat
 
 def _metadata(file: pq.ParquetFile, collector: Collector, role: Role) -> None:
     meta = file.metadata
+    skipped = {"pos"} if _holds_positions(file) else set()
     for key, value in (meta.metadata or {}).items():
         collector.text(key, "key-value metadata")
         collector.text(value, "key-value metadata", _hudi_key_column(key))
@@ -56,11 +57,16 @@ def _metadata(file: pq.ParquetFile, collector: Collector, role: Role) -> None:
         for index in range(meta.num_columns):
             column = meta.row_group(group).column(index)
             label = _label(column.path_in_schema)
-            for value in _bounds(column, collector):
+            for value in () if label in skipped else _bounds(column, collector):
                 if role is Role.DATA:
                     collector.bound(value, "statistics", label)
                 elif isinstance(value, str):
                     collector.raw(value.encode(), "statistics", label)
+
+
+def _holds_positions(file: pq.ParquetFile) -> bool:
+    """Iceberg position deletes (https://iceberg.apache.org/spec/#position-delete-files): `pos` numbers rows."""
+    return list(file.schema_arrow.names[:2]) == ["file_path", "pos"]
 
 
 def _label(path: str) -> str:

@@ -1,0 +1,208 @@
+"""`apply`, `status`, `resume`, `verify`: the run and what it left."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pii_tracer.cli.runs import RunFolder, all_runs, choose_run
+from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
+from pii_tracer.errors import ExitCode, UsageError
+
+
+@click.command()
+@click.argument("plan_file", type=click.Path(path_type=Path))
+@estate_option
+@state_option
+@click.option("--policy", type=click.Path(path_type=Path), help="policy file  [default: policy.yaml beside the estate]")
+@click.option(
+    "--approval", "approvals", multiple=True, type=click.Path(path_type=Path), help="default: those beside the plan"
+)
+@click.option("--trusted", type=click.Path(path_type=Path), help="YAML of trusted approvers and their public keys")
+@click.option("--wait", "patience", default=0.0, help="seconds to wait for steps that wait, before stopping")
+@click.option("--result", type=click.Path(path_type=Path), help="a further place for the final JSON object")
+@format_option("text", "json")
+def apply(
+    plan_file: Path,
+    estate_file: Path,
+    state: Path,
+    policy: Path | None,
+    approvals: tuple[Path, ...],
+    trusted: Path | None,
+    patience: float,
+    result: Path | None,
+    fmt: str,
+) -> int:
+    """Run an approved plan: exactly its bytes, once. Ends with one object that says what is proved."""
+    from pii_tracer.cli.applying import start_run
+
+    settings = Settings(estate_file, state)
+    folder = start_run(
+        settings, plan_file, policy, approvals, trusted, result=str(result.resolve()) if result else None
+    )
+    return _go(folder, patience, fmt)
+
+
+@click.command()
+@click.argument("run", required=False)
+@state_option
+@click.option("--wait", "patience", default=0.0, help="seconds to wait for steps that wait, before stopping")
+@format_option("text", "json")
+def resume(run: str | None, state: Path, patience: float, fmt: str) -> int:
+    """Go on with an interrupted or waiting RUN (a plan id); without one, with the newest that is not complete."""
+    from pii_tracer.cli.demo import demo_interrupted, demo_resumed
+
+    if run is None and demo_interrupted(state):
+        return demo_resumed(state)
+    folder = choose_run(state, run, unfinished=run is None)
+    if folder.info().demo:
+        patience = max(patience, 120.0)
+    return _go(folder, patience, fmt)
+
+
+def _go(folder: RunFolder, patience: float, fmt: str) -> int:
+    from pii_tracer.cli.applying import perform
+    from pii_tracer.cli.results import conclude, exit_code, show_result
+    from reports.progress import Progress
+
+    if folder.info().demo:
+        from pii_tracer.cli.demo import use_demo_credentials
+
+        use_demo_credentials()
+    with Progress() as progress:
+        ran = perform(folder, progress, patience)
+        progress.stage("deletion log, attestation, report")
+        result = conclude(ran)
+    show_result(folder, result, fmt)
+    return int(exit_code(result))
+
+
+@click.command()
+@click.argument("run", required=False)
+@state_option
+@format_option("text", "json")
+def status(run: str | None, state: Path, fmt: str) -> int:
+    """How far a RUN has come, from its journal alone; without one, all runs."""
+    from pii_tracer.journal import Kind, parse
+    from pii_tracer.review.planfile import load_plan
+    from pii_tracer.runner import track
+
+    folders = (choose_run(state, run, unfinished=False),) if run else all_runs(state)
+    told = []
+    for folder in folders:
+        info = folder.info()
+        records, torn = parse(folder.journal.read_bytes()) if folder.journal.exists() else ((), 0)
+        plan = load_plan(Path(info.plan_file)).plan
+        tracks = track(records)
+        failed = {s for s, t in tracks.items() if t.last and t.last.kind is Kind.STEP_FAILED}
+        waiting = {
+            s: str(t.last.facts["until"]) for s, t in tracks.items() if t.last and t.last.kind is Kind.STEP_WAITING
+        }
+        told.append(
+            {
+                "plan_id": plan.plan_id,
+                "steps": len(plan.steps),
+                "done": sum(t.verified for t in tracks.values()),
+                "failed": sorted(failed),
+                "waiting": waiting,
+                "last": records[-1].time.isoformat() if records else None,
+                "torn_bytes": torn,
+                "state": (folder.last_result() or {}).get("state", "not finished"),
+            }
+        )
+    if fmt == "json":
+        click.echo(json.dumps(told, indent=2))
+    else:
+        for item in told:
+            click.echo(
+                f"{item['plan_id']}: {item['state']}, {item['done']} of {item['steps']} steps, last {item['last']}"
+            )
+            for step in item["failed"]:
+                click.echo(f"    failed: {step}")
+            for step, until in item["waiting"].items():
+                click.echo(f"    waits until {until}: {step}")
+        if not told:
+            click.echo("no runs")
+    return int(ExitCode.DONE)
+
+
+@click.command()
+@click.argument("plan_file", required=False, type=click.Path(path_type=Path))
+@estate_option
+@state_option
+@format_option("text", "json")
+def verify(plan_file: Path | None, estate_file: Path, state: Path, fmt: str) -> int:
+    """Look for the persons of a plan again, in rows and in bytes; believes no journal.
+
+    Without PLAN_FILE, that of the newest run."""
+    from executors.spark import open_session
+    from pii_tracer.cli.plan_commands import manifest_path
+    from pii_tracer.cli.verifying import Verification
+    from pii_tracer.review.planfile import load_plan
+    from pii_tracer.sealed import KeyRing
+    from pii_tracer.verify.verdict import RunVerdict
+    from reports.progress import Progress
+
+    settings = Settings(estate_file, state)
+    if plan_file is None:
+        folder = choose_run(state, None, unfinished=False)
+        settings, plan_file = folder.settings(), Path(folder.info().plan_file)
+        if folder.info().demo:
+            from pii_tracer.cli.demo import use_demo_credentials
+
+            use_demo_credentials()
+    if not plan_file.exists():
+        raise UsageError("the plan file is missing", where=str(plan_file), todo="name it")
+    plan = load_plan(plan_file).plan
+    keyring = KeyRing.open(manifest_path(plan_file), plan.subjects_digest, settings.key())
+    estate = settings.estate()
+    verification = Verification(
+        plan=plan,
+        estate=estate,
+        base=settings.base,
+        keys=keyring.key_sets,
+        spark=lambda: open_session(estate, settings.base),
+        now=lambda: moment(None),
+    )
+    verdicts = []
+    with Progress() as progress:
+        progress.stage("verify: rows and bytes")
+        for copy in plan.copies:
+            progress.step(copy.id)
+            verdicts.append(verification.look(copy))
+        progress.step("datasets that are no copies")
+        elsewhere = verification.elsewhere()
+    verdict = RunVerdict(copies=tuple(verdicts))
+    residue = [*verdict.residue, *(r for v in elsewhere for r in v.residue)]
+    counted = [c for c in plan.copies if c.origin is None]
+    erased = set(verdict.erased)
+    result: dict[str, Any] = {
+        "plan_id": plan.plan_id,
+        "state": "complete" if not residue and not verdict.unverified else "partial",
+        "copies_total": len(counted),
+        "copies_erased": sum(c.id in erased for c in counted),
+        "copies_exempt": 0,
+        "residue": [r.as_json() for r in residue],
+        "unverified": list(verdict.unverified),
+        "rows_erased": None,
+        "bystander_rows_lost": None,
+        "waiting_until": None,
+        "deletion_log": None,
+        "attestation": None,
+        "report": None,
+    }
+    if fmt == "json":
+        click.echo(json.dumps(result, sort_keys=True))
+    else:
+        for item in result["residue"][:50]:
+            click.echo(f"residue: {item['copy']}: {item['file'] or '(rows)'}: {item['where']} ({item['form']})")
+        for line in result["unverified"][:50]:
+            click.echo(f"unverified: {line}")
+        click.echo(
+            f"{result['copies_erased']}/{result['copies_total']} copies without the person ·"
+            f" residue {len(residue)} · unverified {len(verdict.unverified)}"
+        )
+    return int(ExitCode.RESIDUE if residue else ExitCode.PARTIAL if verdict.unverified else ExitCode.DONE)

@@ -1,0 +1,259 @@
+"""The view of a run for reports and the closing table, from plan, journal and verdicts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pii_tracer import __version__
+from pii_tracer.cli.naive import load_naive
+from pii_tracer.journal import Kind, Record
+from pii_tracer.model import CopyKind
+from pii_tracer.plan import Copy, ErasurePlan
+from pii_tracer.proof.attest import LIMITS
+from pii_tracer.proof.deletion_log import DeletionLog
+from pii_tracer.runner import RunState as Walked
+from pii_tracer.runner import State
+from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, RunVerdict
+from reports.views import (
+    Bystanders,
+    ByteCheck,
+    CopyRun,
+    CopyState,
+    FormatCheck,
+    Holding,
+    Proofs,
+    Residue,
+    RunState,
+    RunView,
+    StepRun,
+    StepState,
+)
+
+if TYPE_CHECKING:
+    from pii_tracer.cli.applying import Ran
+
+FORMS = (
+    "plain text and typed values",
+    "letter case, Unicode and UTF-16",
+    "URL- and JSON-encoded",
+    "base64 and hex",
+    "MD5, SHA-1 and SHA-256",
+    "every expression that lineage recorded over an identifier",
+    "cut bounds and statistics",
+)
+
+
+def run_view(
+    ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict], log: DeletionLog, attestation: Path | None
+) -> RunView:
+    """Facts only; nothing is judged here but what the verdicts say."""
+    plan = ran.loaded.plan
+    verdicts = {v.copy_id: v for v in verdict.copies}
+    copies = tuple(_copy(c, ran, verdicts.get(c.id)) for c in plan.copies)
+    residue = [*verdict.residue, *(r for v in elsewhere for r in v.residue)]
+    return RunView(
+        plan_id=plan.plan_id,
+        estate=plan.estate,
+        tool_version=__version__,
+        requests=tuple(r.id for r in plan.requests),
+        subjects=tuple(r.subject for r in plan.requests),
+        state=RunState.RESIDUE if residue else RunState(ran.state.state.value),
+        started=ran.records[0].time,
+        finished=ran.records[-1].time,
+        deadline=plan.totals.deadline,
+        copies=copies,
+        rows_erased=_rows_erased(ran.records),
+        bystander_rows_lost=verdict.bystander_rows_lost,
+        residue=tuple(Residue(copy_=r.copy_id, file=r.file, where=r.where, form=r.form) for r in residue),
+        naive=load_naive(Path(ran.info.naive)) if ran.info.naive else None,
+        bytes_checked=_bytes(verdict),
+        bystanders=_bystanders(ran, verdict),
+        proofs=_proofs(ran, log, attestation),
+        limits=tuple(LIMITS),
+        waiting_until=ran.state.waiting_until,
+        demo=ran.info.demo,
+    )
+
+
+def _rows_erased(records: Sequence[Record]) -> int:
+    from pii_tracer.cli.results import rows_deleted
+
+    return sum(rows_deleted(records).values())
+
+
+def _copy(copy: Copy, ran: Ran, verdict: CopyVerdict | None) -> CopyRun:
+    plan, walked = ran.loaded.plan, ran.state
+    steps = tuple(_step(s.id, s.action.value, s.irreversible, ran) for s in plan.steps if s.copy_ == copy.id)
+    before = Holding(
+        files=copy.found.files_with_person if copy.found else _objects(plan, copy), rows=_rows_before(copy, ran)
+    )
+    after = None
+    if verdict is not None:
+        rows = verdict.rows.rows_left if verdict.rows else None
+        files = len({r.file for r in verdict.bytes.residue}) if verdict.bytes else 0
+        after = Holding(files=files, rows=rows)
+    until = [t for s, t in walked.waiting if s in {x.id for x in steps}]
+    return CopyRun(
+        id=copy.id,
+        kind=copy.kind,
+        dataset=copy.dataset,
+        table=copy.table,
+        location=copy.location,
+        format=copy.format,
+        strategy=copy.strategy,
+        state=_state(copy, verdict, walked, steps),
+        before=before,
+        after=after,
+        files_decoded=len(verdict.bytes.files) if verdict and verdict.bytes else 0,
+        origin=copy.origin,
+        steps=steps,
+        waiting_until=min(until, default=None),
+    )
+
+
+def _rows_before(copy: Copy, ran: Ran) -> int | None:
+    """Rows in the state itself, from the baseline; from planning where none was taken."""
+    baseline = ran.verification.baselines.get(copy.origin if copy.kind is CopyKind.TABLE_HISTORY else copy.id)  # type: ignore[arg-type]
+    if baseline is None:
+        return copy.found.rows if copy.found else None
+    name = f"{copy.facts['ref_kind']} {copy.facts['ref']}" if copy.kind is CopyKind.TABLE_HISTORY else "current"
+    return next((s.rows_person for s in baseline.states if s.state == name), None)
+
+
+def _objects(plan: ErasurePlan, copy: Copy) -> int:
+    """Object versions that are to go, for copies in buckets."""
+    return sum(
+        s.estimate.files for s in plan.steps if s.copy_ == copy.id and "versions" in s.parameters and s.irreversible
+    )
+
+
+def _state(copy: Copy, verdict: CopyVerdict | None, walked: Walked, steps: tuple[StepRun, ...]) -> CopyState:
+    states = {s.state for s in steps}
+    if verdict is not None and verdict.residue:
+        return CopyState.RESIDUE
+    if StepState.FAILED in states:
+        return CopyState.FAILED
+    if StepState.WAITING in states:
+        return CopyState.WAITING
+    if verdict is not None and verdict.erased and states == {StepState.DONE}:
+        return CopyState.ERASED
+    if states == {StepState.NOT_STARTED}:
+        return CopyState.NOT_STARTED
+    return CopyState.NOT_VERIFIED
+
+
+def _step(step_id: str, action: str, irreversible: bool, ran: Ran) -> StepRun:
+    mine = [r for r in ran.records if r.facts.get("step") == step_id]
+    intents = [r for r in mine if r.kind is Kind.STEP_INTENT]
+    results = [r for r in mine if r.kind is Kind.STEP_RESULT]
+    facts: dict[str, Any] = dict(results[-1].facts.get("facts") or {}) if results else {}
+    failed = {f.step: f.reason for f in ran.state.failed}
+    state = StepState.NOT_STARTED
+    if step_id in ran.state.done:
+        state = StepState.DONE
+    elif step_id in failed:
+        state = StepState.FAILED
+    elif step_id in dict(ran.state.waiting):
+        state = StepState.WAITING
+    return StepRun(
+        id=step_id,
+        action=action,
+        state=state,
+        irreversible=irreversible,
+        started=intents[0].time if intents else None,
+        finished=mine[-1].time if mine and state is StepState.DONE else None,
+        snapshot_before=_text(facts.get("snapshot_before")),
+        snapshot_after=_text(facts.get("snapshot_after")),
+        note=failed.get(step_id) or _note(facts),
+    )
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+_NOTES = {
+    "rows_deleted": "rows deleted",
+    "rows_dropped": "rows dropped",
+    "files_rewritten": "files rewritten",
+    "files_removed": "files removed",
+    "files_decoded": "files decoded",
+    "files_swept": "hidden files swept",
+}
+
+
+def _note(facts: dict[str, Any]) -> str:
+    parts = [f"{facts[key]:,} {text}" for key, text in _NOTES.items() if isinstance(facts.get(key), int)]
+    if isinstance(facts.get("deleted"), list):
+        parts.append(f"{len(facts['deleted']):,} versions deleted")
+    if isinstance(facts.get("deleted"), dict):
+        parts.append(f"{sum(v for v in facts['deleted'].values() if isinstance(v, int)):,} files deleted")
+    return ", ".join(parts)
+
+
+def _bytes(verdict: RunVerdict) -> ByteCheck | None:
+    seen = [v.bytes for v in verdict.copies if v.bytes]
+    if not seen:
+        return None
+    files: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    for item in (f for b in seen for f in b.files):
+        files[item.decoded_as] += 1
+        sizes[item.decoded_as] += item.size
+    other = {f"{s.copy_id}: {s.column}, {s.count} times in {s.files} files" for b in seen for s in b.same_digits}
+    return ByteCheck(
+        formats=tuple(FormatCheck(what=k, files=files[k], bytes=sizes[k]) for k, _ in files.most_common()),
+        forms=FORMS,
+        other_meaning=tuple(sorted(other)),
+        unread=verdict.unverified,
+    )
+
+
+def _bystanders(ran: Ran, verdict: RunVerdict) -> tuple[Bystanders, ...]:
+    result = []
+    for found in verdict.copies:
+        before = ran.verification.baselines.get(found.copy_id)
+        if found.bystanders is None or before is None:
+            continue
+        copy = ran.loaded.plan.copy_by_id(found.copy_id)
+        rows = sum(s.rows_other for s in before.states)
+        sums = " ".join(s.checksum for s in before.states)
+        result.append(
+            Bystanders(
+                dataset=copy.table or Path(copy.location).name,
+                rows_before=rows,
+                rows_after=rows - found.bystanders.lost,
+                checksum_before=sums,
+                checksum_after=sums if found.bystanders.equal else "differs",
+            )
+        )
+    return tuple(result)
+
+
+def _proofs(ran: Ran, log: DeletionLog, attestation: Path | None) -> Proofs:
+    return Proofs(
+        plan_digest=ran.loaded.digest,
+        approved_by=", ".join(f"{a.predicate.approver}, {a.predicate.role}" for a in ran.approvals) or None,
+        merkle_root=_root(attestation),
+        log_entries=len(log.entries()),
+        deletion_log=str(log.path),
+        attestation=str(attestation) if attestation else None,
+        report=str(ran.folder.report),
+    )
+
+
+def _root(attestation: Path | None) -> str | None:
+    if attestation is None:
+        return None
+    import base64
+    import json
+
+    payload = json.loads(base64.b64decode(json.loads(attestation.read_bytes())["payload"]))
+    merkle = payload["predicate"].get("merkle", {})
+    return str(merkle.get("root")) if isinstance(merkle, dict) else None
+
+
+__all__ = ["State", "run_view"]

@@ -1,0 +1,132 @@
+"""Residue, same digits in another column, and what could not be read."""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+import pytest
+
+from pii_tracer.model import Format
+from pii_tracer.verify.bytes import verify_bytes, verify_objects
+from pii_tracer.verify.verdict import Bystanders, CopyVerdict, RowVerdict, RunVerdict, StateRows
+from tests.scan.support import BOTH, OTHER_PHONE, PHONE, USER, parquet, write
+from tests.verify.conftest import a_copy
+
+
+def _table(root: Path, phone: str, user: int, merchant: int) -> None:
+    data = parquet(pa.table({"phone": [phone], "user_id": [user], "merchant_id": [merchant]}))
+    write(root, "part-0.parquet", data)
+
+
+def test_a_merchant_with_the_same_number_is_no_residue(tmp_path: Path) -> None:
+    copy = a_copy(Format.PARQUET, tmp_path, other_keys=("merchant_id",))
+    _table(tmp_path, OTHER_PHONE, 1, USER)
+    verdict = verify_bytes(copy, BOTH, tmp_path)
+    assert verdict.clean
+    assert [(d.column, d.files) for d in verdict.same_digits] == [("merchant_id", 1)]
+    _table(tmp_path, OTHER_PHONE, USER, USER)
+    verdict = verify_bytes(copy, BOTH, tmp_path)
+    assert {(r.where, r.form) for r in verdict.residue} == {
+        ("data: user_id", "number"),
+        ("statistics: user_id", "number"),
+    }
+
+
+def test_a_strong_value_has_no_excuse_in_any_column(tmp_path: Path) -> None:
+    _table(tmp_path, PHONE, 1, 1)
+    copy = a_copy(Format.PARQUET, tmp_path, other_keys=("phone", "merchant_id"))
+    verdict = verify_bytes(copy, BOTH, tmp_path)
+    assert verdict.residue
+    assert verdict.residue[0].as_json().keys() == {"copy", "file", "where", "form"}
+    assert PHONE not in verdict.model_dump_json()
+
+
+def test_a_weak_number_without_a_column_is_residue(tmp_path: Path) -> None:
+    write(tmp_path, "notes.log", f"id {USER} left".encode())
+    copy = a_copy(Format.PARQUET, tmp_path, other_keys=("merchant_id",))
+    assert verify_bytes(copy, BOTH, tmp_path).residue
+
+
+@pytest.mark.parametrize(("key", "residue"), [("merchant_id", False), ("user_id", True), ("merchant_id,user_id", True)])
+def test_hudi_record_keys_mean_what_they_are_made_of(tmp_path: Path, key: str, residue: bool) -> None:
+    write(tmp_path, ".hoodie/hoodie.properties", f"hoodie.table.recordkey.fields={key}\n".encode())
+    write(tmp_path, "a.parquet", parquet(pa.table({"_hoodie_record_key": [str(USER)]})))
+    copy = a_copy(Format.HUDI, tmp_path, other_keys=("merchant_id",))
+    assert bool(verify_bytes(copy, BOTH, tmp_path).residue) is residue
+
+
+def test_an_unread_file_is_not_clean(tmp_path: Path) -> None:
+    write(tmp_path, "a.bin", os.urandom(2000))
+    verdict = verify_bytes(a_copy(Format.PARQUET, tmp_path), BOTH, tmp_path)
+    assert not verdict.residue
+    assert not verdict.clean
+    assert verdict.unverified[0].startswith("a.bin: ")
+
+
+@dataclass(frozen=True)
+class Version:
+    """An object version whose bytes are at hand, or not."""
+
+    key: str
+    evidence: str
+    data: bytes = b""
+    version_id: str = "v1"
+    reason: str | None = None
+    sha256: str | None = None
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+    def open(self) -> BinaryIO:
+        return io.BytesIO(self.data)
+
+
+def test_object_versions(tmp_path: Path) -> None:
+    body = parquet(pa.table({"phone": [PHONE]}))
+    clean = parquet(pa.table({"phone": [OTHER_PHONE]}))
+    copy = a_copy(Format.PARQUET, "s3://bucket/archive")
+    verdict = verify_objects(
+        copy,
+        BOTH,
+        [
+            Version("archive/a.parquet", "bytes", body, version_id="old"),
+            Version("archive/a.parquet", "bytes", clean, version_id="new"),
+            Version("archive/b.parquet", "marker"),
+            Version("archive/c.parquet", "known", sha256="ab" * 32),
+            Version("archive/d.parquet", "unreadable", reason="archived and not restored"),
+            Version("archive/e.parquet", "known"),
+        ],
+    )
+    assert {r.file for r in verdict.residue} == {"archive/a.parquet?versionId=old"}
+    assert len(verdict.files) == 4
+    assert [u.split(":")[0] for u in verdict.unverified] == [
+        "archive/d.parquet?versionId=v1",
+        "archive/e.parquet?versionId=v1",
+    ]
+
+
+def test_a_copy_is_erased_only_when_everything_looked_at_says_so(tmp_path: Path) -> None:
+    _table(tmp_path, OTHER_PHONE, 1, 1)
+    clean = verify_bytes(a_copy(Format.PARQUET, tmp_path), BOTH, tmp_path)
+    rows = RowVerdict(copy_id="c", states=(StateRows(state="current", rows=0),))
+    left = RowVerdict(copy_id="c", states=(StateRows(state="tag q3", rows=2),))
+    kept = Bystanders(copy_id="c", lost=0, equal=True)
+    assert CopyVerdict(copy_id="c", bytes=clean, rows=rows, bystanders=kept).erased
+    assert not CopyVerdict(copy_id="c").erased
+    assert not CopyVerdict(copy_id="c", bytes=clean, rows=left).erased
+    assert not CopyVerdict(copy_id="c", bytes=clean, bystanders=Bystanders(copy_id="c", lost=0, equal=False)).erased
+    run = RunVerdict(
+        copies=(
+            CopyVerdict(copy_id="c", bytes=clean, rows=left, bystanders=Bystanders(copy_id="c", lost=3, equal=False)),
+            CopyVerdict(copy_id="d", bytes=clean),
+        )
+    )
+    assert run.erased == ("d",)
+    assert [r.where for r in run.residue] == ["rows: tag q3"]
+    assert (run.bystander_rows_lost, run.checksum_equal) == (3, False)
