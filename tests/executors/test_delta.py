@@ -153,11 +153,9 @@ def test_the_sweep_keeps_foreign_hidden_folders_and_refuses_nested_tables(
         steps.once(Action.DELTA_VACUUM, retain_hours=0)
 
 
-def test_the_log_is_not_cut_when_the_head_commit_removes_files(
-    spark: SparkSession, spark_estate: SparkEstate
-) -> None:
+def test_the_log_is_not_cut_when_the_head_commit_removes_files(spark: SparkSession, spark_estate: SparkEstate) -> None:
     """The removal's own log entry holds the removed file's statistics: it has to lie below the checkpoint."""
-    steps = make(spark, spark_estate, "head")
+    steps = make(spark, spark_estate, "head", **{"delta.enableDeletionVectors": "true"})
     steps.all(DELETE, PURGE)
     spark.conf.set("spark.databricks.delta.vacuum.logging.enabled", "false")
     try:
