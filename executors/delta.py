@@ -85,7 +85,9 @@ class DeltaExecutor:
     def _materialise(self, step: Step) -> None:
         """Write all rows again, so that no file of another table is read any more (hazard D8)."""
         frame = self._ctx.spark.table(_table(step))
-        frame.write.format("delta").mode("overwrite").save(str(local_path(step.parameters["location"])))
+        # no row changes: streams and change feeds of the clone must not see any
+        writer = frame.write.format("delta").mode("overwrite").option("dataChange", "false")
+        writer.option("partitionOverwriteMode", "static").save(str(local_path(step.parameters["location"])))
 
     def _rebuild(self, step: Step, copy: Copy | None) -> dict[str, Any]:
         return overwrite(self._ctx, _table(step), step.parameters["sql"])
