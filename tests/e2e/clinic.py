@@ -1,0 +1,102 @@
+"""A second estate, unlike the sample: a clinic with a text key, an e-mail address, and lineage from SQL alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+PATIENT = "P-55102"
+EMAIL = "Asha.Rao@clinic.example"
+OTHERS = [("P-55103", "ravi@clinic.example"), ("P-7", "mina@clinic.example"), ("P-66102", "zoe@clinic.example")]
+
+JOBS = """
+CREATE TABLE IF NOT EXISTS med.core.mailing USING iceberg AS
+SELECT sha2(lower(email), 256) AS mail_hash, ward FROM med.core.visits;
+
+CREATE TABLE IF NOT EXISTS care.charts USING delta LOCATION '{base}/tables/charts' AS
+SELECT patient_no AS chart_no, upper(ward) AS ward, cost FROM med.core.visits;
+
+INSERT OVERWRITE DIRECTORY '{base}/tables/extract' USING parquet
+SELECT named_struct('no', patient_no, 'mail', email) AS patient, cost FROM med.core.visits;
+
+CREATE TABLE IF NOT EXISTS med.core.ward_costs (ward string, total bigint) USING iceberg;
+
+INSERT OVERWRITE med.core.ward_costs SELECT ward, sum(cost) AS total FROM med.core.visits GROUP BY ward
+"""
+
+ESTATE = {
+    "version": 1,
+    "estate": "clinic",
+    "environment": "local",
+    "spark": {"conf": {"spark.driver.memory": "1g"}},
+    "catalogs": {
+        "med": {"type": "iceberg-hadoop", "warehouse": "warehouse"},
+        "spark_catalog": {
+            "type": "declared",
+            "tables": [{"name": "care.charts", "format": "delta", "location": "tables/charts"}],
+        },
+    },
+    "roots": ["warehouse", "tables"],
+    "lineage": {"sql": ["jobs.sql"]},
+    "subjects": [
+        {
+            "name": "patient",
+            "source": "med.core.visits",
+            "key": "patient_no",
+            "identifiers": [{"column": "email", "category": "email"}],
+        }
+    ],
+}
+
+
+def write_estate(base: Path) -> None:
+    """Estate file, policy, request and the jobs' SQL."""
+    (base / "pii-tracer.yaml").write_text(yaml.safe_dump(ESTATE))
+    (base / "policy.yaml").write_text(yaml.safe_dump({"version": 1, "allow_immediate_retention": True}))
+    request = {
+        "id": "CLINIC-1",
+        "law": "GDPR",
+        "received": "2026-11-01T09:00:00+01:00",
+        "subject": {"type": "patient", "key": PATIENT},
+    }
+    (base / "request.yaml").write_text(yaml.safe_dump(request))
+    (base / "jobs.sql").write_text(JOBS.format(base=base))
+
+
+def build(base: Path, spark: Any) -> None:
+    """Create the tables by running the jobs that lineage is read from."""
+    spark.conf.set("spark.sql.catalog.med", "org.apache.iceberg.spark.SparkCatalog")
+    spark.conf.set("spark.sql.catalog.med.type", "hadoop")
+    spark.conf.set("spark.sql.catalog.med.warehouse", str(base / "warehouse"))
+    spark.conf.set("spark.sql.catalog.med.cache-enabled", "false")
+    write_estate(base)
+    rows = [(PATIENT, EMAIL, "north", 10), (PATIENT, EMAIL, "south", 20)]
+    rows += [(no, mail, ward, cost) for no, mail in OTHERS for ward, cost in (("north", 1), ("south", 2))]
+    spark.sql("CREATE DATABASE IF NOT EXISTS med.core")
+    spark.sql("CREATE DATABASE IF NOT EXISTS care")
+    spark.sql("DROP TABLE IF EXISTS care.charts")
+    frame = spark.createDataFrame(rows, "patient_no string, email string, ward string, cost bigint")
+    frame.coalesce(1).writeTo("med.core.visits").using("iceberg").create()
+    for statement in JOBS.format(base=base).split(";"):
+        spark.sql(statement)
+
+
+TABLES = {
+    "visits": "SELECT * FROM med.core.visits WHERE patient_no <> 'P-55102'",
+    "mailing": "SELECT * FROM med.core.mailing",
+    "charts": "SELECT * FROM care.charts WHERE chart_no <> 'P-55102'",
+    "extract": "SELECT * FROM parquet.`{base}/tables/extract` WHERE patient.no <> 'P-55102'",
+}
+
+
+def others(base: Path, spark: Any) -> dict[str, list[str]]:
+    """Everybody else's rows as text, sorted; the mailing list without the patient's hash."""
+    import hashlib
+
+    mine = hashlib.sha256(EMAIL.lower().encode()).hexdigest()
+    return {
+        name: sorted(str(row) for row in spark.sql(query.format(base=base)).collect() if mine not in str(row))
+        for name, query in TABLES.items()
+    }

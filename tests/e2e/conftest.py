@@ -1,0 +1,1 @@
+from tests.sparksession import spark, spark_estate  # noqa: F401
