@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from executors.context import ExecutionContext
-from executors.delta_log import complete_checkpoint, files_below_checkpoint, live_adds, unreferenced
+from executors.delta_log import complete_checkpoint, files_below_checkpoint, is_absolute, live_adds, unreferenced
 from executors.local import local_path
 from executors.match import count, leaf, match_of
 from executors.rebuild import difference, overwrite
@@ -85,7 +85,9 @@ class DeltaExecutor:
     def _materialise(self, step: Step) -> None:
         """Write all rows again, so that no file of another table is read any more (hazard D8)."""
         frame = self._ctx.spark.table(_table(step))
-        frame.write.format("delta").mode("overwrite").save(str(local_path(step.parameters["location"])))
+        # no row changes: streams and change feeds of the clone must not see any
+        writer = frame.write.format("delta").mode("overwrite").option("dataChange", "false")
+        writer.option("partitionOverwriteMode", "static").save(str(local_path(step.parameters["location"])))
 
     def _rebuild(self, step: Step, copy: Copy | None) -> dict[str, Any]:
         return overwrite(self._ctx, _table(step), step.parameters["sql"])
@@ -105,7 +107,7 @@ class DeltaExecutor:
             self._sql(f"VACUUM {_table(step)} RETAIN {hours} HOURS")
         finally:
             conf.set(_CHECK, str(before))
-        swept = unreferenced(local_path(step.parameters["location"])) if hours == 0 else []
+        swept = self._unreferenced(step) if hours == 0 else []
         for path in swept:
             Path(path).unlink(missing_ok=True)
         return {"retain_hours": hours, "files_swept": len(swept)}
@@ -147,14 +149,14 @@ class DeltaExecutor:
     def _files_left(self, step: Step, copy: Copy | None) -> list[str]:
         if int(step.parameters["retain_hours"]):
             return []
-        left = unreferenced(local_path(step.parameters["location"]))
+        left = self._unreferenced(step)
         return [f"{len(left)} files are not referenced, first {Path(left[0]).name}"] if left else []
 
     def _log_left(self, step: Step, copy: Copy | None) -> list[str]:
         folder = local_path(step.parameters["location"])
         version = complete_checkpoint(folder)
-        if version is None:
-            return ["there is no complete checkpoint"]
+        if version is None or version != int(self._version(step)):
+            return ["the current version has no complete checkpoint"]
         left = files_below_checkpoint(folder, version)
         return [f"{len(left)} log files lie below checkpoint {version}"] if left else []
 
@@ -168,7 +170,24 @@ class DeltaExecutor:
         return str(row["version"])
 
     def _foreign_files(self, step: Step) -> bool:
-        return any("/" in add["path"] and ":" in add["path"].split("/")[0] for add in self._adds(step))
+        return any(is_absolute(add["path"]) for add in self._adds(step))
+
+    def _unreferenced(self, step: Step) -> list[str]:
+        """Files that may go. The engine has to count the same live files as our reading of the log does.
+
+        Raises:
+            RunError: it does not, so nothing is removed.
+        """
+        folder = local_path(step.parameters["location"])
+        found = unreferenced(folder)
+        detail = self._sql(f"DESCRIBE DETAIL {_table(step)}").first()
+        if detail is None or detail["numFiles"] != len(self._adds(step)):
+            raise RunError(
+                "the engine and the log disagree on the live files; nothing was swept",
+                where=str(folder),
+                todo="stop the writers of this table, then `pii-tracer resume`",
+            )
+        return found
 
     def _adds(self, step: Step) -> tuple[dict[str, Any], ...]:
         return live_adds(local_path(step.parameters["location"]))

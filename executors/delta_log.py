@@ -9,11 +9,12 @@ import json
 import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlparse
 
 import pyarrow.parquet as pq
 
 from executors.local import files_below
+from pii_tracer.errors import RunError
 
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9a-f-]{36})?\.(?:parquet|json)")
 _VERSIONED = re.compile(r"\.?(\d{20})\.(?:json|crc|checkpoint.*|compacted.*|\d{20}\.compacted\.json)(?:\.crc)?")
@@ -68,41 +69,93 @@ def files_below_checkpoint(folder: Path, version: int) -> list[Path]:
     return sorted(below)
 
 
+_KEPT_FOLDERS = frozenset({"_delta_log", "_symlink_format_manifest", "_checkpoints", "_spark_metadata"})
+"""The log, manifests for other engines, and the state of streams: not the table's data, and not ours to sweep."""
+
+
 def unreferenced(folder: Path) -> list[str]:
     """Files outside the log that the current version does not reference; hidden checksums of live files stay.
 
     The folder is listed before the log is read: a file that a writer commits in between is then referenced.
+
+    Raises:
+        RunError: another table lies inside the folder, or the log has a hole.
     """
-    there = [p for p in files_below(folder) if "_delta_log" not in p.relative_to(folder).parts]
+    refuse_nested(folder)
+    there = [p for p in files_below(folder) if not _KEPT_FOLDERS.intersection(p.relative_to(folder).parts)]
     live = live_paths(folder)
     keep = live | {str(Path(p).with_name(f".{Path(p).name}.crc")) for p in live}
     return [str(p) for p in there if str(p) not in keep]
 
 
+def refuse_nested(folder: Path) -> None:
+    """A table below this table's folder would lose its files to a sweep.
+
+    Raises:
+        RunError: there is one.
+    """
+    for pattern in ("*/_delta_log", "*/.hoodie", "*/*.metadata.json", "*/*.metadata.json.gz"):
+        for path in folder.glob("**/" + pattern):
+            if "_delta_log" not in path.parent.relative_to(folder).parts:
+                raise RunError(
+                    "another table lies inside this table's folder; sweeping it would remove that table's files",
+                    where=str(path.parent),
+                    todo="move one of the two tables, then plan again",
+                )
+
+
 def live_adds(folder: Path) -> tuple[dict[str, Any], ...]:
-    """The add actions of the current version, from the newest complete checkpoint and the commits after it."""
-    live: dict[str, dict[str, Any]] = {}
+    """The add actions of the current version, from the newest complete checkpoint and the commits after it.
+
+    A logical file is its path and its deletion vector: a commit that marks rows removes (path, old vector) and adds
+    (path, new vector), in any order (PROTOCOL.md, "Add File and Remove File").
+    """
+    live: dict[tuple[str, str], dict[str, Any]] = {}
     for action in _actions(folder):
         add, remove = action.get("add"), action.get("remove")
         if add and add.get("path"):
-            live[add["path"]] = add
+            live[_identity(add)] = add
         elif remove and remove.get("path"):
-            live.pop(remove["path"], None)
+            live.pop(_identity(remove), None)
     return tuple(live.values())
 
 
+def _identity(action: dict[str, Any]) -> tuple[str, str]:
+    vector = action.get("deletionVector")
+    if not isinstance(vector, dict) or not vector.get("storageType"):
+        return str(action["path"]), ""
+    return str(action["path"]), f"{vector['storageType']}{vector['pathOrInlineDv']}@{vector.get('offset') or 0}"
+
+
 def live_paths(folder: Path) -> set[str]:
-    """Absolute paths of the data files and deletion vectors that the current version references inside the folder."""
-    paths = {path for add in live_adds(folder) for path in (unquote(add["path"]), *_vector(add))}
-    return {str(folder / path) for path in paths if ":" not in path.split("/")[0]}
+    """Absolute paths of the data files and deletion vectors that the current version references."""
+    paths = {path for add in live_adds(folder) for path in (str(add["path"]), *_vector(add))}
+    return {str(_resolved(folder, path)) for path in paths}
+
+
+def is_absolute(path: str) -> bool:
+    """Whether a path in the log is a URI or an absolute path, as shallow clones write them; others are relative."""
+    return path.startswith("/") or ":" in path.split("/")[0]
+
+
+def _resolved(folder: Path, path: str) -> Path | str:
+    """A path of the log (a URI reference, so percent-encoded) as this machine names it."""
+    if not is_absolute(path):
+        return folder / unquote(path)
+    parsed = urlparse(path)
+    return Path(unquote(parsed.path)) if parsed.scheme in ("", "file") else path
 
 
 def _vector(add: dict[str, Any]) -> set[str]:
-    """The file of a deletion vector stored beside the data (storage type `u`: 20 characters of base85 UUID)."""
+    """The file of a deletion vector: `p` names it, `u` has 20 characters of base85 UUID; inline ones have none."""
     vector = add.get("deletionVector")
-    if not isinstance(vector, dict) or vector.get("storageType") != "u":
+    if not isinstance(vector, dict):
         return set()
-    encoded = str(vector["pathOrInlineDv"])
+    encoded = str(vector.get("pathOrInlineDv"))
+    if vector.get("storageType") == "p":
+        return {encoded}
+    if vector.get("storageType") != "u":
+        return set()
     prefix, text = encoded[:-20], encoded[-20:]
     name = f"deletion_vector_{_uuid(text)}.bin"
     return {f"{prefix}/{name}" if prefix else name}
@@ -135,9 +188,14 @@ def _actions(folder: Path) -> list[dict[str, dict[str, Any]]]:
             elif _CHECKPOINT.fullmatch(path.name):
                 actions += [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
                 actions += [a for s in sorted(_sidecars_of(path)) for a in _checkpoint_adds(log / "_sidecars" / s)]
+    expected = 0 if start is None else start + 1
     for path in sorted(log.glob("*.json")):
-        if re.fullmatch(r"\d{20}\.json", path.name) and (start is None or int(path.name[:20]) > start):
-            actions += [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+        if not re.fullmatch(r"\d{20}\.json", path.name) or int(path.name[:20]) < expected:
+            continue
+        if int(path.name[:20]) != expected:
+            raise RunError(f"the log has no version {expected}", where=str(log), todo="mend the table before erasing")
+        actions += [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+        expected += 1
     return actions
 
 

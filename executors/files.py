@@ -49,6 +49,8 @@ class FilesExecutor:
         """Write every file that holds the person again; facts have the hashes before and after, and row counts."""
         rewritten: list[dict[str, Any]] = []
         folder = local_path(step.parameters["location"])
+        for stale in self._leftovers(step):
+            stale.unlink(missing_ok=True)
         for path in self._files(step):
             data = path.read_bytes()
             kept = self._drop(step, copy, data, path)
@@ -57,7 +59,7 @@ class FilesExecutor:
             _swap(path, kept.data)
             rewritten.append(
                 {
-                    "file": str(path.relative_to(folder)),
+                    "file": _shown(path.relative_to(folder)),
                     "sha256_before": hashlib.sha256(data).hexdigest(),
                     "sha256_after": hashlib.sha256(kept.data).hexdigest(),
                     "rows_before": kept.rows_before,
@@ -81,10 +83,15 @@ class FilesExecutor:
         return Progress.DONE if self.verify(step, copy).ok else Progress.PARTIAL
 
     def _files(self, step: Step) -> list[Path]:
-        for stale in self._leftovers(step):
-            stale.unlink(missing_ok=True)
+        """What readers take for data, whatever its name ends in, and hidden files that look like data."""
+        folder = local_path(step.parameters["location"])
         endings = _ENDINGS[_format(step)]
-        return [p for p in files_below(local_path(step.parameters["location"])) if p.name.lower().endswith(endings)]
+        return [
+            path
+            for path in files_below(folder)
+            if not path.name.startswith(_TEMPORARY)
+            and (not _hidden(path.relative_to(folder)) or path.name.lower().endswith(endings))
+        ]
 
     def _leftovers(self, step: Step) -> list[Path]:
         folder = local_path(step.parameters["location"])
@@ -96,7 +103,7 @@ class FilesExecutor:
         try:
             return drop_rows(data, _format(step), match, keys, strong)
         except RunError as error:
-            raise RunError(error.what, where=str(path), todo=error.todo) from None
+            raise RunError(error.what, where=_shown(path), todo=error.todo) from None
 
 
 _TEMPORARY = "_pii_tracer_"
@@ -104,6 +111,16 @@ _TEMPORARY = "_pii_tracer_"
 
 def _format(step: Step) -> Format:
     return Format(step.parameters["format"])
+
+
+def _hidden(relative: Path) -> bool:
+    """Spark passes over names that begin with `_` or `.`, but for partition folders like `_day=1`."""
+    return any(part[0] in "_." and "=" not in part for part in relative.parts)
+
+
+def _shown(path: Path) -> str:
+    """A path for journals and messages, without partition values: they can be a person's (hazard F2)."""
+    return "/".join(part.partition("=")[0] + "=…" if "=" in part else part for part in path.parts).replace("//", "/")
 
 
 def _swap(path: Path, data: bytes) -> None:
@@ -116,6 +133,11 @@ def _swap(path: Path, data: bytes) -> None:
     # Hadoop would refuse the new file by the old one's checksum
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
     temporary.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 __all__ = ["Any", "FilesExecutor"]

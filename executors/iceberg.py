@@ -5,6 +5,7 @@ Procedures: https://iceberg.apache.org/docs/latest/spark-procedures/; what each 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from pii_tracer.plan import Action, Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 
 _FAR = "2999-01-01 00:00:00"
+_TRIM = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "1"}
+_SAVED = "pii-tracer.saved-settings"
 _DAY_MS = 86_400_000
 _WORK_BRANCH = "pii_tracer_work"
 
@@ -137,18 +140,14 @@ class IcebergExecutor:
 
     def _orphans(self, step: Step, copy: Copy | None) -> dict[str, Any]:
         """Trim the metadata log (the ALTER does it), put the settings back, sweep what nothing references."""
-        table = _table(step)
-        keep = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "1"}
-        before = {k: v for k, v in self._properties(step).items() if k in keep}
-        settings = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in keep.items())
-        self._sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({settings})")
-        for key in keep:
-            if key in before:
-                self._sql(
-                    f"ALTER TABLE {table} SET TBLPROPERTIES ({string_literal(key)} = {string_literal(before[key])})"
-                )
-            else:
-                self._sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES ({string_literal(key)})")
+        now = self._properties(step)
+        # kept in the table itself, so that a crash before they are put back does not lose them
+        saved = json.loads(now[_SAVED]) if _SAVED in now else {k: v for k, v in now.items() if k in _TRIM}
+        self._set(step, {**_TRIM, _SAVED: json.dumps(saved)})
+        if saved:
+            self._set(step, saved)
+        unset = ", ".join(string_literal(key) for key in (*_TRIM, _SAVED) if key not in saved)
+        self._sql(f"ALTER TABLE {_table(step)} UNSET TBLPROPERTIES ({unset})")
         removed = remove_orphans(self._ctx, step.parameters["location"], _name(step))
         return {"files_removed": len(removed)}
 
@@ -196,6 +195,8 @@ class IcebergExecutor:
         return self._number(query, "old snapshots are left")
 
     def _orphans_left(self, step: Step, copy: Copy | None) -> list[str]:
+        if _SAVED in self._properties(step):
+            return ["the settings of the metadata log were not put back"]
         left = untracked(self._ctx, step.parameters["location"], _name(step))
         return [f"{len(left)} files in the folder are not referenced, first {Path(left[0]).name}"] if left else []
 
@@ -238,6 +239,10 @@ class IcebergExecutor:
         if row is None:
             raise RunError(f"the reference {name} is not there", where=_name(step), todo="plan again")
         return int(row[0])
+
+    def _set(self, step: Step, properties: dict[str, str]) -> None:
+        pairs = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in properties.items())
+        self._sql(f"ALTER TABLE {_table(step)} SET TBLPROPERTIES ({pairs})")
 
     def _retention(self, step: Step, tag: str) -> str:
         """The RETAIN clause a tag was made with: moved without it, the tag would stay for ever."""

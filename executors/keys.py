@@ -19,7 +19,11 @@ class KeysExecutor:
     def check(self, step: Step, copy: Copy | None) -> None:
         """Raise `RunError` when a key set cannot be opened or is empty."""
         for name in step.parameters.get("key_sets", []):
-            if not self._ctx.keyring.key_set(name).values:
+            try:
+                values = self._ctx.keyring.key_set(name).values
+            except KeyError:
+                raise RunError(f"the sealed manifest has no key set `{name}`", todo="make the plan again") from None
+            if not values:
                 raise RunError(f"the key set `{name}` is empty: it would find nobody", todo="make the plan again")
 
     def run(self, step: Step, copy: Copy | None) -> Outcome:

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+import re
+
 from executors.context import ExecutionContext
 from executors.spark import quote, string_literal
 from pii_tracer.errors import RunError
 from pii_tracer.model import FieldAccess, Match, MatchTerm
 from pii_tracer.plan import Copy
 
+_COLLECTION = re.compile(r"\s*(array|map|struct)\b", re.IGNORECASE)
+_MEMBER = re.compile(r"[^'?\\]+")
+"""What Spark's JsonPathParser takes between quotes (jsonExpressions.scala); other paths give NULL for every row."""
+
 
 def leaf(term: MatchTerm, alias: str | None = None) -> str:
-    """SQL for the leaf that a term compares, as a string."""
+    """SQL for the leaf that a term compares, as a string.
+
+    Raises:
+        RunError: Spark would answer nothing to it instead of failing: a collection, or a member no path can name.
+    """
+    if _COLLECTION.match(term.type):
+        raise RunError(
+            f"`{term.label()}` is of type {term.type}: keys inside collections are not supported yet",
+            todo="rebuild the copy from its erased source, or waive it by name",
+        )
     expression = f"{alias}.{quote(term.column)}" if alias else quote(term.column)
     for access in term.access:
         if isinstance(access, FieldAccess):
             expression += f".{quote(access.name)}"
         else:
-            path = "$" + "".join(f"[{string_literal(name)}]" for name in access.path)
+            if not all(_MEMBER.fullmatch(name) for name in access.path):
+                raise RunError(f"a member in `{term.label()}` cannot be named in a JSON path", todo="waive it by name")
+            path = "$" + "".join(f"['{name}']" for name in access.path)
             expression = f"get_json_object({expression}, {string_literal(path)})"
     return f"CAST({expression} AS STRING)"
 

@@ -1,4 +1,4 @@
-"""Failures of engines: conflicts are retried on the new snapshot, within a bound; messages quote data, so none is told."""
+"""Failures of engines: conflicts are retried on the new snapshot, within a bound; messages quote data: none is told."""
 
 from __future__ import annotations
 

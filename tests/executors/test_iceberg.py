@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from executors.iceberg import IcebergExecutor
+from executors.registry import build
 from pii_tracer.errors import RunError
 from pii_tracer.model import Format
 from pii_tracer.plan import Action
@@ -183,7 +185,32 @@ def test_the_metadata_settings_come_back(spark: SparkSession, spark_estate: Spar
         r[0]: r[1] for r in spark.sql(f"SHOW TBLPROPERTIES {steps.table}").collect() if r[0] != "current-snapshot-id"
     }
     assert again == kept
-    assert len(list((steps.location / "metadata").glob("*.metadata.json"))) <= 3
+    assert len(list((steps.location / "metadata").glob("*.metadata.json"))) <= 4
+    assert not (steps.location / "metadata" / "v1.metadata.json").exists()
+
+
+def test_a_crash_before_the_settings_came_back(
+    spark: SparkSession, spark_estate: SparkEstate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = make(spark, spark_estate, "crashed", "copy-on-write")
+    key = "write.metadata.previous-versions-max"
+    spark.sql(f"ALTER TABLE {steps.table} SET TBLPROPERTIES ('{key}'='7')")
+    real = IcebergExecutor._sql
+
+    def dies_at_unset(self: IcebergExecutor, statement: str) -> object:
+        if "UNSET" in statement:
+            raise KeyboardInterrupt
+        return real(self, statement)
+
+    monkeypatch.setattr(IcebergExecutor, "_sql", dies_at_unset)
+    with pytest.raises(KeyboardInterrupt):
+        steps.once(Action.ICEBERG_REMOVE_ORPHANS)
+    monkeypatch.undo()
+    assert steps.probe(Action.ICEBERG_REMOVE_ORPHANS) is Progress.PARTIAL
+    steps.once(Action.ICEBERG_REMOVE_ORPHANS)
+    found = {r[0]: r[1] for r in spark.sql(f"SHOW TBLPROPERTIES {steps.table}").collect()}
+    assert found[key] == "7"
+    assert not [name for name in found if name.startswith("pii-tracer") or "delete-after-commit" in name]
 
 
 def test_rebuild_from_the_recorded_statement(spark: SparkSession, spark_estate: SparkEstate) -> None:
@@ -214,8 +241,6 @@ def test_a_failed_statement_says_nothing_of_the_data(spark: SparkSession, spark_
         Action.ICEBERG_REBUILD,
         sql="SELECT id, uid, email, assert_true(email IS NULL, email) AS amount FROM lake.iceberg.failing",
     )
-    from executors.registry import build
-
     with pytest.raises(RunError) as caught:
         build(steps.ctx)["iceberg"].run(step, steps.copy)
     assert "example" not in str(caught.value)

@@ -103,7 +103,7 @@ class Steps:
     def step(self, action: Action, **parameters: Any) -> Step:
         return Step(
             id=f"s-{action.value}",
-            copy="c1",
+            copy_="c1",
             action=action,
             executor=self.executor,
             parameters={"table": self.table, "location": str(self.location), **parameters},

@@ -1,0 +1,106 @@
+"""Where a key stands in a row, whatever the names look like; and the first and last step of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from executors.match import count
+from executors.registry import build
+from executors.retry import ATTEMPTS, on_conflict
+from pii_tracer.errors import PiiTracerError, RunError
+from pii_tracer.model import FieldAccess, Format, JsonAccess, Match, MatchTerm
+from pii_tracer.plan import Action
+from tests.executors.world import EMAIL, UID, Steps, context
+from tests.sparksession import SparkEstate
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def by(column: str, *access: FieldAccess | JsonAccess, kind: str = "string", keys: str = "uid") -> Match:
+    return Match(terms=(MatchTerm(column=column, access=access, key_set=keys, type=kind),))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("expression", "match"),
+    [
+        (f"CAST({UID} AS BIGINT)", by("c", kind="bigint")),
+        (f"CAST({UID} AS DECIMAL(18,0))", by("c", kind="decimal(18,0)")),
+        (f"'{UID}'", by("c")),
+        (f"named_struct('a b`c', named_struct('x', {UID}))", by("c", FieldAccess(name="a b`c"), FieldAccess(name="x"))),
+        (f'\'{{"user": {{"id": {UID}}}}}\'', by("c", JsonAccess(path=("user", "id")))),
+        (f'\'{{"a.b": "{EMAIL}"}}\'', by("c", JsonAccess(path=("a.b",)), keys="email")),
+        (f"named_struct('j', '{{\"id\": {UID}}}')", by("c", FieldAccess(name="j"), JsonAccess(path=("id",)))),
+    ],
+)
+def test_a_key_is_found_where_it_stands(
+    spark: SparkSession, spark_estate: SparkEstate, expression: str, match: Match
+) -> None:
+    spark.sql(f"SELECT {expression} AS c UNION ALL SELECT NULL").createOrReplaceTempView("places")
+    assert count(context(spark_estate), "places", match) == 1
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["it's", "a?b", "back\\slash"])
+def test_a_member_that_no_path_can_name_is_refused(spark: SparkSession, spark_estate: SparkEstate, name: str) -> None:
+    """Spark answers NULL to a path it cannot parse: the person would count as absent."""
+    with pytest.raises(RunError, match="cannot be"):
+        count(context(spark_estate), "range(1)", by("id", JsonAccess(path=(name,))))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", ["array<bigint>", "map<string,bigint>", "ARRAY<STRING>"])
+def test_keys_inside_collections_are_refused(spark: SparkSession, spark_estate: SparkEstate, kind: str) -> None:
+    with pytest.raises(RunError, match="not supported"):
+        count(context(spark_estate), "range(1)", by("id", kind=kind))
+
+
+@pytest.mark.spark
+def test_keys_are_staged_and_dropped(spark: SparkSession, spark_estate: SparkEstate) -> None:
+    steps = Steps(context(spark_estate), "keys", None, spark_estate.base, Format.PARQUET, None)
+    assert steps.once(Action.STAGE_KEYS, key_sets=["uid", "email"]) == {"key_sets": 2, "values": 2}
+    with pytest.raises(PiiTracerError, match="empty"):
+        steps.once(Action.STAGE_KEYS, key_sets=["nobody"])
+    with pytest.raises(PiiTracerError):
+        build(steps.ctx)["keys"].check(steps.step(Action.STAGE_KEYS, key_sets=["unknown"]), None)
+    view = steps.ctx.key_view("email")
+    assert EMAIL not in view
+    assert spark.table(view).columns == ["k"]
+    # no statement's plan may print a value
+    plan = spark.sql(f"SELECT * FROM {view} WHERE k IN (SELECT k FROM {view})")._jdf.queryExecution().toString()
+    assert EMAIL not in plan
+    steps.once(Action.DROP_KEYS)
+    assert not [t.name for t in spark.catalog.listTables() if t.name == view]
+
+
+def test_conflicts_are_retried_within_a_bound() -> None:
+    class CommitFailedException(Exception):
+        pass
+
+    calls: list[int] = []
+
+    def loses(times: int) -> str:
+        calls.append(1)
+        if len(calls) <= times:
+            raise CommitFailedException
+        return "won"
+
+    assert on_conflict(lambda: loses(2), sleep=lambda seconds: None) == "won"
+    calls.clear()
+    with pytest.raises(RunError, match="conflict"):
+        on_conflict(lambda: loses(99), sleep=lambda seconds: None)
+    assert len(calls) == ATTEMPTS
+
+
+def test_other_failures_are_told_without_their_message() -> None:
+    def fails() -> None:
+        raise ValueError(EMAIL)
+
+    with pytest.raises(RunError) as caught:
+        on_conflict(fails)
+    assert "ValueError" in str(caught.value)
+    assert EMAIL not in str(caught.value)
+    assert caught.value.__suppress_context__
