@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pii_tracer.plan import ErasurePlan
 from reports import timeline, wording
 from reports.closing import MARKS, closing_line, run_headline, tree
+from reports.lineage_picture import NODE_WIDTH, picture
+from reports.planview import PlanView
 from reports.rendering import render_html
 from reports.views import CopyRun, RunView
 
 
-def render_run_html(run: RunView) -> str:
-    """A self-contained page (inline style and SVG, no script, no request)."""
+def render_run_html(run: RunView, plan: ErasurePlan | None = None) -> str:
+    """A self-contained page (inline style and SVG, no script, no request).
+
+    plan: what was run; with it the page shows the picture of where the person went.
+    """
 
     def name(copy: CopyRun) -> str:
         return wording.place_name(copy.table, copy.dataset.name, copy.location)
@@ -22,6 +28,10 @@ def render_run_html(run: RunView) -> str:
         headline=headline,
         tone=tone,
         closing=closing_line(run),
+        picture=picture(PlanView(plan)) if plan else None,
+        node_width=NODE_WIDTH,
+        carries=wording.CARRIES,
+        meanings=wording.CARRIES_MEANING,
         rows=[(depth, copy, name(copy), MARKS[copy.state]) for depth, copy in rows],
         names={copy.id: name(copy) for copy in run.copies},
         kinds=wording.KINDS,

@@ -45,9 +45,12 @@ class StepState(StrEnum):
 
 
 class Holding(Frozen):
-    """What a copy holds of the persons: files in which they were read, and rows (None where rows do not apply)."""
+    """What a copy holds of the persons: files in which they were read, and rows; None where either does not apply.
 
-    files: int
+    A branch has no files of its own: they belong to its table.
+    """
+
+    files: int | None
     rows: int | None = None
 
 
@@ -130,10 +133,12 @@ class NaivePanel(Frozen):
 
     statement: the statement's shape without a literal, e.g. `DELETE FROM payments WHERE user_id = ?`.
     rows_seen_after: rows that a SELECT still finds in the tables deleted from (0 is what makes it look done).
+    seconds: how long the statements took.
     """
 
     statement: str
     rows_seen_after: int
+    seconds: float = 0.0
     left: tuple[NaiveLeft, ...]
 
     @property

@@ -146,7 +146,8 @@ def short_name(table: str | None, name: str) -> str:
 
 def copy_name(copy: Copy) -> str:
     """`short_name` of a copy; what lies in a bucket is called by its whole location (replicas differ only there)."""
-    return place_name(copy.table, copy.dataset.name, copy.location)
+    name = place_name(copy.table, copy.dataset.name, copy.location)
+    return f"{name} ({copy.facts['ref_kind']} {copy.facts['ref']})" if "ref" in copy.facts else name
 
 
 def place_name(table: str | None, name: str, location: str) -> str:

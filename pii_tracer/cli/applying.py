@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -182,7 +182,7 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0) -> Ran:
         verification = _verification(settings, plan, keyring, ctx, journal)
         _baseline(folder, journal, verification, show)
         executors = _executors(ctx, verification, folder)
-        tell = _teller(show)
+        tell = _teller(show, plan)
         while True:
             state = walk(
                 plan,
@@ -258,7 +258,15 @@ def _executors(ctx: ExecutionContext, verification: Verification, folder: RunFol
     return {**build(ctx), "verify": VerifyExecutor(verification, folder.verdicts)}
 
 
-def _teller(show: Shows) -> Callable[[StepEvent], None]:
+def _title(step: Step, names: Mapping[str, str]) -> str:
+    act = step.action.value.replace("_", " ")
+    return f"{act} · {names[step.copy_]}" if step.copy_ else act
+
+
+def _teller(show: Shows, plan: ErasurePlan) -> Callable[[StepEvent], None]:
+    from reports.wording import copy_name
+
+    names = {copy.id: copy_name(copy) for copy in plan.copies}
     begun = False
 
     def tell(event: StepEvent) -> None:
@@ -267,9 +275,9 @@ def _teller(show: Shows) -> Callable[[StepEvent], None]:
             begun = True
             show.stage(f"apply: {event.total} steps")
         if event.kind is Kind.STEP_INTENT:
-            show.step(f"{event.position}/{event.total} {event.step.id}")
+            show.step(f"{event.position}/{event.total} {_title(event.step, names)}")
         elif event.kind in (Kind.STEP_FAILED, Kind.STEP_WAITING):
-            show.warn(f"{event.step.id}: {event.kind.value.removeprefix('step_')} {event.detail}")
+            show.warn(f"{_title(event.step, names)}: {event.kind.value.removeprefix('step_')} {event.detail}")
 
     return tell
 

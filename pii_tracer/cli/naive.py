@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -52,8 +53,10 @@ def show_naive(
         _make(spark, subject, name, folder)
         say(f"DELETE FROM {subject.source.rpartition('.')[2]} WHERE {subject.key} = …, as everybody writes it")
         tables = (name, f"delta.{quote(str(folder))}")
+        begun = time.monotonic()
         for table in tables:
             spark.sql(f"DELETE FROM {table} WHERE {key} = '{value}'")
+        seconds = round(time.monotonic() - begun, 1)
         seen = sum(spark.table(t).where(f"{key} = '{value}'").count() for t in tables)
         say("decoding every file of the scratch tables")
         patterns = build_patterns(keys)
@@ -65,7 +68,7 @@ def show_naive(
         shutil.rmtree(scratch, ignore_errors=True)
         shutil.rmtree(warehouse, ignore_errors=True)
     statement = f"DELETE FROM {subject.source.rpartition('.')[2]} WHERE {subject.key} = ?"
-    panel = NaivePanel(statement=statement, rows_seen_after=seen, left=tuple(left))
+    panel = NaivePanel(statement=statement, rows_seen_after=seen, seconds=seconds, left=tuple(left))
     write_atomic(out, panel.model_dump_json(indent=1).encode())
     return panel
 
@@ -126,7 +129,9 @@ def _left(engine: str, root: Path, files: Iterable[FileScan]) -> list[Any]:
 
 def naive_lines(panel: NaivePanel) -> list[str]:
     """The panel for a terminal."""
-    lines = [f"{panel.statement}: SELECT finds {panel.rows_seen_after} rows afterwards. It looks done. It is not:"]
+    lines = [
+        f"{panel.statement} took {panel.seconds:g} s; SELECT finds {panel.rows_seen_after} rows. It looks done, but:"
+    ]
     lines += [f"  {item.files} file(s), {item.dataset}: {item.place} [{item.hazard}]" for item in panel.left]
     lines.append(f"  PAN, phone and Aadhaar reference are readable in {panel.files_left} files")
     return lines

@@ -59,6 +59,7 @@ def report(run: str | None, state: Path, out: Path | None, log_csv: Path | None)
     """Write the report of a RUN again, from what it left; without one, of the newest."""
     from pii_tracer.files import write_atomic
     from pii_tracer.proof.deletion_log import DeletionLog
+    from pii_tracer.review.planfile import load_plan
     from reports.run_html import render_run_html
     from reports.views import RunView
 
@@ -68,7 +69,7 @@ def report(run: str | None, state: Path, out: Path | None, log_csv: Path | None)
         raise UsageError("the run has not come to an end yet", where=str(folder.path), todo="`pii-tracer resume`")
     view = RunView.model_validate_json(view_file.read_bytes())
     path = out or folder.report
-    write_atomic(path, render_run_html(view).encode())
+    write_atomic(path, render_run_html(view, load_plan(Path(folder.info().plan_file)).plan).encode())
     click.echo(str(path))
     if log_csv:
         DeletionLog(state / "deletion_log.sqlite", view.estate).export_csv(log_csv)

@@ -36,7 +36,7 @@ def conclude(ran: Ran) -> dict[str, Any]:
     log = _deletion_log(ran, verdict)
     attestation = _attest(ran, verdict, elsewhere)
     view = run_view(ran, verdict, elsewhere, log, attestation)
-    write_atomic(ran.folder.report, render_run_html(view).encode())
+    write_atomic(ran.folder.report, render_run_html(view, ran.loaded.plan).encode())
     write_atomic(ran.folder.path / "view.json", view.model_dump_json(by_alias=True, indent=1).encode())
     result = {
         "plan_id": ran.state.plan_id,

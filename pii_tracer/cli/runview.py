@@ -87,20 +87,20 @@ def _rows_erased(records: Sequence[Record]) -> int:
 def _copy(copy: Copy, ran: Ran, verdict: CopyVerdict | None) -> CopyRun:
     plan, walked = ran.loaded.plan, ran.state
     steps = tuple(_step(s.id, s.action.value, s.irreversible, ran) for s in plan.steps if s.copy_ == copy.id)
-    before = Holding(
-        files=copy.found.files_with_person if copy.found else _objects(plan, copy), rows=_rows_before(copy, ran)
-    )
+    history = copy.kind is CopyKind.TABLE_HISTORY
+    files_before = copy.found.files_with_person if copy.found else _objects(plan, copy)
+    before = Holding(files=None if history else files_before, rows=_rows_before(copy, ran))
     after = None
     if verdict is not None:
         rows = verdict.rows.rows_left if verdict.rows else None
-        files = len({r.file for r in verdict.bytes.residue}) if verdict.bytes else 0
+        files = len({r.file for r in verdict.bytes.residue}) if verdict.bytes else None
         after = Holding(files=files, rows=rows)
     until = [t for s, t in walked.waiting if s in {x.id for x in steps}]
     return CopyRun(
         id=copy.id,
         kind=copy.kind,
         dataset=copy.dataset,
-        table=copy.table,
+        table=f"{copy.table} ({copy.facts['ref_kind']} {copy.facts['ref']})" if history else copy.table,
         location=copy.location,
         format=copy.format,
         strategy=copy.strategy,
