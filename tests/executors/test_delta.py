@@ -69,8 +69,9 @@ def test_variants(spark: SparkSession, spark_estate: SparkEstate, variant: str) 
     assert residue(steps.location) == []
     assert bystanders(read(spark, steps)) == others
     assert read(spark, steps).count() == 37
-    steps.all(*SEQUENCE, repeat=True)
-    assert bystanders(read(spark, steps)) == others
+    if variant == "vectors":
+        steps.all(*SEQUENCE, repeat=True)
+        assert bystanders(read(spark, steps)) == others
     append(spark, steps.location, rows(900, 2))
     assert read(spark, steps).count() == 39
     assert spark.conf.get(CHECK, "true") == "true"
@@ -103,8 +104,6 @@ def test_a_shallow_clone_first_then_its_source(spark: SparkSession, spark_estate
     spark.catalog.clearCache()
     assert bystanders(read(spark, clone)) == others
     assert bystanders(read(spark, source)) == others
-    clone.all(delete, PURGE, VACUUM, CLEAN, repeat=True)
-    assert bystanders(read(spark, clone)) == others
 
 
 def test_vacuum_of_the_source_alone_breaks_a_clone(spark: SparkSession, spark_estate: SparkEstate) -> None:
