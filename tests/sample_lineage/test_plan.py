@@ -1,0 +1,84 @@
+"""The plan for the sample's first request: the 19 copies and beyond, as the golden file has them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from pii_tracer.cli.planning import Planned, make_plan
+from pii_tracer.cli.settings import Settings
+from pii_tracer.config import load_request
+from planners.schedule import Retention
+from tests.sample_lineage.conftest import AS_OF, Built
+from tests.sample_lineage.golden import GOLDEN, stable
+
+pytestmark = pytest.mark.spark
+
+
+def make(built: Built, state: Path, request: str = "REQ-2026-0117.yaml") -> Planned:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ACCESS_KEY_ID", "standin")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "standin")
+        return make_plan(
+            Settings(built.base / "pii-tracer.yaml", state),
+            [load_request(built.base / "requests" / request)],
+            AS_OF,
+            Retention.IMMEDIATE,
+            "test",
+            "planner",
+            built.base / "policy.yaml",
+            {},
+            lambda _: None,
+        )
+
+
+@pytest.fixture(scope="module")
+def planned(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Planned:
+    return make(built, tmp_path_factory.mktemp("state"))
+
+
+def test_erasing_the_source_is_step_one_of_nineteen(planned: Planned) -> None:
+    kinds = Counter(c.kind.value for c in planned.plan.copies if c.origin is None)
+    assert kinds == {"SOURCE": 1, "DERIVED": 14, "DEV_CLONE": 3, "ARCHIVE": 1}
+    beyond = Counter(c.kind.value for c in planned.plan.copies if c.origin is not None)
+    assert beyond == {"TABLE_HISTORY": 2, "OBJECT_VERSION": 1, "REPLICA": 1}
+    assert [e.table for e in planned.plan.examined] == ["lake.prod.merchants", "prod.vendor_contacts"]
+    assert planned.plan.complete
+
+
+def test_it_is_the_golden_plan(planned: Planned) -> None:
+    """`PII_TRACER_WRITE_GOLDEN=1 pytest tests/sample_lineage/test_plan.py` writes the file anew; review the difference."""
+    found = stable(planned.plan)
+    if os.environ.get("PII_TRACER_WRITE_GOLDEN"):
+        GOLDEN.parent.mkdir(exist_ok=True)
+        GOLDEN.write_bytes(found)
+    assert found.decode() == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_the_same_inputs_give_the_same_bytes(built: Built, planned: Planned, tmp_path: Path) -> None:
+    first, second = make(built, tmp_path), make(built, tmp_path)
+    assert first.plan.to_bytes() == second.plan.to_bytes()
+    assert first.sealed == second.sealed
+
+
+def test_no_value_of_the_person_is_in_the_plan(built: Built, planned: Planned) -> None:
+    text = planned.plan.to_bytes().decode()
+    user = built.people.user(8841302)
+    for value in (user.pan, user.phone, user.aadhaar_ref):
+        assert value not in text
+    assert '"8841302"' not in text
+
+
+def test_the_default_policy_misses_the_deadline_and_says_why(planned: Planned) -> None:
+    retain = next(s for s in planned.plan.schedules if s.retention == "retain")
+    assert not retain.meets_deadline
+    assert "cannot be met" in retain.notes[0]
+
+
+def test_the_second_request_can_be_planned_too(built: Built, tmp_path: Path) -> None:
+    plan = make(built, tmp_path, "REQ-2026-0124.yaml").plan
+    assert plan.complete
+    assert plan.requests[0].subject != make(built, tmp_path).plan.requests[0].subject
