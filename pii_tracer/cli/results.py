@@ -162,13 +162,6 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _bytes_removed(facts: dict[str, Any]) -> int | None:
-    deleted = facts.get("deleted")
-    if not isinstance(deleted, list):
-        return None
-    return sum(int(item.get("bytes") or 0) for item in deleted)
-
-
 def _files_removed(facts: dict[str, Any]) -> int | None:
     deleted = facts.get("deleted")
     if isinstance(deleted, list):

@@ -86,7 +86,10 @@ class Verification:
         return CopyVerdict(copy_id=copy.id, bytes=scanned, rows=verifier.rows(copy), bystanders=bystanders)
 
     def _objects(self, copy: Copy) -> ByteVerdict:
+        from botocore.exceptions import BotoCoreError, ClientError
+
         from pii_tracer.estate.s3 import iter_version_bytes, s3_clients
+        from pii_tracer.estate.s3_versions import error_code
 
         bucket, _, prefix = copy.location.removeprefix("s3://").partition("/")
         client = s3_clients(self.estate)(copy.facts.get("region"))
@@ -95,7 +98,14 @@ class Verification:
             versions = (v for v in versions if v.latest)
         elif copy.kind is CopyKind.OBJECT_VERSION:
             versions = (v for v in versions if not v.latest)
-        return verify_objects(copy, self.patterns, versions)
+        try:
+            return verify_objects(copy, self.patterns, versions)
+        except (BotoCoreError, ClientError) as error:
+            raise ScanError(
+                f"the bucket cannot be listed: {error_code(error)}",
+                where=copy.location,
+                todo="make the bucket reachable, then verify again",
+            ) from None
 
     def elsewhere(self) -> tuple[ByteVerdict, ...]:
         """Datasets that were examined and are no copies, looked at again: whoever was not there may have come.
