@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pii_tracer import __version__
 from pii_tracer.cli.naive import load_naive
 from pii_tracer.journal import Kind, Record
-from pii_tracer.model import CopyKind
+from pii_tracer.model import CopyKind, Strategy
 from pii_tracer.plan import Copy, ErasurePlan
 from pii_tracer.proof.attest import LIMITS
 from pii_tracer.proof.deletion_log import DeletionLog
@@ -96,6 +96,7 @@ def _copy(copy: Copy, ran: Ran, verdict: CopyVerdict | None) -> CopyRun:
         files = len({r.file for r in verdict.bytes.residue}) if verdict.bytes else None
         after = Holding(files=files, rows=rows)
     until = [t for s, t in walked.waiting if s in {x.id for x in steps}]
+    state = _state(copy, verdict, walked, steps)
     return CopyRun(
         id=copy.id,
         kind=copy.kind,
@@ -104,14 +105,22 @@ def _copy(copy: Copy, ran: Ran, verdict: CopyVerdict | None) -> CopyRun:
         location=copy.location,
         format=copy.format,
         strategy=copy.strategy,
-        state=_state(copy, verdict, walked, steps),
+        state=state,
         before=before,
         after=after,
         files_decoded=len(verdict.bytes.files) if verdict and verdict.bytes else 0,
         origin=copy.origin,
         steps=steps,
         waiting_until=min(until, default=None),
+        note=_copy_note(copy, state, files_before),
     )
+
+
+def _copy_note(copy: Copy, state: CopyState, files_before: int) -> str:
+    if copy.strategy is Strategy.REBUILD:
+        return "rebuilt" if state is CopyState.ERASED else ""
+    in_bucket = copy.kind in (CopyKind.ARCHIVE, CopyKind.REPLICA, CopyKind.OBJECT_VERSION)
+    return "versions" if in_bucket and copy.found is None and files_before else ""
 
 
 def _rows_before(copy: Copy, ran: Ran) -> int | None:
