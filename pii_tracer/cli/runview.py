@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ from reports.views import (
     StepRun,
     StepState,
 )
+from reports.wording import copy_name, counted
 
 if TYPE_CHECKING:
     from pii_tracer.cli.applying import Ran
@@ -69,7 +70,7 @@ def run_view(
         bystander_rows_lost=verdict.bystander_rows_lost,
         residue=tuple(Residue(copy_=r.copy_id, file=r.file, where=r.where, form=r.form) for r in residue),
         naive=load_naive(Path(ran.info.naive)) if ran.info.naive else None,
-        bytes_checked=_bytes(verdict),
+        bytes_checked=_bytes(verdict, {c.id: copy_name(c) for c in plan.copies}),
         bystanders=_bystanders(ran, verdict),
         proofs=_proofs(ran, log, attestation),
         limits=tuple(LIMITS),
@@ -203,7 +204,7 @@ def _note(facts: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _bytes(verdict: RunVerdict) -> ByteCheck | None:
+def _bytes(verdict: RunVerdict, names: Mapping[str, str]) -> ByteCheck | None:
     seen = [v.bytes for v in verdict.copies if v.bytes]
     if not seen:
         return None
@@ -212,7 +213,11 @@ def _bytes(verdict: RunVerdict) -> ByteCheck | None:
     for item in (f for b in seen for f in b.files):
         files[item.decoded_as] += 1
         sizes[item.decoded_as] += item.size
-    other = {f"{s.copy_id}: {s.column}, {s.count} times in {s.files} files" for b in seen for s in b.same_digits}
+    other = {
+        f"{names[s.copy_id]}, column {s.column}: {counted(s.count, 'time')} in {counted(s.files, 'file')}"
+        for b in seen
+        for s in b.same_digits
+    }
     return ByteCheck(
         formats=tuple(FormatCheck(what=k, files=files[k], bytes=sizes[k]) for k, _ in files.most_common()),
         forms=FORMS,
