@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pii_tracer.plan import ErasurePlan
 from reports import timeline, wording
 from reports.lineage_picture import NODE_WIDTH, Edges, picture
@@ -9,11 +11,11 @@ from reports.planview import PlanView
 from reports.rendering import render_html
 
 
-def render_plan_html(plan: ErasurePlan, *, plan_file: str, edges: Edges = ()) -> str:
+def render_plan_html(plan: ErasurePlan, *, plan_file: str, options: Sequence[str] = (), edges: Edges = ()) -> str:
     """A self-contained page (inline style and SVG, no script, no request).
 
-    plan_file: as the user would type it, for the commands. edges: (source, target) dataset names from the lineage
-    graph; without them the picture follows the paths recorded in the copies.
+    plan_file, options: as the user would type them, for the commands. edges: (source, target) dataset names
+    from the lineage graph; without them the picture follows the paths recorded in the copies.
     """
     view = PlanView(plan)
     return render_html(
@@ -27,7 +29,7 @@ def render_plan_html(plan: ErasurePlan, *, plan_file: str, edges: Edges = ()) ->
         planned=timeline.planned(view),
         schedules=timeline.schedules(view),
         axis=timeline,
-        commands=view.commands(plan_file),
+        commands=view.commands(plan_file, options),
         critical=frozenset(plan.totals.critical_path),
         short_name=wording.short_name,
     )

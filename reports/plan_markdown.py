@@ -27,10 +27,12 @@ _STEPS_HEADER = "| Step | Act | Earliest start | Latest start | Why |\n| :--- | 
 _CUT = "*… and {more} more: `pii-tracer show` lists everything.*"
 
 
-def render_plan_markdown(plan: ErasurePlan, *, plan_file: str, edges: Edges = (), budget: int = BUDGET) -> str:
+def render_plan_markdown(
+    plan: ErasurePlan, *, plan_file: str, options: Sequence[str] = (), edges: Edges = (), budget: int = BUDGET
+) -> str:
     """Markdown of at most `budget` bytes of UTF-8.
 
-    plan_file: as the user would type it. edges: (source, target) dataset names, as for the HTML page.
+    plan_file, options: as the user would type them. edges: (source, target) dataset names, as for the HTML page.
 
     Raises:
         UsageError: the budget is below `LEAST_BUDGET`, or the path of the plan is so long that nothing else fits.
@@ -49,7 +51,7 @@ def render_plan_markdown(plan: ErasurePlan, *, plan_file: str, edges: Edges = ()
     title = f"Cannot be undone: {plan.totals.irreversible:,} of {wording.counted(plan.totals.steps, 'step')}"
     head += _listed(title, _acts(view), above)
     head += _listed("Gaps waived", [_gap(gap) for gap in view.waived_gaps], above)
-    tail = [*_schedules(view, above // 2), _commands(view, plan_file)]
+    tail = [*_schedules(view, above // 2), _commands(view, plan_file, options)]
     room = budget - _bytes(_joined(head)) - _bytes(_joined(tail)) - 200
     middle = _middle(view, edges, room)
     text = _joined([*head, *middle, *tail]) + "\n"
@@ -254,9 +256,9 @@ def _schedules(view: PlanView, room: int) -> list[str]:
     return _listed("Schedule", lines, room)
 
 
-def _commands(view: PlanView, plan_file: str) -> str:
+def _commands(view: PlanView, plan_file: str, options: Sequence[str]) -> str:
     """Commands in a fence longer than any run of backticks in them."""
-    lines = [f"{visible(command)}  # {purpose}" for command, purpose in view.commands(plan_file)]
+    lines = [f"{visible(command)}  # {purpose}" for command, purpose in view.commands(plan_file, options)]
     text = "\n".join(lines)
     fence = "```"
     while fence in text:

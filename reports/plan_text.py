@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -24,15 +26,16 @@ _WIDE = 132
 _NAMES_SHOWN = 6
 
 
-def print_plan(plan: ErasurePlan, console: Console, *, plan_file: str) -> None:
+def print_plan(plan: ErasurePlan, console: Console, *, plan_file: str, options: Sequence[str] = ()) -> None:
     """Print the plan for a reviewer.
 
-    Colour is the console's business (rich obeys NO_COLOR and dumb terminals). plan_file: as the user would type it.
+    Colour is the console's business (rich obeys NO_COLOR and dumb terminals).
+    plan_file, options: as the user would type them (see `PlanView.commands`).
     """
-    console.print(render_plan(plan, width=console.width, plan_file=plan_file), soft_wrap=False)
+    console.print(render_plan(plan, width=console.width, plan_file=plan_file, options=options), soft_wrap=False)
 
 
-def render_plan(plan: ErasurePlan, *, width: int, plan_file: str) -> RenderableType:
+def render_plan(plan: ErasurePlan, *, width: int, plan_file: str, options: Sequence[str] = ()) -> RenderableType:
     """The same as a rich renderable, for a console of `width` columns."""
     view = PlanView(plan)
     parts: list[RenderableType] = [_verdict(view, width)]
@@ -51,7 +54,7 @@ def render_plan(plan: ErasurePlan, *, width: int, plan_file: str) -> RenderableT
         parts.append(_section("Examined, no copy", [_examined(view)]))
     if plan.schedules:
         parts.append(_section("Schedule", [_schedules(view), *_schedule_notes(view)]))
-    parts.append(_section("Next", _commands(view, plan_file)))
+    parts.append(_section("Next", _commands(view, plan_file, options)))
     return Group(*parts)
 
 
@@ -200,8 +203,8 @@ def _schedule_notes(view: PlanView) -> list[RenderableType]:
     return [_line(f"{item.retention}: {note}", "dim") for item in view.plan.schedules for note in item.notes]
 
 
-def _commands(view: PlanView, plan_file: str) -> list[RenderableType]:
+def _commands(view: PlanView, plan_file: str, options: Sequence[str]) -> list[RenderableType]:
     lines: list[RenderableType] = []
-    for command, purpose in view.commands(plan_file):
+    for command, purpose in view.commands(plan_file, options):
         lines += [Text(f"# {purpose}", style="dim"), _line(command, "bold cyan")]
     return lines

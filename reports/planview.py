@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -189,9 +190,12 @@ class PlanView:
         """The schedule that this plan follows."""
         return next((item for item in self.plan.schedules if item.retention == self.plan.retention), None)
 
-    def commands(self, plan_file: str) -> tuple[tuple[str, str], ...]:
-        """What to type next, with its purpose; nothing that would be refused in this state."""
-        file = shlex.quote(plan_file)
+    def commands(self, plan_file: str, options: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
+        """What to type next, with its purpose; nothing that would be refused in this state.
+
+        options: what every command needs as well, e.g. `("--estate", "FILE")`. Words in capitals are to be filled in.
+        """
+        file = shlex.join([plan_file, *options])
         check = (f"pii-tracer check {file}", "policy, digests and gaps")
         if self.verdict is not Verdict.READY:
             return (check,)
@@ -201,7 +205,10 @@ class PlanView:
                 f"pii-tracer approve {file} --approver NAME --role ROLE --reason WHY --key KEY.pem",
                 "by someone other than the planner",
             ),
-            (f"pii-tracer apply {file}", "runs exactly these bytes"),
+            (
+                f"pii-tracer apply {file} --trusted APPROVERS.yaml",
+                "runs exactly these bytes, if the file names the approver's public key",
+            ),
         )
 
 

@@ -29,7 +29,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    for name in ("number", "counted", "money", "size", "day", "minute", "clock", "span", "slack"):
+    for name in ("number", "counted", "listed", "money", "size", "day", "minute", "clock", "span", "slack"):
         made.filters[name] = getattr(wording, name)
     made.filters["words"] = lambda value: str(value).replace("_", " ")
     return made

@@ -78,7 +78,8 @@ class CopyRun(Frozen):
 
     before: from the scan at planning or just before the first step; after: from the verifier, None if it did not run.
     files_decoded: files the verifier read in this copy by their format. origin: as in the plan.
-    waiting_until: only for `WAITING`. note: why exempt, waiting or failed.
+    waiting_until: only for `WAITING`. note: why exempt, waiting or failed; `rebuilt`; or `versions`, where
+    the files counted are object versions.
     """
 
     id: str
@@ -133,12 +134,13 @@ class NaivePanel(Frozen):
 
     statement: the statement's shape without a literal, e.g. `DELETE FROM payments WHERE user_id = ?`.
     rows_seen_after: rows that a SELECT still finds in the tables deleted from (0 is what makes it look done).
-    seconds: how long the statements took.
+    seconds: how long the statements took. readable: what was read of the person there (`PAN`), names and no values.
     """
 
     statement: str
     rows_seen_after: int
     seconds: float = 0.0
+    readable: tuple[str, ...] = ()
     left: tuple[NaiveLeft, ...]
 
     @property

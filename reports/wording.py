@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
 from pii_tracer.model import Carries, CopyKind, Strategy
@@ -61,6 +62,11 @@ STRATEGIES = {
 def number(value: int | None) -> str:
     """`12,345`, or a dash where it is not known."""
     return "–" if value is None else f"{value:,}"
+
+
+def listed(items: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(part for part in (", ".join(items[:-1]), *items[-1:]) if part)
 
 
 def counted(value: int, one: str, many: str | None = None) -> str:

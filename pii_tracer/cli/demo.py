@@ -143,8 +143,8 @@ def _plan(settings: Settings, folder: Path, now: datetime, progress: Progress) -
     )
     progress.done(summary_text(planned.summary))
     path = folder / "erasure.plan.json"
-    write_plan(planned.plan, planned.sealed, path)
-    print_plan(planned.plan, path, "text")
+    write_plan(planned.plan, planned.sealed, path, settings.options())
+    print_plan(planned.plan, path, "text", settings.options())
     if not planned.plan.applyable:
         raise RunError("the demo's plan is not applyable", where=str(path), todo="`pii-tracer show` says why")
     return path

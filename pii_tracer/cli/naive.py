@@ -29,6 +29,9 @@ _PLACES = (
     ("", "data files: the rows are marked deleted, the bytes are there", "I2"),
 )
 
+# how the sample estate's columns are called in speech; any other goes by its own name
+_SAID = {"pan": "PAN", "phone": "phone number", "aadhaar_ref": "Aadhaar reference"}
+
 
 def show_naive(
     settings: Settings, request: Request, subject: Subject, out: Path, say: Callable[[str], None]
@@ -60,15 +63,20 @@ def show_naive(
         seen = sum(spark.table(t).where(f"{key} = '{value}'").count() for t in tables)
         say("decoding every file of the scratch tables")
         patterns = build_patterns(keys)
-        left = [*_left("Iceberg", warehouse, scan_tree(warehouse, patterns).files)]
-        left += _left("Delta", folder, scan_tree(folder, patterns).files)
+        iceberg, delta = scan_tree(warehouse, patterns).files, scan_tree(folder, patterns).files
     finally:
         spark.sql(f"DROP TABLE IF EXISTS {name} PURGE")
         spark.sql(f"DROP DATABASE IF EXISTS {quote(catalog)}.scratch")
         shutil.rmtree(scratch, ignore_errors=True)
         shutil.rmtree(warehouse, ignore_errors=True)
     statement = f"DELETE FROM {subject.source.rpartition('.')[2]} WHERE {subject.key} = ?"
-    panel = NaivePanel(statement=statement, rows_seen_after=seen, seconds=seconds, left=tuple(left))
+    panel = NaivePanel(
+        statement=statement,
+        rows_seen_after=seen,
+        seconds=seconds,
+        readable=_readable(subject, (*iceberg, *delta)),
+        left=(*_left("Iceberg", iceberg), *_left("Delta", delta)),
+    )
     write_atomic(out, panel.model_dump_json(indent=1).encode())
     return panel
 
@@ -112,7 +120,13 @@ def _make(spark: SparkSession, subject: Subject, iceberg: str, delta: Path) -> N
     frame.repartition(2).write.format("delta").option("delta.enableDeletionVectors", "true").save(str(delta))
 
 
-def _left(engine: str, root: Path, files: Iterable[FileScan]) -> list[Any]:
+def _readable(subject: Subject, files: Iterable[FileScan]) -> tuple[str, ...]:
+    """Which identifiers were really read in these files, in the estate's order."""
+    read = {hit.key_set for file in files for hit in file.strong}
+    return tuple(_SAID.get(i.column, i.column) for i in subject.identifiers if i.column in read)
+
+
+def _left(engine: str, files: Iterable[FileScan]) -> list[Any]:
     from reports.views import NaiveLeft
 
     places: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -129,9 +143,15 @@ def _left(engine: str, root: Path, files: Iterable[FileScan]) -> list[Any]:
 
 def naive_lines(panel: NaivePanel) -> list[str]:
     """The panel for a terminal."""
+    from reports import wording
+
+    what = wording.listed(panel.readable) or "the person's identifiers"
     lines = [
-        f"{panel.statement} took {panel.seconds:g} s; SELECT finds {panel.rows_seen_after} rows. It looks done, but:"
+        f"{panel.statement} took {panel.seconds:g} s, and SELECT finds"
+        f" {wording.counted(panel.rows_seen_after, 'row')}. It looks done.",
+        f"But {what} can still be read in {wording.counted(panel.files_left, 'file')}:",
     ]
-    lines += [f"  {item.files} file(s), {item.dataset}: {item.place} [{item.hazard}]" for item in panel.left]
-    lines.append(f"  PAN, phone and Aadhaar reference are readable in {panel.files_left} files")
+    for item in panel.left:
+        lines.append(f"  {wording.counted(item.files, 'file')}, {item.dataset}: {item.place} [{item.hazard}]")
+        lines.append(f"    e.g. {item.example}")
     return lines

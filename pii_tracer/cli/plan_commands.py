@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -72,8 +73,9 @@ def plan(
     path = out or state / "plans" / f"{planned.plan.plan_id}.plan.json"
     if not path.name.endswith(".plan.json"):
         raise UsageError("a plan file's name ends in .plan.json", where=str(path), todo="name it so")
-    write_plan(planned.plan, planned.sealed, path)
-    print_plan(planned.plan, path, fmt)
+    options = settings.options(policy)
+    write_plan(planned.plan, planned.sealed, path, options)
+    print_plan(planned.plan, path, fmt, options)
     if before is not None:
         from planners.diff import describe
 
@@ -98,15 +100,15 @@ def read_waivers(path: Path) -> dict[str, Waiver]:
         ) from None
 
 
-def write_plan(made: ErasurePlan, sealed: bytes, path: Path) -> None:
+def write_plan(made: ErasurePlan, sealed: bytes, path: Path, options: Sequence[str]) -> None:
     """The plan file, with its sealed manifest, Markdown and HTML beside it; each whole or not at all."""
     from pii_tracer.files import write_atomic
     from reports.plan_html import render_plan_html
     from reports.plan_markdown import render_plan_markdown
 
     write_atomic(manifest_path(path), sealed, mode=0o600)
-    write_atomic(sibling(path, ".md"), render_plan_markdown(made, plan_file=str(path)).encode())
-    write_atomic(sibling(path, ".html"), render_plan_html(made, plan_file=str(path)).encode())
+    write_atomic(sibling(path, ".md"), render_plan_markdown(made, plan_file=str(path), options=options).encode())
+    write_atomic(sibling(path, ".html"), render_plan_html(made, plan_file=str(path), options=options).encode())
     write_atomic(path, made.to_bytes())
 
 
@@ -120,24 +122,24 @@ def manifest_path(path: Path) -> Path:
     return sibling(path, ".subjects.sealed")
 
 
-def print_plan(made: ErasurePlan, path: Path, fmt: str) -> None:
+def print_plan(made: ErasurePlan, path: Path, fmt: str, options: Sequence[str] = ()) -> None:
     """A plan on stdout in one of the formats."""
     if fmt == "json":
         sys.stdout.write(made.to_bytes().decode())
     elif fmt == "markdown":
         from reports.plan_markdown import render_plan_markdown
 
-        click.echo(render_plan_markdown(made, plan_file=str(path)))
+        click.echo(render_plan_markdown(made, plan_file=str(path), options=options))
     elif fmt == "html":
         from reports.plan_html import render_plan_html
 
-        click.echo(render_plan_html(made, plan_file=str(path)))
+        click.echo(render_plan_html(made, plan_file=str(path), options=options))
     else:
         from rich.console import Console
 
         from reports.plan_text import print_plan as show_text
 
-        show_text(made, Console(highlight=False), plan_file=str(path))
+        show_text(made, Console(highlight=False), plan_file=str(path), options=options)
 
 
 @click.command()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer import __version__
 from pii_tracer.cli.naive import load_naive
 from pii_tracer.journal import Kind, Record
-from pii_tracer.model import CopyKind
+from pii_tracer.model import CopyKind, Strategy
 from pii_tracer.plan import Copy, ErasurePlan
 from pii_tracer.proof.attest import LIMITS
 from pii_tracer.proof.deletion_log import DeletionLog
@@ -31,6 +31,7 @@ from reports.views import (
     StepRun,
     StepState,
 )
+from reports.wording import copy_name, counted
 
 if TYPE_CHECKING:
     from pii_tracer.cli.applying import Ran
@@ -69,7 +70,7 @@ def run_view(
         bystander_rows_lost=verdict.bystander_rows_lost,
         residue=tuple(Residue(copy_=r.copy_id, file=r.file, where=r.where, form=r.form) for r in residue),
         naive=load_naive(Path(ran.info.naive)) if ran.info.naive else None,
-        bytes_checked=_bytes(verdict),
+        bytes_checked=_bytes(verdict, {c.id: copy_name(c) for c in plan.copies}),
         bystanders=_bystanders(ran, verdict),
         proofs=_proofs(ran, log, attestation),
         limits=tuple(LIMITS),
@@ -96,6 +97,7 @@ def _copy(copy: Copy, ran: Ran, verdict: CopyVerdict | None) -> CopyRun:
         files = len({r.file for r in verdict.bytes.residue}) if verdict.bytes else None
         after = Holding(files=files, rows=rows)
     until = [t for s, t in walked.waiting if s in {x.id for x in steps}]
+    state = _state(copy, verdict, walked, steps)
     return CopyRun(
         id=copy.id,
         kind=copy.kind,
@@ -104,14 +106,22 @@ def _copy(copy: Copy, ran: Ran, verdict: CopyVerdict | None) -> CopyRun:
         location=copy.location,
         format=copy.format,
         strategy=copy.strategy,
-        state=_state(copy, verdict, walked, steps),
+        state=state,
         before=before,
         after=after,
         files_decoded=len(verdict.bytes.files) if verdict and verdict.bytes else 0,
         origin=copy.origin,
         steps=steps,
         waiting_until=min(until, default=None),
+        note=_copy_note(copy, state, files_before),
     )
+
+
+def _copy_note(copy: Copy, state: CopyState, files_before: int) -> str:
+    if copy.strategy is Strategy.REBUILD:
+        return "rebuilt" if state is CopyState.ERASED else ""
+    in_bucket = copy.kind in (CopyKind.ARCHIVE, CopyKind.REPLICA, CopyKind.OBJECT_VERSION)
+    return "versions" if in_bucket and copy.found is None and files_before else ""
 
 
 def _rows_before(copy: Copy, ran: Ran) -> int | None:
@@ -194,7 +204,7 @@ def _note(facts: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _bytes(verdict: RunVerdict) -> ByteCheck | None:
+def _bytes(verdict: RunVerdict, names: Mapping[str, str]) -> ByteCheck | None:
     seen = [v.bytes for v in verdict.copies if v.bytes]
     if not seen:
         return None
@@ -203,7 +213,11 @@ def _bytes(verdict: RunVerdict) -> ByteCheck | None:
     for item in (f for b in seen for f in b.files):
         files[item.decoded_as] += 1
         sizes[item.decoded_as] += item.size
-    other = {f"{s.copy_id}: {s.column}, {s.count} times in {s.files} files" for b in seen for s in b.same_digits}
+    other = {
+        f"{names[s.copy_id]}, column {s.column}: {counted(s.count, 'time')} in {counted(s.files, 'file')}"
+        for b in seen
+        for s in b.same_digits
+    }
     return ByteCheck(
         formats=tuple(FormatCheck(what=k, files=files[k], bytes=sizes[k]) for k, _ in files.most_common()),
         forms=FORMS,

@@ -42,6 +42,12 @@ class Settings:
         path = path or self.base / "policy.yaml"
         return load_policy(path), path
 
+    def options(self, policy: Path | None = None) -> tuple[str, ...]:
+        """These settings as later commands need them on the command line; defaults are left out."""
+        given = (("--estate", self.estate_file, DEFAULT_ESTATE), ("--state", self.state, DEFAULT_STATE))
+        found = [part for flag, path, usual in given if path != usual for part in (flag, str(path))]
+        return (*found, "--policy", str(policy)) if policy else tuple(found)
+
     def key_file(self) -> Path:
         """Where the estate key is."""
         return Path(os.environ.get("PII_TRACER_ESTATE_KEY") or self.state / "keys" / "estate.key")

@@ -105,6 +105,22 @@ def test_the_path_in_commands_is_quoted(plan: ErasurePlan) -> None:
     assert command.startswith("pii-tracer approve 'a b;rm -rf ~.plan.json' --approver")
 
 
+def test_the_commands_name_the_key_the_trusted_approvers_and_what_is_not_default(plan: ErasurePlan) -> None:
+    options = ("--estate", "my estate.yaml")
+    check, approve, apply = (command for command, _ in PlanView(plan).commands(FILE, options))
+    assert approve.endswith("--key KEY.pem")
+    assert apply.endswith("--trusted APPROVERS.yaml")
+    assert all("--estate 'my estate.yaml'" in command for command in (check, approve, apply))
+    for text in (
+        render_plan_markdown(plan, plan_file=FILE, options=options),
+        render_plan_html(plan, plan_file=FILE, options=options),
+    ):
+        assert "my estate.yaml" in text
+    out = io.StringIO()
+    print_plan(plan, Console(file=out, width=200), plan_file=FILE, options=options)
+    assert "my estate.yaml" in out.getvalue()
+
+
 def test_every_copy_is_in_the_tree_even_with_a_broken_origin(plan: ErasurePlan) -> None:
     copies = list(plan.copies)
     copies[0] = copies[0].model_copy(update={"origin": copies[1].id})

@@ -1,0 +1,25 @@
+"""JSON Schemas of the files that others read, generated from the models and kept beside this module.
+
+They are committed, so that a reader needs no Python. After a change of a model: `python -m pii_tracer.schemas`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pii_tracer.plan import ErasurePlan
+
+PLAN_SCHEMA = Path(__file__).with_name("plan.schema.json")
+
+
+def plan_schema() -> bytes:
+    """The schema of `NAME.plan.json`, in the dialect that pydantic writes (JSON Schema 2020-12), as sorted JSON.
+
+    It describes a plan as it is written: every field is required, unknown ones are refused.
+    """
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **ErasurePlan.model_json_schema(by_alias=True, mode="serialization"),
+    }
+    return (json.dumps(schema, sort_keys=True, indent=2, ensure_ascii=False) + "\n").encode()

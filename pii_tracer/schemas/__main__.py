@@ -1,0 +1,8 @@
+"""Write the schemas anew: `python -m pii_tracer.schemas`."""
+
+from __future__ import annotations
+
+from pii_tracer.files import write_atomic
+from pii_tracer.schemas import PLAN_SCHEMA, plan_schema
+
+write_atomic(PLAN_SCHEMA, plan_schema())

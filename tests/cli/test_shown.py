@@ -1,0 +1,30 @@
+"""What people read on the terminal beside the reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pii_tracer.cli.naive import naive_lines
+from pii_tracer.cli.settings import DEFAULT_ESTATE, DEFAULT_STATE, Settings
+from reports.views import NaiveLeft, NaivePanel
+
+
+def test_only_settings_that_are_not_default_are_repeated() -> None:
+    assert Settings(DEFAULT_ESTATE, DEFAULT_STATE).options() == ()
+    other = Settings(Path("a/b.yaml"), Path("state"))
+    assert other.options(Path("p.yaml")) == ("--estate", "a/b.yaml", "--state", "state", "--policy", "p.yaml")
+
+
+def test_the_naive_panel_says_what_was_really_read_and_where() -> None:
+    panel = NaivePanel(
+        statement="DELETE FROM payments WHERE user_id = ?",
+        rows_seen_after=0,
+        seconds=3.5,
+        readable=("PAN", "phone number"),
+        left=(NaiveLeft(dataset="scratch", place="data files", files=1, example="data/a.parquet", hazard="I2"),),
+    )
+    text = "\n".join(naive_lines(panel))
+    assert "took 3.5 s, and SELECT finds 0 rows." in text
+    assert "PAN and phone number can still be read in 1 file:" in text
+    assert "data/a.parquet" in text
+    assert "Aadhaar" not in text
