@@ -21,6 +21,7 @@ from pii_tracer.plan import (
     Gap,
     Override,
     PlannedRequest,
+    Precondition,
     Schedule,
     Step,
     Totals,
@@ -28,7 +29,7 @@ from pii_tracer.plan import (
 )
 from planners.copies import Recognised, recognise
 from planners.cost import cost
-from planners.drafts import CopyDraft, Draft
+from planners.drafts import CopyDraft, Draft, slug
 from planners.laws import deadline, law
 from planners.ordering import order
 from planners.schedule import Dated, Dates, Retention, date_steps
@@ -82,12 +83,12 @@ def build_plan(inputs: PlanInputs) -> ErasurePlan:
     found = _recognised(inputs)
     plan_id = _plan_id(inputs)
     items = write_steps(found.items, plan_id)
-    drafts = order(items, _used_key_sets(items))
+    drafts = order(items, _used_key_sets(items), _writers_stopped(inputs))
     due = min(r.deadline for r in requests)
     as_of = _utc(inputs.as_of)
     dated = {r: date_steps(drafts, items, inputs.estate, as_of, due, r) for r in Retention}
     steps = tuple(_step(d, dated[inputs.retention].by_step[d.id], inputs.estate) for d in drafts)
-    gaps = tuple(_waived(g, inputs.waivers or {}, as_of) for g in found.gaps)
+    gaps = tuple(_waived(g, inputs.waivers or {}, as_of) for g in (*found.gaps, *_running_writers(inputs)))
     copies = tuple(item.copy for item in items)
     open_gaps = [g for g in gaps if g.waiver is None]
     blocked = [c for c in copies if c.strategy is Strategy.BLOCKED]
@@ -160,6 +161,31 @@ def _recognised(inputs: PlanInputs) -> Recognised:
         tuple(items.values()),
         tuple(gaps[g] for g in sorted(gaps)),
         tuple(sorted(examined.values(), key=lambda e: e.table or e.dataset.name)),
+    )
+
+
+def _writers_stopped(inputs: PlanInputs) -> tuple[Precondition, ...]:
+    """Log clean-up and sweeps at once are safe only without writers; the estate file says whether they are stopped."""
+    if inputs.retention is Retention.RETAIN:
+        return ()
+    return tuple(
+        Precondition(kind="writers_stopped", target=writer.job, expected="true") for writer in inputs.estate.writers
+    )
+
+
+def _running_writers(inputs: PlanInputs) -> tuple[Gap, ...]:
+    if inputs.retention is Retention.RETAIN:
+        return ()
+    return tuple(
+        Gap(
+            id=f"gap-writer_running-{slug(writer.job)}",
+            dataset=None,
+            kind="writer_running",
+            reason=f"the job {writer.job} may write while old files are removed at once, and fill copies again",
+            evidence="the estate file, `writers`: not stopped",
+        )
+        for writer in inputs.estate.writers
+        if not writer.stopped
     )
 
 

@@ -12,7 +12,18 @@ from dataclasses import dataclass
 from pii_tracer.config import Subject
 from pii_tracer.inventory import TableState
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import Access, Carries, CopyKind, DatasetId, FieldAccess, JsonAccess, Match, MatchTerm, Strategy
+from pii_tracer.model import (
+    Access,
+    Carries,
+    CopyKind,
+    DatasetId,
+    FieldAccess,
+    Format,
+    JsonAccess,
+    Match,
+    MatchTerm,
+    Strategy,
+)
 from pii_tracer.plan import Copy, Examined, Found, Gap, PlannedColumn
 from planners.beyond import archives, with_history
 from planners.carriage import Carriage, other_key_columns
@@ -123,6 +134,13 @@ def _stranger(
     return Examined(dataset=state.dataset, table=state.table, carries=Carries.NONE, reason=reason)
 
 
+def _executable(fmt: Format, strategy: Strategy) -> bool:
+    """Whether an executor can do it: bare folders are rewritten by key, and only these two formats."""
+    if fmt in (Format.ICEBERG, Format.DELTA, Format.HUDI):
+        return True
+    return fmt in (Format.PARQUET, Format.CSV) and strategy is not Strategy.REBUILD
+
+
 def _copy(
     found: Survey, world: World, state: TableState, carriage: Carriage, why: str, seen: Evidence | None
 ) -> CopyDraft:
@@ -133,7 +151,7 @@ def _copy(
         kind = CopyKind.DEV_CLONE
     strategy = _STRATEGY.get(carriage.carries, Strategy.REBUILD)
     sql = _rebuild_sql(world.graph, state) if strategy is Strategy.REBUILD else None
-    if strategy is Strategy.REBUILD and sql is None:
+    if (strategy is Strategy.REBUILD and sql is None) or not _executable(state.format, strategy):
         strategy = Strategy.BLOCKED
     copy = Copy(
         id="c-" + slug(title(state)),

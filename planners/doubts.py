@@ -11,6 +11,14 @@ from planners.evidence import Evidence
 from planners.survey import Survey, World, title
 
 
+def _no_way(state: TableState, item: CopyDraft) -> str:
+    if item.carriage and item.carriage.terms:
+        return f"rewriting {state.format} folders is not supported yet: rewrite it by its job, then plan again"
+    if item.rebuild_sql:
+        return f"rebuilding a bare {state.format} folder is not supported yet: run its job after the erasure"
+    return "no key to delete by, and no recorded statement writes the whole table"
+
+
 def doubts(found: Survey, state: TableState, carriage: Carriage, item: CopyDraft) -> list[Gap]:
     """What stands against treating the copy as planned."""
     name = slug(title(state))
@@ -21,7 +29,7 @@ def doubts(found: Survey, state: TableState, carriage: Carriage, item: CopyDraft
                 id=f"gap-no_way-{name}",
                 dataset=state.dataset,
                 kind="cannot_be_proved",
-                reason="no key to delete by, and no recorded statement writes the whole table",
+                reason=_no_way(state, item),
                 evidence=carriage.reason,
             )
         )

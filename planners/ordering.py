@@ -12,7 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from pii_tracer.errors import PlanError
 from pii_tracer.model import CopyKind
-from pii_tracer.plan import Action
+from pii_tracer.plan import Action, Precondition
 from planners.drafts import CopyDraft, Draft
 
 KEYS_FIRST = "keys/01-stage"
@@ -34,8 +34,12 @@ Extra = dict[str, set[str]]
 """Draft id -> ids of drafts it must come after."""
 
 
-def order(items: Sequence[CopyDraft], key_sets: Sequence[str]) -> tuple[Draft, ...]:
+def order(
+    items: Sequence[CopyDraft], key_sets: Sequence[str], before_all: tuple[Precondition, ...] = ()
+) -> tuple[Draft, ...]:
     """All drafts in one topological order, with every dependency written down.
+
+    before_all: what must hold before the very first step.
 
     Raises:
         PlanError: the rules contradict each other (a cyclic derivation); the cycle is named.
@@ -50,6 +54,7 @@ def order(items: Sequence[CopyDraft], key_sets: Sequence[str]) -> tuple[Draft, .
         for d in item.drafts
     ]
     stage, drop = _keys(key_sets, [d.id for d in drafts if d.action is Action.VERIFY_COPY])
+    stage = replace(stage, preconditions=before_all)
     return _sorted([stage, *drafts, drop])
 
 

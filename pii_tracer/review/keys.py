@@ -72,7 +72,9 @@ def load_private(path: Path) -> Ed25519PrivateKey:
             raise ReviewError("other people can read this private key", where=str(path), todo=f"chmod 600 {path}")
         key = load_pem_private_key(path.read_bytes(), password=None)
     except (OSError, ValueError, TypeError, UnsupportedAlgorithm):
-        raise ReviewError("no private key could be read", where=str(path), todo="make one with `approve`") from None
+        raise ReviewError(
+            "no private key could be read", where=str(path), todo="make one: openssl genpkey -algorithm ed25519"
+        ) from None
     if not isinstance(key, Ed25519PrivateKey):
         raise ReviewError("this is no Ed25519 key", where=str(path), todo="use an Ed25519 key")
     return key
