@@ -7,7 +7,7 @@ from pii_tracer.model import CopyKind, Strategy
 from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, RunVerdict, SameDigits
 from reports.run_html import render_run_html
 from reports.views import CopyState
-from tests.reports.example import example_run
+from tests.reports.example import example_plan, example_run
 
 
 def test_same_digits_are_told_by_the_copy_s_name() -> None:
