@@ -164,10 +164,11 @@ def _notes(
     late = sorted({d.copy for d in drafts if d.copy and finished[d.id] > deadline})
     if late:
         worst = max(drafts, key=lambda d: (waits[d.id], d.id))
+        ends = "1 copy ends" if len(late) == 1 else f"{len(late)} copies end"
+        what = "its retention" if worst.retained else "a window or restore"
         notes.append(
-            f"cannot be met: {len(late)} copies end after the deadline; the longest wait is"
-            f" {waits[worst.id] // 86400} days at {worst.id}"
-            f" ({'retention' if worst.retained else 'window or restore'}): shorten it, or plan with"
+            f"cannot be met: {ends} after the deadline; the longest wait is {waits[worst.id] // 86400} days,"
+            f" {what}, at {(worst.copy or worst.id).removeprefix('c-')}: shorten it, or plan with"
             " `--retention immediate` and a reason"
         )
     if retention is Retention.IMMEDIATE:
