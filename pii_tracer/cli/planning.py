@@ -27,6 +27,7 @@ from planners.carriage import follow
 from planners.copies import match_of
 from planners.evidence import Evidence
 from planners.keys import SourceRows, Wanted, resolve
+from planners.laws import law
 from planners.rows import count_rows
 from planners.schedule import Retention
 from planners.survey import Survey, World, survey
@@ -89,6 +90,8 @@ def make_plan(
     """
     if not requests:
         raise PlanError("there is no request to plan for", todo="name at least one request file")
+    for request in requests:
+        law(request.law, f"request {request.id}")
     estate, base = settings.estate(), settings.base
     paths = EstatePaths(estate, base)
     key = settings.key(create=estate.environment == "local")
