@@ -177,6 +177,8 @@ def _attest(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict]) -> 
     left = [*verdict.residue, *(r for v in elsewhere for r in v.residue)]
     if ran.state.state is not State.COMPLETE or left or verdict.unverified or verdict.bystander_rows_lost:
         return None
+    if _attested(ran):
+        return ran.folder.attestation
     proven = Proven(
         loaded=ran.loaded,
         journal=ran.folder.journal.read_bytes(),
@@ -203,6 +205,12 @@ def _attest(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict]) -> 
         ran.folder.attestation, ran.folder.evidence
     )
     return ran.folder.attestation
+
+
+def _attested(ran: Ran) -> bool:
+    """Whether this very journal was attested before: a finished plan run again keeps its proof and its root."""
+    kept = ran.folder.evidence / "journal.jsonl"
+    return ran.folder.attestation.exists() and kept.exists() and kept.read_bytes() == ran.folder.journal.read_bytes()
 
 
 def _erased(ran: Ran) -> list[Erased]:

@@ -55,7 +55,10 @@ def done(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Done:
     trusted = ["--trusted", str(base / "approvers.yaml"), "--result", str(base / "result.json")]
     codes["apply"] = cli(base, "apply", str(file), *trusted)
     codes["verify"] = cli(base, "verify", str(file))
+    attestation = Path(json.loads((base / "result.json").read_text())["attestation"])
+    first = attestation.read_bytes()
     codes["apply again"] = cli(base, "apply", str(file), *trusted)
+    assert attestation.read_bytes() == first
     result = json.loads((base / "result.json").read_text())
     return Done(base, state, json.loads(file.read_text()), result, before, clinic.others(base, spark), naive, codes)
 
