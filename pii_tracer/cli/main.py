@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
+import traceback
+from pathlib import Path
 from typing import Any
 
 import click
@@ -87,7 +90,22 @@ def run(argv: list[str] | None = None) -> int:
         return int(error.exit_code)
     except BrokenPipeError:
         return int(ExitCode.DONE)
+    except Exception as error:
+        return _unexpected(error)
     return int(result) if isinstance(result, int) else int(ExitCode.DONE)
+
+
+def _unexpected(error: Exception) -> int:
+    """Messages of engines can quote the data they choked on, so only the kind of error and our own line are told."""
+    if os.environ.get("PII_TRACER_DEBUG"):
+        raise error
+    ours = [f for f in traceback.extract_tb(error.__traceback__) if "site-packages" not in f.filename]
+    where = f"{Path(ours[-1].filename).name}, line {ours[-1].lineno}" if ours else "unknown"
+    click.echo(f"error: unexpected {type(error).__name__}\n  where: {where}", err=True)
+    click.echo(
+        "  next:  `pii-tracer doctor`; PII_TRACER_DEBUG=1 shows the engine's words (they can hold data)", err=True
+    )
+    return int(ExitCode.ERROR)
 
 
 if __name__ == "__main__":

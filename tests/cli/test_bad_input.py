@@ -95,3 +95,16 @@ def test_help_and_commands_without_spark_import_no_pyspark() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
+
+
+def test_an_engine_that_quotes_data_is_not_repeated(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("could not parse 'ABCPK1234F'")
+
+    monkeypatch.setattr("pii_tracer.cli.planning.take_inventory", broken)
+    assert plan(folder) == 1
+    told = capsys.readouterr().err
+    assert "unexpected ValueError" in told
+    assert "ABCPK1234F" not in told
