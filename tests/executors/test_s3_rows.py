@@ -202,8 +202,12 @@ def test_csv_that_does_not_add_up_is_refused() -> None:
 USERS = st.lists(st.sampled_from(["1", "2", PERSON, PERSON + "0", " " + PERSON, ""]), max_size=12)
 
 
+# Python's csv module takes NUL only from 3.11 on; before that a file with one is refused
+NOTES = st.lists(st.text(st.characters(exclude_characters="\x00"), max_size=8), min_size=12, max_size=12)
+
+
 @settings(max_examples=60, deadline=None)
-@given(users=USERS, notes=st.lists(st.text(max_size=8), min_size=12, max_size=12), group=st.integers(1, 5))
+@given(users=USERS, notes=NOTES, group=st.integers(1, 5))
 def test_only_the_persons_rows_go(users: list[str], notes: list[str], group: int) -> None:
     """Against the plainest model: a list filtered in Python."""
     notes = [note.encode("utf-8", "replace").decode() for note in notes[: len(users)]]
