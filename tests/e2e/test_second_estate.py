@@ -110,7 +110,9 @@ def test_no_byte_of_the_patient_is_left(done: Done) -> None:
     for folder in ("warehouse", "tables"):
         for path in (done.base / folder).rglob("*"):
             if path.is_file():
-                assert not _forms_in(_plain(path)), path
+                data = _plain(path)
+                assert not _forms_in(data), path
+                assert clinic.PATIENT.encode() not in data, path
 
 
 FORMS = [
