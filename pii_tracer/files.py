@@ -14,8 +14,10 @@ def write_atomic(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # made anew: a left-over would keep its own mode, and a link would lead elsewhere
+    temporary.unlink(missing_ok=True)
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
             stream.flush()

@@ -15,7 +15,6 @@ from pii_tracer.plan import Copy, ErasurePlan
 from pii_tracer.proof.attest import LIMITS
 from pii_tracer.proof.deletion_log import DeletionLog
 from pii_tracer.runner import RunState as Walked
-from pii_tracer.runner import State
 from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, RunVerdict
 from reports.views import (
     Bystanders,
@@ -268,6 +267,3 @@ def _root(attestation: Path | None) -> str | None:
     payload = json.loads(base64.b64decode(json.loads(attestation.read_bytes())["payload"]))
     merkle = payload["predicate"].get("merkle", {})
     return str(merkle.get("root")) if isinstance(merkle, dict) else None
-
-
-__all__ = ["State", "run_view"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from pii_tracer.errors import LineageError
+from pii_tracer.files import write_atomic
 from pii_tracer.lineage.facts import Facts
 from pii_tracer.lineage.graph import LineageGraph
 
@@ -17,21 +17,12 @@ FORMAT_VERSION = 1
 
 def save(graph: LineageGraph, file: Path) -> None:
     """Write the graph; an equal graph gives an equal file."""
-    file.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(
         {"format_version": FORMAT_VERSION, "digest": graph.digest(), "facts": graph.facts.model_dump(mode="json")},
         ensure_ascii=False,
         sort_keys=True,
     )
-    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("w", encoding="utf-8") as stream:
-            stream.write(text + "\n")
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(file)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_atomic(file, (text + "\n").encode())
 
 
 def load(file: Path) -> LineageGraph:

@@ -17,6 +17,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from pii_tracer.errors import ProofError
+from pii_tracer.files import write_atomic
 from pii_tracer.journal import Kind, Record, iso, parse
 from pii_tracer.model import Strategy
 from pii_tracer.plan import ErasurePlan, digest_of
@@ -62,8 +63,8 @@ class Attestation:
     def write(self, envelope: Path, folder: Path) -> None:
         """Write the evidence first and the attestation last, each whole or not at all."""
         for name, data in self.evidence.items():
-            dsse.write_whole(folder / name, data)
-        dsse.write_whole(envelope, self.envelope)
+            write_atomic(folder / name, data)
+        write_atomic(envelope, self.envelope)
 
 
 def attest(proven: Proven, key: Ed25519PrivateKey, *, nonce: Callable[[], str]) -> Attestation:

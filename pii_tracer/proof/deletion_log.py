@@ -15,10 +15,10 @@ from pathlib import Path
 
 from pii_tracer.enums import StrEnum
 from pii_tracer.errors import ProofError
+from pii_tracer.files import write_atomic
 from pii_tracer.journal import iso, parse_time
 from pii_tracer.model import Format, Frozen
 from pii_tracer.plan import Action
-from pii_tracer.review.dsse import write_whole
 
 
 class EntryState(StrEnum):
@@ -124,7 +124,7 @@ class DeletionLog:
         writer.writerow(_COLUMNS)
         for entry in self.entries():
             writer.writerow(_inert(cell) for cell in _row(entry))
-        write_whole(path, text.getvalue().encode())
+        write_atomic(path, text.getvalue().encode())
 
     def export_parquet(self, path: Path) -> None:
         """All rows as Parquet, `run_at` as a UTC timestamp."""
@@ -136,7 +136,7 @@ class DeletionLog:
         rows = [{**e.model_dump(mode="json"), "run_at": e.run_at} for e in self.entries()]
         buffer = io.BytesIO()
         pq.write_table(pa.Table.from_pylist(rows, schema=schema), buffer)
-        write_whole(path, buffer.getvalue())
+        write_atomic(path, buffer.getvalue())
 
 
 def _sql_type(name: str) -> str:

@@ -18,6 +18,7 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from pii_tracer.config import Policy
 from pii_tracer.errors import NotApproved, ReviewError
+from pii_tracer.files import write_atomic
 from pii_tracer.model import Frozen
 from pii_tracer.plan import digest_of
 from pii_tracer.review import dsse
@@ -207,7 +208,7 @@ def consume(registry: Path, digest: str, run: str) -> None:
     """
     registry.mkdir(parents=True, exist_ok=True)
     temporary = registry / f".{os.getpid()}.{_mark(registry, digest).name}.tmp"
-    dsse.write_whole(temporary, (run + "\n").encode(), 0o600)
+    write_atomic(temporary, (run + "\n").encode(), mode=0o600)
     try:
         os.link(temporary, _mark(registry, digest))  # whole and only if nobody was first
     except FileExistsError:

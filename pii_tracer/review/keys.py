@@ -19,8 +19,9 @@ from cryptography.hazmat.primitives.serialization import (
 from pydantic import ValidationError
 
 from pii_tracer.errors import ReviewError
+from pii_tracer.files import write_atomic
 from pii_tracer.model import Frozen
-from pii_tracer.review.dsse import keyid, write_whole
+from pii_tracer.review.dsse import keyid
 
 
 class Approver(Frozen):
@@ -51,8 +52,8 @@ def generate(path: Path) -> Ed25519PublicKey:
     if path.exists():
         raise ReviewError("a key stands there already", where=str(path), todo="name another file")
     key = Ed25519PrivateKey.generate()
-    write_whole(path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), 0o600)
-    write_whole(path.with_name(path.name + ".pub"), public_pem(key.public_key()))
+    write_atomic(path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), mode=0o600)
+    write_atomic(path.with_name(path.name + ".pub"), public_pem(key.public_key()))
     return key.public_key()
 
 
