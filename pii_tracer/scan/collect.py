@@ -6,31 +6,62 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
-from pii_tracer.scan.forms import Patterns, Term
-from pii_tracer.scan.hits import Form, Hit
+from pii_tracer.scan.decode import packed
+from pii_tracer.scan.forms import PLAIN, Patterns, Term, WeakMatch
+from pii_tracer.scan.hits import Described, Form, Hit
+from pii_tracer.scan.neighbours import Whole
 
 WINDOW = 16 * 1024 * 1024
 _NAMED = re.compile(rb"([\w.`]{1,128}?)`?(?:#\d+L?)?\s*=\s*\"?'?\Z")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 _JSON_DEPTH = 40
+_CELL = 65_536
+_CELLS = 20_000
+_DIGITS = 40
+_CUT = 64
+"""parquet-mr cuts the bounds of column indexes to so many bytes (`parquet.columnindex.truncate.length`)."""
 
 
 class Collector:
     """Hits and unread reasons of one file."""
 
-    def __init__(self, patterns: Patterns) -> None:
+    def __init__(self, patterns: Patterns, describing: Described | None = None) -> None:
+        """describing: the data file that what is fed describes, where it is an engine's note of one."""
         self.patterns = patterns
-        self._counts: Counter[tuple[str, Form, str, str | None]] = Counter()
+        self._describing = describing
+        self._counts: Counter[tuple[str, Form, str, str | None, Described | None]] = Counter()
         self._reasons: dict[str, None] = {}
+        # decoded cells in which only a longer key was seen, by key set and by (where in the cell, length of the cell)
+        self._longer: dict[str, dict[tuple[int, int], set[bytes]]] = {}
+        self._cells = 0
 
     def add(self, key_set: str, form: Form, where: str, column: str | None, count: int = 1) -> None:
         """Count a hit. The column's label may come from data: a value in it is masked."""
         label = self.patterns.mask(column) if column else None
-        self._counts[(key_set, form, where, label)] += count
+        of = self._describing if form is Form.PREFIX else None
+        self._counts[(key_set, form, where, label, of)] += count
+
+    @contextmanager
+    def describing(self, path: Any, size: Any) -> Iterator[None]:
+        """What is fed meanwhile describes a data file. A path that holds a value is not kept."""
+        before = self._describing
+        if isinstance(path, str) and isinstance(size, int) and self.patterns.mask(path) == path:
+            self._describing = Described(path=path, size=size)
+        else:
+            self._describing = None
+        try:
+            yield
+        finally:
+            self._describing = before
+
+    def inner(self) -> Collector:
+        """An empty one for a part of the same."""
+        return Collector(self.patterns, self._describing)
 
     def unread(self, reason: str) -> None:
         """Note that a part of the file could not be searched. Never with content of the file in the reason."""
@@ -43,10 +74,11 @@ class Collector:
 
     def hits(self) -> tuple[Hit, ...]:
         """The hits, sorted."""
-        items = sorted(self._counts.items(), key=lambda item: (item[0][0], item[0][2], item[0][3] or "", item[0][1]))
+        items = sorted(self._counts.items(), key=lambda item: _order(*item[0]))
+        weak = self.patterns.is_weak
         return tuple(
-            Hit(key_set=name, form=form, where=where, column=column, weak=self.patterns.is_weak(name), count=count)
-            for (name, form, where, column), count in items
+            Hit(key_set=name, form=form, where=where, column=column, weak=weak(name), count=count, of=of)
+            for (name, form, where, column, of), count in items
         )
 
     def raw(self, data: bytes | memoryview, where: str, column: str | None = None) -> None:
@@ -58,18 +90,110 @@ class Collector:
                 self.add(name, form, where, column, count)
             position += WINDOW
 
-    def terms(self, text: bytes, *, tiny: bool = False) -> Counter[Term]:
-        """What stands in a piece of text, weak values included."""
-        found = self.patterns.raw(text)
-        found.update((m.key_set, m.form) for m in self.patterns.bounded(text, tiny=tiny))
+    def rest(
+        self,
+        data: memoryview,
+        where: str,
+        *,
+        gone: Sequence[range] = (),
+        packed: Sequence[range] = (),
+        read: Sequence[range] = (),
+    ) -> None:
+        """As `raw`, after the file was decoded: what is known to be another's longer key is left out.
+
+        gone: parts, in order, that need no search: compressed, and all that they hold was given by a reader.
+        A longer key is known only where a decoded cell of this file holds it, and: in `packed` parts (compressed and
+        wholly read, so that their own bytes say nothing more) anything; in `read` parts (wholly read as they stand)
+        the very bytes of such a cell; elsewhere these with their length in front.
+        """
+        view = memoryview(data)
+        for position, stop in _between(gone, len(view)):
+            window = view[position : min(len(view), stop + self.patterns.overlap)]
+            for terms, start, end in self.patterns.occurrences(window):
+                at = position + start
+                for name, form in terms if at < stop else ():
+                    known = self._longer.get(name) if form in PLAIN else None
+                    if not known or not (
+                        any(at in p for p in packed) or _explained(view, at, position + end, known, read)
+                    ):
+                        self.add(name, form, where, None)
+
+    def _ended(
+        self, text: bytes, *, packed: bool = False, whole: Whole | None = None, cut: bool = False
+    ) -> Counter[Term]:
+        """Strong values in decoded text; cells that only hold longer keys are remembered."""
+        found, longer = self.patterns.ended(text, text=not packed, whole=whole, cut=cut)
+        for name, starts in longer.items():
+            for start in starts:
+                self._remember(name, text, start)
         return found
 
-    def text(self, text: str | bytes, where: str, column: str | None = None, *, tiny: bool = False) -> None:
+    def _remember(self, key_set: str, text: bytes, start: int) -> None:
+        if len(text) <= _CELL and self._cells < _CELLS:
+            known = self._longer.setdefault(key_set, {}).setdefault((start, len(text)), set())
+            self._cells += text not in known
+            known.add(text)
+
+    def _bounded(self, text: bytes, *, tiny: bool, whole: Whole | None) -> Iterator[WeakMatch]:
+        """Weak and short values in decoded text that are not known to be somebody else's."""
+        for match in self.patterns.bounded(text, tiny=tiny):
+            if whole is not None and match.form in PLAIN and match.key_set in whole(text, match.start, match.end):
+                self._remember(match.key_set, text, match.start)
+            else:
+                yield match
+
+    def quoted(self, text: bytes, start: int, end: int, ends: bytes = b'"') -> Collection[str]:
+        """Of which key sets a match in a document's text is a longer key: it fills a cell that was decoded here.
+
+        ends: the bytes that part cells. In JSON that is itself the text of a cell, the quotes are escaped.
+        """
+        low = max(text.rfind(bytes([byte]), max(0, start - _CELL), start) for byte in ends) + 1
+        found = (text.find(bytes([byte]), end, end + _CELL) for byte in ends)
+        high = min((at for at in found if at >= 0), default=len(text))
+        cell = text[low:high].rstrip(b"\\")
+        return [name for name, cells in self._longer.items() if cell in cells.get((start - low, len(cell)), ())]
+
+    def decoded(self, text: bytes, start: int, end: int) -> Collection[str]:
+        """Of which key sets a match in a text is a longer key: the very text is a cell that was decoded here."""
+        return [name for name, cells in self._longer.items() if text in cells.get((start, len(text)), ())]
+
+    def prose(
+        self,
+        text: str | bytes,
+        where: str,
+        column: str | None = None,
+        *,
+        packed: bool = False,
+        whole: Whole | None = None,
+    ) -> None:
+        """Search decoded text for strong values only. packed: it may be a record whose bytes all look like text.
+
+        whole: as in `Patterns.ended`.
+        """
+        for (name, form), count in self._ended(_encode(text), packed=packed, whole=whole).items():
+            self.add(name, form, where, column, count)
+
+    def terms(self, text: bytes, *, tiny: bool = False, whole: Whole | None = None, cut: bool = False) -> Counter[Term]:
+        """What stands in a piece of decoded text, weak values included."""
+        found = self._ended(text, whole=whole, cut=cut)
+        found.update((m.key_set, m.form) for m in self._bounded(text, tiny=tiny, whole=whole))
+        return found
+
+    def text(
+        self,
+        text: str | bytes,
+        where: str,
+        column: str | None = None,
+        *,
+        tiny: bool = False,
+        strong: bool = True,
+        whole: Whole | None = None,
+    ) -> None:
         """Search text. A weak number behind `name=` is taken to belong to that column when no other is known."""
         data = _encode(text)
-        for (name, form), count in self.patterns.raw(data).items():
-            self.add(name, form, where, column, count)
-        for match in self.patterns.bounded(data, tiny=tiny):
+        if strong:
+            self.prose(data, where, column, whole=whole)
+        for match in self._bounded(data, tiny=tiny, whole=whole):
             owner = column
             if owner is None and (named := _NAMED.search(data[max(0, match.start - 160) : match.start])):
                 owner = named.group(1).decode("utf-8", "replace").strip("`")
@@ -79,14 +203,22 @@ class Collector:
         """Compare a typed number with the key values that are whole numbers."""
         if isinstance(value, float) and not (math.isfinite(value) and value.is_integer()):
             return
-        if isinstance(value, Decimal) and not (value.is_finite() and value == value.to_integral_value()):
+        if isinstance(value, Decimal) and not (_is_short(value) and value == value.to_integral_value()):
             return
         for name in self.patterns.ints.get(int(value), ()):
             self.add(name, Form.NUMBER, where, column)
 
-    def string(self, value: str, where: str, column: str | None) -> None:
-        """Search a text cell: as JSON where it holds JSON, so that hits get the member's name, and as text."""
-        found = self.terms(value.encode("utf-8", "surrogateescape"))
+    def string(self, value: str, where: str, column: str | None, *, cut: bool = False, known: bool = True) -> None:
+        """Search a text cell: as JSON where it holds JSON, so that hits get the member's name, and as text.
+
+        cut: it may be a cut one; known: it is surely one of the column.
+        """
+        text, keys = value.encode("utf-8", "surrogateescape"), self.patterns.key_columns
+        found = self.terms(text, whole=keys.of_cell(column, cut=cut) if known else None, cut=cut)
+        for name in keys.of_others(column, text) if cut else ():  # what is left of them is so because it may be cut
+            for form in PLAIN:
+                found[(name, Form.PREFIX)] += found.pop((name, form), 0)
+        found = +found
         for name in self.patterns.cells.get(value.strip(), ()):
             if all(name != seen for seen, _ in found):
                 found[(name, Form.TEXT)] += 1
@@ -113,15 +245,37 @@ class Collector:
             self.string(str(value), where, column)
 
     def binary(self, value: bytes, where: str, column: str | None) -> None:
-        """A binary cell: strong values anywhere in it, weak ones only when it is nothing but the text."""
-        self.raw(value, where, column)
+        """A binary cell: strong values anywhere in it, weak ones only when it is nothing but the text.
+
+        One that is a compressed stream is searched as what it holds, too.
+        """
+        self._unpacked(value, where, column)
         try:
             text = value.decode()
         except UnicodeDecodeError:
+            self.raw(value, where, column)
             return
+        if text.isprintable():
+            self.prose(value, where, column, packed=True)
+        else:  # lengths of a packed record can look like digits
+            self.raw(value, where, column)
         for name in self.patterns.cells.get(text, ()):
             if self.patterns.is_weak(name):
                 self.add(name, Form.TEXT, where, column)
+
+    def _unpacked(self, value: bytes, where: str, column: str | None) -> None:
+        try:
+            content = packed.cell(value)
+        except packed.PackedError as error:
+            self.unread(str(error))
+            return
+        if content is None:
+            return
+        try:
+            # what it holds is no cell of the column
+            self.string(content.decode(), where, column, known=False)
+        except UnicodeDecodeError:
+            self.binary(content, where, column)
 
     def cell(self, value: Any, where: str, column: str | None) -> None:
         """A value of any shape: structs, maps and lists are walked; map keys count as data."""
@@ -137,8 +291,10 @@ class Collector:
 
     def bound(self, value: Any, where: str, column: str | None) -> None:
         """A minimum or maximum, which a format may have cut."""
-        self.leaf(value, where, column)
-        if isinstance(value, str):
+        if not isinstance(value, str):
+            self.leaf(value, where, column)
+        else:
+            self.string(value, where, column, cut=True)
             for name in self.patterns.prefixes(value):
                 self.add(name, Form.PREFIX, where, column)
 
@@ -152,6 +308,57 @@ class Collector:
         known = unless_seen_in.seen if unless_seen_in else frozenset()
         self._counts.update({key: count for key, count in other._counts.items() if key[0] not in known})
         self._reasons.update(other._reasons)
+        for name, cells in other._longer.items():
+            for place, texts in cells.items():
+                self._longer.setdefault(name, {}).setdefault(place, set()).update(texts)
+        self._cells += other._cells
+
+
+def _is_short(value: Decimal) -> bool:
+    """Whether it can be made a whole number: `1e999999999` would be one of a gigabyte, and is no key."""
+    return value.is_finite() and value.adjusted() < _DIGITS
+
+
+def _order(name: str, form: Form, where: str, column: str | None, of: Described | None) -> tuple[str, ...]:
+    return name, where, column or "", form, of.path if of else ""
+
+
+def _between(gone: Sequence[range], size: int) -> Iterator[tuple[int, int]]:
+    """What lies between some parts, in windows."""
+    start = 0
+    for part in (*gone, range(size, size)):
+        for position in range(start, part.start, WINDOW):
+            yield position, min(part.start, position + WINDOW)
+        start = max(start, part.stop)
+
+
+def _explained(
+    view: memoryview, at: int, end: int, cells: dict[tuple[int, int], set[bytes]], read: Sequence[range]
+) -> bool:
+    """Whether the bytes around are those of a cell that was decoded and holds somebody else's longer key."""
+    inside = any(at in part for part in read)
+    for (offset, size), texts in cells.items():
+        start = at - offset
+        if start < 0:
+            continue
+        if bytes(view[start : start + size]) in texts and (inside or _counted(view, start, size)):
+            return True
+        if size > _CUT and end < start + _CUT - 1 and _counted(view, start, _CUT):
+            # cut as parquet-mr cuts it in column indexes, the last character of a maximum raised
+            piece = bytes(view[start : start + _CUT - 1])
+            if any(text.startswith(piece) for text in texts):
+                return True
+    return False
+
+
+def _counted(view: memoryview, start: int, size: int) -> bool:
+    """A text has its length in front: as a varint (Thrift, Protocol Buffers) or in four bytes (Parquet PLAIN)."""
+    varint, rest = b"", size
+    while rest > 127:
+        varint, rest = varint + bytes([rest & 127 | 128]), rest >> 7
+    varint += bytes([rest])
+    lengths = (varint, size.to_bytes(4, "little"))
+    return any(start >= len(n) and bytes(view[start - len(n) : start]) == n for n in lengths)
 
 
 def _encode(text: str | bytes) -> bytes:

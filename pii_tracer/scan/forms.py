@@ -7,23 +7,40 @@ count: nothing is derived from them but encodings and plain digests.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
+import copy
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from urllib.parse import quote, quote_plus
 
+import numpy as np
 from ahocorasick_rs import BytesAhoCorasick
 
 from pii_tracer.errors import ScanError
 from pii_tracer.model import KeySet
+from pii_tracer.scan.addresses import RUN, of_another
+from pii_tracer.scan.encodings import (
+    SEALED,
+    base64_alone,
+    base64_cores,
+    digests,
+    html_escaped,
+    json_escaped,
+    scientific,
+    spellings,
+    url_escaped,
+    utf16,
+    uuid_of,
+)
+from pii_tracer.scan.file_keys import FileKeys
 from pii_tracer.scan.hits import Form
+from pii_tracer.scan.neighbours import KeyColumns, Whole, goes_on, may_be_cut
+from pii_tracer.scan.sieve import Places, Sieve
 
 Term = tuple[str, Form]
+PLAIN = frozenset({Form.TEXT, Form.URL, Form.JSON})
+"""Forms in which the end of a value can be seen in the text."""
+
 Found = Counter[Term]
 
 SHORT_TEXT = 6
@@ -32,10 +49,11 @@ SHORT_TEXT = 6
 TINY_DIGITS = 5
 """A weak number of fewer digits counts only as a whole cell: `decimal(12,2)` is full of twelves."""
 
-SHORT_BASE64 = 8
+SMALL = 4096
+"""Fewer bytes are searched as they are: a sieve would take longer."""
+
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,37})\Z")
 _OPAQUE_RUN = 20
-_RUN = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ+")
 
 
 @dataclass(frozen=True)
@@ -68,45 +86,6 @@ def _add(table: dict[bytes, list[Term]], pattern: bytes, term: Term) -> None:
         terms.append(term)
 
 
-def _spellings(value: str) -> list[str]:
-    """Case and Unicode variants; ASCII case is folded at search time."""
-    variants = [value]
-    if not value.isascii():
-        cased = [value, value.lower(), value.upper(), value.casefold(), value.title()]
-        variants += [unicodedata.normalize(form, v) for v in cased for form in ("NFC", "NFD")]
-    return list(dict.fromkeys(variants))
-
-
-def _utf16(value: str) -> list[bytes]:
-    little = value.encode("utf-16-le")
-    if value.isascii():
-        return [little[:-1]]  # without its last zero the same bytes stand in big-endian text too
-    return [little, value.encode("utf-16-be")]
-
-
-def _base64(value: bytes) -> Iterator[bytes]:
-    """The characters that stand for `value` wherever it lies in the encoded bytes (three alignments)."""
-    for offset in range(3):
-        encoded = base64.b64encode(b"\0" * offset + value)
-        core = encoded[(0, 2, 3)[offset] : (offset + len(value)) * 8 // 6]
-        if len(core) >= SHORT_BASE64:
-            yield core
-            yield core.replace(b"+", b"-").replace(b"/", b"_")
-
-
-def _digests(value: str) -> Iterator[tuple[bytes, Form]]:
-    for variant in dict.fromkeys((value, value.lower(), value.upper())):
-        data = variant.encode()
-        yield hashlib.md5(data, usedforsecurity=False).hexdigest().encode(), Form.MD5
-        yield hashlib.sha1(data, usedforsecurity=False).hexdigest().encode(), Form.SHA1
-        yield hashlib.sha256(data).hexdigest().encode(), Form.SHA256
-
-
-def _scientific(digits: str) -> str:
-    """As Java and Python print a double that holds a whole number: `8.841302E6`."""
-    return f"{digits[0]}.{digits[1:].rstrip('0') or '0'}e{len(digits) - 1}"
-
-
 @dataclass
 class _Tables:
     folded: dict[bytes, list[Term]] = field(default_factory=dict)
@@ -123,40 +102,56 @@ class _Tables:
             self.cells[value].append(name)
         if _INTEGER.match(value) and name not in self.ints.setdefault(int(value), []):
             self.ints[int(value)].append(name)
-        for digest, form in _digests(value):
-            _add(self.digests, digest, (name, form))
+        for digest, form in digests(value):
+            _add(self.digests, digest.hex().encode(), (name, form))
+            for pattern in (digest, *base64_alone(digest)) if form in SEALED else ():
+                _add(self.exact, pattern, (name, form))
         if key_set.weak or len(value) < SHORT_TEXT:
             table = self.bounded if len(value) >= TINY_DIGITS or not value.isdigit() else self.tiny
-            for spelling in _spellings(value):
+            for spelling in spellings(value):
                 _add(table, spelling.encode().lower(), (name, Form.TEXT))
             if _INTEGER.match(value) and len(value) > 1:
-                _add(table, _scientific(value).encode(), (name, Form.NUMBER))
+                _add(table, scientific(value).encode(), (name, Form.NUMBER))
         else:
             self._strong(name, value)
 
     def _strong(self, name: str, value: str) -> None:
-        spellings = _spellings(value)
-        for spelling in spellings:
+        written = spellings(value)
+        for spelling in written:
             _add(self.folded, spelling.encode().lower(), (name, Form.TEXT))
-        for spelling in spellings:
-            for escaped in (quote(spelling, safe=""), quote(spelling), quote_plus(spelling)):
+        for spelling in written:
+            for escaped in url_escaped(spelling):
                 _add(self.folded, escaped.encode().lower(), (name, Form.URL))
-            for escaped in (json.dumps(spelling)[1:-1], json.dumps(spelling)[1:-1].replace("/", "\\/")):
+            for escaped in json_escaped(spelling):
                 _add(self.folded, escaped.encode().lower(), (name, Form.JSON))
-            for wide in _utf16(spelling):
+            for escaped in html_escaped(spelling):
+                _add(self.folded, escaped.encode().lower(), (name, Form.HTML))
+            for wide in utf16(spelling):
                 _add(self.folded, wide.lower(), (name, Form.UTF16))
             _add(self.folded, spelling.encode().hex().encode(), (name, Form.HEX))
-            for core in _base64(spelling.encode()):
+            for core in base64_cores(spelling.encode()):
                 _add(self.exact, core, (name, Form.BASE64))
+        if (number := uuid_of(value)) is not None:
+            for text in (str(number), number.hex):
+                _add(self.folded, text.encode(), (name, Form.UUID))
+            for data in (number.bytes, number.bytes_le):  # the latter as .NET and SQL Server write it
+                _add(self.exact, data, (name, Form.UUID))
+                for core in base64_cores(data):
+                    _add(self.exact, core, (name, Form.UUID))
         if _INTEGER.match(value) and len(value) > 1:
-            _add(self.bounded, _scientific(value).encode(), (name, Form.NUMBER))
+            _add(self.bounded, scientific(value).encode(), (name, Form.NUMBER))
 
 
 class Patterns:
     """Everything to search for, built once for the key sets of a plan. Holds values: never printed, never stored."""
 
-    def __init__(self, key_sets: Iterable[KeySet]) -> None:
-        """Raises `ScanError` when there is nothing to search for: an empty search would find everything clean."""
+    def __init__(self, key_sets: Iterable[KeySet], file_keys: FileKeys | None = None) -> None:
+        """file_keys: open encrypted files.
+
+        Raises `ScanError` when there is nothing to search for: an empty search would find everything clean.
+        """
+        self.file_keys = file_keys
+        self.key_columns = KeyColumns()
         sets = tuple(key_sets)
         tables = _Tables()
         for key_set in sets:
@@ -166,6 +161,7 @@ class Patterns:
         if not tables.cells:
             raise ScanError("there are no values to search for", todo="resolve the persons' keys before scanning")
         self._weak = frozenset(k.name for k in sets if k.weak)
+        self._others = {k.name: frozenset(map(str.encode, k.others)) for k in sets if k.others}
         self._size = sum(len(k.values) for k in sets)
         for digest, terms in tables.digests.items():
             for term in terms:
@@ -178,30 +174,115 @@ class Patterns:
         self.ints = {value: tuple(names) for value, names in tables.ints.items()}
         self.cells = {value: tuple(names) for value, names in tables.cells.items()}
         self._cut = _cut_values(self.cells, self._weak)
+        self._sieve = Sieve([*tables.folded, *tables.exact, *tables.bounded])
         self.overlap = max(self._folded.longest, self._exact.longest, self._bounded.longest) + 1
 
     def __repr__(self) -> str:
         return f"Patterns({self._size} values)"
 
+    def comparing(self, keys: KeyColumns) -> Patterns:
+        """The same patterns for a place of which the columns are known in which a cell is compared as a whole."""
+        same = copy.copy(self)
+        same.key_columns = keys.knowing(self._others)
+        return same
+
     def is_weak(self, key_set: str) -> bool:
         """Whether the key set of this name is weak."""
         return key_set in self._weak
 
-    def raw(self, data: bytes) -> Found:
+    def spots(self, data: bytes | memoryview, label: str | None = None) -> Places:
+        """Sorted positions in a buffer: one or more inside every occurrence of anything but tiny numbers, and others.
+
+        label: what kind of data it is, e.g. the column's name; the search is tuned for each.
+        """
+        if not self._sieve.blind and len(data) >= SMALL:
+            return self._sieve.places(data, label)
+        found = [start for _, start, _ in self._in(bytes(data), self._folded, self._exact, self._bounded)]
+        return np.unique(np.array(found, np.int64))
+
+    def quiet(self, data: bytes | memoryview, label: str | None = None) -> bool:
+        """Whether the data surely holds nothing but, perhaps, tiny numbers."""
+        automata = (self._folded, self._exact, self._bounded)
+        parts = self._around(self.spots(data, label), len(data))
+        return not any(True for low, high in parts for _ in self._in(bytes(data[low:high]), *automata))
+
+    def raw(self, data: bytes | memoryview) -> Found:
         """Occurrences in any bytes: strong values and digests, in all their encodings."""
         found: Found = Counter()
-        for automaton, haystack in ((self._folded, data.lower()), (self._exact, data)):
-            for terms, _, _ in automaton.matches(haystack):
-                found.update(terms)
+        for terms, _, _ in self.occurrences(data):
+            found.update(terms)
         return found
+
+    def occurrences(self, data: bytes | memoryview) -> Iterator[tuple[list[Term], int, int]]:
+        """As `raw`, one by one: the terms that a match stands for, where it starts and ends."""
+        for low, high in self._parts(data):
+            for terms, start, end in self._in(bytes(data[low:high]), self._folded, self._exact):
+                yield terms, low + start, low + end
+
+    def _in(self, data: bytes, *automata: _Automaton) -> Iterator[tuple[list[Term], int, int]]:
+        lower = data.lower()
+        for automaton in automata:
+            yield from automaton.matches(data if automaton is self._exact else lower)
+
+    def _parts(self, data: bytes | memoryview) -> Iterator[tuple[int, int]]:
+        """Parts of the data that together hold every occurrence, none of which is cut."""
+        if len(data) < SMALL or self._sieve.blind:
+            yield 0, len(data)
+            return
+        yield from self._around(self._sieve.places(data), len(data))
+
+    def _around(self, spots: Places, size: int) -> Iterator[tuple[int, int]]:
+        """The longest pattern's reach around some places; parts that touch are one."""
+        low = high = 0
+        for spot in spots.tolist():
+            if spot - self.overlap > high:
+                if high:
+                    yield low, high
+                low = max(0, spot - self.overlap)
+            high = min(size, spot + self.overlap)
+        if high:
+            yield low, high
+
+    def ended(
+        self, data: bytes, *, text: bool = True, whole: Whole | None = None, cut: bool = False
+    ) -> tuple[Found, dict[str, list[int]]]:
+        """As `raw`, in decoded text, where a longer key can be told from a value and what stands beside it.
+
+        text: False where the text may be a packed record, whose lengths can look like letters. whole: tells longer
+        keys where the text is known to be a cell of a key column, or to hold such cells. cut: it is a bound, which a
+        format may have cut: where only that speaks for the person, it is the form of a prefix.
+
+        Returns what was found, and by key set where only a longer key was seen (`P-551020` for `P-55102`,
+        `asha.rao@x.example` and `rao@x.example.br` for `rao@x.example`).
+        """
+        found: Found = Counter()
+        longer: dict[str, list[int]] = {}
+        cut = cut and may_be_cut(data)
+        for terms, start, end in self.occurrences(data):
+            plain = [t for t in terms if t[1] in PLAIN]
+            another = goes_on(data, start, end) or (text and of_another(data, start, end, cut=cut))
+            if plain and not another and whole is not None:
+                known = whole(data, start, end)
+                another = any(name in known for name, _ in plain)
+            if plain and not another and text and cut and of_another(data, start, end):
+                found.update((name, Form.PREFIX) for name, _ in plain)
+                terms = [t for t in terms if t not in plain]
+            plain = plain if another else []
+            for name, _ in plain:
+                longer.setdefault(name, []).append(start)
+            found.update(t for t in terms if t not in plain)
+        return found, longer
 
     def bounded(self, data: bytes, *, tiny: bool = False) -> Iterator[WeakMatch]:
         """Matches of weak and very short values in text, between boundaries; with `tiny`, of tiny numbers too."""
-        folded = data.lower()
-        for terms, start, end in (self._tiny if tiny else self._bounded).matches(folded):
-            if _stands_alone(folded, start, end):
-                for name, form in terms:
-                    yield WeakMatch(name, form, start, end)
+        automaton = self._tiny if tiny else self._bounded
+        folded = b""
+        for low, high in ((0, len(data)),) if tiny else self._parts(data):
+            folded = folded or data.lower()
+            for terms, start, end in automaton.matches(folded[low:high]):
+                if _stands_alone(folded, low + start, low + end):
+                    for name, form in terms:
+                        yield WeakMatch(name, form, low + start, low + end)
 
     def prefixes(self, bound: str) -> Iterator[str]:
         """Key sets of which `bound` is a cut value, as table formats cut text bounds.
@@ -218,9 +299,7 @@ class Patterns:
     def mask(self, text: str) -> str:
         """The text with every value in it replaced by the name of its key set, e.g. for paths in reports."""
         data = text.encode("utf-8", "surrogateescape")
-        spans: list[tuple[int, int, str]] = []
-        for automaton, haystack in ((self._folded, data.lower()), (self._exact, data)):
-            spans += [(start, end, terms[0][0]) for terms, start, end in automaton.matches(haystack)]
+        spans = [(start, end, terms[0][0]) for terms, start, end in self.occurrences(data)]
         spans += [(m.start, m.end, m.key_set) for m in self.bounded(data, tiny=True) if _whole_segment(data, m)]
         out, position = b"", 0
         for start, end, name in sorted(spans):
@@ -276,13 +355,13 @@ def _zero_fraction(data: bytes, position: int) -> bool:
 def _in_opaque_run(data: bytes, start: int, end: int) -> bool:
     """Inside a long run of letters and digits (base64, hex, a token) digits mean nothing by themselves."""
     left, right = start, end
-    while left > 0 and data[left - 1] in _RUN and end - left <= _OPAQUE_RUN:
+    while left > 0 and data[left - 1] in RUN and end - left <= _OPAQUE_RUN:
         left -= 1
-    while right < len(data) and data[right] in _RUN and right - start <= _OPAQUE_RUN:
+    while right < len(data) and data[right] in RUN and right - start <= _OPAQUE_RUN:
         right += 1
     return right - left >= _OPAQUE_RUN
 
 
-def build_patterns(key_sets: Iterable[KeySet]) -> Patterns:
+def build_patterns(key_sets: Iterable[KeySet], file_keys: FileKeys | None = None) -> Patterns:
     """Patterns for the key sets of a plan. Raises `ScanError` when there is nothing to search for."""
-    return Patterns(key_sets)
+    return Patterns(key_sets, file_keys)

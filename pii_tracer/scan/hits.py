@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pii_tracer.enums import StrEnum
 from pii_tracer.model import Frozen
 
@@ -13,13 +15,31 @@ class Form(StrEnum):
     NUMBER = "number"
     URL = "url-encoded"
     JSON = "json-escaped"
+    HTML = "html-escaped"
     UTF16 = "utf-16"
     BASE64 = "base64"
     HEX = "hex"
+    UUID = "uuid"
     MD5 = "md5"
     SHA1 = "sha1"
+    SHA224 = "sha224"
     SHA256 = "sha256"
+    SHA384 = "sha384"
+    SHA512 = "sha512"
     PREFIX = "prefix"
+
+
+STATE = "streaming state"
+"""`where` of a hit in the state of a streaming query."""
+
+
+class Described(Frozen):
+    """The data file that a bound describes: its path as the metadata writes it (never one with a value in it), and its
+    size in bytes.
+    """
+
+    path: str
+    size: int
 
 
 class Hit(Frozen):
@@ -29,6 +49,7 @@ class Hit(Frozen):
     column: label as `MatchTerm.label` writes it (`payer.phone`, `payload.$.user_id`), None where no column is known.
     weak: the key set is weak, so the hit needs lineage to mean anything.
     count: occurrences, not persons.
+    of: for a cut bound, the file that it describes, where the metadata tells.
     """
 
     key_set: str
@@ -37,6 +58,14 @@ class Hit(Frozen):
     column: str | None = None
     weak: bool = False
     count: int = 1
+    of: Described | None = None
+
+
+def column_of(hit: Hit, columns: Iterable[str]) -> str | None:
+    """The column of these that the hit stands in, itself or a member of it. No column known: no excuse."""
+    if hit.column is None:
+        return None
+    return next((c for c in sorted(columns) if hit.column == c or hit.column.startswith((c + ".", c + "["))), None)
 
 
 class FileScan(Frozen):

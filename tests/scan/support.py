@@ -141,3 +141,50 @@ def write(root: Path, name: str, data: bytes) -> None:
     path = root / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
+
+
+def orc_lz4(table: pa.Table) -> bytes:
+    """An ORC file whose tail is compressed with LZ4, as the Java writer does it; Arrow's stores it as it is."""
+    from pyarrow import orc
+
+    sink = io.BytesIO()
+    orc.write_table(table, sink, compression="lz4", dictionary_key_size_threshold=0.8)
+    data = sink.getvalue()
+    script = data[-1 - data[-1] : -1]
+    assert script[0] == 0x08
+    assert script.endswith(b"\x82\xf4\x03\x03ORC")
+    values, position, fields = {}, 0, []
+    while position < len(script) - 7:
+        tag, (value, position) = script[position], _number(script, position + 1)
+        if tag & 7 == 2:
+            fields.append((tag, _varint(value) + script[position : position + value]))
+            position += value
+        else:
+            values[tag >> 3] = value
+            fields.append((tag, b""))
+    end = len(data) - 1 - len(script)
+    footer, metadata = data[end - values[1] : end], data[end - values[1] - values[5] : end - values[1]]
+    packed = {1: _lz4_chunk(footer), 5: _lz4_chunk(metadata)}
+    again = b"".join(
+        bytes([tag]) + (rest or _varint(len(packed[tag >> 3]) if tag >> 3 in packed else values[tag >> 3]))
+        for tag, rest in fields
+    )
+    again += script[-7:]
+    return data[: end - values[1] - values[5]] + packed[5] + packed[1] + again + bytes([len(again)])
+
+
+def _lz4_chunk(stored: bytes) -> bytes:
+    size = int.from_bytes(stored[:3], "little")
+    assert size & 1
+    assert len(stored) == 3 + (size >> 1)
+    block = bytes(pa.compress(stored[3:], "lz4_raw", asbytes=True))
+    return (len(block) * 2).to_bytes(3, "little") + block
+
+
+def _number(data: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        value |= (data[position] & 127) << shift
+        position, shift = position + 1, shift + 7
+        if data[position - 1] < 128:
+            return value, position

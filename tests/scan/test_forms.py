@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import struct
 
 import pyarrow as pa
@@ -93,6 +94,12 @@ def test_tiny_numbers_count_as_whole_cells_only() -> None:
     assert [h.column for h in scan("_delta_log/3.json", json.dumps(info).encode(), TINY).hits] == ["id"]
 
 
+def test_a_number_of_a_gigabyte_is_nobody() -> None:
+    """Made a whole number, it would take minutes."""
+    line = f'{{"a": 1e999999999, "b": -1E+999999999, "c": {USER}e0}}\n'.encode()
+    assert {column for _, _, column in places(scan("a.json", line))} == {"c"}
+
+
 def test_short_words_count_between_boundaries() -> None:
     assert scan("a.log", b"dear Lin, hello", NAMES).hits
     assert not scan("a.log", b"Linux, Berlin, linen", NAMES).hits
@@ -143,11 +150,22 @@ def test_position_deletes_are_row_numbers() -> None:
     assert not scan("data/x-deletes.parquet", parquet(table)).hits
 
 
+_WORD = rb"[0-9A-Za-z\x80-\xff]"
+_PHONE = re.escape(PHONE).encode()
+_HELD = re.compile(rb"(?<=%s)%s|%s(?!\d{1,5}(?!%s))" % (_WORD, _PHONE, _PHONE, _WORD))
+
+
+def _holds(text: str) -> bool:
+    """The rule as one pattern: the value, unless it only begins a number that is somewhat longer."""
+    return _HELD.search(text.encode()) is not None
+
+
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=12)
 CELLS = st.one_of(
     WORDS,
     st.just(PHONE),
     st.tuples(WORDS, WORDS).map(lambda w: w[0] + PHONE + w[1]),
+    st.tuples(WORDS, st.integers(0, 10**7)).map(lambda w: f"{w[0]} {PHONE}{w[1]}"),
     st.just(json.dumps({"phone": PHONE})),
     st.none(),
 )
@@ -176,7 +194,7 @@ def test_parquet_agrees_with_a_slow_obvious_search(
     result = scan("a.parquet", parquet(table, **options))
     assert not result.unread
     texts = [r[0] for r in rows] + [value for r in rows for value in r[2]]
-    assert bool(result.strong) == any(PHONE in text for text in texts if text)
+    assert bool(result.strong) == any(_holds(text) for text in texts if text)
     cells = {h.column: h.count for h in result.hits if h.where == "data"}
     expected = sum(1 for r in rows if r[1] == USER)
     assert cells.get("number", 0) == expected
@@ -211,3 +229,22 @@ def test_hostile_bytes_never_break_a_scan(data: bytes) -> None:
     ):
         scan("a.bin", head + data, STRONG)
     scan("_delta_log/1.json", data, BOTH)
+
+
+@pytest.mark.parametrize(
+    "value", ["andré.zoë@x.example", "+919845012345", "o'neil+news@x.example", "名字四个@x.example"]
+)
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("markup", [False, True])
+def test_escapes_of_json_in_json(value: str, depth: int, markup: bool) -> None:
+    def written(text: str) -> bytes:
+        for level in range(depth):
+            text = json.dumps({"v": text})
+            for sign in "+&'<>`" if markup and level == 0 else "":
+                text = text.replace(sign, f"\\u{ord(sign):04X}")
+        return text.encode()
+
+    patterns = build_patterns([KeySet(name="u.mail", origin="u.mail", weak=False, values=(("s", value),))])
+    twin = value[0] + ("8" if value[1].isdigit() else "q") + value[2:]
+    assert patterns.raw(written(value))
+    assert not patterns.raw(written(twin))

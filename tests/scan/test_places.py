@@ -387,7 +387,11 @@ PLACES: dict[str, Place] = {
     "base64, alignment 1": _text(_embedded_base64(1)),
     "base64, alignment 2": _text(_embedded_base64(2)),
     "utf-16": lambda phone, user: ("a.txt", phone.encode("utf-16")),
-    "utf-16 inside binary": lambda phone, user: ("a.bin", b"\x00\xff\xfe\x80" + phone.encode("utf-16-be")),
+    "csv in windows-1252": lambda phone, user: (
+        "a.csv",
+        f"id,name,phone\n{user},Zoë – “Zo”,{phone}\n".encode("cp1252"),
+    ),
+    "text in iso 8859-1": lambda phone, user: ("a.txt", f"Zoë\x81 {phone} {user}".encode("latin-1")),
     "object key": lambda phone, user: (f"archive/phone={urllib.parse.quote(phone)}/a.txt", b"nothing"),
     "partition folder": lambda phone, user: (f"t/user_id={user}/a.txt", b"nothing"),
 }

@@ -56,11 +56,16 @@ def test_zeroed_page_is_unread() -> None:
     assert scan("a.parquet", bytes(data)).unread
 
 
-def test_encrypted_and_unknown_dense_files_are_unread() -> None:
+def test_encrypted_and_unknown_files_are_unread() -> None:
     assert scan("a.parquet", b"PARE" + os.urandom(200) + b"PARE").unread
     assert scan("a.bin", os.urandom(4096)).unread
-    assert scan("backup.parquet", b"\0\1\2\3" * 100).unread == ("is not in the format that its name says",)
-    assert not scan("counts.bin", b"\0\1\2\3\xff" * 100).unread
+    assert scan("backup.parquet", b"\0\1\2\3" * 100).unread
+    assert scan("counts.bin", b"\0\1\2\3\xff" * 100).unread == ("a format that no decoder knows",)
+
+
+def test_values_of_unknown_files_are_found_where_their_bytes_show_them() -> None:
+    for shown in (PHONE.encode(), PHONE.encode("utf-16-be"), PHONE.encode().hex().encode()):
+        assert scan("a.bin", b"\x00\xff\xfe\x80" + shown).hits
 
 
 def test_an_archive_bomb_is_unread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,6 +94,17 @@ def test_a_block_its_writer_marked_corrupt_is_unread() -> None:
 def test_a_codec_that_is_not_known_is_unread() -> None:
     data = avro(PERSON_SCHEMA, [{"phone": None, "id": 1}]).replace(b"null", b"nuul", 1)
     assert scan("a.avro", data.replace(b"avro.codec\x08null", b"avro.codec\x08zzzz")).unread
+
+
+@pytest.mark.parametrize("codec", ["null", "zstandard"])
+def test_what_stands_in_an_avro_block_behind_its_records_is_not_clean(codec: str) -> None:
+    """The block says one record and holds two: no reader gives the second."""
+    rows = [{"phone": None, "id": 1}, {"phone": PHONE, "id": 2}]
+    data = avro(PERSON_SCHEMA, rows, codec=codec)
+    head, sync, block = data.partition(b"0123456789abcdef")
+    assert block[0] == 4
+    result = scan("a.avro", head + sync + b"\x02" + block[1:])
+    assert result.unread == ("Avro block with more in it than its records",)
 
 
 def test_tree_has_hidden_files_links_and_empty_files(tmp_path: Path) -> None:
@@ -139,4 +155,4 @@ def test_large_files_are_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     write(tmp_path, "c.avro", PLACES["avro deflate"](PHONE, 1)[1])
     result = scan_tree(tmp_path, BOTH)
     assert len(result.with_person) == 3
-    assert not result.unread
+    assert result.unread == ("a.bin: a format that no decoder knows",)

@@ -2,25 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pii_tracer.scan.collect import Collector
+from pii_tracer.scan.decode import packed
+from pii_tracer.scan.decode.metadata import Role, walk
 
 
 def search_batch(batch: pa.RecordBatch | pa.Table, collector: Collector, where: str) -> None:
     """Every column of a batch, nested ones down to their leaves."""
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        for label, leaf in leaves(column, name):
-            _search_leaf(leaf, collector, where, label)
+        for label, leaf in leaf_arrays(column, name):
+            if pa.types.is_dictionary(leaf.type):
+                leaf = _seen(leaf, collector, label).dictionary_decode()
+            search_leaf(leaf, collector, where, label)
 
 
-def leaves(array: Any, label: str) -> Iterator[tuple[str, Any]]:
-    """Leaf arrays with labels: `payer.phone` (struct), `tags` (list items), `attributes.key` and `.value` (map)."""
+def search_rows(
+    batches: Iterable[pa.RecordBatch], collector: Collector, role: Role, where: str, *, positions: bool
+) -> None:
+    """Rows of a file, by columns, or as documents where they are an engine's notes.
+
+    positions: they are positions of rows in other files, which mean no person.
+    """
+    for batch in batches:
+        if positions:
+            batch = batch.drop_columns(["pos"])
+        if role is Role.DATA:
+            search_batch(batch, collector, where)
+        else:
+            for row in batch.to_pylist():
+                walk(row, collector, where)
+
+
+def _seen(array: Any, collector: Collector, label: str) -> Any:
+    """Of a dictionary array the values whose entries may hold something: an entry is looked at once for all of them."""
+    entries = array.dictionary
+    if not _is_text(entries.type):
+        return array
+    suspects = pa.array(_suspects(_large(entries), collector, label), array.indices.type)
+    return array.filter(pc.is_in(array.indices, value_set=suspects)) if len(suspects) else array.slice(0, 0)
+
+
+def unused_entries(array: Any, label: str) -> Iterator[tuple[str, Any]]:
+    """Entries of the dictionaries below a column to which no value points."""
+    for leaf, values in leaf_arrays(array, label):
+        if pa.types.is_dictionary(values.type) and len(values.dictionary):
+            used = pc.is_in(pa.array(range(len(values.dictionary)), values.indices.type), value_set=values.indices)
+            yield leaf, values.dictionary.filter(pc.invert(used))
+
+
+def leaf_arrays(array: Any, label: str) -> Iterator[tuple[str, Any]]:
+    """The scalars below a column, nested ones too, with the labels that their hits have."""
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
     for chunk in chunks:
         yield from _leaves(chunk, label)
@@ -38,22 +77,22 @@ def _leaves(array: Any, label: str) -> Iterator[tuple[str, Any]]:
         yield from _leaves(array.items, f"{label}.value")
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         yield from _leaves(array.flatten(), label)
-    elif pa.types.is_dictionary(kind):
-        yield from _leaves(array.dictionary_decode(), label)
     else:
         yield label, array
 
 
-def _search_leaf(array: Any, collector: Collector, where: str, label: str) -> None:
+def search_leaf(array: Any, collector: Collector, where: str, label: str) -> None:
+    """One array of scalars."""
     kind = array.type
     if pa.types.is_null(kind) or pa.types.is_boolean(kind) or len(array) == 0:
         return
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        _search_strings(array, collector, where, label)
+    if _is_text(kind):
+        _search_texts(_large(array), collector, where, label)
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         _search_numbers(array, collector, where, label)
     elif pa.types.is_date(kind):
-        _search_strings(pc.cast(array, pa.string()), collector, where, label)
+        for value in pc.cast(pc.unique(array), pa.string()).to_pylist():
+            collector.leaf(value, where, label)
     elif pa.types.is_temporal(kind):
         return  # an instant is no identifier, and its number is not its text
     else:
@@ -61,21 +100,86 @@ def _search_leaf(array: Any, collector: Collector, where: str, label: str) -> No
             collector.cell(value, where, label)
 
 
-def _search_strings(array: Any, collector: Collector, where: str, label: str) -> None:
+def _is_text(kind: pa.DataType) -> bool:
+    """Text and bytes, in any layout."""
+    views = (pa.types.is_string_view, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
+    plain = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    return any(test(kind) for test in (*plain, *views))
+
+
+def _large(array: Any) -> Any:
+    """The array with its values end to end, with a border of eight bytes for each: views and fixed sizes copied."""
+    kind = array.type
+    if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
+        return array
+    text = pa.types.is_string(kind) or pa.types.is_string_view(kind)
+    return array.cast(pa.large_string() if text else pa.large_binary(), safe=False)
+
+
+def _search_texts(array: Any, collector: Collector, where: str, label: str) -> None:
+    text = pa.types.is_large_string(array.type)
+    for index in _suspects(array, collector, label):
+        cell = array[int(index)]
+        if cell.is_valid:
+            value = cell.as_buffer().to_pybytes()
+            if text:
+                collector.string(value.decode("utf-8", "surrogateescape"), where, label)
+            else:
+                collector.binary(value, where, label)
+
+
+def _suspects(array: Any, collector: Collector, label: str) -> Any:
+    """Indexes of the cells of a `large_string` or `large_binary` array in which something may be found.
+
+    Among them those of bytes that may be compressed.
+    """
+    _, borders, data = array.buffers()
+    if data is None or not len(array):
+        return np.empty(0, np.int64)
+    ends = np.frombuffer(borders, np.int64, len(array) + 1, array.offset * 8)
+    spots = collector.patterns.spots(memoryview(data)[ends[0] : ends[-1]], label)
+    found = np.unique(np.searchsorted(ends, spots + ends[0], side="right") - 1)
+    if pa.types.is_large_binary(array.type):
+        found = np.union1d(found, _compressed(np.frombuffer(data, np.uint8), ends))
     if not collector.patterns.has_tiny:
-        offsets = pa.array([0, len(array)], pa.int64())
-        listed = pa.LargeListArray.from_arrays(offsets, pc.fill_null(array, ""))
-        joined = pc.binary_join(listed, "\0")[0].as_buffer()
-        if not collector.terms(joined.to_pybytes()):
-            return
-    for value in array.to_pylist():
-        if value is not None:
-            collector.string(value, where, label)
+        return found
+    return np.union1d(found, _tiny(array, collector))
+
+
+def _compressed(data: Any, ends: Any) -> Any:
+    """Indexes of the cells that begin as compressed streams do."""
+    long = np.flatnonzero(ends[1:] - ends[:-1] > 1)
+    starts = ends[long]
+    heads = data[starts].astype(np.uint16) << 8 | data[starts + 1]
+    return long[np.isin(heads, [int.from_bytes(start, "big") for start in packed.STARTS])]
+
+
+def _tiny(array: Any, collector: Collector) -> Any:
+    """Tiny numbers count only as whole cells, and as members of cells that are JSON: the indexes of such cells."""
+    cells = pa.array([cell.encode("utf-8", "surrogateescape") for cell in collector.patterns.cells], pa.large_binary())
+    try:
+        trimmed = pc.utf8_trim_whitespace(_as_text(array))
+    except pa.ArrowInvalid:  # not all of it is text
+        return np.arange(len(array))
+    wanted = pc.is_in(trimmed, value_set=_as_text(cells))
+    for opening in ("{", "["):
+        wanted = pc.or_(wanted, pc.starts_with(trimmed, opening))
+    return np.flatnonzero(pc.fill_null(wanted, False).to_numpy(zero_copy_only=False))
+
+
+def _as_text(array: Any) -> Any:
+    """The same bytes, called text."""
+    return pa.Array.from_buffers(pa.large_string(), len(array), array.buffers(), offset=array.offset)
 
 
 def _search_numbers(array: Any, collector: Collector, where: str, label: str) -> None:
     wanted = _as_type(collector.patterns.ints, array.type)
-    if wanted is None or len(wanted) == 0:
+    extremes = pc.min_max(array)
+    least, most = extremes["min"], extremes["max"]
+    if least.is_valid:  # none of a few numbers within the bounds is the rule
+        inside = pc.and_(pc.greater_equal(wanted, least), pc.less_equal(wanted, most))
+        wanted = pc.filter(wanted, inside)
+    if len(wanted) == 0:
         return
     matched = pc.filter(array, pc.is_in(array, value_set=wanted))
     for value in matched.to_pylist():

@@ -26,7 +26,8 @@ def decode(data: memoryview, collector: Collector, role: Role) -> None:
     """
     container = open_container(data)
     for key, value in container.metadata.items():
-        collector.raw(key.encode() + b"=" + value, "avro metadata")
+        collector.prose(key, "avro metadata")
+        collector.binary(value, "avro metadata", None)
     schema = container.schema
     rows = container.records()
     name = schema.get("name", "") if isinstance(schema, dict) else ""
@@ -48,11 +49,13 @@ def decode(data: memoryview, collector: Collector, role: Role) -> None:
 def _manifest_entry(entry: dict[str, Any], types: dict[int, tuple[str, str]], collector: Collector) -> None:
     file = dict(entry["data_file"])
     place = "manifest entry (DELETED)" if entry.get("status") == 2 else "manifest entry"
-    for key in _BOUND_MAPS:
-        for field_id, bound in _items(file.pop(key, None)):
-            name, kind = types.get(field_id, (f"field {field_id}", "binary"))
-            collector.bound(read_value(bound, kind), f"{place}, bounds", name)
-            collector.raw(bound, f"{place}, bounds", name)
+    with collector.describing(file.get("file_path"), file.get("file_size_in_bytes")):
+        for key in _BOUND_MAPS:
+            for field_id, bound in _items(file.pop(key, None)):
+                name, kind = types.get(field_id, (f"field {field_id}", "binary"))
+                collector.bound(read_value(bound, kind), f"{place}, bounds", name)
+                if kind != "string":
+                    collector.raw(bound, f"{place}, bounds", name)
     partition = file.pop("partition", None) or {}
     for name, value in partition.items():
         collector.cell(value, f"{place}, partition", name)

@@ -67,6 +67,8 @@ class Container:
                     yield fastavro.schemaless_reader(stream, parsed, None)
                 except _FAILURES as error:
                     raise AvroError(f"Avro record that does not follow its schema: {type(error).__name__}") from None
+            if stream.read(1):
+                raise AvroError("Avro block with more in it than its records")
             position = end + 16
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
+import itertools
 
 from pii_tracer.scan.collect import Collector
-from pii_tracer.scan.decode import avro, hfile, hudi_log, orc, packed, parquet, puffin, text
+from pii_tracer.scan.decode import avro, hfile, hudi_log, orc, packed, parquet, puffin, stream_state, text
 from pii_tracer.scan.decode.avro_container import AvroError
 from pii_tracer.scan.decode.metadata import Role, role_of
 
-_OWN_ERRORS = (AvroError, hfile.HFileError, hudi_log.HudiLogError, puffin.PuffinError, packed.PackedError)
+_OWN_ERRORS = (
+    AvroError,
+    hfile.HFileError,
+    hudi_log.HudiLogError,
+    puffin.PuffinError,
+    packed.PackedError,
+    stream_state.StateError,
+)
+BLOCK = 32 * 1024 * 1024
+"""Text of more bytes is read in such blocks of lines, so that memory does not follow the file."""
+
 _DEPTH = 4
-_SAMPLE = 65_536
-_DENSE = 7.2
-"""Bits a byte above which a file looks compressed or encrypted (text stays below 6, compressed data near 8)."""
 
 
 def search(name: str, data: memoryview, collector: Collector) -> str:
@@ -35,12 +41,22 @@ def search(name: str, data: memoryview, collector: Collector) -> str:
 def _search(name: str, data: memoryview, collector: Collector, role: Role, depth: int) -> str:
     if not len(data):
         return "empty"
-    unpacked = packed.unpack(name, data)
+    unpacked = packed.opened(name, data, BLOCK)
     if unpacked is not None:
-        codec, inner, content = unpacked
+        codec, inner, pieces = unpacked
         if depth >= _DEPTH:
             raise packed.PackedError("compressed more often than is sensible")
+        first = packed.first(pieces, BLOCK)
+        if len(first) >= BLOCK and role is Role.DATA and (kind := text.in_blocks(inner, first)):
+            return f"{codec} > " + text.decode_blocks(kind, itertools.chain((first,), pieces), collector)
+        content = packed.whole(codec, itertools.chain((first,), pieces))
         return f"{codec} > " + _search(inner, memoryview(content), collector, role, depth + 1)
+    if stream_state.is_state(name):
+        stream_state.decode(data, collector)
+        return "streaming state"
+    if stream_state.is_schema(name):
+        collector.raw(data, "raw bytes")
+        return "streaming state's schema"
     return _binary(data, collector, role) or _text(name, data, collector, role)
 
 
@@ -72,23 +88,17 @@ def _text(name: str, data: memoryview, collector: Collector, role: Role) -> str:
     if bytes(data[:4]) == b"crc\0" and base.endswith(".crc"):
         collector.raw(data, "raw bytes")
         return "hadoop checksum"
+    if len(data) > BLOCK and role is Role.DATA and (kind := text.in_blocks(base, bytes(data[:BLOCK]))):
+        pieces = (bytes(data[start : start + BLOCK]) for start in range(0, len(data), BLOCK))
+        return text.decode_blocks(kind, pieces, collector)
     content = text.as_text(data)
     if content is not None:
         return text.decode(base, content, collector, role)
     collector.raw(data, "raw bytes")
     if base.startswith("deletion_vector_") and base.endswith(".bin") and data[0] == 1:
         return "deletion vector"  # Roaring bitmaps of row positions
-    if _entropy(bytes(data[:_SAMPLE])) > _DENSE:
-        collector.unread("looks compressed or encrypted, and no decoder knows it")
-    elif base.lower().endswith((".parquet", ".orc", ".avro", ".hfile", ".gz", ".zst", ".bz2", ".xz", ".lz4", ".zip")):
-        collector.unread("is not in the format that its name says")
+    content = text.as_single_bytes(data)
+    if content is not None:
+        return text.decode(base, content, collector, role)
+    collector.unread("a format that no decoder knows")
     return "raw"
-
-
-def _entropy(sample: bytes) -> float:
-    """Bits a byte; a small sample cannot reach 8, so its own limit is set against it."""
-    if len(sample) < 64:
-        return 0.0
-    counts = Counter(sample)
-    bits = -sum(n / len(sample) * math.log2(n / len(sample)) for n in counts.values())
-    return bits * 8 / min(8.0, math.log2(len(sample)))

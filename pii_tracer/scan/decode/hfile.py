@@ -26,6 +26,9 @@ TRAILER_MAGIC = b'TRABLK"$'
 DATA_MAGIC = b"DATABLK*"
 _INFO_MAGIC = b"FILEINF2"
 _SCHEMA = b"schema"
+_KEY = "_hoodie_record_key"
+_RECORD_INDEX = 5
+"""`type` of a record of the record level index (https://hudi.apache.org/learn/tech-specs-1point0/#record-level-indices)."""
 
 
 class HFileError(ValueError):
@@ -52,15 +55,16 @@ def decode(data: memoryview, collector: Collector, where: str = "hfile", schema:
         HFileError: not an HFile, cut short, or an unknown compression.
     """
     found = list(blocks(data))
-    for block in found:
-        collector.raw(block.data, f"{where} block")
     own = next((s for b in found if b.magic == _INFO_MAGIC if (s := _schema(b.data)) is not None), None)
     parsed = _parse(own or schema)
     for block in found:
         if block.magic == DATA_MAGIC:
             for key, value in _pairs(block.data):
-                collector.text(key, f"{where} key", "_hoodie_record_key", tiny=True)
-                _value(value, parsed, collector, where)
+                record = _value(value, parsed, collector, where)
+                whole = collector.patterns.key_columns.of_cell(_KEY) if _indexes_rows(record) else None
+                collector.text(key, f"{where} key", _KEY, tiny=True, whole=whole)
+    for block in found:
+        collector.rest(memoryview(block.data), f"{where} block", read=[range(len(block.data))])
 
 
 def blocks(data: memoryview) -> Iterator[Block]:
@@ -109,18 +113,24 @@ def _pairs(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         position = start + key_size + value_size + 1
 
 
-def _value(value: bytes, schema: Any, collector: Collector, where: str) -> None:
+def _value(value: bytes, schema: Any, collector: Collector, where: str) -> Any:
     if not value:
-        return
+        return None
     if schema is None:
         collector.unread("HFile values without a schema to read them with")
-        return
+        return None
     try:
         record = fastavro.schemaless_reader(io.BytesIO(value), schema, None)
     except (EOFError, ValueError, IndexError, KeyError, TypeError, StopIteration, struct.error):
         collector.unread("HFile values that do not follow the file's schema")
-        return
+        return None
     metadata_record(record, collector, where)
+    return record
+
+
+def _indexes_rows(record: Any) -> bool:
+    """Whether a record's key is the key of a row; others' are paths and digests."""
+    return isinstance(record, dict) and record.get("type") == _RECORD_INDEX
 
 
 def metadata_record(record: Any, collector: Collector, where: str) -> None:
@@ -130,7 +140,7 @@ def metadata_record(record: Any, collector: Collector, where: str) -> None:
         return
     for name, item in record.items():
         if name == "key" and isinstance(item, str):
-            collector.string(item, f"{where} key", "_hoodie_record_key")
+            collector.string(item, f"{where} key", _KEY, known=_indexes_rows(record))
         elif isinstance(item, dict) and isinstance(item.get("columnName"), str):
             for bound in ("minValue", "maxValue"):
                 bounds(item.get(bound), collector, item["columnName"])

@@ -45,11 +45,11 @@ def decode(data: memoryview, collector: Collector) -> None:
     Raises:
         HudiLogError: cut short, or a block type that is not known.
     """
-    collector.raw(data, "raw bytes")
     for block in blocks(data):
         for value in (*block.header.values(), *block.footer.values()):
             collector.raw(value, "log block header")
         _block(block, collector)
+    collector.rest(data, "raw bytes", read=[range(len(data))])
 
 
 def blocks(data: memoryview) -> Iterator[LogBlock]:
@@ -136,7 +136,13 @@ def _delete(content: bytes, collector: Collector) -> None:
     Both write keys as plain text; Kryo sets the high bit of a key's last character
     (https://github.com/EsotericSoftware/kryo, `Output.writeString`).
     """
-    collector.text(content[8:], "log block delete", "_hoodie_record_key", tiny=True)
+    # what follows a key is a length, which can look like one more digit: no ends are seen here
+    _keys(content[8:], collector)
     if struct.unpack_from(">i", content, 0)[0] < 3:
         cleared = bytes(byte & 127 for byte in content[8:])
-        collector.text(cleared, "log block delete", "_hoodie_record_key", tiny=True)
+        _keys(cleared, collector)
+
+
+def _keys(content: bytes, collector: Collector) -> None:
+    collector.raw(content, "log block delete", "_hoodie_record_key")
+    collector.text(content, "log block delete", "_hoodie_record_key", tiny=True, strong=False)

@@ -7,6 +7,7 @@ data: minima and maxima, partition values, and free text such as a recorded pred
 from __future__ import annotations
 
 import json
+import re
 from decimal import Decimal
 from enum import Enum
 from typing import Any
@@ -16,6 +17,11 @@ from pii_tracer.scan.collect import Collector, member
 _BOUNDS = frozenset({"minValues", "maxValues", "minValue", "maxValue"})
 _PARTITIONS = frozenset({"partitionValues", "partitionValues_parsed", "partition"})
 _FREE_TEXT = frozenset({"operationParameters", "predicate", "userMetadata", "query"})
+
+_OF_COLUMN = re.compile(r"\A(?:add|remove)\.(?:stats_parsed\.(?:minValues|maxValues)|partitionValues_parsed)\.(.+)\Z")
+"""Columns of Delta's checkpoints that hold bounds or partition values of one of the table's."""
+_OF_COLUMNS = frozenset({"add.partitionValues.value", "remove.partitionValues.value"})
+"""Those that hold the partition values of all of them."""
 
 
 class Role(Enum):
@@ -40,15 +46,11 @@ def role_of(path: str) -> Role:
 def walk(value: Any, collector: Collector, where: str, column: str | None = None, *, free: bool = False) -> None:
     """Search one parsed document or row of engine metadata."""
     if isinstance(value, dict):
-        owner = value.get("columnName") if isinstance(value.get("columnName"), str) else None
-        for key, item in value.items():
-            collector.text(str(key), where)
-            if key in _BOUNDS:
-                bounds(item, collector, owner)
-            elif key in _PARTITIONS:
-                collector.cell(_pairs(item), "partition value", None)
-            else:
-                walk(item, collector, where, column, free=free or key in _FREE_TEXT)
+        if "path" in value and "size" in value:  # what Delta notes of a file
+            with collector.describing(value["path"], value["size"]):
+                _members(value, collector, where, column, free=free)
+        else:
+            _members(value, collector, where, column, free=free)
     elif isinstance(value, (list, tuple)):
         for item in value:
             walk(item, collector, where, column, free=free)
@@ -58,6 +60,18 @@ def walk(value: Any, collector: Collector, where: str, column: str | None = None
         collector.raw(bytes(value), where)
 
 
+def _members(value: dict[str, Any], collector: Collector, where: str, column: str | None, *, free: bool) -> None:
+    owner = value.get("columnName") if isinstance(value.get("columnName"), str) else None
+    for key, item in value.items():
+        collector.text(str(key), where)
+        if key in _BOUNDS:
+            bounds(item, collector, owner)
+        elif key in _PARTITIONS:
+            collector.cell(_pairs(item), "partition value", None)
+        else:
+            walk(item, collector, where, column, free=free or key in _FREE_TEXT)
+
+
 def _text(value: str, collector: Collector, where: str, free: bool) -> None:
     if value.lstrip()[:1] in ("{", "["):
         try:
@@ -65,13 +79,15 @@ def _text(value: str, collector: Collector, where: str, free: bool) -> None:
         except (ValueError, RecursionError):
             parsed = None
         if isinstance(parsed, (dict, list)):
-            collector.raw(value.encode(), where)
-            walk(parsed, collector, where, free=free)
+            inner = collector.inner()
+            walk(parsed, inner, where, free=free)
+            collector.merge(inner)
+            collector.prose(value, where, whole=inner.quoted)
             return
     if value.isdigit() and not free:
-        collector.raw(value.encode(), where)
+        collector.prose(value, where)
     else:
-        collector.text(value, where, tiny=free)
+        collector.text(value, where, tiny=free, whole=None if free else collector.patterns.key_columns.of_path)
 
 
 def _pairs(item: Any) -> Any:
@@ -79,6 +95,24 @@ def _pairs(item: Any) -> Any:
     if isinstance(item, list) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in item):
         return dict(item)
     return item
+
+
+def engine_bound(value: str, collector: Collector, label: str) -> None:
+    """A minimum or maximum of a column of an engine's own table (a checkpoint): of bounds, partition values, paths.
+
+    Its rows were searched before: a map's values are of many columns, and only the rows tell of which.
+    """
+    keys, told = collector.patterns.key_columns, _OF_COLUMN.search(label)
+    if value.lstrip()[:1] == "{":
+        try:
+            inner = Collector(collector.patterns)
+            walk(json.loads(value, parse_float=Decimal), inner, "statistics")
+            collector.prose(value, "statistics", label, whole=inner.quoted)
+            return
+        except (ValueError, RecursionError):
+            pass  # cut: no cell of it is told from another
+    whole = keys.of_cell(told.group(1), cut=True) if told else keys.of_path
+    collector.prose(value, "statistics", label, whole=collector.decoded if label in _OF_COLUMNS else whole)
 
 
 def bounds(item: Any, collector: Collector, column: str | None) -> None:

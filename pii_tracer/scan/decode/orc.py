@@ -15,8 +15,9 @@ import pyarrow.orc as orc
 
 from pii_tracer.scan.collect import Collector
 from pii_tracer.scan.decode.arrow import search_batch
+from pii_tracer.scan.decode.packed import lz4_size
 
-_NONE, _ZLIB = 0, 1
+_NONE, _ZLIB, _LZ4 = 0, 1, 4
 
 
 def decode(data: memoryview, collector: Collector) -> None:
@@ -25,13 +26,17 @@ def decode(data: memoryview, collector: Collector) -> None:
     Raises:
         pa.ArrowException, OSError: the file cannot be read to its end.
     """
-    collector.raw(data, "raw bytes")
     file = orc.ORCFile(pa.BufferReader(pa.py_buffer(data)))
     for stripe in range(file.nstripes):
         search_batch(file.read_stripe(stripe), collector, "data")
+    if file.compression == "UNCOMPRESSED":
+        collector.rest(data, "raw bytes", read=[range(3, file.content_length)])
+    else:
+        # the tail as well: what is in it is given below, or said not to be
+        collector.rest(data, "raw bytes", packed=[range(3, len(data) - 1 - data[-1])])
     try:
         for section in _tail(data):
-            collector.raw(section, "statistics")
+            collector.rest(memoryview(section), "statistics")
     except (IndexError, ValueError, zlib.error, pa.ArrowException):
         collector.unread("ORC tail (statistics and user metadata) that cannot be decoded")
 
@@ -90,4 +95,6 @@ def _chunk(chunk: bytes, kind: int) -> bytes:
     if kind == 2:  # SNAPPY: raw, its size in front
         size, _ = _varint(chunk, 0)
         return bytes(pa.decompress(chunk, size, "snappy", asbytes=True))
+    if kind == _LZ4:
+        return bytes(pa.decompress(chunk, lz4_size(chunk), "lz4_raw", asbytes=True))
     raise ValueError("compression of the tail is not known")

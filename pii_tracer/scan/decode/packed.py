@@ -7,14 +7,16 @@ import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
 
 import pyarrow as pa
 import zstandard
 
 LIMIT = 2 * 1024**3
-"""A file that unpacks to more bytes than this is not read: it is reported as unread."""
+"""A file that unpacks to more bytes than this, and is no text that can be read in blocks, is reported as unread."""
+
+_INPUT = 64 * 1024
 
 
 class PackedError(ValueError):
@@ -25,10 +27,6 @@ def _gzip(source: io.BytesIO) -> Any:
     return gzip.GzipFile(fileobj=source)
 
 
-def _zstd(source: io.BytesIO) -> Any:
-    return zstandard.ZstdDecompressor().stream_reader(source, read_across_frames=True)
-
-
 def _lz4(source: io.BytesIO) -> Any:
     return pa.CompressedInputStream(pa.PythonFile(source, "r"), "lz4")
 
@@ -37,57 +35,127 @@ _MAGIC: tuple[tuple[bytes, str, Callable[[io.BytesIO], Any]], ...] = (
     (b"\x1f\x8b", "gzip", _gzip),
     (b"BZh", "bzip2", bz2.BZ2File),
     (b"\xfd7zXZ\0", "xz", lzma.LZMAFile),
-    (b"\x28\xb5\x2f\xfd", "zstd", _zstd),
+    (b"\x28\xb5\x2f\xfd", "zstd", io.BufferedReader),
     (b"\x04\x22\x4d\x18", "lz4", _lz4),
 )
-_HADOOP = {".snappy": "snappy", ".deflate": "deflate"}
-_SUFFIXES = (".gz", ".gzip", ".bz2", ".xz", ".zst", ".zstd", ".lz4", *_HADOOP)
+_LZ4_BLOCK = b"LZ4Block"
+_LZ4_HEADER = 21
+_HADOOP = {".snappy": "snappy", ".deflate": "deflate", ".lz4": "lz4"}
+_SUFFIXES = (".gz", ".gzip", ".bz2", ".xz", ".zst", ".zstd", *_HADOOP)
 
 
-def unpack(name: str, data: memoryview) -> tuple[str, str, bytes] | None:
-    """(codec, name without its suffix, content) of a compressed file; None when it is none that is known.
+def opened(name: str, data: memoryview, size: int) -> tuple[str, str, Iterator[bytes]] | None:
+    """(codec, name without its suffix, content in pieces of about `size` bytes) of a compressed file; else None.
 
-    Raises:
-        PackedError: cut short, corrupt, or larger than `LIMIT`.
+    The pieces raise `PackedError` where the content is cut short, corrupt, or larger than `LIMIT`.
     """
     head = bytes(data[:8])
     inner = next((name[: -len(s)] for s in _SUFFIXES if name.lower().endswith(s)), name)
     for magic, codec, opener in _MAGIC:
         if head.startswith(magic):
-            return codec, inner, _read(codec, opener, data)
+            return codec, inner, _frames(data, size) if codec == "zstd" else _pieces(codec, opener, data, size)
+    if head == _LZ4_BLOCK:
+        return "lz4 blocks", inner, _lz4_blocks(data)
     for suffix, codec in _HADOOP.items():
         if name.lower().endswith(suffix):
-            return codec, inner, _zlib(data) if codec == "deflate" else _snappy_blocks(data)
+            return codec, inner, iter((_zlib(data) if codec == "deflate" else _blocks(data, codec),))
     return None
 
 
-def _read(codec: str, opener: Callable[[io.BytesIO], IO[bytes]], data: memoryview) -> bytes:
+def unpack(name: str, data: memoryview) -> tuple[str, str, bytes] | None:
+    """(codec, name without its suffix, whole content) of a compressed file; None when it is none that is known.
+
+    Raises:
+        PackedError: cut short, corrupt, or larger than `LIMIT`.
+    """
+    found = opened(name, data, 1 << 20)
+    return (found[0], found[1], whole(found[0], found[2])) if found else None
+
+
+def _pieces(codec: str, opener: Callable[[io.BytesIO], IO[bytes]], data: memoryview, size: int) -> Iterator[bytes]:
     try:
         with opener(io.BytesIO(data)) as stream:
-            content = stream.read(LIMIT + 1)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError, pa.ArrowException) as error:
+            while piece := stream.read(size):
+                yield bytes(piece)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
         raise PackedError(f"{codec} content that cannot be unpacked: {type(error).__name__}") from None
-    if len(content) > LIMIT:
-        raise PackedError(f"{codec} content larger than {LIMIT} bytes")
-    if codec == "zstd":
-        _whole_zstd(data, len(content))
-    return bytes(content)
 
 
-def _whole_zstd(data: memoryview, size: int) -> None:
-    """The stream reader ends silently in a cut frame; the frames' decoder says whether it came to an end."""
-    rest, total = bytes(data), 0
-    while rest:
-        decoder = zstandard.ZstdDecompressor().decompressobj()
-        try:
-            total += len(decoder.decompress(rest))
-        except zstandard.ZstdError:
-            raise PackedError("zstd content that cannot be unpacked: ZstdError") from None
-        if not decoder.eof:
-            raise PackedError("zstd content cut short")
-        rest = decoder.unused_data
-    if total != size:
-        raise PackedError("zstd content of two sizes")
+def _frames(data: memoryview, size: int) -> Iterator[bytes]:
+    """zstd, several frames in a row. Its stream reader ends silently in a cut frame; this says whether it ended."""
+    decoder: Any = None
+    for start in range(0, len(data), _INPUT):
+        rest = bytes(data[start : start + _INPUT])
+        while rest:
+            decoder = decoder or zstandard.ZstdDecompressor().decompressobj()
+            try:
+                piece = decoder.decompress(rest)
+            except zstandard.ZstdError:
+                raise PackedError("zstd content that cannot be unpacked: ZstdError") from None
+            for begin in range(0, len(piece), size):
+                yield piece[begin : begin + size]
+            rest = decoder.unused_data if decoder.eof else b""
+            decoder = None if decoder.eof else decoder
+    if decoder is not None:
+        raise PackedError("zstd content cut short")
+
+
+CELL = 64 * 1024**2
+"""A cell that unpacks to more bytes than this is reported as unread."""
+
+_ZLIB = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
+STARTS = frozenset({*(magic[:2] for magic, _, _ in _MAGIC), _LZ4_BLOCK[:2], *_ZLIB})
+"""The first two bytes of what may be compressed."""
+
+
+def cell(value: bytes) -> bytes | None:
+    """What a cell of bytes holds that is itself a compressed stream; None where it is none that can be unpacked, as any
+    hash may begin like one.
+
+    Raises:
+        PackedError: it is larger than `CELL`.
+    """
+    if value[:2] not in STARTS:
+        return None
+    try:
+        if value.startswith(_ZLIB):
+            decoder = zlib.decompressobj()
+            pieces: Iterable[bytes] = (decoder.decompress(value, CELL + 1),)
+        else:
+            found = opened("", memoryview(value), 1 << 20)
+            pieces = found[2] if found else ()
+        out = bytearray()
+        for piece in pieces:
+            out += piece
+            if len(out) > CELL:
+                break
+    except (PackedError, zlib.error):
+        return None
+    if len(out) > CELL:
+        raise PackedError(f"a compressed cell larger than {CELL} bytes")
+    return bytes(out) or None
+
+
+def first(pieces: Iterator[bytes], size: int) -> bytes:
+    """The first pieces, until there are so many bytes or no more."""
+    out = bytearray()
+    while len(out) < size and (piece := next(pieces, None)) is not None:
+        out += piece
+    return bytes(out)
+
+
+def whole(codec: str, pieces: Iterable[bytes]) -> bytes:
+    """All pieces together.
+
+    Raises:
+        PackedError: larger than `LIMIT`, or what a piece raises.
+    """
+    out = bytearray()
+    for piece in pieces:
+        out += piece
+        if len(out) > LIMIT:
+            raise PackedError(f"{codec} content larger than {LIMIT} bytes")
+    return bytes(out)
 
 
 def _zlib(data: memoryview) -> bytes:
@@ -101,9 +169,10 @@ def _zlib(data: memoryview) -> bytes:
     return content
 
 
-def _snappy_blocks(data: memoryview) -> bytes:
-    """Hadoop's block format: plain size 4, then chunks of size 4 and raw Snappy, until the plain size is reached
+def _blocks(data: memoryview, codec: str) -> bytes:
+    """Hadoop's block format: plain size 4, then chunks of size 4 and raw Snappy or LZ4, until the plain size is reached
     (https://github.com/apache/hadoop, `BlockCompressorStream`)."""
+    raw, size_of = {"snappy": ("snappy", _snappy_size), "lz4": ("lz4_raw", lz4_size)}[codec]
     out, position = bytearray(), 0
     try:
         while position < len(data):
@@ -113,14 +182,45 @@ def _snappy_blocks(data: memoryview) -> bytes:
                 size = int.from_bytes(data[position : position + 4], "big")
                 chunk = bytes(data[position + 4 : position + 4 + size])
                 if len(chunk) != size or not size:
-                    raise PackedError("snappy content cut short")
-                out += pa.decompress(chunk, _snappy_size(chunk), "snappy", asbytes=True)
+                    raise PackedError(f"{codec} content cut short")
+                out += pa.decompress(chunk, size_of(chunk), raw, asbytes=True)
                 position += 4 + size
             if len(out) > LIMIT:
-                raise PackedError(f"snappy content larger than {LIMIT} bytes")
+                raise PackedError(f"{codec} content larger than {LIMIT} bytes")
     except (pa.ArrowException, OSError, IndexError):
-        raise PackedError("snappy content that cannot be unpacked") from None
+        raise PackedError(f"{codec} content that cannot be unpacked") from None
     return bytes(out)
+
+
+def _lz4_blocks(data: memoryview) -> Iterator[bytes]:
+    """Spark's own streams: blocks with a header of 21 bytes, an empty one last; several streams may follow each other
+    (https://github.com/lz4/lz4-java, `LZ4BlockOutputStream`)."""
+    position, ended = 0, False
+    while position < len(data):
+        magic, method = (
+            bytes(data[position : position + 8]),
+            data[position + 8] & 0xF0 if len(data) > position + 8 else 0,
+        )
+        packed, plain = (int.from_bytes(data[position + at : position + at + 4], "little") for at in (9, 13))
+        start = position + _LZ4_HEADER
+        block = bytes(data[start : start + packed])
+        if magic != _LZ4_BLOCK or method not in (0x10, 0x20) or start > len(data) or len(block) != packed:
+            raise PackedError("lz4 blocks cut short")
+        ended = plain == 0
+        if not ended:
+            yield block if method == 0x10 else _lz4_raw(block, plain)
+        position = start + packed
+    if not ended:
+        raise PackedError("lz4 blocks cut short")
+
+
+def _lz4_raw(block: bytes, size: int) -> bytes:
+    if size > LIMIT or size != lz4_size(block):
+        raise PackedError("lz4 block of impossible size")
+    try:
+        return bytes(pa.decompress(block, size, "lz4_raw", asbytes=True))
+    except (pa.ArrowException, OSError):
+        raise PackedError("lz4 blocks that cannot be unpacked") from None
 
 
 def _snappy_size(chunk: bytes) -> int:
@@ -133,3 +233,27 @@ def _snappy_size(chunk: bytes) -> int:
     if size > LIMIT:
         raise PackedError("snappy chunk of impossible size")
     return size
+
+
+def lz4_size(block: bytes) -> int:
+    """What an LZ4 block unpacks to, told by its tokens (https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md)."""
+    size = position = 0
+    while position < len(block):
+        token, position = block[position], position + 1
+        literals, position = _length(block, position, token >> 4)
+        size, position = size + literals, position + literals
+        if position < len(block):
+            copied, position = _length(block, position + 2, token & 15)
+            size += copied + 4
+    if size > LIMIT:
+        raise PackedError("LZ4 block of impossible size")
+    return size
+
+
+def _length(block: bytes, position: int, value: int) -> tuple[int, int]:
+    """A length of 15 goes on in bytes, of which 255 go on."""
+    more = value == 15
+    while more:
+        more = block[position] == 255
+        value, position = value + block[position], position + 1
+    return value, position

@@ -1,26 +1,28 @@
 """Parquet: all pages through the reader, statistics, key-value metadata, and the bytes between.
 
 Page indexes and footers are never compressed (https://parquet.apache.org/docs/file-format/), so text in them is met by
-the raw search. Bloom filters and page indexes hold nothing that is not in the rows of the same file.
+the raw search. Bloom filters and page indexes hold nothing that is not in the rows of the same file; dictionary pages
+can hold more.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pii_tracer.scan.collect import Collector
-from pii_tracer.scan.decode.arrow import search_batch
-from pii_tracer.scan.decode.metadata import Role, walk
+from pii_tracer.scan.decode.arrow import search_batch, search_leaf, search_rows, unused_entries
+from pii_tracer.scan.decode.metadata import Role
+from pii_tracer.scan.decode.parquet_encrypted import decode_encrypted
+from pii_tracer.scan.decode.parquet_footer import holds_positions, is_encrypted, label_of, other_files, search_footer
+from pii_tracer.scan.decode.parquet_pages import Page, PageError, numbers, pages, plain
 
 ROWS = 65_536
-
-
-def is_encrypted(data: memoryview) -> bool:
-    """An encrypted footer ends in `PARE` (https://parquet.apache.org/docs/file-format/data-pages/encryption/)."""
-    return bytes(data[-4:]) == b"PARE"
+_TEXTS = frozenset({"STRING", "ENUM", "JSON"})
 
 
 def decode(data: memoryview, collector: Collector, role: Role, where: str = "data") -> None:
@@ -30,61 +32,212 @@ def decode(data: memoryview, collector: Collector, role: Role, where: str = "dat
         pa.ArrowException, OSError: the file cannot be read to its end.
     """
     if is_encrypted(data):
-        collector.unread("Parquet with modular encryption: no key to read it with")
+        decode_encrypted(data, collector, role, where)
         return
+    buffer = pa.BufferReader(pa.py_buffer(data))
+    with pq.ParquetFile(buffer, pre_buffer=False) as file:
+        meta = file.metadata
+        if role is Role.DATA:
+            search_footer(file, collector, role)
+        if other_files(meta):
+            _summary(data, meta, collector)
+            return
+        positions = holds_positions(file)
+    chunks = tuple(_chunks(data, meta))
+    silent = {chunk for chunk in chunks if role is Role.DATA and chunk.is_silent(data, collector)}
+    loud = {chunk for chunk in chunks if chunk not in silent and chunk.holds_more(data, collector)}
+    coded = _coded(chunks) if role is Role.DATA else ()
+    with pq.ParquetFile(buffer, metadata=meta, read_dictionary=coded, pre_buffer=False) as file:
+        for groups, columns in _to_read(meta, {(chunk.group, chunk.index) for chunk in silent}):
+            batches = file.iter_batches(ROWS, groups, columns, use_threads=False)
+            search_rows(batches, collector, role, where, positions=positions)
+        if role is Role.ENGINE:  # its rows tell what the bounds are of
+            search_footer(file, collector, role)
+    for group in sorted({chunk.group for chunk in loud}):
+        _dictionaries(data, group, [c for c in chunks if c.group == group and c not in silent], collector)
+    known = [c for c in chunks if c.packed or c in silent]
+    bodies = sorted((b for c in known for b in c.searched(collector.patterns.overlap)), key=lambda body: body.start)
+    packed, read = ([p for c in chunks if c.packed is is_packed for p in c.bodies] for is_packed in (True, False))
+    collector.rest(data, "raw bytes", gone=bodies, packed=packed, read=read)
+
+
+def _summary(data: memoryview, meta: pq.FileMetaData, collector: Collector) -> None:
+    """A folder's `_metadata`: nothing but magic and a footer, which was searched; its row groups are other files'."""
     collector.raw(data, "raw bytes")
-    with pq.ParquetFile(pa.BufferReader(pa.py_buffer(data)), pre_buffer=False) as file:
-        _metadata(file, collector, role)
-        positions = _holds_positions(file)
-        for batch in file.iter_batches(batch_size=ROWS, use_threads=False):
-            if positions:
-                batch = batch.drop_columns(["pos"])
-            if role is Role.DATA:
-                search_batch(batch, collector, where)
-            else:
-                for row in batch.to_pylist():
-                    walk(row, collector, where)
+    footer = int.from_bytes(data[-8:-4], "little")
+    if len(data) != len(b"PAR1") + footer + 8:
+        collector.unread("row groups that lie in another file, and rows of its own")
 
 
-def _metadata(file: pq.ParquetFile, collector: Collector, role: Role) -> None:
-    meta = file.metadata
-    skipped = {"pos"} if _holds_positions(file) else set()
-    for key, value in (meta.metadata or {}).items():
-        collector.text(key, "key-value metadata")
-        collector.text(value, "key-value metadata", _hudi_key_column(key))
-    collector.text(meta.created_by or "", "key-value metadata")
+@dataclass(frozen=True)
+class _Chunk:
+    """A column chunk. pages: None where they could not be told apart.
+
+    named: the file says that its bytes are text. Others may be compressed, cell by cell, which no page shows.
+    """
+
+    group: int
+    index: int
+    path: str
+    kind: str
+    length: int
+    scale: int | None
+    codec: str
+    named: bool
+    extent: range
+    pages: tuple[Page, ...] | None
+
+    @property
+    def packed(self) -> bool:
+        """Whether its pages are compressed."""
+        return self.codec != "UNCOMPRESSED"
+
+    def searched(self, overlap: int) -> Iterator[range]:
+        """Where its pages' contents lie, which need no further search.
+
+        What stands as it is may go on behind a page's end, so that the last bytes of the page are searched with that.
+        """
+        for page in self.pages or ():
+            start = page.body.start + page.levels
+            yield page.body if self.packed else range(start, max(start, page.body.stop - overlap))
+
+    @property
+    def bodies(self) -> tuple[range, ...]:
+        """Where the reader has given all there is: the pages without their headers, as far as they are told apart."""
+        return (self.extent,) if self.pages is None else tuple(page.body for page in self.pages)
+
+    @property
+    def dictionary(self) -> Page | None:
+        """Its dictionary page."""
+        return next((page for page in self.pages or () if page.is_dictionary), None)
+
+    def is_silent(self, data: memoryview, collector: Collector) -> bool:
+        """Whether its pages, searched as they stand, hold none of the patterns: then no reader has to take them apart.
+
+        A superset of what is in its texts: lengths and levels are searched with them.
+        """
+        patterns = collector.patterns
+        if (
+            not self.is_text
+            or not self.named
+            or not self.pages
+            or patterns.has_tiny
+            or not all(page.stands for page in self.pages)
+        ):
+            return False
+        label = label_of(self.path)
+        # what a page says are its levels could be anything
+        levels = (data[page.body.start : page.body.start + page.levels] for page in self.pages)
+        try:
+            return all(map(patterns.quiet, levels)) and all(
+                patterns.quiet(plain(data, page, self.codec), label) for page in self.pages
+            )
+        except PageError:
+            return False
+
+    def holds_more(self, data: memoryview, collector: Collector) -> bool:
+        """Whether its dictionary may hold something, used by a row or not."""
+        if self.dictionary is None:
+            return self.pages is None
+        if not self.is_text:
+            return bool(self.numbers(data, collector))
+        try:
+            content = plain(data, self.dictionary, self.codec)
+        except PageError:
+            return True
+        return (
+            not self.named or collector.patterns.has_tiny or not collector.patterns.quiet(content, label_of(self.path))
+        )
+
+    def numbers(self, data: memoryview, collector: Collector) -> set[int]:
+        """Key values among the numbers in its dictionary page.
+
+        A chunk with other pages, too, began with a dictionary that was made of its rows, which are read.
+        """
+        if self.dictionary is None or self.is_text or not self.coded:
+            return set()
+        try:
+            content = plain(data, self.dictionary, self.codec)
+        except PageError:
+            collector.unread("a dictionary page of numbers in a codec that is read for its rows only")
+            return set()
+        return numbers(content, self.kind, self.length, self.scale, collector.patterns.ints)
+
+    @property
+    def coded(self) -> bool:
+        """Whether every page holds numbers of dictionary entries."""
+        return self.dictionary is not None and all(page.coded or page.is_dictionary for page in self.pages or ())
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its values are text or bytes of any length."""
+        return self.kind == "BYTE_ARRAY" and self.scale is None
+
+
+def _chunks(data: memoryview, meta: pq.FileMetaData) -> Iterator[_Chunk]:
+    schema = meta.schema
     for group in range(meta.num_row_groups):
+        row_group = meta.row_group(group)
         for index in range(meta.num_columns):
-            column = meta.row_group(group).column(index)
-            label = _label(column.path_in_schema)
-            for value in () if label in skipped else _bounds(column, collector):
-                if role is Role.DATA:
-                    collector.bound(value, "statistics", label)
-                elif isinstance(value, str):
-                    collector.raw(value.encode(), "statistics", label)
+            column, kind = row_group.column(index), schema.column(index)
+            scale = kind.scale if kind.logical_type.type == "DECIMAL" else None
+            starts = [o for o in (column.dictionary_page_offset, column.data_page_offset) if o]
+            if not starts:
+                continue
+            extent = range(min(starts), min(starts) + column.total_compressed_size)
+            found: tuple[Page, ...] | None
+            try:
+                found = pages(data, extent.start, extent.stop, column.num_values)
+            except PageError:
+                found = None
+            path, codec, named = column.path_in_schema, column.compression, kind.logical_type.type in _TEXTS
+            yield _Chunk(group, index, path, column.physical_type, kind.length, scale, codec, named, extent, found)
 
 
-def _holds_positions(file: pq.ParquetFile) -> bool:
-    """Iceberg position deletes (https://iceberg.apache.org/spec/#position-delete-files): `pos` numbers rows."""
-    return list(file.schema_arrow.names[:2]) == ["file_path", "pos"]
+def _to_read(meta: pq.FileMetaData, silent: Collection[tuple[int, int]]) -> Iterator[tuple[list[int], list[str]]]:
+    """Row groups and the paths of the columns in them that are not silent; neighbours with the same are read at once.
+
+    A column of several leaves is read whole: a map without its keys is none.
+    """
+    paths = [meta.schema.column(index).path for index in range(meta.num_columns)]
+
+    def columns(group: int) -> list[str]:
+        roots = {_root(path) for index, path in enumerate(paths) if (group, index) not in silent}
+        return [path for path in paths if _root(path) in roots]
+
+    for wanted, groups in itertools.groupby(range(meta.num_row_groups), columns):
+        if wanted:
+            yield list(groups), wanted
 
 
-def _label(path: str) -> str:
-    """Leaf path as the Arrow columns are labelled: without the list's and map's own levels."""
-    return path.replace(".list.element", "").replace(".bag.array_element", "").replace(".key_value.", ".")
+def _root(path: str) -> str:
+    return path.split(".", 1)[0]
 
 
-def _hudi_key_column(key: bytes) -> str | None:
-    """Hudi base files keep their smallest and largest record key in the footer."""
-    return "_hoodie_record_key" if key in (b"hoodie_min_record_key", b"hoodie_max_record_key") else None
+def _coded(chunks: Iterable[_Chunk]) -> list[str]:
+    """Text columns of which every page holds numbers of dictionary entries: each entry is searched once.
+
+    The reader gives no dictionaries of nested columns.
+    """
+    whole: dict[str, bool] = {}
+    for chunk in chunks:
+        whole[chunk.path] = chunk.is_text and chunk.coded and whole.get(chunk.path, True)
+    return sorted(path for path, coded in whole.items() if coded and "." not in path)
 
 
-def _bounds(column: Any, collector: Collector) -> tuple[Any, ...]:
-    if not column.is_stats_set:
-        return ()
-    try:
-        statistics = column.statistics
-        return (statistics.min, statistics.max) if statistics is not None and statistics.has_min_max else ()
-    except (NotImplementedError, pa.ArrowException, ValueError):
-        collector.unread("statistics of a type that cannot be decoded")
-        return ()
+def _dictionaries(data: memoryview, group: int, chunks: list[_Chunk], collector: Collector) -> None:
+    """Entries of dictionary pages that no row uses: writers of filtered encoded columns keep what was filtered out."""
+    paths = [c.path for c in chunks if c.is_text and (c.dictionary or c.pages is None)]
+    held = {c.path: found for c in chunks if (found := c.numbers(data, collector))}
+    with pq.ParquetFile(pa.BufferReader(pa.py_buffer(data)), read_dictionary=paths, pre_buffer=False) as file:
+        table = file.read_row_group(group, columns=paths, use_threads=False)
+        rows = {path: file.read_row_group(group, columns=[path], use_threads=False) for path in held}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        for label, entries in unused_entries(column, name):
+            search_leaf(entries, collector, "dictionary page", label)
+    for path, found in held.items():
+        used = Collector(collector.patterns)
+        search_batch(rows[path], used, "data")
+        for number in sorted(found):
+            if not set(collector.patterns.ints[number]) <= used.seen:
+                collector.number(number, "dictionary page", label_of(path))

@@ -7,14 +7,24 @@ import io
 import itertools
 import json
 import re
+from collections.abc import Iterable
 from decimal import Decimal
+from enum import Enum
+from functools import partial
 
 from pii_tracer.scan.collect import Collector, json_leaves
 from pii_tracer.scan.decode.metadata import Role, walk
+from pii_tracer.scan.neighbours import KeyColumns
 
 _DELIMITERS = ",\t;|\x01"
 _NAME = re.compile(r"[a-z_][a-z0-9_]*\Z")
 _CSV_NAMES = (".csv", ".tsv", ".txt")
+_CONTROL = re.compile(rb"[\x00\x02-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+"""What text does not hold: \\x01 parts the fields of Hive's text files, \\x1b begins a terminal's colours."""
+_HIGH = re.compile(rb"[\x80-\xff]")
+_MOST_HIGH = 0.3
+_WINDOWS = {byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(0x80, 0xA0)}
+"""Windows-1252 where it differs from ISO 8859-1; five of these bytes it has no character for."""
 
 
 def as_text(data: memoryview) -> str | None:
@@ -28,6 +38,18 @@ def as_text(data: memoryview) -> str | None:
     return None if "\0" in text else text
 
 
+def as_single_bytes(data: bytes | memoryview) -> str | None:
+    """Text in Windows-1252 or ISO 8859-1, as older exports are; None for what is hardly text.
+
+    They differ in 32 bytes, which ISO 8859-1 has control characters for. Every byte is a character, so nothing proves
+    it: the caller searches the bytes themselves, too.
+    """
+    raw = bytes(data)
+    if _CONTROL.search(raw) or len(_HIGH.findall(raw)) > _MOST_HIGH * len(raw):
+        return None
+    return raw.decode("latin-1").translate(_WINDOWS)
+
+
 def decode(name: str, text: str, collector: Collector, role: Role) -> str:
     """Search a text file; returns what it was read as."""
     if role is Role.ENGINE:
@@ -36,21 +58,88 @@ def decode(name: str, text: str, collector: Collector, role: Role) -> str:
         return _json(text, collector)
     if name.lower().endswith(_CSV_NAMES):
         return _csv(text, collector)
-    collector.text(text, "text")
+    _plain(text, collector)
     return "text"
 
 
+class Kind(Enum):
+    """Text that can be read a block of lines at a time."""
+
+    CSV = "csv"
+    JSON_LINES = "json lines"
+    TEXT = "text"
+
+
+def in_blocks(name: str, block: bytes) -> Kind | None:
+    """What a long text is, by its first block; None where it has to be read whole (one document, UTF-16, no text)."""
+    lines, newline, _ = block.rpartition(b"\n")
+    content = None if block[:2] in (b"\xff\xfe", b"\xfe\xff") else as_text(memoryview(lines))
+    if not newline or content is None:
+        return None
+    if content.lstrip()[:1] in ("{", "["):
+        return Kind.JSON_LINES if _is_json(content.lstrip().partition("\n")[0]) else None
+    return Kind.CSV if name.lower().endswith(_CSV_NAMES) else Kind.TEXT
+
+
+def decode_blocks(kind: Kind, pieces: Iterable[bytes], collector: Collector) -> str:
+    """Search a long text; pieces: its bytes in order. Blocks end where lines do; a longer line is one block.
+
+    A CSV cell over several lines may be cut by a block's end. So columns are told only where no quote is near: before
+    the block every quote is closed, and it has none. Elsewhere no column is known, which excuses nothing.
+    """
+    carried, quotes = b"", 0
+    first: str | None = None
+    for piece in itertools.chain(pieces, (None,)):
+        if piece is None:
+            lines, carried = carried, b""
+        else:
+            lines, newline, rest = (carried + piece).rpartition(b"\n")
+            lines, carried = lines + newline, rest
+        content = _utf8(lines)
+        if content is None:
+            collector.raw(lines, "raw bytes")
+            content = as_single_bytes(lines)
+        if content is None:
+            collector.unread("a part of the text is none")
+        elif kind is Kind.CSV:
+            first = first if first is not None else content.split("\n", 1)[0]
+            inside = lines.count(b'"')
+            _csv(content, collector, first, known=quotes % 2 == 0 and not inside)
+            quotes += inside
+        elif kind is Kind.JSON_LINES:
+            _json(content, collector)
+        else:
+            _plain(content, collector)
+    return kind.value
+
+
+def _utf8(lines: bytes) -> str | None:
+    try:
+        text = lines.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text
+
+
+def _plain(text: str, collector: Collector) -> None:
+    """Fields may be joined without anything between them: a value's end cannot be seen."""
+    collector.raw(text.encode("utf-8", "surrogateescape"), "text")
+    collector.text(text, "text", strong=False)
+
+
 def _engine(text: str, collector: Collector) -> str:
-    collector.raw(text.encode(), "engine metadata")
     documents = [text] if _is_json(text) else text.splitlines()
+    inner = Collector(collector.patterns)
     for document in documents:
         if document.lstrip()[:1] in ("{", "["):
             try:
-                walk(json.loads(document, parse_float=Decimal), collector, "engine metadata")
+                walk(json.loads(document, parse_float=Decimal), inner, "engine metadata")
                 continue
             except (ValueError, RecursionError):
-                collector.unread("engine metadata that is not JSON from end to end")
-        collector.text(document, "engine metadata")
+                inner.unread("engine metadata that is not JSON from end to end")
+        inner.text(document, "engine metadata")
+    collector.merge(inner)
+    collector.prose(text, "engine metadata", whole=inner.quoted)
     return "engine json" if text.lstrip()[:1] in ("{", "[") else "engine text"
 
 
@@ -74,36 +163,50 @@ def _json(text: str, collector: Collector) -> str:
             inner.leaf(leaf, "data", label.removeprefix("$.") if label != "$" else None)
         collector.merge(inner)
         plain = Collector(collector.patterns)
-        plain.text(document, "data")
+        plain.text(document, "data", whole=inner.quoted)
         collector.merge(plain, unless_seen_in=inner)
     return kind
 
 
-def _csv(text: str, collector: Collector) -> str:
-    """Cells with the names of the first row. Text that no cell shows (broken quoting) is searched as text."""
+def _csv(text: str, collector: Collector, first: str | None = None, *, known: bool = True) -> str:
+    """Cells with the names of the first row. Text that no cell shows (broken quoting) is searched as text.
+
+    first: the first line of the file, where the text is a later block of it; known: whether its cells are whole.
+    """
+    first = text.split("\n", 1)[0] if first is None else first
+    delimiter = max(_DELIMITERS, key=first.count)
+    if delimiter not in first:  # one column, or columns by position: a value's end cannot be seen
+        collector.raw(text.encode("utf-8", "surrogateescape"), "text")
     found = collector.terms(text.encode("utf-8", "surrogateescape"))
     if not found and not collector.patterns.has_tiny:
         return "csv"
     inner = Collector(collector.patterns)
-    first = text.split("\n", 1)[0]
-    delimiter = max(_DELIMITERS, key=first.count)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
-        header = next(rows, [])
-        for row in itertools.chain([header], rows):
+        header = next(csv.reader([first], delimiter=delimiter), [])
+        for row in rows:
             for index, cell in enumerate(row):
-                inner.string(cell, "data", _column(header, index))
+                column = _column(header, index, collector.patterns.key_columns) if known else None
+                inner.string(cell, "data", column, known=len(row) == len(header))
     except csv.Error:
         pass  # the search as text below has seen everything
     collector.merge(inner)
+    if any(name not in inner.seen for name, _ in found):
+        whole = partial(inner.quoted, ends=f'"\r\n{delimiter}'.encode())
+        found = collector.terms(text.encode("utf-8", "surrogateescape"), whole=whole)
     for (name, form), count in found.items():
         if name not in inner.seen:
             collector.add(name, form, "text", None, count)
     return "csv"
 
 
-def _column(header: list[str], index: int) -> str:
-    """The name in the first row where that looks like a header. A first row of data must not be repeated as names."""
+def _column(header: list[str], index: int, keys: KeyColumns) -> str:
+    """The name in the first row where that looks like a header. A first row of data must not be repeated as names.
+
+    keys: columns that the plan names.
+    """
+    if index < len(header) and header[index] in keys and header.count(header[index]) == 1:
+        return header[index]
     if index < len(header) and len(set(header)) == len(header) and all(_NAME.match(cell) for cell in header):
         return header[index]
     return f"_c{index}"

@@ -1,0 +1,94 @@
+"""Cut bounds that another person's value explains: the rows of the file they describe decide, not the bound.
+
+Iceberg cuts bounds to 16 characters, Delta to 32, so that `christian.mueller@…` of two people is one bound. A bound
+describes a data file. Where that very file was decoded to its end and holds nothing of the person, it is not theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
+
+from pii_tracer.errors import EstateError
+from pii_tracer.estate.local import local_path
+from pii_tracer.scan.decode.metadata import Role, role_of
+from pii_tracer.scan.hits import FileScan, Form, Hit
+
+_OF_ROWS = frozenset({"parquet", "orc", "avro"})
+_LOG = "_delta_log"
+
+
+def without_explained(root: Path, files: Iterable[FileScan]) -> tuple[FileScan, ...]:
+    """The files of a folder without those prefixes that surely are not the person's.
+
+    A bound of a file that is gone, lies elsewhere, has another size than the bound's owner says, was not read to its
+    end or holds anything of the person keeps counting.
+    """
+    scans = tuple(files)
+    if not any(hit.form is Form.PREFIX for scan in scans for hit in scan.hits):
+        return scans
+    base, by_path = root.resolve(), _by_path(root, scans)
+    return tuple(_without(scan, base, by_path) for scan in scans)
+
+
+def _by_path(root: Path, scans: Iterable[FileScan]) -> dict[str, FileScan]:
+    """Files by their path, where that is no other's: a masked path could be spelled like another file's."""
+    found: dict[str, FileScan | None] = {}
+    for scan in scans:
+        found[scan.path] = None if scan.path in found else scan
+    return {path: scan for path, scan in found.items() if scan is not None and (root / path).is_file()}
+
+
+def _without(scan: FileScan, root: Path, files: Mapping[str, FileScan]) -> FileScan:
+    hits = tuple(hit for hit in scan.hits if not (hit.form is Form.PREFIX and _explained(hit, scan, root, files)))
+    return scan if len(hits) == len(scan.hits) else scan.model_copy(update={"hits": hits})
+
+
+def _explained(hit: Hit, scan: FileScan, root: Path, files: Mapping[str, FileScan]) -> bool:
+    if _own(hit, scan):
+        return _free_of(hit.key_set, scan)
+    described = _described(hit, scan, root, files)
+    return described is not None and _free_of(hit.key_set, described)
+
+
+def _own(hit: Hit, scan: FileScan) -> bool:
+    """Whether it is a bound in a Parquet file's footer, of the file's own rows."""
+    return hit.form is Form.PREFIX and hit.where == "statistics" and scan.decoded_as == "parquet" and _has_rows(scan)
+
+
+def _has_rows(scan: FileScan) -> bool:
+    parts = PurePosixPath(scan.path).parts
+    return scan.decoded_as in _OF_ROWS and role_of(scan.path) is Role.DATA and ".hoodie" not in parts
+
+
+def _free_of(key_set: str, scan: FileScan) -> bool:
+    """Whether a file of rows was read to its end and holds nothing of a key set but, perhaps, bounds of its rows."""
+    mine = (hit for hit in scan.hits if hit.key_set == key_set)
+    return _has_rows(scan) and not scan.unread and all(_own(hit, scan) for hit in mine)
+
+
+def _described(hit: Hit, scan: FileScan, root: Path, files: Mapping[str, FileScan]) -> FileScan | None:
+    """The file that a bound describes, where it is one of these and has the size it should have."""
+    if hit.of is None:
+        return None
+    try:
+        path = _path(hit.of.path, scan, root)
+        name = path.resolve().relative_to(root).as_posix() if path else None
+    except (EstateError, OSError, RuntimeError, ValueError):  # another store, another folder, or no path at all
+        return None
+    found = files.get(name) if name else None
+    return found if found is not None and found.size == hit.of.size else None
+
+
+def _path(text: str, scan: FileScan, root: Path) -> Path | None:
+    """Iceberg writes whole paths or URIs; Delta percent-encodes, and mostly tells them from the table's folder
+    (https://github.com/delta-io/delta/blob/master/PROTOCOL.md#add-file-and-remove-file).
+    """
+    parts = PurePosixPath(scan.path).parts
+    if _LOG in parts and not text.startswith("file:"):
+        text = unquote(text)
+    path = local_path(text)
+    if path.is_absolute():
+        return path
+    return root.joinpath(*parts[: parts.index(_LOG)]) / path if _LOG in parts else None

@@ -1,0 +1,148 @@
+"""Thrift's compact protocol, in which Parquet writes footers and page headers
+(https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_DEPTH = 8
+_STOP, _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(13)
+_UUID = 13
+
+_VARINT = rb"[\x80-\xff]{0,9}[\x00-\x7f]"
+_heads = b"".join(b"\\x%x%x" % (delta, kind) for delta in range(1, 16) for kind in (_I16, _I32, _I64))
+_truths = b"".join(b"\\x%x%x" % (delta, kind) for delta in range(1, 16) for kind in (_TRUE, _FALSE))
+_NUMBERS = re.compile(rb"(?:[" + _heads + rb"]" + _VARINT + rb"|[" + _truths + rb"])*", re.DOTALL)
+"""A run of fields that hold numbers and truth values: most of a footer, passed over at once."""
+
+
+class ThriftError(ValueError):
+    """The bytes are no structure in this protocol."""
+
+
+class Thrift:
+    """Reads the structure that begins some bytes. position: how far it has read."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.position = 0
+
+    def struct(self) -> dict[int, Any]:
+        """Fields by number.
+
+        Raises:
+            ThriftError: it is none, or it is cut short.
+        """
+        try:
+            return self._struct(0)
+        except (IndexError, ValueError, TypeError):
+            raise ThriftError("no structure of Thrift") from None
+
+    def numbers(self) -> frozenset[int]:
+        """Numbers of its fields alone; what they hold is passed over, which is several times as fast.
+
+        Raises:
+            ThriftError: it is none, or it is cut short.
+        """
+        found, number = set(), 0
+        try:
+            for head in iter(self._byte, _STOP):
+                number = number + (head >> 4) if head >> 4 else self._zigzag()
+                found.add(number)
+                self._pass(head & 15, 0)
+        except (IndexError, ValueError, TypeError):
+            raise ThriftError("no structure of Thrift") from None
+        return frozenset(found)
+
+    def _struct(self, depth: int) -> dict[int, Any]:
+        if depth > _DEPTH:
+            raise ValueError("nested too deep")
+        fields: dict[int, Any] = {}
+        number = 0
+        for head in iter(self._byte, _STOP):
+            number = number + (head >> 4) if head >> 4 else self._zigzag()
+            fields[number] = self._value(head & 15, depth)
+        return fields
+
+    def _value(self, kind: int, depth: int) -> Any:
+        if kind in (_TRUE, _FALSE):
+            return kind == _TRUE
+        if kind == _BYTE:
+            return self._byte()
+        if kind in (_I16, _I32, _I64):
+            return self._zigzag()
+        if kind in (_DOUBLE, _BINARY):
+            return self._take(8 if kind == _DOUBLE else self._varint())
+        if kind in (_LIST, _SET):
+            return list(self._items(depth))
+        if kind == _STRUCT:
+            return self._struct(depth + 1)
+        raise ValueError("a type that Parquet does not have")
+
+    def _items(self, depth: int) -> Iterator[Any]:
+        head = self._byte()
+        count = self._varint() if head >> 4 == 15 else head >> 4
+        for _ in range(count):
+            # in lists a truth value has a byte of its own
+            yield self._byte() == 1 if head & 15 in (_TRUE, _FALSE) else self._value(head & 15, depth)
+
+    def _pass(self, kind: int, depth: int) -> None:
+        """Go behind a value."""
+        if kind == _BINARY:
+            self._skip(self._varint())
+        elif kind == _STRUCT:
+            self._pass_struct(depth + 1)
+        elif kind in (_LIST, _SET):
+            head = self._byte()
+            count, kind = self._varint() if head >> 4 == 15 else head >> 4, head & 15
+            if kind in (_TRUE, _FALSE, _BYTE):
+                self._skip(count)
+                return
+            for _ in range(count):
+                self._pass(kind, depth)
+        else:
+            self._value(kind, depth)
+
+    def _pass_struct(self, depth: int) -> None:
+        if depth > _DEPTH:
+            raise ValueError("nested too deep")
+        data, run = self._data, _NUMBERS.match
+        while True:
+            at = run(data, self.position).end()  # type: ignore[union-attr]  # nothing is a run, too
+            head, self.position = data[at], at + 1
+            if head == _STOP:
+                return
+            if not head >> 4:
+                self._zigzag()
+            self._pass(head & 15, depth)
+
+    def _byte(self) -> int:
+        self.position += 1
+        return self._data[self.position - 1]
+
+    def _skip(self, size: int) -> None:
+        self.position += size
+        if self.position > len(self._data):
+            raise ValueError("cut short")
+
+    def _take(self, size: int) -> bytes:
+        self._skip(size)
+        return self._data[self.position - size : self.position]
+
+    def _varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._byte()
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+            if shift > 63:
+                raise ValueError("a number without an end")
+
+    def _zigzag(self) -> int:
+        value = self._varint()
+        return value >> 1 ^ -(value & 1)

@@ -1,0 +1,124 @@
+"""Somebody else's longer key, told from a value and what stands beside it, in decoded text."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
+
+from pii_tracer.scan.addresses import QUOTED_PRINTABLE
+
+LONGER = 5
+"""Up to so many digits behind a value that ends in a digit make it another's key; more are other data joined to it."""
+
+_ESCAPE = re.compile(rb"[\\%&]|" + QUOTED_PRINTABLE.pattern, re.IGNORECASE)
+_CUT_CHARACTERS = (16, 32, 33, 34)
+_CUT_BYTES = (64,)
+"""Lengths of bounds that Iceberg and Delta (characters) and parquet-mr (bytes) cut; see `Patterns.prefixes`."""
+
+
+def goes_on(data: bytes, start: int, end: int) -> bool:
+    """Whether the match is only the beginning of a longer key: digits of its own, then nothing of a word.
+
+    Never told of a value that ends in a letter (names are inflected), that stands inside a word, or that many digits
+    follow (a date or an amount joined to it): these count as the person.
+    """
+    if not 48 <= data[end - 1] <= 57 or (start and _of_word(data[start - 1])):
+        return False
+    position = end
+    while position < len(data) and 48 <= data[position] <= 57 and position - end <= LONGER:
+        position += 1
+    return 0 < position - end <= LONGER and not (position < len(data) and _of_word(data[position]))
+
+
+def may_be_cut(bound: bytes) -> bool:
+    """Whether a bound has one of the lengths to which formats cut."""
+    return len(bound) in _CUT_BYTES or len(bound.decode("utf-8", "replace")) in _CUT_CHARACTERS
+
+
+def _of_word(byte: int) -> bool:
+    return byte > 127 or chr(byte).isalnum()
+
+
+Whole = Callable[[bytes, int, int], Collection[str]]
+"""Told a match in decoded text (where it starts and ends), the key sets of which it is somebody else's longer key."""
+
+
+class KeyColumns:
+    """The columns of a place in which the plan deletes by `column = key`, so that a cell is compared as a whole.
+
+    There a match that a letter or digit touches stands in a longer word, which is another's key. Nothing is said of
+    other columns, nor of cells in which the touching letter may be no text of its own (the end of an escape) or the
+    value no word (digits: `+91 98450 12345` with an extension behind).
+
+    Case makes no difference, but where a cell is exactly a key that another person of the source has.
+    """
+
+    def __init__(self, columns: Mapping[str, Collection[str]] = MappingProxyType({})) -> None:
+        """columns: names of key sets by the column's label. Case makes no difference in labels, as in Spark."""
+        self.labels = tuple(sorted(columns))
+        self._others: Mapping[str, Collection[bytes]] = {}
+        self._columns: dict[str, frozenset[str]] = {}
+        for label, names in columns.items():
+            self._columns[label.lower()] = self._columns.get(label.lower(), frozenset()) | frozenset(names)
+
+    def __contains__(self, column: str | None) -> bool:
+        return column is not None and column.lower() in self._columns
+
+    def knowing(self, others: Mapping[str, Collection[bytes]]) -> KeyColumns:
+        """The same columns. others: by key set, other people's keys that differ from the persons' only in case."""
+        same = copy.copy(self)
+        same._others = others
+        return same
+
+    def of_others(self, column: str | None, cell: bytes) -> Collection[str]:
+        """The key sets of a column in which the cell is exactly the key of somebody else."""
+        names = self._columns.get(column.lower(), ()) if column is not None and self._others else ()
+        return [name for name in names if cell in self._others.get(name, ())]
+
+    def of_cell(self, column: str | None, *, cut: bool = False) -> Whole | None:
+        """For the text of one cell of a column; None where nothing is known. cut: a format may have cut the text."""
+        names = self._columns.get(column.lower()) if column is not None and self._columns else None
+        if names is None:
+            return None
+
+        def told(text: bytes, start: int, end: int) -> Collection[str]:
+            if _in_longer_word(text, start, end, cut=cut):
+                return names
+            return () if end - start < len(text) or (cut and may_be_cut(text)) else self.of_others(column, text)
+
+        return told
+
+    @property
+    def of_path(self) -> Whole | None:
+        """For a path: its partition folders, `column=value`, are cells."""
+        return self._of_folder if self._columns else None
+
+    def _of_folder(self, path: bytes, start: int, end: int) -> Collection[str]:
+        first, last = path.rfind(b"/", 0, start) + 1, path.find(b"/", end)
+        column, equals, _ = path[first:last].partition(b"=")
+        value = first + len(column) + 1
+        whole = self.of_cell(column.decode("utf-8", "replace"))
+        if whole is None or not equals or last < 0 or start < value:
+            return ()
+        return whole(path[value:last], start - value, end - value)
+
+
+def _in_longer_word(cell: bytes, start: int, end: int, *, cut: bool) -> bool:
+    """Whether a letter or digit, of any script, stands directly before or behind the match in a whole cell.
+
+    Where the cell is a bound that may be cut, its last character may be a raised one: `ashaA` stands for `asha@…`.
+    """
+    before = cell[max(0, start - 4) : start].decode("utf-8", "replace")[-1:]
+    behind = cell[end : end + 4].decode("utf-8", "replace")[:1]
+    if cut and end + len(behind.encode()) == len(cell) and _raised(cell, behind):
+        behind = ""
+    if not (before.isalnum() or behind.isalnum()) or _ESCAPE.search(cell):
+        return False
+    return any(char.isalpha() for char in cell[start:end].decode("utf-8", "replace"))
+
+
+def _raised(bound: bytes, last: str) -> bool:
+    """Whether the last character of a bound may stand for the one before it in the alphabet, which is no letter."""
+    return may_be_cut(bound) and bool(last) and not chr(max(0, ord(last) - 1)).isalnum()

@@ -1,0 +1,200 @@
+"""Tells fast where in bytes a pattern may stand, so that the exact search only looks there. Never misses one.
+
+Of every pattern a window of up to eight bytes is chosen, the one whose words are rarest in the data. Wherever the
+pattern stands, its window covers a whole word of four bytes at an aligned place. So it is enough to look at aligned
+words (numpy does it nearly at the speed of the memory), and at the whole windows around the few that are known. Case is
+left out by setting the bit that tells `a` from `A`: a superset of equal text, which the exact search sorts out.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_WORD = 4
+_WINDOW = 8
+_PIECE = 1 << 17
+"""Words that are looked at together: what is made of them stays in the processor's cache."""
+
+_RUN = np.arange(_WINDOW)
+_LOWEST = np.array([(n & -n).bit_length() - 1 if n else 0 for n in range(1 << _WORD)])
+_FOLD = np.uint32(0x20202020)
+_FOLD_ALL = np.uint64(0x2020202020202020)
+_SAMPLE = 1 << 16
+_SAMPLE_BITS = 16
+_CROWDED = 512
+"""A sieve that lets through more than one place in so many bytes is chosen anew, by the data at hand."""
+_TRIES = 4
+"""So often for one kind of data; what is crowded then is full of the persons."""
+_LABELS = 1024
+
+Bytes = npt.NDArray[np.uint8]
+Words = npt.NDArray[np.uint32]
+Numbers = npt.NDArray[np.uint64]
+Places = npt.NDArray[np.int64]
+
+
+class _Desk(threading.local):
+    """Arrays that each thread uses again: to get new ones from the system costs more than what is done in them."""
+
+    def __init__(self) -> None:
+        self.mixed = np.empty(_PIECE, np.uint32)
+        self.places = np.empty(_PIECE, np.intp)
+        self.known = np.empty(_PIECE, np.bool_)
+
+
+_DESK = _Desk()
+
+
+def _mixed(words: Words, bits: int) -> Words:
+    """A hash of so many bits of each word."""
+    return _mix(words.copy(), bits)
+
+
+def _mix(words: Words, bits: int) -> Words:
+    """The same, in their place."""
+    words *= np.uint32(0x9E3779B1)
+    words >>= np.uint32(32 - bits)
+    return words
+
+
+def _grams(data: Bytes, size: int) -> npt.NDArray[Any]:
+    """Every run of so many bytes, as one unsigned number each."""
+    runs = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(data, size))
+    return np.asarray(runs.view(np.uint32 if size == _WORD else np.uint64)[:, 0])
+
+
+def _eight(whole: Bytes, starts: Places) -> Numbers:
+    """The eight bytes from each place on, as one number each, folded. Behind the end the last byte is read again."""
+    last = len(whole) - _WINDOW
+    if last >= 0 and (not len(starts) or starts.max() <= last):
+        runs: Numbers = np.ndarray((last + 1,), np.uint64, whole, 0, (1,))
+        return np.asarray(runs[starts] | _FOLD_ALL)
+    around = whole.take(starts[:, None] + _RUN, mode="clip")
+    return np.asarray(around.view(np.uint64)[:, 0] | _FOLD_ALL)
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """The chosen windows. known: whether a word's hash is of one; backs: a bit for each place it has in a window."""
+
+    bits: int
+    known: npt.NDArray[np.bool_]
+    backs: Bytes
+    spans: tuple[tuple[np.uint64, npt.NDArray[np.bool_], Numbers], ...]
+
+    def among(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
+        """Which runs of eight bytes begin with a chosen window."""
+        result = np.zeros(len(numbers), np.bool_)
+        for mask, table, values in self.spans:
+            masked = numbers & mask
+            maybe = np.flatnonzero(table.take(_mixed(_halved(masked), self.bits)))
+            rest = masked[maybe]
+            places = np.searchsorted(values, rest)
+            places[places == len(values)] = 0
+            result[maybe[values[places] == rest]] = True
+        return result
+
+
+def _halved(numbers: Numbers) -> Words:
+    return np.asarray((numbers >> np.uint64(32)) * np.uint64(0x85EBCA6B) ^ numbers, np.uint64).astype(np.uint32)
+
+
+class Sieve:
+    """Where patterns may stand. Holds values of persons, as `Patterns` does: never printed, never stored.
+
+    blind: a pattern is too short for a sieve, so everything has to be searched.
+    """
+
+    def __init__(self, patterns: Iterable[bytes]) -> None:
+        folded = sorted({bytes(byte | 32 for byte in pattern) for pattern in patterns})
+        shortest = min(map(len, folded), default=0)
+        self.blind = shortest < _WORD
+        self._step = _WORD if shortest >= 7 else 2 if shortest >= 5 else 1
+        sizes = np.array([len(pattern) for pattern in folded], np.int64)
+        self._begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)[:-1]])
+        self._spans = np.minimum(sizes, _WINDOW)
+        joined = np.frombuffer(b"".join(folded) + bytes(2 * _WINDOW), np.uint8)
+        self._words: Words = _grams(joined, _WORD)
+        self._numbers: Numbers = _grams(joined, _WINDOW)
+        ends = np.repeat(self._begins + sizes - self._spans, sizes)
+        self._within = np.arange(len(ends)) <= ends
+        self._sizes = sizes
+        self._bits = min(22, max(_SAMPLE_BITS, (len(folded) * self._step).bit_length() + 5))
+        self._choices: dict[str | None, list[_Choice]] = {}
+
+    def places(self, data: Any, label: str | None = None) -> Places:
+        """Sorted positions in `data` (a buffer): one or more inside every occurrence of every pattern, and some others.
+
+        label: what kind of data it is, e.g. the column's name: windows are chosen once for each.
+
+        Raises:
+            ValueError: the sieve is blind.
+        """
+        if self.blind:
+            raise ValueError("a pattern is too short for a sieve")
+        whole: Bytes = np.frombuffer(data, np.uint8)
+        found = []
+        for shift in range(0, _WORD, self._step):
+            first = (shift - whole.ctypes.data) % _WORD
+            for start in range(first, len(whole) - _WORD + 1, _PIECE * _WORD):
+                choices = self._choices.setdefault(label if len(self._choices) < _LABELS else None, [])
+                places = self._in(whole, start, choices[-1] if choices else self._choose(whole[start:], choices))
+                if len(places) * _CROWDED > _PIECE * _WORD and len(choices) < _TRIES:
+                    places = self._in(whole, start, self._choose(whole[start:], choices))
+                found.append(places)
+        return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
+
+    def _in(self, whole: Bytes, start: int, choice: _Choice) -> Places:
+        """The places whose words lie in the piece that begins at `start`."""
+        count = min(_PIECE, (len(whole) - start) // _WORD)
+        words = np.require(whole[start : start + count * _WORD], requirements="C").view(np.uint32)
+        if not words.flags.aligned:
+            words = words.copy()
+        mixed, places, hits = _DESK.mixed[:count], _DESK.places[:count], _DESK.known[:count]
+        _mix(np.bitwise_or(words, _FOLD, out=mixed), choice.bits)
+        places[:] = mixed
+        choice.known.take(places, out=hits, mode="clip")
+        known = np.flatnonzero(hits)
+        if not len(known):
+            return np.empty(0, np.int64)
+        backs, known = choice.backs.take(mixed.take(known)), known * _WORD + start
+        starts = []
+        while len(known):  # hardly a word has more than one place in the windows
+            starts.append(known - _LOWEST.take(backs))
+            backs &= backs - np.uint8(1)
+            known = known.compress(backs != 0)
+            backs = backs.compress(backs != 0)
+        first = np.concatenate(starts)
+        first = first.compress(first >= 0)
+        return np.asarray(first.compress(choice.among(_eight(whole, first))), np.int64)
+
+    def _choose(self, data: Bytes, choices: list[_Choice]) -> _Choice:
+        """Of each pattern the window whose most frequent word is rarest in a sample of the data."""
+        sample = _mixed(_grams(data[:_SAMPLE] | np.uint8(32), _WORD), _SAMPLE_BITS)
+        weights = np.bincount(sample, minlength=1 << _SAMPLE_BITS)[_mixed(self._words, _SAMPLE_BITS)]
+        size = len(self._within)
+        # the words of a window that can lie at an aligned place: as many as the step
+        heavy = np.max([weights[i : size + i] for i in range(self._step)], axis=0)
+        heavy[~self._within] = np.iinfo(heavy.dtype).max
+        lightest = np.repeat(np.minimum.reduceat(heavy, self._begins), self._sizes)
+        candidates = np.flatnonzero(heavy == lightest)
+        chosen = candidates[np.searchsorted(candidates, self._begins)]
+        backs = np.zeros(1 << self._bits, np.uint8)
+        for back in range(self._step):
+            backs[_mixed(self._words[chosen + back], self._bits)] |= np.uint8(1 << back)
+        spans = []
+        for span in np.unique(self._spans):
+            mask = np.uint64((1 << 8 * int(span)) - 1)
+            values = np.unique(self._numbers[chosen[self._spans == span]] & mask)
+            table = np.zeros(1 << self._bits, np.bool_)
+            table[_mixed(_halved(values), self._bits)] = True
+            spans.append((mask, table, values))
+        choice = _Choice(self._bits, backs != 0, backs, tuple(spans))
+        choices.append(choice)
+        return choice

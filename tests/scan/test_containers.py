@@ -1,0 +1,36 @@
+"""Formats that no decoder knows are unread, however small, and whether or not they look compressed."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import pyarrow as pa
+import pyarrow.feather
+import pytest
+
+from pii_tracer.model import KeySet
+from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.tree import scan_bytes
+
+MAIL = "meera.pillai.4410@example.org"
+PATTERNS = build_patterns([KeySet(name="mail", origin="t.mail", weak=False, values=(("s", MAIL),))])
+
+
+def _zip() -> bytes:
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("x.csv", f"mail\n{MAIL}\n")
+    return sink.getvalue()
+
+
+def _feather() -> bytes:
+    sink = io.BytesIO()
+    pa.feather.write_feather(pa.table({"mail": [MAIL]}), sink, compression="zstd")
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("data", [_zip(), _feather()], ids=["zip", "feather"])
+@pytest.mark.parametrize("name", ["part-0", "x.bin"])
+def test_a_small_container_is_unread(data: bytes, name: str) -> None:
+    assert scan_bytes(name, data, PATTERNS).unread == ("a format that no decoder knows",)
