@@ -5,13 +5,50 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pii_tracer.estate.delta_log import LOG, DeltaSnapshot, LiveFile, read_log
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.paths import EstatePaths, local_path
 from pii_tracer.estate.types import spark_columns
-from pii_tracer.inventory import InventoryGap, TableState
+from pii_tracer.inventory import GENERATED, InventoryGap, TableState
 from pii_tracer.model import Format
+
+READER_VERSION = 3
+KNOWN_FEATURES = frozenset(
+    {
+        "allowColumnDefaults",
+        "appendOnly",
+        "catalogManaged",
+        "catalogOwned-preview",
+        "changeDataFeed",
+        "checkConstraints",
+        "checkpointProtection",
+        "clustering",
+        "columnMapping",
+        "coordinatedCommits-preview",
+        "deletionVectors",
+        "domainMetadata",
+        "generatedColumns",
+        "icebergCompatV1",
+        "icebergCompatV2",
+        "identityColumns",
+        "inCommitTimestamp",
+        "inCommitTimestamp-preview",
+        "invariants",
+        "rowTracking",
+        "timestampNtz",
+        "typeWidening",
+        "typeWidening-preview",
+        "v2Checkpoint",
+        "vacuumProtocolCheck",
+        "variantShredding-preview",
+        "variantType",
+        "variantType-preview",
+    }
+)
+"""Table features of Delta's protocol (PROTOCOL.md, "Valid Feature Names in Table Features") that leave alone what the
+log says of files, or are looked at by their own rule."""
 
 _SOURCE_PATH = re.compile(r"^(?:delta\.)?`?(?P<path>(?:file:)?/[^`]*)`?$")
 
@@ -43,10 +80,37 @@ def delta_state(location: Path, paths: EstatePaths) -> Found:
         files=len(snapshot.files),
         bytes=sum(f.size for f in snapshot.files),
         versions=snapshot.version - snapshot.earliest + 1,
-        properties=dict(sorted(config.items())),
+        properties=dict(sorted({**config, **_features(snapshot)}.items())),
         clone_of=str(origin) if origin else None,
+        fixed=_fixed(snapshot.schema),
     )
     return Found(state, _gaps(state, snapshot, origin, paths))
+
+
+_SET_BY_THE_TABLE = {
+    "delta.generationExpression": GENERATED,
+    "delta.identity.start": "an identity column",
+    "delta.invariants": "under an invariant",
+}
+"""Keys of a field's metadata (PROTOCOL.md, "Generated Columns", "Identity Columns", "Column Invariants")."""
+
+
+def _fixed(schema: dict[str, Any]) -> dict[str, str]:
+    """Columns that no statement can make NULL."""
+    fixed = {}
+    for field in schema["fields"]:
+        told = [why for key, why in _SET_BY_THE_TABLE.items() if key in (field.get("metadata") or {})]
+        if told or field.get("nullable") is False:
+            fixed[str(field["name"])] = told[0] if told else "NOT NULL"
+    return fixed
+
+
+_TELLING = ("catalogManaged", "catalogOwned-preview", "clustering")
+
+
+def _features(snapshot: DeltaSnapshot) -> dict[str, str]:
+    """Features that decide whether and how a table is treated, spelled as DDL spells them."""
+    return {f"delta.feature.{name}": "supported" for name in _TELLING if name in snapshot.features}
 
 
 def _row_count(files: Sequence[LiveFile]) -> int | None:
@@ -91,6 +155,11 @@ def _gaps(
     if stray:
         reason = f"{len(stray)} data files lie outside the table's folder and belong to no table of this estate"
         found.append(gap(state.dataset, "external_files", reason, str(stray[0].path)))
+    strange = sorted(snapshot.features - KNOWN_FEATURES)
+    if strange or snapshot.reader_version > READER_VERSION:
+        what = f"features that are not known here: {', '.join(strange)}" if strange else "a newer reader version"
+        reason = f"the table's protocol names {what}; what its files hold may be more than was read"
+        found.append(gap(state.dataset, "unknown_version", reason, f"{state.location}, protocol of its log"))
     missing = [f for f in snapshot.files if not f.path.exists()]
     if missing:
         reason = f"{len(missing)} data files that the log names do not exist: the table cannot be read"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import hashlib
 import io
@@ -9,18 +10,21 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from pii_tracer.config_catalogs import TextEncoding
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.estate.streams import SINK_LOG
 from pii_tracer.estate.types import arrow_type, avro_type, spark_columns
-from pii_tracer.inventory import TableState
+from pii_tracer.inventory import ENCODING, TableState
 from pii_tracer.model import Column, Format
+from pii_tracer.scan.decode.packed import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,10 +38,13 @@ _SUFFIXES = {
     ".jsonl": Format.JSON,
     ".ndjson": Format.JSON,
 }
-_COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
+_COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".snappy": "snappy", ".deflate": "deflate"}
+_HADOOP = frozenset({"snappy", "deflate"})
 _MAGIC = ((b"PAR1", Format.PARQUET), (b"ORC", Format.ORC), (b"Obj\x01", Format.AVRO))
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 PARTITION = re.compile(r"^([^=]+)=(.*)$")
+SUMMARY = "_metadata"
+"""A file that repeats the footers of all files of a Parquet folder, with their smallest and largest values."""
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 # a header names columns; digits, addresses and blanks are a first row of data, which must not become names
 _NAME = re.compile(r"^[^\W\d][\w .:/()#-]{0,127}$")
@@ -45,11 +52,15 @@ _NAME = re.compile(r"^[^\W\d][\w .:/()#-]{0,127}$")
 
 @dataclass(frozen=True)
 class DataFile:
-    """One data file: where it is, and how it is encoded. `codec` is that of the whole file, None inside Parquet etc."""
+    """One data file: where it is, and how it is encoded. `codec` is that of the whole file, None inside Parquet etc.
+
+    encoding: of the text in CSV, where the estate file declares it; UTF-8 otherwise.
+    """
 
     path: Path
     format: Format
     codec: str | None
+    encoding: str | None = None
 
 
 def data_file(path: Path) -> DataFile | None:
@@ -104,11 +115,12 @@ def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) 
     """
     formats = Counter(f.format for f in files)
     kind = min(formats, key=lambda f: (-formats[f], f.value))
-    mine = tuple(sorted((f for f in files if f.format is kind), key=lambda f: str(f.path)))
+    encoding = paths.encoding_at(folder) if kind is Format.CSV else None
+    mine = tuple(sorted((replace(f, encoding=encoding) for f in files if f.format is kind), key=lambda f: str(f.path)))
     dataset = paths.dataset_of(folder)
     partitions = _partition_columns(folder, mine)
     names = {c.name for c in partitions}
-    columns, rows = _columns_and_rows(mine)
+    columns, rows, common = _columns_and_rows(mine)
     state = TableState(
         dataset=dataset,
         table=paths.table_at(folder),
@@ -121,19 +133,44 @@ def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) 
         rows=rows,
         files=len(mine),
         bytes=sum(f.path.stat().st_size for f in mine),
+        uneven=tuple(sorted({c.name for c in columns} - common)) if common and kind is not Format.JSON else (),
+        fixed=dict.fromkeys((name for file in mine for name in _required(file)), "NOT NULL"),
+        properties=({SINK_LOG: "streaming file sink"} if (folder / SINK_LOG).is_dir() else {})
+        | ({ENCODING: encoding} if encoding else {})
+        | ({SUMMARY: "Parquet summary"} if _summarised(folder, mine) else {}),
     )
+    gaps = []
     others = sorted(str(f.path) for f in files if f.format is not kind)
-    reason = f"the folder holds files of {len(formats)} formats ({', '.join(sorted(formats))}): not one table"
-    return Found(state, (gap(dataset, "mixed_formats", reason, others[0]),) if others else ())
+    if others:
+        reason = f"the folder holds files of {len(formats)} formats ({', '.join(sorted(formats))}): not one table"
+        gaps.append(gap(dataset, "mixed_formats", reason, others[0]))
+    if columns and not common:
+        reason = "files of this folder have no column in common: not one table, so that no step can rewrite it as one"
+        gaps.append(gap(dataset, "mixed_columns", reason, str(mine[0].path)))
+    return Found(state, tuple(gaps))
 
 
-def _columns_and_rows(files: tuple[DataFile, ...]) -> tuple[tuple[Column, ...], int | None]:
-    """Columns of all files in order of appearance, and their rows where the format counts them."""
+def _summarised(folder: Path, files: tuple[DataFile, ...]) -> bool:
+    """Whether a Parquet folder, or a partition of it, has a summary."""
+    if files[0].format is not Format.PARQUET:
+        return False
+    places = {place for file in files for place in file.path.parents if place.is_relative_to(folder)}
+    return any((place / SUMMARY).is_file() for place in places)
+
+
+def _columns_and_rows(files: tuple[DataFile, ...]) -> tuple[tuple[Column, ...], int | None, frozenset[str]]:
+    """Columns of all files in order of appearance, their rows where the format counts them, and the columns of each.
+
+    Files without any column (empty ones) say nothing of the last.
+    """
     columns: dict[str, Column] = {}
     rows: int | None = 0
+    common: frozenset[str] | None = None
     for file in files:
         try:
             found, count = file_columns(file)
+        except EstateError:
+            raise
         except Exception as error:  # every format's parser has errors of its own
             raise EstateError(
                 f"a {file.format} file cannot be read: {type(error).__name__}",
@@ -142,8 +179,10 @@ def _columns_and_rows(files: tuple[DataFile, ...]) -> tuple[tuple[Column, ...], 
             ) from None
         for column in found:
             columns.setdefault(column.name, column)
+        names = frozenset(column.name for column in found)
+        common = common if not names else names if common is None else common & names
         rows = None if rows is None or count is None else rows + count
-    return tuple(columns.values()), rows
+    return tuple(columns.values()), rows, common or frozenset()
 
 
 def file_columns(file: DataFile) -> tuple[tuple[Column, ...], int | None]:
@@ -162,6 +201,8 @@ def file_columns(file: DataFile) -> tuple[tuple[Column, ...], int | None]:
             schema: Any = fastavro.reader(stream).writer_schema
         return tuple(Column(name=f["name"], type=avro_type(f["type"])) for f in schema["fields"]), None
     if file.format is Format.CSV:
+        if file.encoding is None:
+            _refuse_other_encodings(file)
         return tuple(Column(name=name, type="string") for name in csv_header(file)[0]), None
     from pyarrow import json
 
@@ -183,8 +224,40 @@ def _parquet(path: Path) -> tuple[tuple[Column, ...], int]:
         return columns, int(file.metadata.num_rows)
 
 
+def _required(file: DataFile) -> tuple[str, ...]:
+    """Columns of a file that cannot hold NULL."""
+    if file.format is Format.PARQUET:
+        import pyarrow.parquet as pq
+
+        return tuple(field.name for field in pq.read_schema(file.path) if not field.nullable)
+    if file.format is Format.AVRO:
+        import fastavro
+
+        with file.path.open("rb") as stream:
+            schema: Any = fastavro.reader(stream).writer_schema
+        return tuple(f["name"] for f in schema["fields"] if not (isinstance(f["type"], list) and "null" in f["type"]))
+    return ()
+
+
 def _arrow_columns(schema: Any) -> tuple[Column, ...]:
     return tuple(Column(name=f.name, type=arrow_type(f.type)) for f in schema)
+
+
+def _refuse_other_encodings(file: DataFile) -> None:
+    """Raise `EstateError` for CSV that is not UTF-8 from end to end: its text would be read as another one."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with decompressed(file) as stream:
+            while piece := stream.read(1 << 20):
+                decoder.decode(piece)
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        raise EstateError(
+            "a csv file is not UTF-8: declare its folder as a table of the format csv with its `encoding`"
+            f" ({' or '.join(TextEncoding)}), under a catalog of the type declared",
+            where=str(file.path),
+            todo="see docs/estate-file.md",
+        ) from None
 
 
 def csv_header(file: DataFile) -> tuple[tuple[str, ...], bool]:
@@ -194,7 +267,10 @@ def csv_header(file: DataFile) -> tuple[tuple[str, ...], bool]:
     `_c0`, `_c1`, … as Spark does.
     """
     with decompressed(file) as stream:
-        first = next(csv.reader(io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")), [])
+        # a declared encoding may lack a character for a byte further on: that is no matter of the header's
+        strictness = "replace" if file.encoding else "strict"
+        text = io.TextIOWrapper(stream, encoding=file.encoding or "utf-8-sig", errors=strictness, newline="")
+        first = next(csv.reader(text), [])
     if first and len(set(first)) == len(first) and all(_NAME.match(name) for name in first):
         return tuple(first), True
     return tuple(f"_c{i}" for i in range(len(first))), False
@@ -205,6 +281,10 @@ def decompressed(file: DataFile) -> Iterator[IO[bytes]]:
     """The file's content, decompressed."""
     import pyarrow as pa
 
+    if file.codec in _HADOOP:  # Hadoop's own framing, which no library reads
+        unpacked = unpack(file.path.name, memoryview(file.path.read_bytes()))
+        yield io.BytesIO(unpacked[2] if unpacked else b"")
+        return
     with pa.input_stream(str(file.path), compression=file.codec) as stream:
         yield stream
 
@@ -215,18 +295,29 @@ def _codec(files: tuple[DataFile, ...]) -> str | None:
     return codecs.pop() if len(codecs) == 1 else None
 
 
+def _parquet_codec(path: Path) -> str | None:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        metadata = file.metadata
+        if not metadata.num_row_groups or not metadata.num_columns:
+            return None
+        try:
+            # pyarrow ends the process when it is asked for the metadata of an encrypted column, and raises for its rows
+            next(file.iter_batches(1, row_groups=[0], columns=[metadata.schema.column(0).path]), None)
+        except OSError:
+            return None
+        return str(metadata.row_group(0).column(0).compression).lower()
+
+
 def _inner_codec(file: DataFile) -> str | None:
     if file.format is Format.PARQUET:
-        import pyarrow.parquet as pq
-
-        metadata = pq.read_metadata(file.path)
-        if metadata.num_row_groups and metadata.num_columns:
-            return str(metadata.row_group(0).column(0).compression).lower()
-    elif file.format is Format.ORC:
+        return _parquet_codec(file.path)
+    if file.format is Format.ORC:
         from pyarrow import orc
 
         return str(orc.ORCFile(file.path).compression).lower()
-    elif file.format is Format.AVRO:
+    if file.format is Format.AVRO:
         import fastavro
 
         with file.path.open("rb") as stream:

@@ -13,7 +13,7 @@ from pii_tracer.model import DatasetId
 class Found:
     """One table or folder with the gaps met while it was read.
 
-    references: data files that any snapshot names (Iceberg), to see tables that share files.
+    references: data files that any snapshot names (Iceberg), links followed, to see tables that share files.
     """
 
     state: TableState

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # completed instants: `<requested>[_<completed>].<action>`; requested and inflight ones have a further suffix
 _INSTANT = re.compile(r"^(\d{14,17})(?:_\d{14,17})?\.(commit|deltacommit|replacecommit|savepoint)$")
+TABLE_VERSION = 9
 _COMMITS = ("commit", "deltacommit", "replacecommit")
 
 
@@ -123,8 +124,11 @@ def hudi_state(location: Path, paths: EstatePaths) -> Found:
         properties=dict(sorted(properties.items())),
     )
     reason = f"{len(missing)} files of the current file slices do not exist"
-    gaps = (gap(dataset, "missing_files", reason, str(missing[0])),) if missing else ()
-    return Found(state, gaps)
+    gaps = [gap(dataset, "missing_files", reason, str(missing[0]))] if missing else []
+    if (state.format_version or 0) > TABLE_VERSION:
+        reason = f"the table has version {state.format_version}, and {TABLE_VERSION} is the newest that is known here"
+        gaps.append(gap(dataset, "unknown_version", reason, str(location / ".hoodie" / "hoodie.properties")))
+    return Found(state, tuple(gaps))
 
 
 def _rows(base: list[Path]) -> int | None:

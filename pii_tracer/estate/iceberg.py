@@ -1,4 +1,4 @@
-"""State of an Iceberg table, from its metadata files and without a catalog (Hadoop tables).
+"""State of an Iceberg table, from its metadata files: the one a catalog points at, else the newest of its folder.
 
 Rules: Iceberg table spec, https://iceberg.apache.org/spec/ ("Table Metadata",
 "Manifests", "File System Tables").
@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import Found, gap
+from pii_tracer.estate.iceberg_history import STAGED, lost_columns, staged_snapshots
 from pii_tracer.estate.paths import EstatePaths, local_path
+from pii_tracer.estate.sharing import MOVED
 from pii_tracer.estate.types import iceberg_type
-from pii_tracer.inventory import InventoryGap, Ref, RefKind, TableState
+from pii_tracer.inventory import Expiry, InventoryGap, Ref, RefKind, TableState
 from pii_tracer.model import Column, Format
 
 if TYPE_CHECKING:
@@ -29,7 +32,9 @@ _MODES = ("write.delete.mode", "write.update.mode", "write.merge.mode")
 
 
 @dataclass(frozen=True)
-class _Files:
+class TableFiles:
+    """Data and delete files of the current snapshot, and those that any snapshot names."""
+
     current: tuple[DataFile, ...]
     referenced: frozenset[Path]
 
@@ -41,11 +46,22 @@ def newest_metadata(location: Path) -> Path:
     without a hint the highest version counts.
 
     Raises:
-        EstateError: there is none.
+        EstateError: there is none, or two of one version (a failed commit beside a good one), of which only the table's
+            catalog knows the one that counts.
     """
-    found = {int(m[1]): p for p in sorted((location / "metadata").iterdir()) if (m := _VERSION.match(p.name))}
-    if not found:
+    versions: dict[int, list[Path]] = {}
+    for path in sorted((location / "metadata").iterdir()):
+        if match := _VERSION.match(path.name):
+            versions.setdefault(int(match[1]), []).append(path)
+    if not versions:
         raise EstateError("no Iceberg metadata file", where=str(location / "metadata"), todo="restore the metadata")
+    if len(versions[max(versions)]) > 1:
+        raise EstateError(
+            "two Iceberg metadata files have the newest version, and only the table's catalog knows which one counts",
+            where=str(location / "metadata"),
+            todo="add the table's catalog to `catalogs` in the estate file",
+        )
+    found = {version: paths[0] for version, paths in versions.items()}
     hint = location / "metadata" / "version-hint.text"
     text = hint.read_text(encoding="utf-8").strip() if hint.exists() else ""
     number = int(text) if text.isascii() and text.isdigit() and int(text) in found else max(found)
@@ -54,8 +70,8 @@ def newest_metadata(location: Path) -> Path:
     return found[number]
 
 
-def load_iceberg(location: Path) -> StaticTable:
-    """The table in a folder, read-only.
+def load_iceberg(location: Path, metadata: Path | str | None = None) -> StaticTable:
+    """The table in a folder, read-only. metadata: the file that its catalog points at, where one does.
 
     Raises:
         EstateError: missing, damaged, or metadata of a version that PyIceberg does not read.
@@ -63,7 +79,7 @@ def load_iceberg(location: Path) -> StaticTable:
     from pyiceberg.table import StaticTable
 
     try:
-        return StaticTable.from_metadata(str(newest_metadata(location)))
+        return StaticTable.from_metadata(str(metadata or newest_metadata(location)))
     except EstateError:
         raise
     except Exception as error:  # PyIceberg lets parsers' errors of many families through
@@ -80,8 +96,9 @@ def iceberg_state(location: Path, paths: EstatePaths) -> Found:
     Raises:
         EstateError: metadata or manifests cannot be read.
     """
-    table = load_iceberg(location)
-    files = _files(table, location)
+    pointed = paths.metadata_at(location)
+    table = load_iceberg(location, pointed)
+    files = files_of(table, location)
     metadata = table.metadata
     snapshot = table.current_snapshot()
     data = [f for f in files.current if f.content.value == 0]
@@ -106,6 +123,10 @@ def iceberg_state(location: Path, paths: EstatePaths) -> Found:
         refs=_refs(table),
         versions=len(metadata.snapshots),
         properties=dict(sorted(table.properties.items())),
+        metadata=str(pointed) if pointed else None,
+        expiry=_expiry(table),
+        staged=staged_snapshots(table),
+        fixed={f.name: "NOT NULL" for f in schema.fields if f.required},
     )
     return Found(state, _gaps(state, table, files), files.referenced)
 
@@ -131,14 +152,68 @@ def _refs(table: StaticTable) -> tuple[Ref, ...]:
             name=name,
             kind=RefKind.TAG if ref.snapshot_ref_type.value == "tag" else RefKind.BRANCH,
             at=str(ref.snapshot_id),
+            lapses=_lapses(table, ref.snapshot_id, ref.max_ref_age_ms),
+            lost=lost_columns(table, ref.snapshot_id),
         )
         for name, ref in sorted(table.refs().items())
         if name != "main"
     )
 
 
-def _files(table: StaticTable, location: Path) -> _Files:
-    """Files of the current snapshot, and every file that any snapshot still references."""
+_SNAPSHOT_AGE = "history.expire.max-snapshot-age-ms"
+_KEPT = "history.expire.min-snapshots-to-keep"
+_DEFAULT_AGE_MS = 5 * 86_400_000
+"""https://iceberg.apache.org/docs/latest/configuration/#table-behavior-properties"""
+
+
+def _lapses(table: StaticTable, snapshot_id: int, age: int | None) -> str | None:
+    """When a reference is older than its own `max-ref-age-ms` lets it become; the age of its snapshot counts.
+
+    https://iceberg.apache.org/spec/#snapshot-retention-policy
+    """
+    snapshot = table.metadata.snapshot_by_id(snapshot_id)
+    if age is None or snapshot is None:
+        return None
+    try:
+        return _iso(snapshot.timestamp_ms + age)
+    except (OverflowError, ValueError):
+        return None  # for ever, as Java writes it
+
+
+def _expiry(table: StaticTable) -> Expiry:
+    """What was expired, and since when something should have been."""
+    snapshots = {s.snapshot_id: s for s in table.metadata.snapshots}
+    # a parent that is gone; some writers forget the parent, too: then the first numbers are missing
+    ran = any(s.parent_snapshot_id is not None and s.parent_snapshot_id not in snapshots for s in snapshots.values())
+    ran = ran or min((s.sequence_number or 0 for s in snapshots.values()), default=0) > 1
+    kept = {ref.snapshot_id for ref in table.refs().values()}
+    at = table.current_snapshot()
+    for _ in range(_number(table.properties.get(_KEPT)) or 1):
+        if at is not None:
+            kept.add(at.snapshot_id)
+            at = snapshots.get(at.parent_snapshot_id or 0)
+    age = _number(table.properties.get(_SNAPSHOT_AGE)) or _DEFAULT_AGE_MS
+    oldest = min((s.timestamp_ms for s in snapshots.values() if s.snapshot_id not in kept), default=None)
+    try:
+        return Expiry(ran=ran, due=None if oldest is None else _iso(oldest + age))
+    except (OverflowError, ValueError):
+        return Expiry(ran=ran)
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.strip().isdigit() else None
+
+
+def _iso(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).isoformat()
+
+
+def files_of(table: StaticTable, location: Path) -> TableFiles:
+    """Files of the current snapshot, and every file that any snapshot still references.
+
+    Raises:
+        EstateError: a manifest cannot be read.
+    """
     current = table.current_snapshot()
     referenced: set[Path] = set()
     by_manifest: dict[str, list[DataFile]] = {}
@@ -148,7 +223,7 @@ def _files(table: StaticTable, location: Path) -> _Files:
             entries = _snapshot_files(table, snapshot, by_manifest)
             if current and snapshot.snapshot_id == current.snapshot_id:
                 live = entries
-            referenced.update(local_path(f.file_path) for f in entries)
+            referenced.update(local_path(f.file_path).resolve() for f in entries)
     except EstateError:
         raise
     except Exception as error:
@@ -157,7 +232,7 @@ def _files(table: StaticTable, location: Path) -> _Files:
             where=str(location),
             todo="repair the table; files and history are unknown until then",
         ) from None
-    return _Files(tuple(sorted(live, key=lambda f: str(f.file_path))), frozenset(referenced))
+    return TableFiles(tuple(sorted(live, key=lambda f: str(f.file_path))), frozenset(referenced))
 
 
 def _snapshot_files(table: StaticTable, snapshot: Snapshot, known: dict[str, list[DataFile]]) -> list[DataFile]:
@@ -170,18 +245,23 @@ def _snapshot_files(table: StaticTable, snapshot: Snapshot, known: dict[str, lis
     return files
 
 
-def _gaps(state: TableState, table: StaticTable, files: _Files) -> tuple[InventoryGap, ...]:
+def _gaps(state: TableState, table: StaticTable, files: TableFiles) -> tuple[InventoryGap, ...]:
     location = Path(state.location)
     found = []
     if local_path(table.location()).resolve() != location:
         reason = "the metadata says the table lies elsewhere: this folder was copied or moved"
-        found.append(gap(state.dataset, "moved_table", reason, table.location()))
-    outside = sorted(p for p in files.referenced if not p.resolve().is_relative_to(location))
-    if outside:
-        reason = f"{len(outside)} files of the table lie outside its folder; erasing there can harm another table"
-        found.append(gap(state.dataset, "external_files", reason, str(outside[0])))
+        found.append(gap(state.dataset, MOVED, reason, table.location()))
+    if state.metadata and not Path(state.metadata).resolve().is_relative_to(location):
+        reason = "the table's metadata files lie outside its folder, where no sweep of the table removes old ones"
+        found.append(gap(state.dataset, "external_metadata", reason, state.metadata))
     missing = [local_path(f.file_path) for f in files.current if not local_path(f.file_path).exists()]
     if missing:
         reason = f"{len(missing)} files of the current snapshot do not exist: the table cannot be read"
         found.append(gap(state.dataset, "missing_files", reason, str(missing[0])))
+    if state.staged:
+        reason = (
+            f"rows staged by write-audit-publish would be lost, in {len(state.staged)} snapshot(s) that no branch or"
+        )
+        reason += " tag reaches: publish or drop them, then plan again"
+        found.append(gap(state.dataset, STAGED, reason, f"snapshot {state.staged[0]}"))
     return tuple(found)

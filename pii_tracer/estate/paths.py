@@ -7,35 +7,22 @@ https://openlineage.io/docs/spec/naming); an estate's relocations say where that
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
-from pii_tracer.config import CatalogType, DeclaredTable, Estate
+from pii_tracer.config import Estate
+from pii_tracer.config_catalogs import CatalogType, DeclaredTable
 from pii_tracer.errors import EstateError
+from pii_tracer.estate.local import local_path
+from pii_tracer.estate.registry import Registered, Registry, read_registry
 from pii_tracer.model import DatasetId
+
+__all__ = ["SESSION_CATALOG", "EstatePaths", "iceberg_folders", "is_iceberg", "local_path"]
 
 SESSION_CATALOG = "spark_catalog."
 FILE_NAMESPACE = "file"
-
-
-def local_path(text: str) -> Path:
-    """A path or `file:` URI as a path. Only URIs are percent-decoded (RFC 8089); a plain path is taken as it is.
-
-    Raises:
-        EstateError: another scheme (`s3://…`), or a `file:` URI of another host.
-    """
-    if text.startswith("file:"):
-        parts = urlsplit(text)
-        if parts.netloc not in ("", "localhost"):
-            raise EstateError("a file: URI names another host", where=text, todo="use a path of this machine")
-        return Path(unquote(parts.path))
-    if "://" in text:
-        raise EstateError(
-            f"`{text.split('://', 1)[0]}` locations are not read by discovery of tables",
-            where=text,
-            todo="declare a local path here, and buckets under `archives`",
-        )
-    return Path(text)
 
 
 class EstatePaths:
@@ -44,6 +31,7 @@ class EstatePaths:
     def __init__(self, estate: Estate, base: Path) -> None:
         """Raises EstateError when a root, warehouse or table has a location that is not a local path."""
         self.base = base.resolve()
+        self._estate = estate
         warehouses = {
             name: self._place(str(catalog.warehouse))
             for name, catalog in estate.catalogs.items()
@@ -55,6 +43,8 @@ class EstatePaths:
         self.declared: dict[Path, DeclaredTable] = {
             self._place(t.location): t for c in estate.catalogs.values() for t in c.tables
         }
+        # one place may be declared under two names, written in two ways: lineage knows it by either
+        self._names = {t.name: self._place(t.location) for c in estate.catalogs.values() for t in c.tables}
         relocations = [(self._place(r.to), r.from_.rstrip("/") or "/") for r in estate.relocations]
         # the most specific relocation wins, whichever way it is read
         self._outward = sorted(relocations, key=lambda r: len(r[0].parts), reverse=True)
@@ -63,11 +53,32 @@ class EstatePaths:
     def _place(self, text: str) -> Path:
         return (self.base / local_path(text)).resolve()
 
+    @cached_property
+    def registry(self) -> Registry:
+        """What the catalogs that list their own tables (SQL, REST, Glue) say, asked once, at the first use.
+
+        Raises:
+            EstateError: a catalog's client library is not installed.
+        """
+        return read_registry(self._estate, self.base, self.inside)
+
+    def metadata_at(self, path: Path) -> Path | None:
+        """The Iceberg metadata file that a catalog points at for a location; None where no catalog does."""
+        registered = self.registered_at(path)
+        return registered.metadata if registered else None
+
+    def registered_at(self, path: Path) -> Registered | None:
+        """What the catalogs know of a location; None where none names it."""
+        return self.registry.tables.get(path.resolve())
+
     def inside(self, path: Path) -> bool:
         """Whether a path lies in the estate, after following symbolic links. `..` is never inside."""
         if not path.is_absolute() or ".." in path.parts:
             return False
-        resolved = path.resolve()
+        try:
+            resolved = path.resolve()
+        except (OSError, RuntimeError):  # links that lead to each other
+            return False
         return any(resolved.is_relative_to(root) for root in self.roots)
 
     def checked(self, path: Path) -> Path:
@@ -117,6 +128,18 @@ class EstatePaths:
         real = path.resolve()
         if real in self.declared:
             return self.declared[real].name
+        if real in self.registry.tables:
+            return next(iter(self.registry.tables[real].names), None)
+        return self.hadoop_name(real)
+
+    def encoding_at(self, path: Path) -> str | None:
+        """The encoding that the estate file declares for the CSV files of a folder."""
+        table = self.declared.get(path.resolve())
+        return table.encoding.value if table is not None and table.encoding is not None else None
+
+    def hadoop_name(self, path: Path) -> str | None:
+        """The name that an Iceberg Hadoop catalog gives a table folder, by its place below the warehouse."""
+        real = path.resolve()
         best: tuple[int, str] | None = None
         for catalog, warehouse in self.warehouses.items():
             if real == warehouse or not real.is_relative_to(warehouse) or not is_iceberg(real):
@@ -133,9 +156,11 @@ class EstatePaths:
         Declared tables count whether they exist or not: lineage may remember one that is gone.
         """
         found: dict[str, DatasetId] = {}
-        for path, table in self.declared.items():
+        for declared, path in self._names.items():
             if self.inside(path):
-                found[table.name] = self.dataset_of(path)
+                found[declared] = self.dataset_of(path)
+        for registered in self.registry.tables.values():
+            found.update(dict.fromkeys(registered.names, self.dataset_of(registered.location)))
         for warehouse in self.warehouses.values():
             for path in iceberg_folders(warehouse):
                 name = self.table_at(path)
@@ -156,6 +181,12 @@ class EstatePaths:
         except EstateError:
             return False
         return any(path.is_relative_to(root) for root in self._dev_roots)
+
+
+def below(folder: str, places: Sequence[str]) -> Sequence[str]:
+    """Of places in order, those inside a folder."""
+    first = folder.rstrip("/") + "/"
+    return places[bisect_left(places, first) : bisect_left(places, first[:-1] + "0")]  # `0` comes after `/`
 
 
 def is_iceberg(folder: Path) -> bool:

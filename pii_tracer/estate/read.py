@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 from pii_tracer.errors import EstateError
@@ -14,11 +15,15 @@ from pii_tracer.estate.files import DataFile, csv_header, data_file, decompresse
 from pii_tracer.estate.hudi import load_hudi, slice_files
 from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.paths import EstatePaths, local_path
-from pii_tracer.inventory import TableState
+from pii_tracer.inventory import ENCODING, TableState
 from pii_tracer.model import Format
+from pii_tracer.spots import Spot
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from arro3.core import RecordBatchReader
+
+Read = TypeVar("Read")
 
 
 def data_files(state: TableState) -> tuple[Path, ...]:
@@ -29,14 +34,14 @@ def data_files(state: TableState) -> tuple[Path, ...]:
     """
     location = Path(state.location)
     if state.format is Format.ICEBERG:
-        tasks = _guarded(state, lambda: list(load_iceberg(location).scan().plan_files()))
+        tasks = guarded(state, lambda: list(load_iceberg(location, state.metadata).scan().plan_files()))
         return tuple(sorted(local_path(task.file.file_path) for task in tasks))
     if state.format is Format.DELTA:
         return tuple(f.path for f in live_files(location))
     if state.format is Format.HUDI:
         base, logs = slice_files(location)
         return tuple(sorted((*base, *logs)))
-    return tuple(f.path for f in _folder_files(state))
+    return tuple(f.path for f in folder_files(state))
 
 
 def read_columns(state: TableState, columns: Sequence[str], paths: EstatePaths) -> pa.Table:
@@ -60,11 +65,36 @@ def read_columns(state: TableState, columns: Sequence[str], paths: EstatePaths) 
         Format.HUDI: _hudi,
     }
     wanted = list(dict.fromkeys(columns))
-    table = _guarded(state, lambda: readers.get(state.format, _folder)(state, wanted))
+    table = guarded(state, lambda: readers.get(state.format, _folder)(state, wanted))
     return table.select(wanted)
 
 
-def _guarded(state: TableState, read: Callable[[], pa.Table]) -> pa.Table:
+def read_spots(state: TableState, spots: Mapping[str, Spot], paths: EstatePaths) -> dict[str, list[Any]]:
+    """The current values at some spots, row by row, by the names they are given here; None where a struct is NULL.
+
+    Raises:
+        EstateError: as `read_columns`, or a file has something else than a struct on the way.
+    """
+    import pyarrow as pa
+
+    table = read_columns(state, sorted({spot.column for spot in spots.values()}), paths)
+    found = guarded(state, lambda: pa.table({name: at_spot(table.column(s.column), s) for name, s in spots.items()}))
+    return {name: found.column(name).to_pylist() for name in spots}
+
+
+def at_spot(column: pa.ChunkedArray, spot: Spot) -> pa.ChunkedArray:
+    """What stands at a spot of a column that was read."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for step in spot.access:
+        if len(column) == 0 or pa.types.is_null(column.type):
+            break  # no file has the column, or none a row
+        column = pc.struct_field(column, step.name)
+    return column
+
+
+def guarded(state: TableState, read: Callable[[], Read]) -> Read:
     """Errors of the libraries as ours: by class name only, since their texts may quote rows."""
     try:
         return read()
@@ -79,11 +109,33 @@ def _guarded(state: TableState, read: Callable[[], pa.Table]) -> pa.Table:
 
 
 def _iceberg(state: TableState, columns: list[str]) -> pa.Table:
-    return load_iceberg(Path(state.location)).scan(selected_fields=tuple(columns)).to_arrow()
+    return load_iceberg(Path(state.location), state.metadata).scan(selected_fields=tuple(columns)).to_arrow()
 
 
 def _delta(state: TableState, columns: list[str]) -> pa.Table:
+    return delta_rows(state, columns, int(state.snapshot))
+
+
+def delta_rows(state: TableState, columns: Sequence[str], version: int) -> pa.Table:
+    """Some columns of a Delta table's version, and whatever errors its library raises.
+
+    Raises:
+        EstateError: the library would read another folder.
+    """
     import pyarrow as pa
+
+    return pa.table(_delta_reader(state, columns, version).read_all())
+
+
+def delta_batches(state: TableState, columns: Sequence[str], version: int) -> Iterator[pa.RecordBatch]:
+    """As `delta_rows`, a batch at a time."""
+    import pyarrow as pa
+
+    for batch in _delta_reader(state, columns, version):
+        yield pa.record_batch(batch)
+
+
+def _delta_reader(state: TableState, columns: Sequence[str], version: int) -> RecordBatchReader:
     from deltalake import DeltaTable, QueryBuilder
 
     if unquote(state.location) != state.location:
@@ -94,8 +146,8 @@ def _delta(state: TableState, columns: list[str]) -> pa.Table:
             todo="rename the folder; only Spark can read it as it is",
         )
     quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
-    table = DeltaTable(Path(state.location), version=int(state.snapshot))
-    return pa.table(QueryBuilder().register("current", table).execute(f'SELECT {quoted} FROM "current"').read_all())  # noqa: S608 (quoted names)
+    table = DeltaTable(Path(state.location), version=version)
+    return QueryBuilder().register("current", table).execute(f'SELECT {quoted} FROM "current"')  # noqa: S608 (quoted names)
 
 
 def _hudi(state: TableState, columns: list[str]) -> pa.Table:
@@ -106,7 +158,7 @@ def _hudi(state: TableState, columns: list[str]) -> pa.Table:
     return pa.Table.from_batches(batches) if batches else table.get_schema().empty_table()
 
 
-def _folder_files(state: TableState) -> list[DataFile]:
+def folder_files(state: TableState) -> list[DataFile]:
     """Data files of a bare folder as engines read it: hidden ones and tables of their own are left out."""
     found = []
     for current, folders, names in os.walk(state.location):
@@ -119,26 +171,30 @@ def _folder_files(state: TableState) -> list[DataFile]:
             path = here / name
             if not name.startswith((".", "_")) and not path.is_dir() and (file := data_file(path)):
                 found.append(file)
-    return sorted((f for f in found if f.format is state.format), key=lambda f: str(f.path))
+    mine = (replace(f, encoding=state.properties.get(ENCODING)) for f in found if f.format is state.format)
+    return sorted(mine, key=lambda f: str(f.path))
 
 
 def _folder(state: TableState, columns: list[str]) -> pa.Table:
     import pyarrow as pa
 
     tables = []
-    for file in _folder_files(state):
+    for file in folder_files(state):
         partition = partition_values(Path(state.location), file.path)
-        table = _file(file, [c for c in columns if c not in partition])
+        table = rows_of_file(file, [c for c in columns if c not in partition])
         for name in columns:
             if name not in table.schema.names:  # a partition column, or one that came with later files
-                table = table.append_column(name, pa.array([partition.get(name)] * table.num_rows, pa.string()))
+                value = partition.get(name)
+                kind = pa.null() if value is None else pa.string()
+                table = table.append_column(name, pa.array([value] * table.num_rows, kind))
         tables.append(table.select(columns))
     if not tables:
         return pa.table({name: pa.array([], pa.string()) for name in columns})
     return pa.concat_tables(tables, promote_options="permissive")
 
 
-def _file(file: DataFile, columns: list[str]) -> pa.Table:
+def rows_of_file(file: DataFile, columns: list[str]) -> pa.Table:
+    """The rows of one file of a bare folder, whole; only Parquet is read by columns, those of these that it has."""
     import pyarrow as pa
 
     if file.format is Format.PARQUET:
@@ -174,7 +230,9 @@ def _csv(file: DataFile) -> pa.Table:
     with decompressed(file) as stream:
         return csv.read_csv(
             stream,
-            read_options=csv.ReadOptions(column_names=list(names), skip_rows=1 if header else 0),
+            read_options=csv.ReadOptions(
+                column_names=list(names), skip_rows=1 if header else 0, encoding=file.encoding or "utf8"
+            ),
             parse_options=csv.ParseOptions(newlines_in_values=True),
             convert_options=csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True

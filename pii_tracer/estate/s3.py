@@ -6,16 +6,22 @@ Only boto3, no Spark. What cannot be read is a gap, never silence. Datasets are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from pii_tracer.aws import error_code
 from pii_tracer.config import Archive, Estate
 from pii_tracer.errors import EstateError
+from pii_tracer.estate.archive_manifest import of_others
+from pii_tracer.estate.s3_beyond import with_settings
+from pii_tracer.estate.s3_inventory import ReportUnusable, iter_report, newest_report
+from pii_tracer.estate.s3_state import iter_uploads, with_locks
 from pii_tracer.estate.s3_versions import (
     ARCHIVED_CLASSES,
     ClientFactory,
@@ -23,14 +29,17 @@ from pii_tracer.estate.s3_versions import (
     Readability,
     S3Client,
     VersionBytes,
-    error_code,
+    iso,
     iter_object_versions,
     iter_version_bytes,
     readability,
     sha256_of_head,
 )
-from pii_tracer.inventory import InventoryGap, ObjectSet
+from pii_tracer.inventory import InventoryGap, ObjectSet, ObjectVersion
 from pii_tracer.model import DatasetId
+from pii_tracer.packed import Packed
+
+T = TypeVar("T")
 
 __all__ = [
     "ARCHIVED_CLASSES",
@@ -84,14 +93,26 @@ def dataset_of(bucket: str, prefix: str) -> DatasetId:
 
 # --- discovery ---
 
+_TELL_EVERY = 10_000
+_UNKNOWN = ("NotImplemented",)
+"""A store that has no such function at all (versitygw: no lifecycle, no replication) cannot have rules for it."""
+
 
 @dataclass
 class _Found:
-    """sets by (bucket, prefix); edges: which prefix is replicated to which, in the order found."""
+    """sets by (bucket, prefix); edges: which prefix is replicated to which, in the order found.
+
+    feeding: edges whose rules replicate everything new. say: is told how far the listing is. base: the estate file's
+    folder.
+    """
+
+    say: Callable[[str], None]
+    base: Path
 
     sets: dict[tuple[str, str], ObjectSet] = field(default_factory=dict)
     gaps: list[InventoryGap] = field(default_factory=list)
     edges: list[tuple[tuple[str, str], tuple[str, str]]] = field(default_factory=list)
+    feeding: set[tuple[tuple[str, str], tuple[str, str]]] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -111,14 +132,15 @@ class _Place:
 
 
 def discover_archives(
-    estate: Estate, client_factory: ClientFactory
+    estate: Estate, client_factory: ClientFactory, base: Path, say: Callable[[str], None] = lambda _: None
 ) -> tuple[tuple[ObjectSet, ...], tuple[InventoryGap, ...]]:
     """All object versions under the declared archives, and under the same prefix of every bucket they replicate to.
 
-    Rules are followed from bucket to bucket, disabled ones too, since what they once copied stays. Gap kinds:
-    `s3_bucket` (missing or unreadable), `s3_setting` (a setting could not be read), `multipart_upload`, `mfa_delete`.
+    base: the estate file's folder. say: is told how far the listing is. Rules are followed from bucket to bucket,
+    disabled ones too, since what they once copied stays. Gap kinds: `s3_bucket` (missing or unreadable), `s3_setting`
+    (a setting could not be read), `s3_manifest` (no manifest as declared), `mfa_delete`.
     """
-    found = _Found()
+    found = _Found(say, base)
     waiting = [_Place(archive, archive.bucket) for archive in estate.archives]
     seen: set[tuple[str, str]] = set()
     while waiting:
@@ -126,11 +148,16 @@ def discover_archives(
         if place.id in seen:
             continue
         seen.add(place.id)
-        for bucket in _discover(place, client_factory, found):
+        for bucket, feeds in sorted(_discover(place, client_factory, found).items()):
             target = _Place(place.archive, bucket)
             found.edges.append((place.id, target.id))
+            if feeds:
+                found.feeding.add((place.id, target.id))
             waiting.append(target)
     _name_origins(found)
+    for place_id, objects in sorted(found.sets.items()):
+        found.sets[place_id], gaps = with_settings(objects, client_factory)
+        found.gaps += gaps
     return (
         tuple(sorted(found.sets.values(), key=lambda s: s.location)),
         tuple(sorted(found.gaps, key=lambda g: (str(g.dataset), g.kind, g.evidence))),
@@ -148,21 +175,24 @@ def _name_origins(found: _Found) -> None:
             origin[target] = source
     for target, source in origin.items():
         if target in found.sets:
-            found.sets[target] = found.sets[target].model_copy(update={"replica_of": f"s3://{source[0]}/{source[1]}"})
+            # S3 does not replicate a replica again: what is new in a replica stays there
+            fed = (source, target) in found.feeding and source not in origin
+            update = {"replica_of": f"s3://{source[0]}/{source[1]}", "fed": fed}
+            found.sets[target] = found.sets[target].model_copy(update=update)
 
 
-def _discover(place: _Place, client_factory: ClientFactory, found: _Found) -> tuple[str, ...]:
-    """Look at one prefix; returns the buckets it is replicated to."""
+def _discover(place: _Place, client_factory: ClientFactory, found: _Found) -> dict[str, bool]:
+    """Look at one prefix; returns the buckets it is replicated to, and whether all that is new gets there."""
     bucket, prefix = place.bucket, place.archive.prefix
     try:
         region = _region(client_factory(None), bucket)
         client = client_factory(region)
-        versions = tuple(iter_object_versions(client, bucket, prefix))
+        versions = _listed(place, client_factory, client, found)
     except (ClientError, BotoCoreError) as error:
         whose = "the bucket" if bucket == place.archive.bucket else "a bucket that rules replicate to"
         reason = f"{whose} of the archive `{place.archive.name}` is missing or cannot be listed"
         found.gaps.append(place.gap("s3_bucket", reason, f"bucket {bucket}: {error_code(error)}"))
-        return ()
+        return {}
     settings = _Settings(place, client, found)
     versioning = settings.read("GetBucketVersioning", lambda: client.get_bucket_versioning(Bucket=bucket)) or {}
     if versioning.get("MFADelete") == "Enabled":
@@ -178,27 +208,80 @@ def _discover(place: _Place, client_factory: ClientFactory, found: _Found) -> tu
     lifecycle = settings.read(
         "GetBucketLifecycleConfiguration",
         lambda: client.get_bucket_lifecycle_configuration(Bucket=bucket),
-        none=("NoSuchLifecycleConfiguration",),
+        none=("NoSuchLifecycleConfiguration", *_UNKNOWN),
     )
     replication = settings.read(
         "GetBucketReplication",
         lambda: client.get_bucket_replication(Bucket=bucket),
-        none=("ReplicationConfigurationNotFoundError",),
+        none=("ReplicationConfigurationNotFoundError", *_UNKNOWN),
     )
-    settings.note_uploads()
+    object_lock = (lock or {}).get("ObjectLockConfiguration", {}).get("ObjectLockEnabled") == "Enabled"
+    if object_lock:
+        versions = (
+            settings.read("HeadObject", lambda: Packed(ObjectVersion, with_locks(client, bucket, versions))) or versions
+        )
+    rules = (replication or {}).get("ReplicationConfiguration", {}).get("Rules", ())
+    others, versions = _apart(place, versions, found)
+    uploads = settings.read("ListMultipartUploads", lambda: tuple(iter_uploads(client, bucket, prefix)))
     found.sets[place.id] = ObjectSet(
         dataset=dataset_of(bucket, prefix),
         bucket=bucket,
         prefix=prefix,
         region=region,
         of=place.archive.of,
+        format=place.archive.format,
+        copied_to=tuple(sorted({(_destination(r), _rule_prefix(r)) for r in rules if r.get("Status") == "Enabled"})),
         versioned=versioned,
-        object_lock=(lock or {}).get("ObjectLockConfiguration", {}).get("ObjectLockEnabled") == "Enabled",
-        expires_after_days=_expiry_days((lifecycle or {}).get("Rules", ()), prefix, versioned),
+        object_lock=object_lock,
+        bypass_governance=place.archive.bypass_governance,
+        delete_whole=place.archive.delete_whole,
+        expires_after_days=expiry_days((lifecycle or {}).get("Rules", ()), prefix, versioned),
         versions=versions,
+        of_others=others,
+        uploads=uploads or (),
     )
-    rules = (replication or {}).get("ReplicationConfiguration", {}).get("Rules", ())
-    return tuple(sorted({_destination(rule) for rule in rules if _touches(_rule_prefix(rule), prefix)}))
+    targets: dict[str, bool] = {}
+    for rule in rules:
+        if _touches(_rule_prefix(rule), prefix):
+            targets[_destination(rule)] = targets.get(_destination(rule), False) or _feeds(rule, prefix)
+    return targets
+
+
+def _listed(place: _Place, factory: ClientFactory, client: S3Client, found: _Found) -> Packed[ObjectVersion]:
+    """All versions: from an inventory report where one can be relied on, from ListObjectVersions otherwise."""
+    bucket, prefix, reports = place.bucket, place.archive.prefix, place.archive.inventory
+    if reports is not None and bucket == place.archive.bucket:
+        try:
+            there = factory(_region(factory(None), reports.location.split("/")[2]))
+            report = newest_report(there, bucket, reports)
+            found.say(f"s3://{bucket}/{prefix}: from the inventory report of {iso(report.taken)}")
+            return Packed(ObjectVersion, _counted(place, iter_report(there, report, prefix), found))
+        except (ReportUnusable, ClientError, BotoCoreError) as error:
+            why = error.what if isinstance(error, ReportUnusable) else error_code(error)
+            found.say(f"s3://{bucket}/{prefix}: {why}; the bucket is listed")
+    return Packed(ObjectVersion, _counted(place, iter_object_versions(client, bucket, prefix), found))
+
+
+def _apart(
+    place: _Place, versions: Packed[ObjectVersion], found: _Found
+) -> tuple[tuple[tuple[str, str, str], ...], Packed[ObjectVersion]]:
+    """What the archive's manifest gives to other tables, and all that can hold anybody."""
+    try:
+        others = of_others(found.base, place.archive.manifest, place.archive.of)
+    except EstateError as error:
+        found.gaps.append(place.gap("s3_manifest", error.what, str(error.where)))
+        others = frozenset()
+    if not others:
+        return (), versions
+    left = sorted((v.key, v.version_id, v.etag) for v in versions if v.key in others)
+    return tuple(left), Packed(ObjectVersion, (v for v in versions if v.key not in others))
+
+
+def _counted(place: _Place, versions: Iterable[ObjectVersion], found: _Found) -> Iterator[ObjectVersion]:
+    for number, version in enumerate(versions, 1):
+        yield version
+        if number % _TELL_EVERY == 0:
+            found.say(f"s3://{place.bucket}/{place.archive.prefix}: {number:,} versions")
 
 
 @dataclass(frozen=True)
@@ -209,9 +292,7 @@ class _Settings:
     client: S3Client
     found: _Found
 
-    def read(
-        self, operation: str, call: Callable[[], Mapping[str, Any]], none: tuple[str, ...] = ()
-    ) -> Mapping[str, Any] | None:
+    def read(self, operation: str, call: Callable[[], T], none: tuple[str, ...] = ()) -> T | None:
         try:
             return call()
         except (ClientError, BotoCoreError) as error:
@@ -226,24 +307,6 @@ class _Settings:
                 )
             return None
 
-    def note_uploads(self) -> None:
-        """Unfinished multipart uploads hold bytes that no listing of objects shows."""
-        bucket, prefix = self.place.bucket, self.place.archive.prefix
-
-        def count() -> Mapping[str, Any]:
-            pages = self.client.get_paginator("list_multipart_uploads").paginate(Bucket=bucket, Prefix=prefix)
-            return {"uploads": sum(len(page.get("Uploads", ())) for page in pages)}
-
-        uploads = (self.read("ListMultipartUploads", count) or {}).get("uploads", 0)
-        if uploads:
-            self.found.gaps.append(
-                self.place.gap(
-                    "multipart_upload",
-                    "unfinished multipart uploads may hold the person and cannot be read: finish or abort them",
-                    f"s3://{bucket}/{prefix}: {uploads} upload(s)",
-                )
-            )
-
 
 def _region(client: S3Client, bucket: str) -> str:
     """GetBucketLocation; an empty answer means us-east-1 (its API page)."""
@@ -255,6 +318,13 @@ def _rule_prefix(rule: Mapping[str, Any]) -> str:
     return str((chosen.get("And") or chosen).get("Prefix") or "")
 
 
+def _feeds(rule: Mapping[str, Any], prefix: str) -> bool:
+    """Whether a rule replicates every object that is written under the prefix from now on."""
+    chosen = rule.get("Filter") or rule
+    narrow = set(chosen.get("And") or chosen) & {"Tag", "Tags"}
+    return rule.get("Status") == "Enabled" and not narrow and prefix.startswith(_rule_prefix(rule))
+
+
 def _touches(rule_prefix: str, prefix: str) -> bool:
     return rule_prefix.startswith(prefix) or prefix.startswith(rule_prefix)
 
@@ -264,7 +334,7 @@ def _destination(rule: Mapping[str, Any]) -> str:
     return str(rule["Destination"]["Bucket"]).rpartition(":")[2]
 
 
-def _expiry_days(rules: Any, prefix: str, versioned: bool) -> int | None:
+def expiry_days(rules: Any, prefix: str, versioned: bool) -> int | None:
     """Days until lifecycle rules alone remove the bytes of every object under the prefix, or None when they never do.
 
     In a versioned bucket `Expiration` only adds a delete marker; the bytes leave with `NoncurrentVersionExpiration`

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from pii_tracer.aws import error_code
 from pii_tracer.enums import StrEnum
 from pii_tracer.errors import EstateError
 from pii_tracer.inventory import ObjectVersion
@@ -22,12 +23,8 @@ ClientFactory = Callable[[str | None], S3Client]
 
 ARCHIVED_CLASSES = frozenset({"GLACIER", "DEEP_ARCHIVE"})
 
-
-def error_code(error: Exception) -> str:
-    """The error's code alone: S3's messages can repeat keys, which come from outside."""
-    if isinstance(error, ClientError):
-        return str(error.response.get("Error", {}).get("Code") or "unknown")
-    return type(error).__name__
+GONE = frozenset({"404", "NoSuchKey", "NoSuchVersion", "405", "MethodNotAllowed"})
+"""HeadObject says 404 for a missing version and 405 for a delete marker."""
 
 
 def iter_object_versions(client: S3Client, bucket: str, prefix: str) -> Iterator[ObjectVersion]:
@@ -45,7 +42,7 @@ def iter_object_versions(client: S3Client, bucket: str, prefix: str) -> Iterator
                 size=item["Size"],
                 etag=item["ETag"].strip('"'),
                 storage_class=item.get("StorageClass", "STANDARD"),
-                modified=_iso(item["LastModified"]),
+                modified=iso(item["LastModified"]),
             )
         for item in page.get("DeleteMarkers", ()):
             yield ObjectVersion(
@@ -54,11 +51,12 @@ def iter_object_versions(client: S3Client, bucket: str, prefix: str) -> Iterator
                 latest=item["IsLatest"],
                 delete_marker=True,
                 size=0,
-                modified=_iso(item["LastModified"]),
+                modified=iso(item["LastModified"]),
             )
 
 
-def _iso(moment: datetime) -> str:
+def iso(moment: datetime) -> str:
+    """A time of S3 as the inventory writes it: ISO 8601 in UTC."""
     return moment.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
 
 
@@ -109,7 +107,8 @@ class VersionBytes:
     """One version of one object, for reading back.
 
     BYTES: `open` gives them. KNOWN: archived, but S3's own SHA-256 equals that of bytes this run uploaded after it
-    had checked them. MARKER: a delete marker, no bytes. UNREADABLE: unverified, `reason` says why.
+    had checked them. MARKER: a delete marker, no bytes. UNREADABLE: unverified, `reason` says why. answer: of
+    HeadObject, empty where it was refused.
     """
 
     key: str
@@ -120,7 +119,9 @@ class VersionBytes:
     evidence: Evidence
     reason: str | None = None
     sha256: str | None = None
+    answer: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     _open: Callable[[], BinaryIO] | None = field(default=None, repr=False, compare=False)
+    _tags: Callable[[], Mapping[str, str]] = field(default=dict, repr=False, compare=False)
 
     def open(self) -> BinaryIO:
         """The bytes as a stream in memory.
@@ -132,6 +133,14 @@ class VersionBytes:
             raise EstateError(f"the version cannot be read: {self.reason or self.evidence}", where=self.version_id)
         return self._open()
 
+    def tags(self) -> Mapping[str, str]:
+        """The version's tags; asked for, since an answer tells their number only to those who may read them.
+
+        Raises:
+            EstateError: they may not be read.
+        """
+        return self._tags()
+
 
 def iter_version_bytes(
     client: S3Client,
@@ -139,21 +148,29 @@ def iter_version_bytes(
     prefix: str,
     now: datetime,
     written: Mapping[tuple[str, str], str] | None = None,
+    wanted: Container[tuple[str, str]] | None = None,
+    unwanted: Container[tuple[str, str, str]] = (),
 ) -> Iterator[VersionBytes]:
     """Every version under a prefix with what can be said about its bytes.
 
-    written: SHA-256 (hex) of bytes uploaded in this run, by (key, version id).
+    written: SHA-256 (hex) of bytes uploaded in this run, by (key, version id). wanted: only these are looked at.
+    unwanted: these are not, by (key, version id, ETag).
 
     Raises:
         botocore.exceptions.ClientError: the bucket is missing or may not be listed.
     """
     for version in iter_object_versions(client, bucket, prefix):
-        yield _evidence(client, bucket, version, now, (written or {}).get((version.key, version.version_id)))
+        place = (version.key, version.version_id)
+        if (*place, version.etag) in unwanted or (wanted is not None and place not in wanted):
+            continue
+        yield _evidence(client, bucket, version, now, (written or {}).get(place))
 
 
 def _evidence(
     client: S3Client, bucket: str, version: ObjectVersion, now: datetime, written: str | None
 ) -> VersionBytes:
+    answer: Mapping[str, Any] = {}
+
     def said(
         evidence: Evidence,
         reason: str | None = None,
@@ -169,17 +186,21 @@ def _evidence(
             evidence=evidence,
             reason=reason,
             sha256=sha256,
+            answer=answer,
             _open=opener,
+            _tags=dict if version.delete_marker else lambda: _tags_of(client, bucket, version.key, version.version_id),
         )
 
     if version.delete_marker:
         return said(Evidence.MARKER)
     try:
-        head = client.head_object(Bucket=bucket, Key=version.key, VersionId=version.version_id, ChecksumMode="ENABLED")
+        answer = client.head_object(
+            Bucket=bucket, Key=version.key, VersionId=version.version_id, ChecksumMode="ENABLED"
+        )
     except (ClientError, BotoCoreError) as error:
         return said(Evidence.UNREADABLE, f"HeadObject: {error_code(error)}")
-    sha256 = sha256_of_head(head)
-    state = readability(head, now)
+    sha256 = sha256_of_head(answer)
+    state = readability(answer, now)
     if state is Readability.READABLE:
         return said(
             Evidence.BYTES, sha256=sha256, opener=lambda: _download(client, bucket, version.key, version.version_id)
@@ -187,6 +208,31 @@ def _evidence(
     if written is not None and written == sha256:
         return said(Evidence.KNOWN, "archived; S3 holds the bytes that were uploaded", sha256)
     return said(Evidence.UNREADABLE, f"{version.storage_class}, {state}: not restored", sha256)
+
+
+def tags_of(client: S3Client, bucket: str, key: str, version_id: str) -> dict[str, str]:
+    """GetObjectTagging of a version, archived ones included. A store without tags has none.
+
+    Raises:
+        botocore.exceptions.ClientError, BotoCoreError: refused or unreachable.
+    """
+    try:
+        answer = client.get_object_tagging(Bucket=bucket, Key=key, VersionId=version_id)
+    except ClientError as error:
+        if error_code(error) in _WITHOUT_TAGS:
+            return {}
+        raise
+    return {tag["Key"]: tag["Value"] for tag in answer["TagSet"]}
+
+
+_WITHOUT_TAGS = frozenset({"NotImplemented", "NoSuchTagSet", "NoSuchTagSetError"})
+
+
+def _tags_of(client: S3Client, bucket: str, key: str, version_id: str) -> dict[str, str]:
+    try:
+        return tags_of(client, bucket, key, version_id)
+    except (ClientError, BotoCoreError) as error:
+        raise EstateError(f"its tags cannot be read: {error_code(error)}", where=version_id) from None
 
 
 def _download(client: S3Client, bucket: str, key: str, version_id: str) -> BinaryIO:

@@ -9,16 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from executors.spark import string_literal
-from pii_tracer.config import (
-    Catalog,
-    CatalogType,
-    DeclaredTable,
-    Estate,
-    LineageSources,
-    Relocation,
-    Spark,
-    Subject,
-)
+from pii_tracer.config import Estate, Relocation, Spark
+from pii_tracer.config_catalogs import Catalog, CatalogType, DeclaredTable
+from pii_tracer.config_lineage import LineageSources
+from pii_tracer.config_subjects import Subject
 from pii_tracer.model import Format
 
 if TYPE_CHECKING:

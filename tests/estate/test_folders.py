@@ -10,12 +10,14 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 from pyarrow import csv, orc
 
-from pii_tracer.config import Catalog, CatalogType, DeclaredTable, Estate
+from pii_tracer.config import Estate
+from pii_tracer.config_catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.discover import discover
-from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.estate.paths import EstatePaths, below
 from pii_tracer.estate.read import data_files, read_columns
 from pii_tracer.inventory import Inventory, TableState
 from pii_tracer.model import Column, Format
@@ -148,6 +150,14 @@ def test_subfolders_that_are_no_partitions_are_places_of_their_own(warehouse: Pa
     assert len(data_files(inventory.tables[0])) == inventory.tables[0].files == 1
 
 
+def test_columns_that_not_every_file_has_are_told(warehouse: Path) -> None:
+    write(warehouse / "t" / "2024.parquet", PEOPLE.rename_columns(["customer", "name"]))
+    write(warehouse / "t" / "2025.parquet")
+    assert only(look(warehouse)).uneven == ("customer", "uid")
+    (warehouse / "t" / "2024.parquet").unlink()
+    assert only(look(warehouse)).uneven == ()
+
+
 def test_two_formats_in_one_folder_are_a_gap(warehouse: Path) -> None:
     write(warehouse / "people" / "a.parquet")
     write(warehouse / "people" / "b.parquet", PEOPLE.slice(1))
@@ -258,3 +268,27 @@ def test_errors_of_readers_do_not_quote_rows(warehouse: Path) -> None:
     with pytest.raises(EstateError) as error:
         read_columns(state, ["uid"], EstatePaths(estate(), warehouse.parent))
     assert "9812345678" not in str(error.value)
+
+
+def test_a_place_that_is_declared_under_two_names_is_known_by_both(warehouse: Path) -> None:
+    write(warehouse / "people" / "1.parquet")
+    (warehouse / "also").symlink_to(warehouse / "people")
+    one = DeclaredTable(name="prod.people", format=Format.PARQUET, location="warehouse/people")
+    two = DeclaredTable(name="old.people", format=Format.PARQUET, location="warehouse/also")
+    state = only(look(warehouse, one, two))
+    aliases = EstatePaths(estate(one, two), warehouse.parent).aliases()
+    assert aliases["prod.people"] == aliases["old.people"] == state.dataset
+
+
+def test_data_files_beside_a_table_are_no_folder_to_be_written_again(warehouse: Path) -> None:
+    """A file somebody left in the folder of all tables: to rewrite `warehouse` would break the table in it."""
+    pq.write_table(PEOPLE, warehouse / "left.parquet")
+    write_deltalake(str(warehouse / "tables" / "t"), PEOPLE)
+    found = look(warehouse)
+    assert [s.location for s in found.tables] == [str(warehouse), str(warehouse / "tables" / "t")]
+    assert [(g.kind, g.evidence) for g in found.gaps] == [("folder_around_tables", str(warehouse))]
+
+
+@pytest.mark.parametrize(("folder", "inside"), [("/a", ["/a/b", "/a/b/c"]), ("/a/b", ["/a/b/c"]), ("/ab", [])])
+def test_places_inside_a_folder(folder: str, inside: list[str]) -> None:
+    assert list(below(folder, sorted(["/a", "/a-b/c", "/a/b", "/a/b/c", "/ab"]))) == inside

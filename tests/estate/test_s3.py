@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from pii_tracer.estate.s3 import (
     readability,
     s3_clients,
 )
+from pii_tracer.inventory import ObjectLock
 from pii_tracer.model import DatasetId
 from tests.s3support import OTHER_REGION, REGION, World, estate, standin, world
 
@@ -32,7 +35,7 @@ def archive(bucket: str, name: str = "payments") -> dict[str, Any]:
 
 def discover(world: World, *buckets: str) -> Any:
     made = estate(world.endpoint_url, [archive(bucket, f"a{i}") for i, bucket in enumerate(buckets)])
-    return discover_archives(made, s3_clients(made))
+    return discover_archives(made, s3_clients(made), Path())
 
 
 def test_all_versions_of_an_archive_and_of_its_replica_in_another_region(world: World) -> None:
@@ -64,6 +67,45 @@ def test_all_versions_of_an_archive_and_of_its_replica_in_another_region(world: 
     assert here.of == "lake.prod.payments"
 
 
+def test_versions_that_the_manifest_gives_to_other_tables_are_told_apart(world: World, tmp_path: Path) -> None:
+    source, replica = world.new("src"), world.new("dst")
+    world.replicate(source, replica, "archive/")
+    old = world.put(source, PREFIX + "z.parquet", b"old")
+    for key, data in (
+        ("z.parquet", b"newer"),
+        ("ours.parquet", b"x"),
+        ("both.parquet", b"y"),
+        ("unknown.parquet", b"w"),
+    ):
+        world.put(source, PREFIX + key, data)
+    told = {"z.parquet": ["lake.prod.other"], "ours.parquet": ["LAKE.prod.payments"], "unknown.parquet": []}
+    told["both.parquet"] = [*told["z.parquet"], *told["ours.parquet"]]
+    (tmp_path / "m.json").write_text(json.dumps({PREFIX + key: tables for key, tables in told.items()}))
+    made = estate(world.endpoint_url, [archive(source) | {"manifest": "m.json"}])
+    sets, gaps = discover_archives(made, s3_clients(made), tmp_path)
+    assert gaps == ()
+    for found in sets:
+        assert {v.key for v in found.versions} == {
+            PREFIX + n for n in ("ours.parquet", "both.parquet", "unknown.parquet")
+        }
+        assert {key for key, _, _ in found.of_others} == {PREFIX + "z.parquet"}
+        assert len(found.of_others) == 2
+    [here] = [found for found in sets if found.replica_of is None]
+    assert (old["key"], old["version_id"], old["etag"]) in here.of_others
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"a": "lake.prod.other"}', '{"a": 1}', None])
+def test_without_the_declared_manifest_every_object_counts(world: World, tmp_path: Path, text: str | None) -> None:
+    source = world.new("src")
+    world.put(source, PREFIX + "1.parquet", b"x")
+    if text is not None:
+        (tmp_path / "m.json").write_text(text)
+    made = estate(world.endpoint_url, [archive(source) | {"manifest": "m.json"}])
+    [found], [gap] = discover_archives(made, s3_clients(made), tmp_path)
+    assert (gap.kind, gap.evidence) == ("s3_manifest", "m.json")
+    assert (len(found.versions), found.of_others) == (1, ())
+
+
 @pytest.mark.parametrize("declared", [[0], [0, 1], [1, 0], [2, 1, 0]])
 def test_cascades_and_rings_of_rules_end(world: World, declared: list[int]) -> None:
     buckets = [world.new(name) for name in ("ring-a", "ring-b", "ring-c")]
@@ -85,8 +127,10 @@ def test_cascades_and_rings_of_rules_end(world: World, declared: list[int]) -> N
 def test_rules_for_other_prefixes_are_not_followed_and_disabled_ones_are(world: World) -> None:
     source, other, former = world.new("src"), world.new("other"), world.new("former")
     world.replicate(source, other, "logs/")
-    assert [s.bucket for s in discover(world, source)[0]] == [source]
+    [found] = discover(world, source)[0]
+    assert (found.bucket, found.copied_to) == (source, ((other, "logs/"),))
     world.replicate(source, former, PREFIX + "2026/", status="Disabled")
+    assert {s.copied_to for s in discover(world, source)[0]} == {()}
     assert {s.bucket for s in discover(world, source)[0]} == {source, former}
 
 
@@ -109,7 +153,7 @@ def test_a_store_that_does_not_answer_is_a_gap(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
     made = estate("http://127.0.0.1:9", [archive("b")])
-    sets, gaps = discover_archives(made, s3_clients(made))
+    sets, gaps = discover_archives(made, s3_clients(made), Path())
     assert sets == ()
     assert "EndpointConnectionError" in gaps[0].evidence
 
@@ -134,27 +178,61 @@ def test_a_setting_that_may_not_be_read_is_a_gap(world: World, operation: str) -
         def _refuse(self, **_: Any) -> None:
             raise ClientError({"Error": {"Code": "AccessDenied", "Message": "secret"}}, operation)
 
-    sets, gaps = discover_archives(made, Denied)
+    sets, gaps = discover_archives(made, Denied, Path())
     assert len(sets) == 1
     assert [gap.kind for gap in gaps] == ["s3_setting"]
     assert "AccessDenied" in gaps[0].evidence
     assert "secret" not in str(gaps[0])
 
 
-def test_unfinished_uploads_are_gaps(world: World) -> None:
+def test_unfinished_uploads_are_found(world: World) -> None:
     bucket = world.new("uploads")
     client = world.client()
-    upload = client.create_multipart_upload(Bucket=bucket, Key=PREFIX + "big")
-    client.upload_part(Bucket=bucket, Key=PREFIX + "big", UploadId=upload["UploadId"], PartNumber=1, Body=b"bytes")
+    upload = client.create_multipart_upload(Bucket=bucket, Key=PREFIX + "big")["UploadId"]
+    client.upload_part(Bucket=bucket, Key=PREFIX + "big", UploadId=upload, PartNumber=1, Body=b"bytes")
     client.create_multipart_upload(Bucket=bucket, Key="elsewhere/big")
     sets, gaps = discover(world, bucket)
-    assert sets[0].versions == ()
-    assert [(gap.kind, gap.evidence) for gap in gaps] == [("multipart_upload", f"s3://{bucket}/{PREFIX}: 1 upload(s)")]
+    assert (sets[0].versions, gaps) == ((), ())
+    [found] = sets[0].uploads
+    assert (found.key, found.upload_id) == (PREFIX + "big", upload)
+    assert datetime.fromisoformat(found.touched.replace("Z", "+00:00")).year >= 2026
 
 
-def test_object_lock_is_seen(world: World) -> None:
-    assert discover(world, world.new("lock", ObjectLockEnabledForBucket=True))[0][0].object_lock
+def test_locks_of_single_versions_are_found(world: World) -> None:
     assert not discover(world, world.new("nolock"))[0][0].object_lock
+    bucket = world.new("lock", ObjectLockEnabledForBucket=True)
+    until = datetime(2099, 1, 1, tzinfo=timezone.utc)
+    key = PREFIX + "k"
+    world.put(bucket, key, b"1")
+    world.put(bucket, key, b"22", ObjectLockMode="GOVERNANCE", ObjectLockRetainUntilDate=until)
+    held = world.put(bucket, key, b"333")
+    world.client().put_object_legal_hold(
+        Bucket=bucket, Key=key, VersionId=held["version_id"], LegalHold={"Status": "ON"}
+    )
+    world.client().delete_object(Bucket=bucket, Key=key)
+    [found], gaps = discover(world, bucket)
+    assert (found.object_lock, gaps) == (True, ())
+    assert {v.size: v.lock for v in found.versions} == {
+        0: None,
+        1: None,
+        2: ObjectLock(mode="GOVERNANCE", until="2099-01-01T00:00:00Z"),
+        3: ObjectLock(legal_hold=True),
+    }
+
+
+def test_which_replicas_are_fed(world: World) -> None:
+    fed, narrow, former, last = (world.new(name) for name in ("fed", "narrow", "former", "last"))
+    for prefix, target, status in (
+        ("archive/", fed, "Enabled"),
+        (PREFIX + "2026/", narrow, "Enabled"),
+        ("", former, "Disabled"),
+    ):
+        source = world.new(f"src-{target}")
+        world.replicate(source, target, prefix, status)
+        world.replicate(target, last)
+        sets, _ = discover(world, source)
+        # S3 does not replicate a replica again, so that the end of a cascade is never fed
+        assert {s.bucket: s.fed for s in sets} == {source: False, target: target == fed, last: False}
 
 
 EXPIRE = {"Expiration": {"Days": 90}}

@@ -1,0 +1,38 @@
+"""An archive's own manifest: which tables each of its objects holds, on the word of whoever wrote it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pii_tracer.errors import EstateError
+
+
+def of_others(base: Path, manifest: str | None, of: str) -> frozenset[str]:
+    """Names (archive ids of a vault, keys of a bucket) that hold other tables only; what is not named can hold anybody.
+
+    manifest: path from the estate file's folder to a JSON object of name -> list of tables; None: there is none.
+    of: the table that the archive is of, compared in any case.
+
+    Raises:
+        EstateError: the file is missing, or something else.
+    """
+    if manifest is None:
+        return frozenset()
+    try:
+        told = json.loads((base / manifest).read_bytes())
+        tables = {str(name): {str(table).lower() for table in _listed(there)} for name, there in told.items()}
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+        raise EstateError(
+            "the manifest is no JSON of name -> list of tables: every object counts",
+            where=manifest,
+            todo="mend it, or leave it out",
+        ) from None
+    return frozenset(name for name, there in tables.items() if there and of.lower() not in there)
+
+
+def _listed(there: object) -> list[object]:
+    """A list as it is: the letters of a text are no tables."""
+    if not isinstance(there, list):
+        raise TypeError
+    return there

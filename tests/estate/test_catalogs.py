@@ -1,0 +1,360 @@
+"""Catalogs that list their own tables: SQL, REST and Glue. What they do not answer is a gap, and the rest is read."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import sqlite3
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from moto import mock_aws
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.catalog.sql import SqlCatalog
+
+from pii_tracer.config import Estate
+from pii_tracer.config_catalogs import Catalog, CatalogType, DeclaredTable
+from pii_tracer.config_lineage import LineageSources
+from pii_tracer.config_subjects import Subject
+from pii_tracer.errors import EstateError
+from pii_tracer.estate import catalog_rest
+from pii_tracer.estate.discover import discover
+from pii_tracer.estate.iceberg import newest_metadata
+from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.estate.read import read_columns
+from pii_tracer.inventory import Inventory
+from pii_tracer.model import Format
+from tests.restsupport import RestServer, serving
+
+ROWS = pa.table({"uid": pa.array([1, 2, 3], pa.int64()), "name": ["a", "b", "c"]})
+
+
+def estate(**catalogs: Catalog) -> Estate:
+    return Estate(
+        version=1,
+        estate="catalogs",
+        environment="local",
+        catalogs=catalogs,
+        roots=("warehouse",),
+        lineage=LineageSources(),
+        subjects=(Subject(name="customer", source="core.prod.people", key="uid"),),
+    )
+
+
+SQL = Catalog(type=CatalogType.ICEBERG_SQL, uri="sqlite:///catalog.db", warehouse="warehouse")
+
+
+def sql_catalog(base: Path, name: str = "core") -> SqlCatalog:
+    (base / "warehouse").mkdir(exist_ok=True)
+    return SqlCatalog(name, uri=f"sqlite:///{base / 'catalog.db'}", warehouse=(base / "warehouse").as_uri())
+
+
+def table(catalog: Any, name: str, **more: Any) -> Any:
+    catalog.create_namespace_if_not_exists(name.rpartition(".")[0])
+    made = catalog.create_table(name, schema=ROWS.schema, **more)
+    made.append(ROWS)
+    return made
+
+
+def kinds(found: Inventory) -> list[tuple[str, str]]:
+    return [(g.kind, g.evidence) for g in found.gaps]
+
+
+def test_tables_of_an_sql_catalog_have_their_names_and_nested_namespaces(tmp_path: Path) -> None:
+    catalog = sql_catalog(tmp_path)
+    table(catalog, "prod.people")
+    catalog.create_namespace("prod.eu")
+    table(catalog, "prod.eu.people")
+    made = estate(core=SQL)
+    found = discover(made, tmp_path)
+    assert [s.table for s in found.tables] == ["core.prod.eu.people", "core.prod.people"]
+    assert not found.gaps
+    paths = EstatePaths(made, tmp_path)
+    assert paths.aliases()["core.prod.people"] == found.tables[1].dataset
+    assert read_columns(found.tables[1], ["uid"], paths).column("uid").to_pylist() == [1, 2, 3]
+
+
+def test_what_counts_is_the_metadata_that_the_catalog_points_at(tmp_path: Path) -> None:
+    """A commit that failed leaves a metadata file of the same version, or of a later one."""
+    made = table(sql_catalog(tmp_path), "prod.people")
+    current = Path(made.metadata_location.removeprefix("file://"))
+    stray = json.loads(current.read_text()) | {"current-snapshot-id": None, "snapshots": [], "refs": {}}
+    for number in ("00001", "00002"):
+        (current.parent / f"{number}-ffffffff-0000-4000-8000-000000000000.metadata.json").write_text(json.dumps(stray))
+    found = discover(estate(core=SQL), tmp_path)
+    assert (found.tables[0].rows, found.tables[0].metadata) == (3, str(current))
+    # by the folder alone, the stray one of the later version would have counted, and no row been seen
+    alone = discover(estate(), tmp_path)
+    assert alone.tables[0].rows == 0
+    (current.parent / "00002-ffffffff-0000-4000-8000-000000000000.metadata.json").unlink()
+    with pytest.raises(EstateError, match="two Iceberg metadata files"):
+        newest_metadata(current.parent.parent)
+    assert ("unreadable", str(current.parent)) in kinds(discover(estate(), tmp_path))
+
+
+def test_a_database_that_is_missing_is_a_gap_and_is_not_made(tmp_path: Path) -> None:
+    (tmp_path / "warehouse").mkdir()
+    found = discover(estate(core=SQL), tmp_path)
+    assert kinds(found) == [("catalog_unreadable", "catalog core")]
+    assert not (tmp_path / "catalog.db").exists()
+
+
+def test_what_a_database_says_beside_the_known_is_a_gap_each(tmp_path: Path) -> None:
+    catalog = sql_catalog(tmp_path)
+    for name in ("whole", "gone", "torn", "away", "twice"):
+        table(catalog, f"prod.{name}")
+    table(sql_catalog(tmp_path, "other"), "prod.theirs")
+    catalog.register_table("prod.twice_again", catalog.load_table("prod.twice").metadata_location)
+    shutil.rmtree(tmp_path / "warehouse" / "prod" / "gone")
+    torn = Path(catalog.load_table("prod.torn").metadata_location.removeprefix("file://"))
+    torn.write_text("{")
+    with sqlite3.connect(tmp_path / "catalog.db") as database:
+        database.execute(
+            "UPDATE iceberg_tables SET metadata_location = 's3://b/away/metadata/00001-x.metadata.json'"
+            " WHERE table_name = 'away'"
+        )
+    found = discover(estate(core=SQL), tmp_path)
+    told = {kind for kind, _ in kinds(found)}
+    assert told == {"unreadable", "remote_table", "unknown_catalog", "registered_twice"}
+    assert "core.prod.whole" in {s.table for s in found.tables}
+    evidence = {e: k for k, e in kinds(found)}
+    assert evidence["catalog other.prod.theirs"] == "unknown_catalog"
+    assert evidence["s3://b/away/metadata/00001-x.metadata.json"] == "remote_table"
+    assert evidence[str(tmp_path / "warehouse" / "prod" / "twice")] == "registered_twice"
+
+
+def test_a_table_outside_the_roots_is_a_gap_and_is_not_read(tmp_path: Path) -> None:
+    table(sql_catalog(tmp_path), "prod.people", location=(tmp_path / "elsewhere").as_uri())
+    found = discover(estate(core=SQL), tmp_path)
+    assert [kind for kind, _ in kinds(found)] == ["outside_roots"]
+    assert not found.tables
+
+
+def test_a_table_known_to_an_sql_and_a_hadoop_catalog_is_a_gap(tmp_path: Path) -> None:
+    table(sql_catalog(tmp_path), "prod.people")
+    hadoop = Catalog(type=CatalogType.ICEBERG_HADOOP, warehouse="warehouse")
+    found = discover(estate(core=SQL, lake=hadoop), tmp_path)
+    assert [kind for kind, _ in kinds(found)] == ["registered_twice"]
+    assert "lake.prod.people" in found.gaps[0].reason
+
+
+def test_metadata_may_lie_in_another_folder(tmp_path: Path) -> None:
+    made = table(
+        sql_catalog(tmp_path),
+        "prod.people",
+        properties={"write.metadata.path": (tmp_path / "warehouse" / "logs").as_uri()},
+    )
+    assert "/logs/" in made.metadata_location
+    found = discover(estate(core=SQL), tmp_path)
+    (state,) = [s for s in found.tables if s.table]
+    assert (state.table, state.rows) == ("core.prod.people", 3)
+    assert "external_metadata" in {kind for kind, _ in kinds(found)}
+
+
+@pytest.fixture(scope="module")
+def rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestServer]:
+    with serving(tmp_path_factory.mktemp("rest")) as server:
+        yield server
+
+
+def rest_estate(server: RestServer) -> Estate:
+    return estate(lake=Catalog(type=CatalogType.ICEBERG_REST, uri=server.uri))
+
+
+def test_tables_of_a_rest_catalog(rest: RestServer) -> None:
+    catalog = RestCatalog("lake", uri=rest.uri)
+    table(catalog, "prod.people")
+    catalog.create_namespace(("prod", "eu"))
+    table(catalog, "prod.eu.people")
+    table(catalog, "prod.torn")
+    found = discover(rest_estate(rest), rest.warehouse.parent)
+    states = [s for s in found.tables if "/prod/" in s.location]
+    assert [s.table for s in states] == ["lake.prod.eu.people", "lake.prod.people", "lake.prod.torn"]
+    assert {s.rows for s in states} == {3}
+    assert not found.gaps
+
+    # one table whose metadata the server cannot read: a gap, and the others are there
+    torn = Path(catalog.load_table("prod.torn").metadata_location.removeprefix("file:"))
+    whole = torn.read_text()
+    torn.write_text("{")
+    found = discover(rest_estate(rest), rest.warehouse.parent)
+    torn.write_text(whole)
+    assert ("catalog_unreadable", "catalog lake.prod.torn") in kinds(found)
+    assert {"lake.prod.eu.people", "lake.prod.people"} <= {s.table for s in found.tables}
+
+
+def test_a_rest_catalog_that_does_not_answer_is_a_gap(tmp_path: Path) -> None:
+    (tmp_path / "warehouse").mkdir()
+    nobody = Catalog(type=CatalogType.ICEBERG_REST, uri="http://127.0.0.1:9")
+    assert kinds(discover(estate(lake=nobody), tmp_path)) == [("catalog_unreadable", "catalog lake")]
+
+
+def test_a_rest_catalog_that_has_fallen_silent_is_a_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "warehouse").mkdir()
+    monkeypatch.setattr(catalog_rest, "ANSWER_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        found = discover(estate(lake=Catalog(type=CatalogType.ICEBERG_REST, uri=uri)), tmp_path)
+    assert kinds(found) == [("catalog_unreadable", "catalog lake")]
+
+
+@contextmanager
+def refusing(server: RestServer, namespace: str) -> Iterator[str]:
+    """The server through a door that refuses one namespace, as a catalog with permissions does; gives the URI."""
+
+    class Door(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if f"/namespaces/{namespace}/tables" in self.path:
+                error = {"error": {"message": "no", "type": "ForbiddenException", "code": 403}}
+                self._answer(403, json.dumps(error).encode())
+                return
+            with urllib.request.urlopen(server.uri + self.path) as answer:
+                self._answer(answer.status, answer.read())
+
+        def _answer(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    door = ThreadingHTTPServer(("127.0.0.1", 0), Door)
+    thread = threading.Thread(target=door.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{door.server_port}"
+    finally:
+        door.shutdown()
+        thread.join()
+        door.server_close()
+
+
+def test_a_namespace_that_is_refused_is_a_gap(rest: RestServer) -> None:
+    catalog = RestCatalog("lake", uri=rest.uri)
+    table(catalog, "secret.people")
+    table(catalog, "shown.people")
+    with refusing(rest, "secret") as uri:
+        half = estate(lake=Catalog(type=CatalogType.ICEBERG_REST, uri=uri))
+        found = discover(half, rest.warehouse.parent)
+    assert ("catalog_unreadable", "catalog lake.secret") in kinds(found)
+    assert "lake.shown.people" in {s.table for s in found.tables}
+    # what lies on disk is seen all the same, without its name
+    (unnamed,) = [s for s in found.tables if s.location.endswith("/secret/people")]
+    assert unnamed.table is None
+
+
+@pytest.fixture
+def glue(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    with mock_aws():
+        yield boto3.client("glue", region_name="ap-south-1")
+
+
+GLUE = Catalog(type=CatalogType.GLUE, region="ap-south-1")
+
+
+def glue_table(glue: Any, name: str, location: Path | str, more: dict[str, Any]) -> None:
+    storage = {"Location": str(location), **more.pop("storage", {})}
+    glue.create_table(DatabaseName="prod", TableInput={"Name": name, "StorageDescriptor": storage, **more})
+
+
+def test_tables_of_glue_in_all_formats(glue: Any, tmp_path: Path) -> None:
+    from deltalake import write_deltalake
+
+    glue.create_database(DatabaseInput={"Name": "prod"})
+    warehouse = tmp_path / "warehouse"
+    people = table(sql_catalog(tmp_path), "prod.people")
+    glue_table(
+        glue,
+        "people",
+        "s3://stale/place",
+        {"Parameters": {"table_type": "ICEBERG", "metadata_location": people.metadata_location}},
+    )
+    write_deltalake(warehouse / "wallets", ROWS)
+    spark = {"Parameters": {"spark.sql.sources.provider": "delta"}}
+    at = {"SerdeInfo": {"Parameters": {"path": (warehouse / "wallets").as_uri()}}}
+    glue_table(glue, "wallets", "file:/nowhere/prod.db/wallets-__PLACEHOLDER__", {**spark, "storage": at})
+    (warehouse / "plain").mkdir()
+    pq.write_table(ROWS, warehouse / "plain" / "1.parquet")
+    glue_table(glue, "plain", warehouse / "plain", {"Parameters": {"classification": "parquet"}})
+    glue_table(glue, "gone", warehouse / "gone", {"Parameters": {"classification": "parquet"}})
+    glue_table(glue, "odd", warehouse / "odd", {})
+    glue_table(glue, "far", "s3://bucket/far", {"Parameters": {"classification": "orc"}})
+    glue_table(glue, "view", "", {"TableType": "VIRTUAL_VIEW"})
+    found = discover(estate(aws=GLUE), tmp_path)
+    assert {(s.table, s.format) for s in found.tables} == {
+        ("aws.prod.people", Format.ICEBERG),
+        ("prod.wallets", Format.DELTA),
+        ("prod.plain", Format.PARQUET),
+    }
+    assert sorted(kinds(found)) == [
+        ("missing_table", str(warehouse / "gone")),
+        ("remote_table", "s3://bucket/far"),
+        ("unknown_table", "catalog aws.prod.odd"),
+    ]
+    assert EstatePaths(estate(aws=GLUE), tmp_path).aliases()["spark_catalog.prod.wallets"]
+
+
+def test_a_glue_database_that_is_not_there_is_a_gap(glue: Any, tmp_path: Path) -> None:
+    (tmp_path / "warehouse").mkdir()
+    glue.create_database(DatabaseInput={"Name": "prod"})
+    named = Catalog(type=CatalogType.GLUE, region="ap-south-1", databases=("prod", "wrong"))
+    assert kinds(discover(estate(aws=named), tmp_path)) == [("catalog_unreadable", "catalog aws.wrong")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        (CatalogType.ICEBERG_REST, {}),
+        (CatalogType.ICEBERG_REST, {"uri": "http://user:secret@host/"}),
+        (CatalogType.ICEBERG_SQL, {"uri": "sqlite:///c.db"}),
+        (CatalogType.ICEBERG_SQL, {"uri": "postgresql://u:p@host/db", "warehouse": "w"}),
+        (CatalogType.ICEBERG_SQL, {"uri": "postgresql://host/db?password=x", "warehouse": "w"}),
+        (CatalogType.GLUE, {}),
+        (CatalogType.ICEBERG_HADOOP, {"warehouse": "w", "uri": "http://x"}),
+        (
+            CatalogType.DECLARED,
+            {"warehouse": "w", "tables": (DeclaredTable(name="a.b", format=Format.DELTA, location="x"),)},
+        ),
+    ],
+)
+def test_catalogs_that_cannot_be(kind: CatalogType, keys: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="catalog"):
+        Catalog(type=kind, **keys)
+
+
+def test_the_doctor_says_which_catalog_does_not_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import yaml
+
+    from pii_tracer.cli.main import run
+
+    made = {
+        "version": 1,
+        "estate": "t",
+        "environment": "local",
+        "catalogs": {"core": {"type": "iceberg-sql", "uri": "sqlite:///none.db", "warehouse": "w"}},
+        "roots": ["w"],
+        "lineage": {},
+        "subjects": [{"name": "user", "source": "core.a.users", "key": "uid"}],
+    }
+    (tmp_path / "pii-tracer.yaml").write_text(yaml.safe_dump(made))
+    run(["doctor", "--estate", str(tmp_path / "pii-tracer.yaml"), "--format", "json"])
+    findings = json.loads(capsys.readouterr().out)
+    (told,) = [
+        f for f in (findings["findings"] if isinstance(findings, dict) else findings) if "catalog core" in str(f)
+    ]
+    assert "docs/catalogs.md" in str(told)

@@ -1,0 +1,40 @@
+"""Files of no table: read all the same. What is clean is no gap, what holds the person is one, and so is the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pii_tracer.cli.planning import scan_estate
+from pii_tracer.estate.discover import discover
+from pii_tracer.inventory import UNKNOWN_FILE
+from pii_tracer.lineage.facts import Facts
+from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.model import KeySet
+from pii_tracer.scan.forms import build_patterns
+from planners.doubts import inventory_gaps
+from planners.survey import World
+from tests.estate.lake import estate_of
+
+MAIL, UID = "asha.rao@mail.example", 8841302
+PERSON = build_patterns(
+    [
+        KeySet(name="email", origin="email", weak=False, values=(("s", MAIL),)),
+        KeySet(name="uid", origin="uid", weak=True, values=(("s", str(UID)),)),
+    ]
+)
+
+
+def test_what_they_hold_decides(tmp_path: Path) -> None:
+    lake = tmp_path / "warehouse"
+    lake.mkdir()
+    (lake / "README.md").write_text("How this lake is fed.")
+    (lake / "load.log").write_text(f"1 row rejected: {MAIL}")
+    (lake / "ids.log").write_text(f"row {UID} rejected")
+    (lake / "logo.bin").write_bytes(b"\x00\x01\x02\xff" * 9)
+    found = discover(estate_of().model_copy(update={"catalogs": {}, "roots": ("warehouse",)}), tmp_path)
+    assert [gap.kind for gap in found.gaps] == [UNKNOWN_FILE] * 4
+    seen = scan_estate(found, PERSON, lambda _: None)
+    gaps = inventory_gaps(World(LineageGraph(Facts()), found, seen, lambda _: False))
+    told = {Path(gap.evidence).name: gap.kind for gap in gaps}
+    assert told == {"load.log": "unexpected_copy", "ids.log": UNKNOWN_FILE, "logo.bin": UNKNOWN_FILE}
+    assert MAIL not in repr(gaps)
