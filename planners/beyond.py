@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
-from pii_tracer.inventory import RefKind
+from pii_tracer.inventory import ObjectSet, RefKind
 from pii_tracer.model import CopyKind, Format, Strategy
+from pii_tracer.plan import Gap, Override
 from planners.drafts import CopyDraft, slug
+from planners.held import gap_of
 from planners.survey import World
 
 
@@ -16,19 +21,22 @@ def archives(world: World, tables: Iterable[CopyDraft]) -> list[CopyDraft]:
     items: list[CopyDraft] = []
     for objects in world.inventory.objects:
         origin = archived.get(objects.of)
-        if origin is None or not any(not v.delete_marker for v in objects.versions):
+        keys = [v.key for v in objects.versions if not v.delete_marker] or [u.key for u in objects.uploads]
+        if origin is None or not keys:
             continue
         main = objects.replica_of is None
+        rewritten = main or not objects.fed
+        strategy = Strategy.RESTORE_REWRITE_ARCHIVE if rewritten else Strategy.DELETE_VERSIONS
         base = origin.copy.model_copy(
             update={
                 "dataset": objects.dataset,
                 "table": None,
                 "location": objects.location,
-                "format": _object_format(objects.versions[0].key),
+                "format": objects.format or _object_format(keys[0]),
                 "columns": origin.copy.columns,
                 "lineage": (*origin.copy.lineage, objects.location),
                 "found": None,
-                "facts": {"region": objects.region},
+                "facts": {"region": objects.region} | _left_out(objects),
             }
         )
         parent = None if main else "c-" + slug((objects.replica_of or "").removeprefix("s3://"))
@@ -36,12 +44,17 @@ def archives(world: World, tables: Iterable[CopyDraft]) -> list[CopyDraft]:
             update={
                 "id": "c-" + slug(objects.location.removeprefix("s3://")),
                 "kind": CopyKind.ARCHIVE if main else CopyKind.REPLICA,
-                "strategy": Strategy.RESTORE_REWRITE_ARCHIVE if main else Strategy.DELETE_VERSIONS,
+                "strategy": strategy if objects.delete_whole is None else Strategy.DELETE_ARCHIVES,
                 "reason": f"snapshots of {objects.of}"
-                + ("" if main else f", replicated to {objects.region}: version deletes do not follow"),
+                + ("" if main else f", replicated to {objects.region}: version deletes do not follow")
+                + (f"; {len(objects.of_others)} version(s) left out, {_BY_MANIFEST}" if objects.of_others else ""),
                 "origin": parent,
             }
         )
+        if world.named.get(objects.location):
+            copy = copy.model_copy(update={"strategy": Strategy.BLOCKED})
+            items.append(CopyDraft(copy=copy, carriage=origin.carriage, upstream=str(origin.copy.dataset)))
+            continue
         items.append(CopyDraft(copy=copy, objects=objects, carriage=origin.carriage, upstream=str(origin.copy.dataset)))
         old = [v for v in objects.versions if not v.latest or v.delete_marker]
         if main and old:
@@ -58,11 +71,53 @@ def archives(world: World, tables: Iterable[CopyDraft]) -> list[CopyDraft]:
     return items
 
 
+_BY_MANIFEST = "which the archive's manifest gives to other tables"
+
+
+def _left_out(objects: ObjectSet) -> dict[str, Any]:
+    """For the verification, which does not look at exactly these versions; a newer one of such a key it reads."""
+    return {"of_others": [list(place) for place in objects.of_others]} if objects.of_others else {}
+
+
+def left_out(world: World, tables: Iterable[CopyDraft]) -> tuple[Override, ...]:
+    """Versions that nobody looks at, on the word of an archive's manifest, for reviewers."""
+    archived = {item.copy.table for item in tables}
+    found = {
+        f"{objects.location}: {len(objects.of_others)} version(s) are not looked at, {_BY_MANIFEST}"
+        for objects in world.inventory.objects
+        if objects.of_others and objects.of in archived
+    }
+    return tuple(Override(kind="s3_manifest", reason=reason) for reason in sorted(found))
+
+
+def telling_names(world: World, items: Iterable[CopyDraft]) -> list[Gap]:
+    """Places whose objects' names hold a person's value: a plan lists names, and whoever reads it would read that."""
+    return [
+        Gap(
+            id=f"gap-object_names-{item.copy.id.removeprefix('c-')}",
+            dataset=item.copy.dataset,
+            kind="object_names",
+            reason=f"the names of {world.named[item.copy.location]} objects in here hold a value of the person, and a"
+            " plan would list them: copy these objects under other names, delete every version of the old ones, then"
+            " plan again (hazard F2)",
+            evidence=item.copy.location,
+        )
+        for item in items
+        if item.objects is None and item.vault is None and world.named.get(item.copy.location)
+    ]
+
+
 def _object_format(key: str) -> Format:
     for fmt in Format:
         if f".{fmt.value}" in key:
             return fmt
     return Format.PARQUET
+
+
+def _distinct(name: str) -> str:
+    """A reference's name as part of an id, so that `a/b` and `a-b` are two."""
+    made = slug(name)
+    return made if made == name else f"{made}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def with_history(items: Iterable[CopyDraft]) -> tuple[CopyDraft, ...]:
@@ -77,14 +132,50 @@ def with_history(items: Iterable[CopyDraft]) -> tuple[CopyDraft, ...]:
                 continue
             history = item.copy.model_copy(
                 update={
-                    "id": f"{item.copy.id}@{ref.kind.value}.{slug(ref.name)}",
+                    "id": f"{item.copy.id}@{ref.kind.value}.{_distinct(ref.name)}",
                     "kind": CopyKind.TABLE_HISTORY,
                     "strategy": Strategy.REWRITE_REF,
+                    "table": ref.table or item.copy.table,
                     "origin": item.copy.id,
                     "reason": f"the {ref.kind.value} {ref.name} pins a snapshot that holds the person",
                     "found": None,
-                    "facts": {"ref": ref.name, "ref_kind": ref.kind.value},
+                    "facts": {**item.copy.facts, "ref": ref.name, "ref_kind": ref.kind.value},
                 }
             )
             result.append(CopyDraft(copy=history, state=item.state, carriage=item.carriage))
     return tuple(result)
+
+
+def spare_references(items: Sequence[CopyDraft]) -> tuple[tuple[CopyDraft, ...], tuple[Gap, ...]]:
+    """Block references that cannot be written again without loss to others, whatever became of their table.
+
+    Their snapshot has columns that the table's schema lacks, and Spark writes with the table's. A waiver of the gap
+    does not free them: only the owner can drop or re-point a reference.
+    """
+    spared, gaps = [], []
+    for item in items:
+        lost = _lost(item)
+        if lost:
+            gaps.append(_ref_gap(item, lost))
+            changes = {"strategy": Strategy.BLOCKED, "match": None, "mask": None, "exemption": None}
+            item = replace(item, copy=item.copy.model_copy(update=changes))
+        spared.append(item)
+    return tuple(spared), tuple(gaps)
+
+
+def _lost(item: CopyDraft) -> tuple[str, ...]:
+    written = item.copy.strategy in (Strategy.REWRITE_REF, Strategy.MASK_COLUMNS)
+    if item.copy.kind is not CopyKind.TABLE_HISTORY or item.state is None or not written:
+        return ()
+    named = item.copy.facts["ref_kind"], item.copy.facts["ref"]
+    return next((ref.lost for ref in item.state.refs if (ref.kind.value, ref.name) == named), ())
+
+
+def _ref_gap(item: CopyDraft, lost: Sequence[str]) -> Gap:
+    kind, name = item.copy.facts["ref_kind"], item.copy.facts["ref"]
+    reason = (
+        f"the {kind} {name} has columns that the table no longer has, or has in another type ({', '.join(lost)}):"
+        f" rewriting it would lose other people's values in them; drop the {kind}, or re-point it to a snapshot with"
+        " today's schema, then plan again (a waiver does not free it)"
+    )
+    return gap_of(item, "ref_schema", reason, item.copy.location)

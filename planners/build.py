@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timezone
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
 
 from pii_tracer import __version__
+from pii_tracer.collecting import rare_collections
 from pii_tracer.config import Estate, Request
 from pii_tracer.errors import PlanError
 from pii_tracer.model import Strategy
 from pii_tracer.plan import (
     FORMAT_VERSION,
+    HELD,
+    LEFT_OUT,
+    Action,
     Copy,
     ErasurePlan,
     Estimate,
@@ -27,14 +31,34 @@ from pii_tracer.plan import (
     Totals,
     Waiver,
 )
+from planners.archive_gaps import spare_archives
+from planners.archives import bypasses, whole_objects
+from planners.backups import with_backups
+from planners.beyond import left_out, spare_references
+from planners.budget import spread, told
 from planners.copies import Recognised, recognise
 from planners.cost import cost
+from planners.distinct import distinct_gaps
 from planners.drafts import CopyDraft, Draft, slug
+from planners.echoes import echoes
+from planners.holds import idle_holds, keep_held
+from planners.keytables import with_keys
+from planners.lapse import let_lapse, let_refs_lapse
 from planners.laws import deadline, law
-from planners.ordering import order
+from planners.ordering import SUPPRESSION, order
+from planners.others import others_rows
+from planners.partial import choose
+from planners.rebuilds import unproved
+from planners.repositories import lakefs_copies
+from planners.repository_steps import lowered_retention
 from planners.schedule import Dated, Dates, Retention, date_steps
 from planners.steps import write_steps
 from planners.survey import Survey, World
+from planners.topics import topic_copies
+from planners.vaults import whole_deletions
+
+RECHECK_AFTER = timedelta(days=30)
+"""From the end of a run to the day when somebody looks whether the persons are back: a month's backfills have run."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +76,7 @@ class Digests:
 class PlanInputs:
     """All inputs of a plan. The same inputs give the same bytes.
 
+    only: copies, tables or places to plan for; empty for all. weekly_budget: most that erasing may cost a week.
     planned_by: who plans; the planner cannot be the only approver in production.
     references: keyed reference per request id. waivers: by gap id. override_reason: why retention is immediate.
     """
@@ -67,31 +92,45 @@ class PlanInputs:
     planned_by: str = ""
     override_reason: str = ""
     waivers: Mapping[str, Waiver] | None = None
+    only: Sequence[str] = ()
+    weekly_budget: float | None = None
 
 
+@rare_collections()
 def build_plan(inputs: PlanInputs) -> ErasurePlan:
     """Make the plan.
 
     Raises:
         PlanError: no request, unknown law, rules that contradict each other, or an override without a reason.
     """
-    if not inputs.requests:
-        raise PlanError("there is no request to plan for", todo="name at least one request file")
     if inputs.retention is Retention.IMMEDIATE and not inputs.override_reason:
         raise PlanError("immediate retention is an override and needs a reason", todo="add `--reason '…'`")
-    requests = _requests(inputs)
-    found = _recognised(inputs)
+    as_of = _utc(inputs.as_of)
+    requests = planned_requests(inputs.requests, inputs.references, as_of)
+    due = min(r.deadline for r in requests)
+    recognised = with_backups(_recognised(inputs, due), inputs.world, inputs.estate.backups)
+    found, holds = keep_held(recognised, inputs.world, inputs.estate.holds, requests, as_of)
+    found, holds = choose(found, holds, inputs.world, inputs.only)
+    if inputs.retention is Retention.RETAIN:
+        items = let_refs_lapse(found.items, inputs.estate.maintenance, as_of, due)
+        found = replace(found, items=let_lapse(items, as_of, due, _price(inputs.estate, as_of)))
+    spared, lossy = spare_references(found.items)
+    spared, unrewritable = spare_archives(spared, inputs.world)
+    strays = distinct_gaps(others_rows(spared, inputs.world)).values()
+    all_gaps = (*found.gaps, *lossy, *unrewritable, *strays)
+    found = replace(found, items=spared, gaps=tuple(sorted(all_gaps, key=lambda g: g.id)))
     plan_id = _plan_id(inputs)
     items = write_steps(found.items, plan_id)
-    drafts = order(items, _used_key_sets(items), _writers_stopped(inputs))
-    due = min(r.deadline for r in requests)
-    as_of = _utc(inputs.as_of)
-    dated = {r: date_steps(drafts, items, inputs.estate, as_of, due, r) for r in Retention}
+    drafts = order(items, _used_key_sets(items), _writers_stopped(inputs), _suppressed(inputs, items, plan_id))
+    dated = {r: _dated(inputs, drafts, items, as_of, due, r) for r in Retention}
     steps = tuple(_step(d, dated[inputs.retention].by_step[d.id], inputs.estate) for d in drafts)
-    gaps = tuple(_waived(g, inputs.waivers or {}, as_of) for g in (*found.gaps, *_running_writers(inputs)))
+    gaps = tuple(
+        _waived(g, inputs.waivers or {}, as_of)
+        for g in (*found.gaps, *_running_writers(inputs), *echoes(items, inputs.world))
+    )
     copies = tuple(item.copy for item in items)
     open_gaps = [g for g in gaps if g.waiver is None]
-    blocked = [c for c in copies if c.strategy is Strategy.BLOCKED]
+    strategies = {c.strategy for c in copies}
     return ErasurePlan(
         format_version=FORMAT_VERSION,
         plan_id=plan_id,
@@ -100,7 +139,15 @@ def build_plan(inputs: PlanInputs) -> ErasurePlan:
         estate=inputs.estate.estate,
         planned_by=inputs.planned_by,
         retention=inputs.retention.value,
-        overrides=_overrides(inputs),
+        overrides=(
+            *_overrides(inputs),
+            *bypasses(items),
+            *left_out(inputs.world, items),
+            *lowered_retention(items),
+            *whole_deletions(items),
+            *whole_objects(items),
+            *idle_holds(inputs.estate.holds, requests, as_of),
+        ),
         requests=requests,
         graph_digest=inputs.digests.graph,
         inventory_digest=inputs.digests.inventory,
@@ -108,7 +155,10 @@ def build_plan(inputs: PlanInputs) -> ErasurePlan:
         subjects_digest=inputs.digests.subjects,
         estate_digest=inputs.digests.estate,
         complete=not open_gaps,
-        applyable=not open_gaps and not blocked and bool(copies),
+        # where everything is held there is nothing to run, and so nothing to attest
+        applyable=all(g.kind == LEFT_OUT for g in open_gaps)
+        and Strategy.BLOCKED not in strategies
+        and bool(strategies - {Strategy.EXEMPT}),
         gaps=gaps,
         copies=copies,
         examined=found.examined,
@@ -118,34 +168,91 @@ def build_plan(inputs: PlanInputs) -> ErasurePlan:
             for r in sorted(Retention, key=lambda r: r is not inputs.retention)
         ),
         totals=_totals(copies, steps, gaps, dated[inputs.retention], due, inputs.estate.prices.currency),
+        holds=holds,
+        only=tuple(sorted(c.id for c in copies if c.origin is None)) if inputs.only else (),
     )
+
+
+def _dated(
+    inputs: PlanInputs,
+    drafts: Sequence[Draft],
+    items: Sequence[CopyDraft],
+    as_of: datetime,
+    due: datetime,
+    retention: Retention,
+) -> Dated:
+    dated = date_steps(drafts, items, inputs.estate, as_of, due, retention)
+    if inputs.weekly_budget is None or retention is not Retention.RETAIN:
+        return dated
+    made = spread(drafts, dated, inputs.estate.prices, inputs.weekly_budget)
+    if not made.begins:
+        return dated
+    dated = date_steps(drafts, items, inputs.estate, as_of, due, retention, made.begins)
+    notes = told(made, inputs.weekly_budget, inputs.estate.prices.currency)
+    return replace(dated, notes=(*dated.notes, *notes))
+
+
+def _price(estate: Estate, at: datetime) -> Callable[[CopyDraft], str]:
+    def told(item: CopyDraft) -> str:
+        (written,) = write_steps((item,), "")
+        return f"{sum(cost(d, estate.prices, at) for d in written.drafts):,.2f} {estate.prices.currency}"
+
+    return told
 
 
 def _utc(moment: datetime) -> datetime:
     return moment.astimezone(timezone.utc).replace(microsecond=0)
 
 
-def _requests(inputs: PlanInputs) -> tuple[PlannedRequest, ...]:
-    planned = []
-    for request in inputs.requests:
+def planned_requests(
+    requests: Sequence[Request], references: Mapping[str, str], as_of: datetime
+) -> tuple[PlannedRequest, ...]:
+    """The requests with law and deadline of their own, by id; a plan is dated against the earliest.
+
+    references: keyed reference per request id.
+
+    Raises:
+        PlanError: none at all, an unknown law, one id twice, one person twice, or one received after `as_of`.
+    """
+    if not requests:
+        raise PlanError("there is no request to plan for", todo="name at least one request file")
+    ids = [r.id for r in requests]
+    if len(set(ids)) != len(ids):
+        twice = next(i for i in ids if ids.count(i) > 1)
+        raise PlanError(f"two requests have the id {twice}", todo="give each request an id of its own")
+    planned: dict[str, PlannedRequest] = {}
+    for request in sorted(requests, key=lambda r: r.id):
         rule = law(request.law, f"request {request.id}")
-        planned.append(
-            PlannedRequest(
-                id=request.id,
-                subject=inputs.references[request.id],
-                law=rule.name,
-                citation=rule.citation,
-                received=_utc(request.received),
-                deadline=_utc(deadline(rule, request.received)),
+        if request.received > as_of:  # its clock would run longer than the law's
+            raise PlanError(
+                f"it was received on {_utc(request.received):%Y-%m-%d %H:%M} UTC, after the moment of this plan",
+                where=f"request {request.id}",
+                todo="correct `received`: the deadline is counted from it",
             )
+        subject = references[request.id]
+        if subject in planned:
+            first = planned[subject]
+            laws = f", under {first.law} and {rule.name}" if first.law != rule.name else ""
+            raise PlanError(
+                f"the requests {first.id} and {request.id} are about the same person{laws}",
+                todo="plan the one with the earlier deadline: it erases the person for both",
+            )
+        planned[subject] = PlannedRequest(
+            id=request.id,
+            subject=subject,
+            law=rule.name,
+            citation=rule.citation,
+            received=_utc(request.received),
+            deadline=_utc(deadline(rule, request.received)),
         )
-    if len({p.id for p in planned}) != len(planned):
-        raise PlanError("two requests have one id", todo="give each request an id of its own")
-    return tuple(sorted(planned, key=lambda p: p.id))
+    return tuple(planned.values())
 
 
-def _recognised(inputs: PlanInputs) -> Recognised:
-    parts = [recognise(s, inputs.world) for s in inputs.surveys]
+def _recognised(inputs: PlanInputs, due: datetime) -> Recognised:
+    parts = [with_keys(recognise(s, inputs.world), s, inputs.world, inputs.estate.keys) for s in inputs.surveys]
+    as_of = _utc(inputs.as_of)
+    parts += [topic_copies(s, inputs.world, inputs.estate, as_of, due) for s in inputs.surveys]
+    parts += [lakefs_copies(s, inputs.world, as_of, due, inputs.retention) for s in inputs.surveys]
     items: dict[str, CopyDraft] = {}
     for item in (i for p in parts for i in p.items):
         if item.copy.id in items:
@@ -156,12 +263,12 @@ def _recognised(inputs: PlanInputs) -> Recognised:
         items[item.copy.id] = item
     held = {i.copy.dataset for i in items.values()}
     examined: dict[str, Examined] = {str(e.dataset): e for p in parts for e in p.examined if e.dataset not in held}
-    gaps: dict[str, Gap] = {g.id: g for p in parts for g in p.gaps}
-    return Recognised(
-        tuple(items.values()),
-        tuple(gaps[g] for g in sorted(gaps)),
-        tuple(sorted(examined.values(), key=lambda e: e.table or e.dataset.name)),
+    all_gaps = [g for p in parts for g in p.gaps]
+    found = Recognised(
+        tuple(items.values()), (), tuple(sorted(examined.values(), key=lambda e: e.table or e.dataset.name))
     )
+    gaps = distinct_gaps([*all_gaps, *unproved(found, inputs.world)])
+    return replace(found, gaps=tuple(gaps[g] for g in sorted(gaps)))
 
 
 def _writers_stopped(inputs: PlanInputs) -> tuple[Precondition, ...]:
@@ -193,12 +300,20 @@ def _used_key_sets(items: Sequence[CopyDraft]) -> list[str]:
     return sorted({t.key_set for i in items if i.copy.match for t in i.copy.match.terms})
 
 
+def _suppressed(inputs: PlanInputs, items: Sequence[CopyDraft], plan_id: str) -> dict[str, object]:
+    """What loaders and `recheck` will ask for: the key of each kind of person, and whatever copies are matched by."""
+    keys = {f"{s.subject.name}.{s.subject.key}" for s in inputs.surveys}
+    return {"key_sets": sorted(keys | set(_used_key_sets(items))), "plan_id": plan_id}
+
+
 def _plan_id(inputs: PlanInputs) -> str:
     facts = {
         "requests": sorted(r.id for r in inputs.requests),
         "as_of": _utc(inputs.as_of).isoformat(),
         "retention": inputs.retention.value,
         "digests": vars(inputs.digests),
+        **({"only": sorted(inputs.only)} if inputs.only else {}),
+        **({"weekly_budget": inputs.weekly_budget} if inputs.weekly_budget is not None else {}),
     }
     return "plan-" + hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
 
@@ -215,7 +330,7 @@ def _step(draft: Draft, dates: Dates, estate: Estate) -> Step:
         copy_=draft.copy,
         action=draft.action,
         executor=draft.executor,
-        parameters=draft.parameters,
+        parameters=draft.parameters if draft.action is not Action.SUPPRESS else _with_recheck(draft, dates),
         depends_on=draft.after,
         hazards=draft.hazards,
         preconditions=draft.preconditions,
@@ -228,7 +343,7 @@ def _step(draft: Draft, dates: Dates, estate: Estate) -> Step:
             rows=draft.rows,
             files=draft.files,
             bytes=draft.bytes,
-            cost=cost(draft, estate.prices),
+            cost=cost(draft, estate.prices, dates.start),
             currency=estate.prices.currency,
             wait=dates.wait,
         ),
@@ -236,8 +351,18 @@ def _step(draft: Draft, dates: Dates, estate: Estate) -> Step:
     )
 
 
+def _with_recheck(draft: Draft, dates: Dates) -> dict[str, object]:
+    return {**draft.parameters, "recheck_on": (dates.finish + RECHECK_AFTER).isoformat()}
+
+
 def _waived(gap: Gap, waivers: Mapping[str, Waiver], as_of: datetime) -> Gap:
     waiver = waivers.get(gap.id)
+    if waiver and gap.kind == LEFT_OUT:
+        raise PlanError(
+            f"{gap.id} cannot be waived: what is left out is not erased",
+            where="the waivers file",
+            todo="take it out, or plan without `--only`",
+        )
     return gap.model_copy(update={"waiver": waiver}) if waiver and waiver.until > as_of else gap
 
 
@@ -250,7 +375,16 @@ def _schedule(dated: Dated, retention: Retention, due: datetime, total: float) -
         meets_deadline=dated.finish <= due,
         critical_path=dated.critical_path,
         cost=round(total, 2),
-        notes=dated.notes,
+        notes=(*dated.notes, *_look_again(dated)),
+    )
+
+
+def _look_again(dated: Dated) -> tuple[str, ...]:
+    entry = dated.by_step.get(SUPPRESSION)
+    if entry is None:
+        return ()
+    return (
+        f"look again on {entry.finish + RECHECK_AFTER:%Y-%m-%d} whether the persons are back: `pii-tracer recheck`",
     )
 
 
@@ -274,4 +408,6 @@ def _totals(
         cost=round(sum(s.estimate.cost for s in steps), 2),
         currency=currency,
         critical_path=dated.critical_path,
+        exempt=sum(c.origin is None and c.strategy in HELD for c in copies),
+        recheck_on=min((c.exemption.until for c in copies if c.exemption and c.exemption.until), default=None),
     )

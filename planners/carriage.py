@@ -1,50 +1,53 @@
-"""Where is the key? For every dataset downstream of a source: how it carries the person, column by column.
+"""Where is the key? For every dataset downstream of a source: the best way to find the persons' rows, or why not.
 
-The identifying columns of the source are followed along value edges, hop by hop, with the expression that each hop
-recorded. What comes out is, per column, the places where an identifier stands (plain, or put through an expression)
-or the honest answer that it cannot be told.
+Every statement that brings persons into a dataset has to be covered: rows that one job writes with the key and another
+without it are found only by what both of them write. A row that can name several people is nobody's to delete.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import accumulate
 
-from pii_tracer.config import Subject
-from pii_tracer.lineage.edges import Edge, EdgeType, Subtype
+from pii_tracer.collecting import rare_collections
+from pii_tracer.config_subjects import Subject, SubjectTable
+from pii_tracer.lineage.edges import Edge, Subtype
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import Access, Carries, DatasetId
-from planners.expressions import INPUT, NotComputable, compose, compute, is_plain, locate
+from pii_tracer.model import Access, Carries, Column, ColumnId, DatasetId, FieldAccess
+from pii_tracer.spots import Spots, leaves
+from planners.categories import Witnesses, further_tags, source_tags, spread
+from planners.expressions import shown
+from planners.functions import NotComputable, compute, is_plain
+from planners.hops import Anonymisers
+from planners.traces import ColumnCarriage, Contribution, Trace
+from planners.walk import Walk
+from planners.ways import leads_to
 
+Terms = tuple[tuple[str, Trace], ...]
 
-@dataclass(frozen=True)
-class Trace:
-    """An identifier of the source standing in a column: `expression` over `x` is what was done to it."""
-
-    origin: str
-    access: tuple[Access, ...]
-    expression: str
-
-
-@dataclass(frozen=True)
-class ColumnCarriage:
-    """What one column has of the source.
-
-    traces: identifiers that can be found again. lost: identifiers that go in but cannot be found again by equality.
-    from_source: some value of the source goes in, identifying or not. aggregated: only through aggregation.
-    """
-
-    traces: frozenset[Trace] = frozenset()
-    lost: frozenset[str] = frozenset()
-    from_source: bool = False
-    aggregated: bool = True
+_REASONS = {
+    Carries.KEY: "carries {key} itself",
+    Carries.COMPUTED_KEY: "carries {key} put through a known expression",
+    Carries.BRIDGE: "reaches the person through row keys of the source",
+    Carries.IDENTIFIERS: "carries other identifiers of the person",
+}
+_ROWS_WITHOUT_KEY = (
+    "name the column that tells such rows apart under `record_keys` of their table (subject, `tables`), rebuild it from"
+    " the erased tables, or let its job write the key"
+)
+_CLASSES = tuple(_REASONS)
+"""Best first."""
 
 
 @dataclass(frozen=True)
 class Carriage:
     """How a dataset carries the persons of a source.
 
-    terms: the traces whose rows are deleted (all of the best class). hops: datasets on the way from the source.
+    terms: the traces whose rows are the persons'. hops: datasets on the way from the source. mixed: columns in which a
+    person may stand in somebody else's row; then no row may be deleted by a key. closes: what would answer an unknown.
+    tags: the categories of the columns, with their witnesses.
     """
 
     dataset: DatasetId
@@ -54,141 +57,266 @@ class Carriage:
     hops: tuple[DatasetId, ...]
     reason: str
     lost: tuple[str, ...] = ()
-    unidentified: tuple[str, ...] = field(default=())
+    mixed: tuple[str, ...] = ()
+    closes: str = ""
+    tags: Witnesses = field(default_factory=dict)
+
+    @property
+    def ways(self) -> tuple[tuple[str, tuple[Access, ...]], ...]:
+        """The columns that tell the persons' rows, with the ways into them."""
+        return tuple((name, trace.access) for name, trace in self.terms)
+
+    @property
+    def key_names(self) -> frozenset[str]:
+        """The columns that tell the persons' rows, and as `column.field` the fields of these that do."""
+        return frozenset(name for n, access in self.ways for name in (n, field_name(n, access)))
 
 
-def follow(graph: LineageGraph, source: DatasetId, subject: Subject) -> dict[DatasetId, Carriage]:
-    """Carriage of every dataset downstream of the source, the source itself included, in topological order."""
-    identifying = (subject.key, *(i.column for i in subject.identifiers), *subject.record_keys)
-    columns: dict[DatasetId, dict[str, ColumnCarriage]] = {
-        source: {
-            c.name: ColumnCarriage(
-                traces=frozenset({Trace(c.name, (), INPUT)}) if c.name in identifying else frozenset(),
-                from_source=True,
-                aggregated=False,
-            )
-            for c in graph.columns(source)
-        }
-    }
-    for name in identifying:
-        columns[source].setdefault(name, ColumnCarriage(frozenset({Trace(name, (), INPUT)}), frozenset(), True, False))
-    order = tuple(graph.downstream(source))
-    parents: dict[DatasetId, DatasetId] = {}
-    result = {source: _classify(subject, source, columns[source], (source,))}
-    for dataset in order:
-        if dataset == source:
-            continue
-        edges = [e for e in graph.edges_into(dataset) if e.type is EdgeType.DIRECT and e.source.dataset in columns]
-        columns[dataset] = _columns_of(edges, columns)
-        parents[dataset] = _parent(edges, result, source, graph, dataset)
-        result[dataset] = _classify(subject, dataset, columns[dataset], _hops(parents, source, dataset))
-    return result
-
-
-def _columns_of(
-    edges: Iterable[Edge], known: Mapping[DatasetId, Mapping[str, ColumnCarriage]]
-) -> dict[str, ColumnCarriage]:
-    result: dict[str, ColumnCarriage] = {}
-    for edge in edges:
-        came = known[edge.source.dataset].get(edge.source.column)
-        if came is None:
-            continue
-        traces, lost = _step(edge, came)
-        before = result.get(edge.target.column, ColumnCarriage())
-        result[edge.target.column] = ColumnCarriage(
-            traces=before.traces | traces,
-            lost=before.lost | lost,
-            from_source=before.from_source or came.from_source,
-            aggregated=before.aggregated and (came.aggregated or edge.subtype is Subtype.AGGREGATION),
-        )
-    return result
-
-
-def _step(edge: Edge, came: ColumnCarriage) -> tuple[frozenset[Trace], frozenset[str]]:
-    """What becomes of a column's identifiers along one edge."""
-    if edge.subtype is Subtype.IDENTITY:
-        return came.traces, came.lost
-    traces: set[Trace] = set()
-    lost = set(came.lost)
-    for trace in came.traces:
-        places = locate(edge.expression, edge.source.column, trace.access) if edge.expression else ()
-        if not places and not _only_counts(edge):
-            lost.add(trace.origin)
-        traces.update(Trace(trace.origin, p.access, compose(trace.expression, p.expression)) for p in places)
-    return frozenset(traces), frozenset(lost)
-
-
-def _only_counts(edge: Edge) -> bool:
-    """An aggregate that is no longer the identifier itself (counting users does not name one)."""
-    return edge.subtype is Subtype.AGGREGATION
-
-
-def _parent(
-    edges: Iterable[Edge],
-    done: Mapping[DatasetId, Carriage],
-    source: DatasetId,
+@rare_collections()
+def follow(
     graph: LineageGraph,
-    dataset: DatasetId,
-) -> DatasetId:
-    """The upstream dataset that explains best how the person came here: nearest to the source."""
-    near = [e.source.dataset for e in edges if e.source.dataset in done]
-    near += [m.source.dataset for m in graph.memberships_into(dataset) if m.source.dataset in done]
-    return min(near, key=lambda d: (len(done[d].hops), d), default=source)
+    source: DatasetId,
+    subject: Subject,
+    anonymisers: Anonymisers | None = None,
+    tags: Mapping[ColumnId, str] | None = None,
+    further: Mapping[DatasetId, SubjectTable] | None = None,
+    spots: Spots | None = None,
+) -> dict[DatasetId, Carriage]:
+    """Carriage of every dataset downstream of the source, the source itself included, in topological order.
+
+    tags: categories of other columns, as OpenLineage's tags tell them; what the subject declares goes before them.
+    further: the datasets of the subject's further tables. spots: where names of the subject stand inside structs.
+    """
+    walk = Walk(graph, source, subject, anonymisers or Anonymisers(), tags or (), further, spots)
+    walk.run()
+    given = {**(tags or {}), **source_tags(subject, source), **further_tags(subject, further or {})}
+    reached = spread(graph, given, walk.anonymisers, walk.edges, spots)
+    parents: dict[DatasetId, DatasetId] = {}
+    far = {source: 1}
+    result = {source: _classify(walk, source, (source,))}
+    for dataset in walk.order:
+        parents[dataset] = walk.nearest(dataset, far)
+        hops = _hops(parents, source, dataset)
+        far[dataset] = len(hops)
+        result[dataset] = _classify(walk, dataset, hops)
+    return {d: replace(carriage, tags=reached.get(d, {})) for d, carriage in result.items()}
 
 
-def _hops(parents: Mapping[DatasetId, DatasetId], source: DatasetId, dataset: DatasetId) -> tuple[DatasetId, ...]:
-    hops = [dataset]
-    while hops[-1] != source and hops[-1] in parents and parents[hops[-1]] not in hops:
-        hops.append(parents[hops[-1]])
-    return tuple(reversed(hops))
+@dataclass(frozen=True)
+class Answer:
+    """How the rows of a contribution are found: by which class, and by which terms. None: some of them are not."""
+
+    carries: Carries | None
+    terms: Terms
 
 
-def _classify(
-    subject: Subject, dataset: DatasetId, columns: Mapping[str, ColumnCarriage], hops: tuple[DatasetId, ...]
-) -> Carriage:
-    identifiers = {i.column for i in subject.identifiers}
-    usable = [(name, t) for name, c in sorted(columns.items()) for t in sorted(c.traces, key=_order) if _usable(t)]
+def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...]) -> Carriage:
+    """The carriage of one dataset."""
+    columns = walk.columns[dataset]
     lost = tuple(sorted({o for c in columns.values() for o in c.lost} | _uncomputable(columns)))
+    told = [p for p in walk.contributions(dataset) if p.brings_persons]
+    parts = [p for p in told if _adds_rows(walk, p, dataset)]
+    changes = [p for p in told if p not in parts]
+    mixed = {name for name, c in columns.items() if c.mixed}
+    answers = [_answer(walk, dataset, p, changes) for p in parts]
+    if dataset in walk.told or not answers:
+        answers.append(_best(walk.subject, walk.told.get(dataset, columns), lambda name: True))
+    dark = [part.where for part, answer in zip(parts, answers, strict=False) if answer.carries is None]
+    found = [a for a in answers if a.carries is not None]
+    if not found or dark:
+        return _without_terms(walk, dataset, columns, hops, lost, tuple(sorted(mixed)), dark if found else [])
+    carries = max((a.carries for a in found if a.carries), key=_CLASSES.index)
+    named = {t for a in found for t in a.terms}
+    named |= {t for p in changes for t in _all_terms(walk.subject, p.columns) if t[0] in {name for name, _ in named}}
+    terms = tuple(sorted(named, key=lambda term: (term[0], _order(term[1]))))
+    where = ", ".join(f"{n} = {shown(t.expression, t.origin)}" for n, t in terms[:3])
+    reason = f"{_REASONS[carries].format(key=walk.subject.key)}: {where}"
+    if dataset in walk.told and dataset != walk.source:
+        reason += "; told by the estate file, under the subject's `tables`"
+    if mixed:
+        reason += f"; but a row can name several people ({', '.join(sorted(mixed))})"
+    return Carriage(dataset, carries, terms, columns, hops, reason, lost, mixed=tuple(sorted(mixed)))
 
-    def of(origins: set[str], *, plain: bool | None) -> tuple[tuple[str, Trace], ...]:
-        return tuple(
-            (n, t) for n, t in usable if t.origin in origins and (plain is None or is_plain(t.expression) is plain)
-        )
 
-    ladder = (
-        (Carries.KEY, of({subject.key}, plain=True), f"carries {subject.key} itself"),
-        (Carries.COMPUTED_KEY, of({subject.key}, plain=False), f"carries {subject.key} put through a known expression"),
-        (Carries.BRIDGE, of(set(subject.record_keys), plain=True), "reaches the person through row keys of the source"),
-        (Carries.IDENTIFIERS, of(identifiers, plain=None), "carries other identifiers of the person"),
+def _adds_rows(walk: Walk, part: Contribution, dataset: DatasetId) -> bool:
+    """A statement that only changes rows which are there brings nobody new."""
+    if all(e.source.dataset == dataset for e in part.edges) and all(
+        e.source.dataset == dataset for e in walk.all_edges(dataset, part.tellers)
+    ):
+        return False
+    return part.statement is None or not part.statement.known or part.statement.adds_rows
+
+
+def _answer(walk: Walk, dataset: DatasetId, part: Contribution, changes: Sequence[Contribution]) -> Answer:
+    """The best class that finds every row of a contribution; or all classes together; or none.
+
+    changes: statements that may have changed the rows since; what they hide finds nobody any more.
+    """
+    hidden_since = {name for p in changes for name, c in p.columns.items() if not _all_usable(c)}
+    givers = _givers(walk, dataset, part)
+
+    def covers(name: str) -> bool:
+        return name not in hidden_since and _covers(walk, dataset, part, name, givers)
+
+    best = _best(walk.subject, part.columns, covers)
+    spread = _all_terms(walk.subject, part.columns)
+    hidden = any(c.lost for c in part.columns.values()) or _uncomputable(part.columns) or hidden_since
+    if best.carries is not None or not spread or hidden:
+        return best
+    return Answer(_worst(walk.subject, spread), spread)
+
+
+def _best(subject: Subject, columns: Mapping[str, ColumnCarriage], covers: Callable[[str], bool]) -> Answer:
+    """The best class in which one column finds all rows, with the other terms of this class and of better ones.
+
+    A column that has the key in some rows plain and in others hashed finds them all by both of its expressions.
+    """
+    terms = _all_terms(subject, columns)
+    found: set[Carries] = set()
+    for name, trace in terms:
+        if covers(name):
+            found.add(_worst(subject, tuple(t for t in terms if t[0] == name and t[1].origin == trace.origin)))
+    if not found:
+        return Answer(None, ())
+    carries = min(found, key=_CLASSES.index)
+    upto = _CLASSES[: _CLASSES.index(carries) + 1]
+    return Answer(carries, tuple(t for t in terms if _class(subject, t[1]) in upto))
+
+
+def _worst(subject: Subject, terms: Terms) -> Carries:
+    return max((_class(subject, trace) for _, trace in terms), key=_CLASSES.index)
+
+
+def _all_terms(subject: Subject, columns: Mapping[str, ColumnCarriage]) -> Terms:
+    return tuple(
+        (name, trace)
+        for name, column in sorted(columns.items())
+        for trace in sorted(column.traces, key=_order)
+        if _usable(trace)
     )
-    for carries, terms, reason in ladder:
-        if terms:
-            where = ", ".join(f"{n} = {t.expression.replace(INPUT, t.origin)}" for n, t in terms[:3])
-            return Carriage(dataset, carries, terms, columns, hops, f"{reason}: {where}", lost)
-    return _without_terms(dataset, columns, hops, lost)
+
+
+def _class(subject: Subject, trace: Trace) -> Carries:
+    if trace.origin == subject.key:
+        return Carries.KEY if is_plain(trace.expression) else Carries.COMPUTED_KEY
+    return Carries.BRIDGE if trace.origin in subject.row_keys else Carries.IDENTIFIERS
+
+
+def _covers(
+    walk: Walk, dataset: DatasetId, part: Contribution, name: str, givers: Mapping[str, set[DatasetId]]
+) -> bool:
+    """Whether the column has the identifier in every row that the contribution brings a person in."""
+    if not _all_usable(part.columns[name]):
+        return False
+    into = givers.get(name.lower(), set())
+    all_give = all(carriers <= into for carriers in givers.values())
+    statement = part.statement
+    if statement is None or not statement.known:
+        return all_give or not _looks_united(walk.all_edges(dataset, part.tellers))
+    if statement.unites:
+        names = [known.lower() for known in walk.names(dataset)]
+        position = names.index(name.lower()) if name.lower() in names else None
+        if not all_give or statement.uneven(name, position):
+            return False
+    if not all_give and statement.outer:
+        return False
+    return all_give or not statement.preserved or bool(into & {walk.named(table) for table in statement.preserved})
+
+
+def _givers(walk: Walk, dataset: DatasetId, part: Contribution) -> dict[str, set[DatasetId]]:
+    """By column: the other datasets from which identifiers come into it."""
+    found: dict[str, set[DatasetId]] = {}
+    for edge in part.edges:
+        came = walk.column(edge.source.dataset, edge.source.column)
+        if edge.source.dataset != dataset and came is not None and (came.traces or came.lost):
+            found.setdefault(edge.target.column.lower(), set()).add(edge.source.dataset)
+    return found
+
+
+def _all_usable(column: ColumnCarriage) -> bool:
+    """Whether every identifier that goes into the column can be found in it."""
+    return not {t.origin for t in column.traces} & column.lost and all(_usable(t) for t in column.traces)
+
+
+def _same(a: str, b: str) -> bool:
+    return a.lower() == b.lower()
+
+
+def _looks_united(edges: Iterable[Edge]) -> bool:
+    """Without a text: two tables that go unchanged into one column are the branches of a UNION."""
+    found: dict[str, set[DatasetId]] = {}
+    for edge in edges:
+        if edge.subtype is Subtype.IDENTITY:
+            found.setdefault(edge.target.column.lower(), set()).add(edge.source.dataset)
+    return any(len(sources) > 1 for sources in found.values())
 
 
 def _without_terms(
-    dataset: DatasetId, columns: Mapping[str, ColumnCarriage], hops: tuple[DatasetId, ...], lost: tuple[str, ...]
+    walk: Walk,
+    dataset: DatasetId,
+    columns: Mapping[str, ColumnCarriage],
+    hops: tuple[DatasetId, ...],
+    lost: tuple[str, ...],
+    mixed: tuple[str, ...],
+    dark: list[str],
 ) -> Carriage:
-    from_source = [c for c in columns.values() if c.from_source]
-    unidentified = tuple(sorted(name for name, c in columns.items() if c.from_source and not c.aggregated))
+    from_source, aggregated = walk.reach.comes(dataset)
+    ended = sorted({o for c in columns.values() for o in c.ended})
+
+    def answer(carries: Carries, reason: str, closes: str = "") -> Carriage:
+        return Carriage(dataset, carries, (), columns, hops, reason, lost, mixed, closes)
+
+    if dark:
+        reason = f"the rows that {', '.join(dark[:3])} writes have no identifier that can be matched in all of them"
+        return answer(Carries.UNKNOWN, reason, "rebuild it, or let that job write the key")
     if lost:
+        how = "; ".join(_hidden(walk, dataset, columns)[:3])
         reason = f"{', '.join(lost)} goes in, but through an expression that cannot be matched again"
-        return Carriage(dataset, Carries.UNKNOWN, (), columns, hops, reason, lost, unidentified)
-    if any(c.aggregated for c in from_source):
-        reason = "holds aggregates to which the person contributed, and no key"
-        return Carriage(dataset, Carries.AGGREGATE, (), columns, hops, reason, lost, unidentified)
+        return answer(Carries.UNKNOWN, f"{reason}: {how}" if how else reason, _closes(walk, dataset))
+    if ended:
+        return answer(Carries.NONE, f"{', '.join(ended)} ends in a declared anonymiser")
+    if aggregated:
+        return answer(Carries.AGGREGATE, "holds aggregates to which the person contributed, and no key")
     if from_source:
         reason = "holds values of the source's rows without any key"
-        return Carriage(dataset, Carries.UNKNOWN, (), columns, hops, reason, lost, unidentified)
-    return Carriage(dataset, Carries.NONE, (), columns, hops, "only filtered or joined by the source", lost)
+        return answer(Carries.UNKNOWN, reason, "rebuild it from the erased source, or let its job write the key")
+    by_row, added_up = walk.rows_of_carriers
+    if dataset in added_up:
+        return answer(Carries.AGGREGATE, "holds aggregates of rows that name the person, and no key")
+    if dataset in by_row:
+        reason = "holds values out of rows that name the person, and no column that finds them again"
+        return answer(Carries.UNKNOWN, reason, _ROWS_WITHOUT_KEY)
+    return answer(Carries.NONE, "only filtered or joined by the source")
+
+
+def _hidden(walk: Walk, dataset: DatasetId, columns: Mapping[str, ColumnCarriage]) -> list[str]:
+    """`column = expression` of what cannot be matched, as recorded."""
+    found = []
+    for name, column in sorted(columns.items()):
+        found += [
+            f"{name} = {shown(t.expression, t.origin)}" for t in sorted(column.traces, key=_order) if not _usable(t)
+        ]
+        if column.lost:
+            texts = {e.expression for e in walk.edges.get(dataset, ()) if _same(e.target.column, name) and e.expression}
+            found += [f"{name} = {text}" for text in sorted(texts)[:1]] or [f"{name}, expression not recorded"]
+    return found
+
+
+def _closes(walk: Walk, dataset: DatasetId) -> str:
+    if any(e.expression is None and e.subtype is not Subtype.IDENTITY for e in walk.all_edges(dataset)):
+        return "give the SQL of the job that writes it: events alone do not tell the expression"
+    return "rebuild it from the erased source, declare the function an anonymiser, or let its job write the key too"
 
 
 def _usable(trace: Trace) -> bool:
+    return _computable(trace.expression)
+
+
+@lru_cache(maxsize=100_000)
+def _computable(expression: str) -> bool:
     """True when the expression can be evaluated; tried with digits, which every cast accepts."""
     try:
-        compute(trace.expression, "1234567890")
+        compute(expression, "1234567890")
     except NotComputable:
         return False
     return True
@@ -198,12 +326,51 @@ def _uncomputable(columns: Mapping[str, ColumnCarriage]) -> set[str]:
     return {t.origin for c in columns.values() for t in c.traces if not _usable(t)}
 
 
-def _order(trace: Trace) -> tuple[str, str, str]:
-    return (trace.origin, trace.expression, repr(trace.access))
+def _order(trace: Trace) -> tuple[str, str, str, bool]:
+    return (trace.origin, trace.expression, repr(trace.access), trace.mixed)
 
 
-def other_key_columns(carriage: Carriage, all_columns: Iterable[str]) -> tuple[str, ...]:
-    """Columns that lineage shows to hold no identifier of the source: a same number there means something else."""
-    return tuple(
-        sorted(n for n in all_columns if (c := carriage.columns.get(n)) is None or (not c.traces and not c.lost))
-    )
+def _hops(parents: Mapping[DatasetId, DatasetId], source: DatasetId, dataset: DatasetId) -> tuple[DatasetId, ...]:
+    hops = [dataset]
+    while hops[-1] != source and hops[-1] in parents and parents[hops[-1]] not in hops:
+        hops.append(parents[hops[-1]])
+    return tuple(reversed(hops))
+
+
+def other_key_columns(carriage: Carriage, columns: Iterable[Column]) -> tuple[str, ...]:
+    """Columns that lineage shows to hold no identifier of the source: a same number there means something else.
+
+    Of a struct that holds identifiers in known fields, its other fields.
+    """
+    others: set[str] = set()
+    for column in columns:
+        known = carriage.columns.get(column.name)
+        if not known:
+            others.add(column.name)
+        elif _in_fields(known):
+            ways = leaves(column.name, column.type)
+            others |= {".".join(w) for w in ways if not any(_meets(w[1:], t.access) for t in known.traces)}
+    # a name with a dot of its own reads like a member of another column
+    held = {field_name(n, t.access) for n, c in carriage.columns.items() for t in c.traces} | set(carriage.columns)
+    return tuple(sorted(others.difference(*(_upto(name) for name in held))))
+
+
+def _upto(name: str) -> Iterator[str]:
+    """`a`, `a.b`, `a.b.c` of `a.b.c`."""
+    return accumulate(name.split("."), "{}.{}".format)
+
+
+def _in_fields(column: ColumnCarriage) -> bool:
+    """Whether identifiers stand in fields of a struct alone, and in which ones is known."""
+    inside = all(t.access and isinstance(t.access[0], FieldAccess) for t in column.traces)
+    return bool(column.traces) and inside and not column.lost and not column.ended
+
+
+def _meets(fields: Sequence[str], access: tuple[Access, ...]) -> bool:
+    """Whether fields lead to an access, or past it."""
+    return leads_to(fields[: len(access)], access)
+
+
+def field_name(column: str, access: tuple[Access, ...]) -> str:
+    """`column.field`, as the estate file names a field; of what lies in JSON the field that the JSON stands in."""
+    return ".".join([column, *(step.name for step in access if isinstance(step, FieldAccess))])

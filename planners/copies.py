@@ -5,13 +5,10 @@ Whatever cannot be proved becomes a gap. A table that was looked at and is no co
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pii_tracer.config import Subject
-from pii_tracer.inventory import TableState
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.inventory import ENCODING, TableState
 from pii_tracer.model import (
     Access,
     Carries,
@@ -24,13 +21,23 @@ from pii_tracer.model import (
     MatchTerm,
     Strategy,
 )
-from pii_tracer.plan import Copy, Examined, Found, Gap, PlannedColumn
-from planners.beyond import archives, with_history
+from pii_tracer.plan import NUMBERED, Copy, Examined, Found, Gap, PlannedColumn
+from pii_tracer.spots import struct_fields
+from pii_tracer.whereabouts import Standing
+from planners.archive_gaps import taken_along
+from planners.beyond import archives, telling_names, with_history
 from planners.carriage import Carriage, other_key_columns
-from planners.doubts import doubts, inventory_gaps, missing, open_lineage
+from planners.digits import called_by_values, doubted, same_digits, telling_columns
+from planners.distinct import distinct_items
+from planners.doubts import doubts, former_values, inventory_gaps, missing, open_lineage, shared_in, shared_values
 from planners.drafts import CopyDraft, slug
 from planners.evidence import Evidence
+from planners.recorded import Recorded, recorded
+from planners.streams import streaming_state
+from planners.support import astray, unsupported
 from planners.survey import Survey, World, title
+from planners.traces import Trace
+from planners.vaults import vaults
 
 _STRATEGY = {
     Carries.KEY: Strategy.DELETE_BY_KEY,
@@ -64,12 +71,23 @@ def recognise(found: Survey, world: World) -> Recognised:
                 gaps.append(part)
             else:
                 examined.append(part)
-    items += archives(world, items)
-    gaps += missing(found, world) + open_lineage(world) + inventory_gaps(world)
+    items += archives(world, items) + vaults(world, items)
+    gaps += (
+        former_values(found)
+        + shared_values(found)
+        + missing(found, world)
+        + open_lineage(world)
+        + inventory_gaps(world)
+        + telling_names(world, items)
+        + called_by_values(found, world)
+        + taken_along(items)
+    )
     order = {dataset: n for n, dataset in enumerate(found.carriages)}
     items.sort(key=lambda i: (_RANK[i.copy.kind], order.get(i.copy.dataset, len(order)), i.copy.id))
     return Recognised(
-        with_history(items), tuple(sorted(gaps, key=lambda g: g.id)), tuple(sorted(examined, key=_by_name))
+        with_history(distinct_items(items)),
+        tuple(sorted(gaps, key=lambda g: g.id)),
+        tuple(sorted(examined, key=_by_name)),
     )
 
 
@@ -85,7 +103,7 @@ def _by_name(examined: Examined) -> str:
     return examined.table or examined.dataset.name
 
 
-def _carriage(found: Survey, state: TableState, by_location: Mapping[str, TableState]) -> tuple[Carriage | None, str]:
+def carriage_of(found: Survey, state: TableState, by_location: Mapping[str, TableState]) -> tuple[Carriage | None, str]:
     """The carriage of a table: its own, or that of the table whose files it holds."""
     own = found.carriages.get(state.dataset)
     if own is not None:
@@ -100,25 +118,44 @@ def _carriage(found: Survey, state: TableState, by_location: Mapping[str, TableS
 def _table(
     found: Survey, world: World, state: TableState, by_location: Mapping[str, TableState]
 ) -> list[CopyDraft | Gap | Examined]:
-    seen = world.evidence.get(state.location)
-    carriage, why = _carriage(found, state, by_location)
+    seen = _of_kind(found, world.evidence.get(state.location))
+    carriage, why = carriage_of(found, state, by_location)
     if carriage is None or carriage.carries is Carries.NONE:
-        return [_stranger(found, world, state, seen, carriage)]
-    if carriage.carries in _STRATEGY and seen and not seen.found and not seen.weak and not seen.unread:
+        return _stranger(found, world, state, seen, carriage)
+    if carriage.terms and not (seen and seen.found) and all(_shared(found, trace) for _, trace in carriage.terms):
+        reason = f"{why}{carriage.reason}; what it holds of the person is other people's, too"
+        known = Examined(dataset=state.dataset, table=state.table, carries=carriage.carries, reason=reason)
+        return [known, *shared_in(found, state, carriage)]
+    unsure = any(found.derived[t.origin, t.expression].unsure for _, t in carriage.terms)  # nobody could look for them
+    if carriage.carries in _STRATEGY and seen and not (seen.found or seen.weak or seen.unread or unsure):
         reason = f"{why}{carriage.reason}; every file was decoded and holds nothing of the person"
         return [Examined(dataset=state.dataset, table=state.table, carries=carriage.carries, reason=reason)]
     item = _copy(found, world, state, carriage, why, seen)
     return [item, *doubts(found, state, carriage, item)]
 
 
+def _shared(found: Survey, trace: Trace) -> bool:
+    """Whether all that could find the persons is other people's, too."""
+    derived = found.derived[trace.origin, trace.expression]
+    return derived.blind and not derived.unsure
+
+
+def _of_kind(found: Survey, seen: Evidence | None) -> Evidence | None:
+    """What was seen of this kind of person: a plan for several kinds looks for all of them at once."""
+    return None if seen is None else replace(seen, strong=seen.strong & found.key_sets.keys())
+
+
 def _stranger(
     found: Survey, world: World, state: TableState, seen: Evidence | None, carriage: Carriage | None
-) -> Gap | Examined:
+) -> list[CopyDraft | Gap | Examined]:
     """A table that lineage does not connect with the person."""
+    if state.format is Format.STREAM_CHECKPOINT:
+        return [streaming_state(state, seen)]
+    digits: list[CopyDraft | Gap | Examined] = [*same_digits(found, world, state)]
     if seen is None or seen.found or (seen.unread and carriage is None):
         kind = "unexpected_copy" if seen and seen.found else "not_scanned"
         names = ", ".join(sorted(seen.strong)) if seen else ""
-        return Gap(
+        gap = Gap(
             id=f"gap-{kind}-{slug(title(state))}",
             dataset=state.dataset,
             kind=kind,
@@ -127,18 +164,25 @@ def _stranger(
             else "no lineage leads here and not every file could be decoded",
             evidence=f"found: {names}" if names else "; ".join(seen.unread[:3]) if seen else "not scanned",
         )
+        return [gap, *(digits if not names else ())]
     reason = carriage.reason if carriage else "no lineage leads here from the person"
     reason += f"; all {seen.files} files decoded, none of the person's values found"
     if seen.weak:
         reason += f" (the same digits stand in {', '.join(sorted(seen.weak))}, which lineage does not connect)"
-    return Examined(dataset=state.dataset, table=state.table, carries=Carries.NONE, reason=reason)
+    return [Examined(dataset=state.dataset, table=state.table, carries=Carries.NONE, reason=reason), *digits]
 
 
-def _executable(fmt: Format, strategy: Strategy) -> bool:
-    """Whether an executor can do it: bare folders are rewritten by key, and only these two formats."""
-    if fmt in (Format.ICEBERG, Format.DELTA, Format.HUDI):
-        return True
-    return fmt in (Format.PARQUET, Format.CSV) and strategy is not Strategy.REBUILD
+def _executable(state: TableState, carriage: Carriage, strategy: Strategy) -> bool:
+    """Whether an executor can do it: Iceberg needs a name; of bare folders only those are rebuilt whose files carry
+    their schema.
+    """
+    if unsupported(state, carriage.key_names) is not None:
+        return False
+    if strategy in _STRATEGY.values() and astray(state, carriage.ways) is not None:
+        return False
+    if state.format is Format.ICEBERG:
+        return state.table is not None and (state.nessie is None or strategy is not Strategy.REBUILD)
+    return state.format not in (Format.AVRO, Format.CSV, Format.JSON) or strategy is not Strategy.REBUILD
 
 
 def _copy(
@@ -149,10 +193,17 @@ def _copy(
         kind = CopyKind.SOURCE
     elif state.clone_of or world.is_dev(state.location):
         kind = CopyKind.DEV_CLONE
-    strategy = _STRATEGY.get(carriage.carries, Strategy.REBUILD)
-    sql = _rebuild_sql(world.graph, state) if strategy is Strategy.REBUILD else None
-    if (strategy is Strategy.REBUILD and sql is None) or not _executable(state.format, strategy):
+    # a row that can name several people is nobody's alone: deleting it would lose the others'
+    blind = all(found.derived[t.origin, t.expression].blind for _, t in carriage.terms)
+    strategy = Strategy.REBUILD if carriage.mixed or blind else _STRATEGY.get(carriage.carries, Strategy.REBUILD)
+    rebuild = Recorded()
+    if strategy is Strategy.REBUILD:
+        rebuild = recorded(world.graph.jobs_into(state.dataset), state, dynamic=world.splits_partitions)
+    if (strategy is Strategy.REBUILD and rebuild.sql is None) or not _executable(state, carriage, strategy):
         strategy = Strategy.BLOCKED
+    doubtful = doubted(found, world, state.location)
+    left = {c.name for c in telling_columns(found, state.columns)}
+    explained = [c for c in state.columns if c.name not in left and c.name.lower() not in doubtful]
     copy = Copy(
         id="c-" + slug(title(state)),
         kind=kind,
@@ -162,12 +213,15 @@ def _copy(
         format=state.format,
         carries=carriage.carries,
         strategy=strategy,
-        columns=_pii_columns(found.subject, carriage),
-        lineage=tuple(_hop_name(world, hop) for hop in carriage.hops) + ((title(state),) if why else ()),
+        columns=pii_columns(carriage),
+        lineage=tuple(world.title_of(hop) for hop in carriage.hops) + ((title(state),) if why else ()),
         reason=why + carriage.reason,
         match=_match(found, state, carriage) if strategy in _STRATEGY.values() else None,
-        other_keys=other_key_columns(carriage, (c.name for c in state.columns)),
+        other_keys=other_key_columns(carriage, explained),
         found=_found(seen),
+        facts=({"nessie": state.nessie.catalog} if state.nessie else {})
+        | ({"encoding": state.properties[ENCODING]} if ENCODING in state.properties else {})
+        | ({NUMBERED: numbered} if (numbered := _numbered(found, carriage)) else {}),
     )
     upstream = carriage.hops[-1] if why else (carriage.hops[-2] if len(carriage.hops) > 1 else None)
     return CopyDraft(
@@ -175,14 +229,31 @@ def _copy(
         state=state,
         carriage=carriage,
         upstream=str(upstream) if upstream else None,
-        rebuild_sql=sql,
+        rebuild_sql=rebuild.sql,
+        no_rebuild=rebuild.why,
     )
+
+
+def _numbered(found: Survey, carriage: Carriage) -> dict[str, list[str]]:
+    """Columns that hold keys of the persons' rows and nothing else, with the key sets that mean the persons there.
+
+    Rows and persons are counted from one in most shops: order 512301 is not customer 512301.
+    """
+    row_keys = found.subject.row_keys
+    means = sorted(s.name for s in found.key_sets.values() if s.origin in row_keys) if row_keys else []
+    columns = {}
+    for name, known in carriage.columns.items() if means else ():
+        plain = known.traces and not (known.lost or known.ended or any(t.access for t in known.traces))
+        if plain and all(trace.origin in row_keys for trace in known.traces):
+            columns[name] = means
+    return columns
 
 
 def match_of(found: Survey, state: TableState, by_location: Mapping[str, TableState]) -> Match | None:
     """How the persons' rows are found in a table; None where no row can be deleted by a key."""
-    carriage, _ = _carriage(found, state, by_location)
-    return _match(found, state, carriage) if carriage and carriage.carries in _STRATEGY else None
+    carriage, _ = carriage_of(found, state, by_location)
+    match = _match(found, state, carriage) if carriage and carriage.carries in _STRATEGY else None
+    return match if match and match.terms else None
 
 
 def _found(seen: Evidence | None) -> Found | None:
@@ -197,12 +268,13 @@ def _found(seen: Evidence | None) -> Found | None:
     )
 
 
-def _pii_columns(subject: Subject, carriage: Carriage) -> tuple[PlannedColumn, ...]:
-    category = {subject.key: subject.key_category} | {i.column: i.category for i in subject.identifiers}
+def pii_columns(carriage: Carriage) -> tuple[PlannedColumn, ...]:
+    """Columns that hold something of the person, directly or under a pseudonym; counts name nobody."""
     result = {
-        PlannedColumn(name=name, category=category.get(trace.origin, "record_key"))
-        for name, column in carriage.columns.items()
-        for trace in column.traces
+        PlannedColumn(name=name, category=witness.tag.category)
+        for name, witnesses in carriage.tags.items()
+        for witness in witnesses
+        if witness.tag.standing is not Standing.AGGREGATE
     }
     return tuple(sorted(result, key=lambda c: (c.name, c.category)))
 
@@ -217,6 +289,7 @@ def _match(found: Survey, state: TableState, carriage: Carriage) -> Match:
             type=leaf_type(types.get(name.lower(), "string"), trace.access),
         )
         for name, trace in carriage.terms
+        if not found.derived[trace.origin, trace.expression].blind
     }
     return Match(terms=tuple(sorted(terms, key=lambda t: (t.label(), t.key_set))))
 
@@ -231,23 +304,11 @@ def leaf_type(column_type: str, access: tuple[Access, ...]) -> str:
 
 
 def _field_type(struct: str, step: FieldAccess) -> str:
-    match = re.search(rf"[<,]\s*`?{re.escape(step.name)}`?\s*:\s*([a-z]+(?:\([\d,\s]+\))?)", struct, re.IGNORECASE)
-    return match.group(1) if match else "string"
+    fields = struct_fields(struct) or ()
+    return next((kind for name, kind in fields if name.lower() == step.name.lower()), "string")
 
 
-_OVERWRITES = re.compile(r"\b(create\s+(or\s+replace\s+)?table|replace\s+table|insert\s+overwrite)\b", re.IGNORECASE)
-
-
-def _rebuild_sql(graph: LineageGraph, state: TableState) -> str | None:
-    """The newest recorded statement that writes the whole table, if there is one."""
-    for job in reversed(graph.jobs_into(state.dataset)):
-        if job.sql and _OVERWRITES.search(job.sql):
-            return job.sql
-    return None
-
-
-def _hop_name(world: World, dataset: DatasetId) -> str:
-    for state in world.inventory.tables:
-        if state.dataset == dataset:
-            return title(state)
-    return dataset.name
+def inputs_of(item: CopyDraft, world: World) -> frozenset[DatasetId]:
+    """What a copy is written from: the inputs of its jobs; where none is recorded, all on the way to it."""
+    jobs = world.graph.jobs_into(item.copy.dataset)
+    return frozenset({d for job in jobs for d in job.inputs} or (item.carriage.hops[:-1] if item.carriage else ()))

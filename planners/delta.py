@@ -10,6 +10,9 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     """Delete (or rebuild), purge deletion vectors, vacuum, cut the log below a complete checkpoint."""
     copy, state = item.copy, item.state
     clone = state is not None and state.clone_of is not None
+    keys = {term.column.lower() for term in copy.match.terms} if copy.match else set()
+    named = state is not None and not keys.isdisjoint(name.lower() for name in state.partition_columns)
+    clustered = state is not None and "delta.feature.clustering" in state.properties
     steps = StepWriter.of_table(copy, "delta")
     if item.rebuild_sql:
         steps.add(
@@ -19,6 +22,17 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
             verification="the schema is unchanged and the rows equal the recorded query's",
             irreversible=False,
             sql=item.rebuild_sql,
+        )
+    elif copy.mask:
+        steps.add(
+            Action.DELTA_MASK_ROWS,
+            f"a hold keeps {', '.join(copy.mask.kept)} of the rows: the rest becomes NULL, by MERGE against a key view"
+            + ("; the clone takes all its files into its own folder" if clone else ""),
+            hazards=("D1", "D5", "E1", *(("D8",) if clone else ())),
+            verification="in the person's rows nothing else than what stays has a value in the current version",
+            irreversible=False,
+            materialise=clone,
+            columns=list(copy.mask.columns),
         )
     else:
         steps.add(
@@ -32,8 +46,9 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
         )
     steps.add(
         Action.DELTA_PURGE,
-        "a deletion vector leaves the row in its Parquet file and in the file's bounds",
-        hazards=("D2", "D6"),
+        "a deletion vector leaves the row in its Parquet file and in the file's bounds"
+        + ("; where REORG passes over clustered files, it is run without clustering columns" if clustered else ""),
+        hazards=("D2", "D6", *(("D17",) if clustered else ())),
         verification="no live file has a deletion vector",
         irreversible=False,
     )
@@ -49,9 +64,11 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     )
     steps.add(
         Action.DELTA_CLEAN_LOG,
-        "log entries and checksums hold per-file minima and maxima",
-        hazards=("D4",),
-        verification="no log entry below the newest complete checkpoint",
+        "log entries and checksums hold per-file minima and maxima"
+        + ("; checkpoints name removed partitions until the table keeps no tombstones for a moment" if named else ""),
+        hazards=("D4", *(("D16",) if named else ())),
+        verification="no log entry below the newest complete checkpoint"
+        + (", which names no partition of the person" if named else ""),
         retained=True,
     )
     return tuple(steps.drafts)

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from pii_tracer.inventory import TableState
-from pii_tracer.model import Carries, Strategy
+from pii_tracer.estate.iceberg_history import STAGED
+from pii_tracer.inventory import UNKNOWN_FILE, TableState
+from pii_tracer.lineage.identity import VIEW
+from pii_tracer.model import Carries, DatasetId, Format, Strategy
 from pii_tracer.plan import Gap
 from planners.carriage import Carriage
 from planners.drafts import CopyDraft, slug
 from planners.evidence import Evidence
+from planners.expressions import shown
+from planners.keys import Derived
+from planners.support import astray, unsupported
 from planners.survey import Survey, World, title
+from planners.traces import Trace
 
 
 def _no_way(state: TableState, item: CopyDraft) -> str:
-    if item.carriage and item.carriage.terms:
-        return f"rewriting {state.format} folders is not supported yet: rewrite it by its job, then plan again"
+    if state.format is Format.ICEBERG and state.table is None:
+        return "no catalog of the estate file names this Iceberg table, and only by a name can it be written"
+    why = unsupported(state, item.carriage.key_names if item.carriage else ())
+    why = why or (astray(state, item.carriage.ways) if item.carriage and not item.rebuild_sql else None)
+    if why is not None:
+        return why
+    if state.nessie is not None and item.rebuild_sql:
+        return "it would have to be rebuilt, on every branch and tag of its Nessie catalog: run its job on each"
+    if item.carriage and item.carriage.mixed and not item.rebuild_sql:
+        return f"a row can name several people, so none is deleted, and {item.no_rebuild}"
     if item.rebuild_sql:
         return f"rebuilding a bare {state.format} folder is not supported yet: run its job after the erasure"
-    return "no key to delete by, and no recorded statement writes the whole table"
+    return f"no key to delete by, and {item.no_rebuild}"
 
 
 def doubts(found: Survey, state: TableState, carriage: Carriage, item: CopyDraft) -> list[Gap]:
@@ -34,6 +48,17 @@ def doubts(found: Survey, state: TableState, carriage: Carriage, item: CopyDraft
             )
         )
     for column, trace in carriage.terms:
+        derived = found.derived[trace.origin, trace.expression]
+        if derived.unsure:
+            gaps.append(not_certain(state.dataset, name, column, trace, derived))
+    return gaps + shared_in(found, state, carriage)
+
+
+def shared_in(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]:
+    """A copy's columns with values of the persons that others have, too."""
+    name = slug(title(state))
+    gaps = []
+    for column, trace in carriage.terms:
         shared = found.derived[trace.origin, trace.expression].shared
         if shared:
             gaps.append(
@@ -41,8 +66,62 @@ def doubts(found: Survey, state: TableState, carriage: Carriage, item: CopyDraft
                     id=f"gap-shared-{name}-{slug(column)}",
                     dataset=state.dataset,
                     kind="shared_identifier",
-                    reason=f"{shared} value(s) of {trace.origin} belong to other people too; their rows would be lost",
+                    reason=f"{shared} value(s) of {trace.origin} belong to other people too, and no row is deleted by"
+                    f" them: those that only {column} tells as the person's stay",
                     evidence=f"column {column}, from {trace.origin}",
+                )
+            )
+    return gaps
+
+
+def not_certain(dataset: DatasetId, name: str, column: str, trace: Trace, derived: Derived) -> Gap:
+    """What an expression gives for some of the persons is not known for certain: by it they may not be found."""
+    return Gap(
+        id=f"gap-not_certain-{name}-{slug(column)}-{trace.origin}",
+        dataset=dataset,
+        kind="value_not_certain",
+        reason=f"what {shown(trace.expression, trace.origin)} gives for {derived.unsure} of the persons is not certain"
+        f" ({derived.why}): rows that only {column} tells as theirs would stay",
+        evidence="let the job write the key beside it, or rebuild the dataset from its erased source",
+    )
+
+
+def former_values(found: Survey) -> list[Gap]:
+    """Values that the persons had formerly and others have or had: no match has them, and so nobody looked for them."""
+    gaps = []
+    for origin in sorted(found.keys.base):
+        left = {value for (column, _), d in found.derived.items() if column == origin for value in d.left}
+        number = found.keys.ambiguous.get(origin, 0) + len(left)
+        if number:
+            gaps.append(
+                Gap(
+                    id=f"gap-former_value-{slug(found.subject.name)}-{slug(origin)}",
+                    dataset=found.source,
+                    kind="former_value",
+                    reason=f"{number} former value(s) of {origin} belong to somebody else too;"
+                    " nobody can tell whose rows hold them",
+                    evidence="retained versions of the tables that the subject is known from",
+                )
+            )
+    return gaps
+
+
+def shared_values(found: Survey) -> list[Gap]:
+    """Values of the persons that others have as well, as a family has one phone: nothing is deleted by them, and they
+    prove nothing where they stand.
+    """
+    gaps = []
+    for origin in sorted(found.keys.base):
+        number = len({value for _, value in found.keys.base[origin]} & found.keys.others[origin])
+        if number:
+            gaps.append(
+                Gap(
+                    id=f"gap-shared-{slug(found.subject.name)}-{slug(origin)}",
+                    dataset=found.source,
+                    kind="shared_identifier",
+                    reason=f"{number} value(s) of {origin} belong to other people too: nothing is deleted by them and"
+                    " nobody is looked for by them, so that what only they tell as the person's stays",
+                    evidence=f"rows of {found.subject.source} with other keys",
                 )
             )
     return gaps
@@ -51,28 +130,33 @@ def doubts(found: Survey, state: TableState, carriage: Carriage, item: CopyDraft
 def missing(found: Survey, world: World) -> list[Gap]:
     """Lineage leads there, and discovery found nothing."""
     known = {s.dataset for s in world.inventory.tables} | {o.dataset for o in world.inventory.objects}
+    known |= {t.dataset for t in world.inventory.topics}
     return [
         Gap(
             id=f"gap-not_found-{slug(dataset.name)}",
             dataset=dataset,
             kind="not_found",
-            reason="lineage leads here and discovery found nothing: dropped, renamed, or outside the known roots",
+            reason="lineage leads to this topic and the estate file does not declare it: add it under `kafka`"
+            if dataset.namespace.startswith("kafka://")
+            else "lineage leads here and discovery found nothing: dropped, renamed, or outside the known roots",
             evidence=carriage.reason,
         )
         for dataset, carriage in found.carriages.items()
-        if carriage.carries is not Carries.NONE and dataset not in known
+        if carriage.carries is not Carries.NONE and dataset not in known and dataset.namespace != VIEW
     ]
 
 
 def open_lineage(world: World) -> list[Gap]:
     """Lineage that is not complete, where it may concern the person and the bytes do not settle it."""
     settled = {s.dataset for s in world.inventory.tables if _clean(world.evidence.get(s.location))}
-    gaps: dict[str, Gap] = {}
+    gaps: dict[tuple[DatasetId | None, str], Gap] = {}
     for gap in world.graph.gaps:
         if gap.dataset is not None and gap.dataset in settled:
             continue
         gap_id = f"gap-lineage-{slug(str(gap.dataset.name if gap.dataset else gap.kind))}-{slug(gap.kind)}"
-        gaps[gap_id] = Gap(id=gap_id, dataset=gap.dataset, kind="lineage", reason=gap.reason, evidence=gap.evidence)
+        gaps[gap.dataset, gap.kind] = Gap(
+            id=gap_id, dataset=gap.dataset, kind="lineage", reason=gap.reason, evidence=gap.evidence
+        )
     return list(gaps.values())
 
 
@@ -80,14 +164,27 @@ def _clean(seen: Evidence | None) -> bool:
     return seen is not None and not seen.found and not seen.unread
 
 
+_OF_THE_WAY = frozenset({"folder_around_tables", "mixed_columns", STAGED})
+"""Kinds of gap about how a place could be written: where the person is not, nothing is written, and nothing expires."""
+
+
 def inventory_gaps(world: World) -> list[Gap]:
-    return [
-        Gap(
-            id=f"gap-{slug(g.kind)}-{slug(g.dataset.name if g.dataset else g.evidence)}",
-            dataset=g.dataset,
-            kind=g.kind,
-            reason=g.reason,
-            evidence=g.evidence,
-        )
-        for g in world.inventory.gaps
-    ]
+    """What discovery could not tell, and the scan did not settle."""
+    settled = {s.dataset for s in world.inventory.tables if _clean(world.evidence.get(s.location))}
+    gaps = []
+    for g in world.inventory.gaps:
+        kind, reason = g.kind, g.reason
+        if kind == UNKNOWN_FILE:
+            seen = world.evidence.get(g.evidence)
+            if seen and _clean(seen) and not seen.weak:
+                continue
+            if seen and seen.found:
+                kind = "unexpected_copy"
+                reason = "the person's values are in a file that belongs to no table: its owner removes it"
+        elif kind in _OF_THE_WAY and g.dataset in settled:
+            continue
+        evidence = world.masked.get(g.evidence, g.evidence)
+        name = g.dataset.name if g.dataset else evidence
+        gap_id = f"gap-{slug(kind)}-{slug(name)}"
+        gaps.append(Gap(id=gap_id, dataset=g.dataset, kind=kind, reason=reason, evidence=evidence))
+    return gaps

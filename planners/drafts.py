@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
-from pii_tracer.inventory import ObjectSet, TableState
+from pii_tracer.config_backups import Backup
+from pii_tracer.inventory import ObjectSet, ObjectVersion, TableState, TopicState, VaultState
+from pii_tracer.lakefs_state import LakefsState
 from pii_tracer.plan import Action, Copy, Precondition
 from planners.carriage import Carriage
+from planners.lakefs import LettingGo
 
 
 @dataclass(frozen=True)
@@ -16,7 +21,7 @@ class Draft:
     """A step without dates. `after` names drafts (by id) that must have been verified before it starts.
 
     retained: the step removes old data and so waits for the retention window when time travel is kept.
-    window: runs in the archive's off-peak window. restore: asynchronous restore in front of what follows.
+    not_before: a date of the system itself (a topic's retention), waited for under every strategy.
     """
 
     id: str
@@ -31,29 +36,80 @@ class Draft:
     after: tuple[str, ...] = ()
     preconditions: tuple[Precondition, ...] = ()
     retained: bool = False
-    window: bool = False
-    restore: bool = False
+    not_before: datetime | None = None
     files: int = 0
     bytes: int = 0
     rows: int | None = None
 
 
 @dataclass(frozen=True)
+class Lapsing:
+    """Current versions of some objects that the bucket's lifecycle removes in time, and when the last one is gone."""
+
+    versions: tuple[ObjectVersion, ...]
+    until: datetime
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """Of the objects."""
+        return frozenset(v.key for v in self.versions)
+
+
+@dataclass(frozen=True)
 class CopyDraft:
-    """A copy with what was known when it was recognised, and the drafts of its steps in order."""
+    """A copy with what was known when it was recognised, and the drafts of its steps in order.
+
+    lapse: when a topic's own retention, or a bucket's lifecycle, has removed the person. lapsing: what of
+    an archive it removes in time, where the rest stays longer. letting_go: what is done about a lakeFS repository.
+    no_rebuild: why no recorded statement may write the table again.
+    """
 
     copy: Copy
     state: TableState | None = None
     objects: ObjectSet | None = None
+    topic: TopicState | None = None
+    lakefs: LakefsState | None = None
+    letting_go: LettingGo | None = None
+    vault: VaultState | None = None
+    backup: Backup | None = None
+    lapse: datetime | None = None
+    lapsing: Lapsing | None = None
     carriage: Carriage | None = None
     upstream: str | None = None
     rebuild_sql: str | None = None
+    no_rebuild: str = ""
     drafts: tuple[Draft, ...] = field(default=())
 
 
 def slug(name: str) -> str:
     """A name from outside as a safe part of an id: letters, digits, `.`, `_`, `-`."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")[:80] or "unnamed"
+
+
+def is_named(name: str, copy: Copy) -> bool:
+    """Whether people who write `name` mean this copy."""
+    return names_place(name, copy.table, copy.location, copy.dataset.name)
+
+
+def names_place(name: str, table: str | None, *places: str) -> bool:
+    """Tables without regard to case, as Spark names them; topics by name; places whole, or by their last parts."""
+    if table is not None and table.lower() == name.lower():
+        return True
+    wanted = name.rstrip("/")
+    if wanted in places:
+        return True
+    if "/" not in wanted:
+        return False
+    return any(p == wanted or p.endswith("/" + wanted.lstrip("./")) for p in (place.rstrip("/") for place in places))
+
+
+def clone_origins(item: CopyDraft, states: Mapping[str, TableState]) -> Iterable[str]:
+    """Places whose files a shallow clone reads, over any number of clones. states: by location."""
+    state, seen = item.state, set[str]()
+    while state is not None and state.clone_of is not None and state.clone_of not in seen:
+        seen.add(state.clone_of)
+        yield state.clone_of
+        state = states.get(state.clone_of)
 
 
 class StepWriter:
@@ -79,6 +135,7 @@ class StepWriter:
         verification: str,
         irreversible: bool = True,
         retained: bool = False,
+        not_before: datetime | None = None,
         **parameters: Any,
     ) -> None:
         """Append a step."""
@@ -96,5 +153,6 @@ class StepWriter:
                 reason=reason,
                 after=(self.drafts[-1].id,) if self.drafts else (),
                 retained=retained,
+                not_before=not_before,
             )
         )

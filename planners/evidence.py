@@ -4,13 +4,77 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pii_tracer.enums import StrEnum
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in one file a value of a key set stands among the rows.
+
+    file: as the scan names it, with any value masked. column: label as `Hit.column`; None where none is known. of_path:
+    it stands in the file's name, not in its rows. weak: it is a short number.
+    """
+
+    file: str
+    key_set: str
+    column: str | None
+    of_path: bool = False
+    weak: bool = False
+
+
+@dataclass(frozen=True)
+class OthersRows:
+    """Rows that are not the persons' and hold a value of theirs in a column.
+
+    column: label as `Hit.column`. more: there may be more rows than were counted.
+    """
+
+    column: str
+    rows: int
+    more: bool = False
+
+
+@dataclass(frozen=True)
+class Digits:
+    """Where in a location a short number of a key set was seen.
+
+    column: label as `Hit.column`; None where none is known. where: as `Hit.where`.
+    """
+
+    key_set: str
+    column: str | None
+    where: str
+
+    @property
+    def place(self) -> str:
+        """What people are told: the column, or the kind of place."""
+        return self.column or self.where
+
+
+class Why(StrEnum):
+    """Why a short number that no lineage explains is taken for the persons' key."""
+
+    NAME = "named as the key is"
+    VALUES = "its values are keys of the source"
+    UNREAD = "nothing to compare them with can be read there"
+
+
+@dataclass(frozen=True)
+class KeyDigits:
+    """A short number that is taken for the persons' key. place: as `Digits.place`."""
+
+    key_set: str
+    place: str
+    why: Why
+
 
 @dataclass(frozen=True)
 class Evidence:
     """One location, every file of it decoded.
 
     strong: names of key sets whose unmistakable values were found. weak: columns (or `text`) in which only a short
-    number was found. unread: files that could not be decoded, with the reason.
+    number was found; digits: the same, by key set and column. unread: files that could not be decoded, with the reason.
+    places: where among the rows of files values stand, of short numbers those in known columns.
     """
 
     files: int
@@ -20,8 +84,49 @@ class Evidence:
     weak: frozenset[str] = frozenset()
     unread: tuple[str, ...] = ()
     rows: int | None = None
+    places: frozenset[Place] = frozenset()
+    digits: frozenset[Digits] = frozenset()
 
     @property
     def found(self) -> bool:
         """True when anything of the person was seen for certain."""
         return bool(self.strong)
+
+
+@dataclass(frozen=True)
+class TopicEvidence:
+    """What reading a whole topic showed.
+
+    records: all of them; of_person: those that are a person's by the declared fields. bytes: of those. strong: names
+    of key sets found. elsewhere: places that hold the person in records that no declared field shows to be theirs.
+    unread: kinds of trouble with records, and how many records have each. newest: latest timestamp in the topic;
+    rolled_after: latest timestamp up to the person's last record, over all partitions with one. Milliseconds.
+    """
+
+    records: int
+    of_person: int
+    bytes: int
+    strong: frozenset[str] = frozenset()
+    elsewhere: frozenset[str] = frozenset()
+    unread: tuple[str, ...] = ()
+    newest: int | None = None
+    rolled_after: int | None = None
+
+
+@dataclass(frozen=True)
+class LakefsEvidence:
+    """What reading every object of a lakeFS repository showed.
+
+    objects: those that could be read. bytes: of those with the person. persons: addresses that hold them and that some
+    commit, or what is staged, names; strays: addresses that lie in the storage and nobody names. named: paths, branches
+    and tags whose names hold a value, and metadata of objects that does. messages: commits that tell a value in their
+    message or metadata. unread: objects that could not be searched, with the reason.
+    """
+
+    objects: int
+    bytes: int
+    persons: frozenset[str] = frozenset()
+    strays: frozenset[str] = frozenset()
+    named: int = 0
+    messages: int = 0
+    unread: tuple[str, ...] = ()

@@ -1,34 +1,31 @@
-"""Recorded expressions over one column: where the column stands inside them, and what they make of a value.
+"""Recorded expressions over a column: where the column's value stands in the result, and what was done to it.
 
-`sha2(lower(email), 256)` is evaluated for the subject's value exactly as Spark would, by a short list of functions
-whose behaviour is fixed (https://spark.apache.org/docs/3.5.9/api/sql/). A function that is not on the list makes the
-expression unusable as a key; it never becomes a guess.
+An identifier that is packed, renamed, cast or hashed can be found again; one that goes into an array, an unknown
+function or a function of several columns is hidden; one that is only counted is nobody's any more. An aggregate or a
+window can pick somebody else's value into a row: such places say so (`Place.group`, `Place.windows`).
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import cast
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
-from pii_tracer.errors import PlanError
+from pii_tracer.enums import StrEnum
 from pii_tracer.model import Access, FieldAccess, JsonAccess
-
-INPUT = "x"
-"""Name of the one input column in a composed expression."""
-
-_KEEPS_VALUE = (exp.Max, exp.Min, exp.First, exp.Last, exp.AnyValue, exp.FirstValue, exp.LastValue)
-"""Aggregates whose result is one of the values they read: an identifier stays an identifier."""
+from planners.functions import INPUT, NotComputable, parse
+from planners.ways import leads_to, names_of, way_of
 
 
-class NotComputable(PlanError):
-    """The expression uses a function that is not on the list."""
+class Fate(StrEnum):
+    """What becomes of a value. HIDDEN: it goes in and cannot be found by equality. COUNTED: it names nobody there."""
+
+    FOUND = "found"
+    HIDDEN = "hidden"
+    COUNTED = "counted"
 
 
 @dataclass(frozen=True)
@@ -37,78 +34,259 @@ class Place:
 
     access: the way into the result (struct fields, JSON members).
     expression: what was done to the value on the way, over the column `x`; `x` alone when it is unchanged.
+    group: an aggregate picked it out of a group's rows. windows: for each window that picked it, what the window is
+    partitioned by: columns and fields of columns, each by its names with its table's before them. through: names of the
+    functions it went through.
     """
 
-    access: tuple[Access, ...]
-    expression: str
+    access: tuple[Access, ...] = ()
+    expression: str = INPUT
+    group: bool = False
+    windows: tuple[tuple[tuple[str, ...], ...], ...] = ()
+    fate: Fate = Fate.FOUND
+    through: frozenset[str] = frozenset()
 
 
-def parse(expression: str) -> exp.Expression:
-    """Parse one Spark SQL expression.
+_PICKS = (
+    exp.Max,
+    exp.Min,
+    exp.First,
+    exp.Last,
+    exp.AnyValue,
+    exp.FirstValue,
+    exp.LastValue,
+    exp.Mode,
+    exp.ArgMax,
+    exp.ArgMin,
+    exp.Lag,
+    exp.Lead,
+    exp.NthValue,
+)
+"""Aggregates whose result is one of the values they read: an identifier stays an identifier."""
 
-    Raises:
-        NotComputable: it does not parse.
-    """
-    try:
-        return cast(exp.Expression, sqlglot.parse_one(expression, dialect="spark"))
-    except SqlglotError:
-        raise NotComputable("a recorded expression does not parse") from None
+COUNTS = (
+    exp.Count,
+    exp.CountIf,
+    exp.ApproxDistinct,
+    exp.Sum,
+    exp.Avg,
+    exp.Stddev,
+    exp.StddevPop,
+    exp.StddevSamp,
+    exp.Variance,
+    exp.VariancePop,
+    exp.Corr,
+    exp.CovarPop,
+    exp.CovarSamp,
+    exp.LogicalAnd,
+    exp.LogicalOr,
+)
+"""Aggregates whose result no longer is any of the values. Every other aggregate hides them."""
+
+_AGGREGATES_BY_NAME = frozenset(
+    [
+        "histogram_numeric",
+        "count_min_sketch",
+        "hll_sketch_agg",
+        "hll_union_agg",
+        "percentile",
+        "percentile_cont",
+        "percentile_disc",
+        "listagg",
+        "string_agg",
+        "map_agg",
+        "multimap_agg",
+        "set_agg",
+        "wm_concat",
+    ]
+)
+"""Aggregates that the parser knows as functions only: they hide what they read."""
 
 
+@lru_cache(maxsize=100_000)
 def locate(expression: str, column: str, access: tuple[Access, ...] = ()) -> tuple[Place, ...]:
     """Every place where `column` (at `access` inside it) ends up in the expression's result.
 
-    An empty tuple means: it goes in, but not so that it could be found again by equality (a sum, a concatenation with
-    another column, an unknown function of several columns).
+    An expression that does not parse, or in which the column's name does not occur, hides it. Without any place the
+    value does not go in: it only decides, or another part of the column is read.
     """
     try:
         tree = parse(expression)
     except NotComputable:
-        return ()
-    return tuple(_places(tree, column.lower(), access))
+        return (Place(fate=Fate.HIDDEN),)
+    looked = _Look(column.lower(), access)
+    if not any(looked.column in names_of(node) for node in tree.find_all(exp.Column)):
+        return (Place(fate=Fate.HIDDEN),)
+    return tuple(dict.fromkeys(looked.places(tree)))
 
 
-def _places(node: exp.Expression, column: str, access: tuple[Access, ...]) -> Iterator[Place]:
-    read = _reads(node, column, access)
-    if read is not None:
-        yield Place(read, INPUT)
-        return
-    if isinstance(node, (exp.Alias, exp.Paren, *_KEEPS_VALUE)):
-        yield from _places(node.this, column, access)
-    elif isinstance(node, exp.Coalesce | exp.If | exp.Case | exp.Nullif):
-        for branch in _branches(node):
-            yield from _places(branch, column, access)
-    elif isinstance(node, exp.Struct):
-        for name, value in _struct_fields(node):
-            for place in _places(value, column, access):
-                yield Place((FieldAccess(name=name), *place.access), place.expression)
-    elif isinstance(node, exp.JSONFormat):
-        for place in _places(node.this, column, access):
-            yield Place(_as_json(place.access), place.expression)
-    else:
-        yield from _computed(node, column, access)
+@dataclass(frozen=True)
+class _Look:
+    """Looks for one column, or a part of it, in an expression."""
+
+    column: str
+    access: tuple[Access, ...]
+
+    def places(self, node: exp.Expression) -> Iterator[Place]:
+        read = self._reads(node)
+        if read is not None:
+            yield Place(read)
+        elif isinstance(node, exp.Column):
+            return
+        elif isinstance(node, exp.Alias | exp.Paren | exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
+            yield from self.places(node.this)
+        elif isinstance(node, exp.Window):
+            by = tuple(way for c in node.args.get("partition_by") or () if (way := way_of(c)) is not None)
+            yield from (replace(p, group=False, windows=(*p.windows, by)) for p in self.places(node.this))
+        elif isinstance(node, exp.AggFunc) or _is_named(node, _AGGREGATES_BY_NAME):
+            yield from self._aggregated(node)
+        elif isinstance(node, exp.Coalesce | exp.If | exp.Case | exp.Nullif):
+            for branch in _branches(node):
+                yield from self.places(branch)
+        elif isinstance(node, exp.Struct):
+            for name, value in _struct_fields(node):
+                for place in self.places(value):
+                    yield replace(place, access=(FieldAccess(name=name), *place.access))
+        elif isinstance(node, exp.JSONFormat):
+            yield from self._packed(node)
+        elif isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+            yield from self._member(node)
+        else:
+            yield from self._function(node)
+
+    def _reads(self, node: exp.Expression) -> tuple[Access, ...] | None:
+        """If the node reads the column, or a part of it that leads to the value: the access still left to go."""
+        if isinstance(node, exp.Column):
+            parts = names_of(node)
+            # `payer.id` parses as column `id` of a table `payer`: a struct's field all the same
+            readings = (tuple(parts[n + 1 :]) for n, part in enumerate(parts) if part == self.column)
+            fields = next((f for f in readings if leads_to(f, self.access)), None)
+            return self.access[len(fields) :] if fields is not None else None
+        if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+            rest = self._reads(node.this)
+            if rest and isinstance(rest[0], FieldAccess) and rest[0].name.lower() == node.expression.name.lower():
+                return rest[1:]
+        if isinstance(node, exp.JSONExtract | exp.JSONExtractScalar):
+            rest, path = self._reads(node.this), _json_path(node)
+            if path and rest and isinstance(rest[0], JsonAccess) and rest[0].path[: len(path)] == path:
+                below = rest[0].path[len(path) :]
+                return (*((JsonAccess(path=below),) if below else ()), *rest[1:])
+        return None
+
+    def _aggregated(self, node: exp.Expression) -> Iterator[Place]:
+        if isinstance(node, COUNTS):
+            for place in self._inside(node):
+                yield Place(fate=Fate.COUNTED, through=place.through)
+        elif isinstance(node, _PICKS):
+            yield from (replace(place, group=True) for place in self.places(node.this))
+        else:
+            for place in self._inside(node):
+                yield Place(group=True, fate=_not_found(place), through=place.through | {function_name(node)})
+
+    def _inside(self, node: exp.Expression) -> Iterator[Place]:
+        for child in node.iter_expressions():
+            yield from self.places(child)
+
+    def _packed(self, node: exp.Expression) -> Iterator[Place]:
+        """`to_json` of a struct turns the field steps into one JSON path."""
+        for place in self.places(node.this):
+            names: list[str] = []
+            for step in place.access:
+                names.extend([step.name] if isinstance(step, FieldAccess) else step.path)
+            nested_text = any(isinstance(step, JsonAccess) for step in place.access)
+            if not names or nested_text:
+                yield replace(place, access=(), expression=INPUT, fate=_not_found(place))
+            else:
+                yield replace(place, access=(JsonAccess(path=tuple(names)),))
+
+    def _member(self, node: exp.Dot) -> Iterator[Place]:
+        """A field of a struct that an expression makes, as in `max(struct(paid_at, user_id)).user_id`."""
+        for place in self.places(node.this):
+            first = place.access[0] if place.access else None
+            if isinstance(first, FieldAccess):
+                if first.name.lower() == node.expression.name.lower():
+                    yield replace(place, access=place.access[1:])
+            elif not self._reads_column(node.this):
+                yield replace(place, access=(), expression=INPUT, fate=_not_found(place))
+
+    def _reads_column(self, node: exp.Expression) -> bool:
+        """True for the bare column: then the other field of it is read, and the value does not go in."""
+        return isinstance(node, exp.Column | exp.Dot) and self._reads(node) is not None
+
+    def _function(self, node: exp.Expression) -> Iterator[Place]:
+        """A function: of nothing but the value it can be evaluated again; of more than that it hides the value."""
+        if isinstance(node, exp.JSONExtract | exp.JSONExtractScalar) and self._reads(node.this) is not None:
+            if _json_path(node) is None:
+                yield Place(fate=Fate.HIDDEN)
+            return
+        children = list(node.iter_expressions())
+        inside = [(number, list(self.places(child))) for number, child in enumerate(children)]
+        touched = [(number, found) for number, found in inside if found]
+        places = [p for _, found in touched for p in found]
+        if not places:
+            return
+        through = frozenset.intersection(*(p.through for p in places)) | {function_name(node)}
+        if all(p.fate is Fate.COUNTED for p in places):
+            yield Place(fate=Fate.COUNTED, through=through)
+        elif len(touched) == 1 and not self._other_columns(c for n, c in enumerate(children) if n != touched[0][0]):
+            yield from (_applied(node, touched[0][0], place) for place in places)
+        elif all(_unchanged(p) for p in places) and not self._other_columns(children) and _one_table(node):
+            yield Place((), self._substituted(node), through=through)
+        else:
+            windows = tuple(dict.fromkeys(w for p in places for w in p.windows))
+            yield Place(group=any(p.group for p in places), windows=windows, fate=Fate.HIDDEN, through=through)
+
+    def _other_columns(self, nodes: Iterable[exp.Expression]) -> bool:
+        return any(self._reads(c) is None for node in nodes for c in node.find_all(exp.Column))
+
+    def _substituted(self, node: exp.Expression) -> str:
+        made = node.transform(lambda part: exp.column(INPUT) if self._reads(part) == () else part)
+        return made.sql(dialect="spark")
 
 
-def _reads(node: exp.Expression, column: str, access: tuple[Access, ...]) -> tuple[Access, ...] | None:
-    """If the node reads the column, or a part of it that leads to the value: the access still left to go."""
-    if isinstance(node, exp.Column):
-        parts = [part.name.lower() for part in node.parts]
-        if parts[-1] == column:
-            return access
-        fields = parts[parts.index(column) + 1 :] if column in parts else []
-        # `payer.id` parses as column `id` of a table `payer`: a struct's field all the same
-        leads = [step.name.lower() for step in access[: len(fields)] if isinstance(step, FieldAccess)]
-        return access[len(fields) :] if fields and leads == fields else None
-    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
-        rest = _reads(node.this, column, access)
-        if rest and isinstance(rest[0], FieldAccess) and rest[0].name.lower() == node.expression.name.lower():
-            return rest[1:]
-    if isinstance(node, exp.JSONExtract | exp.JSONExtractScalar):
-        rest = _reads(node.this, column, access)
-        path = tuple(part.name for part in node.expression.find_all(exp.JSONPathKey))
-        if rest and isinstance(rest[0], JsonAccess) and rest[0].path == path:
-            return rest[1:]
-    return None
+def _not_found(place: Place) -> Fate:
+    return Fate.COUNTED if place.fate is Fate.COUNTED else Fate.HIDDEN
+
+
+def _applied(node: exp.Expression, number: int, place: Place) -> Place:
+    """The place after the function, whose child of this number holds the value."""
+    through = place.through | {function_name(node)}
+    if place.fate is not Fate.FOUND or place.access:
+        return replace(place, access=(), expression=INPUT, fate=_not_found(place), through=through)
+    made = node.copy()
+    child = list(made.iter_expressions())[number]
+    child.replace(parse(place.expression))
+    return replace(place, expression=made.sql(dialect="spark"), through=through)
+
+
+def _unchanged(place: Place) -> bool:
+    return place == Place()
+
+
+def function_name(node: exp.Expression) -> str:
+    """The name by which people call a function, in lower case; operators have the parser's name."""
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower()
+    return node.sql_name().lower() if isinstance(node, exp.Func) else node.key
+
+
+def _one_table(node: exp.Expression) -> bool:
+    """Whether all columns are of one table: equal names of two tables are two values."""
+    return len({column.table.lower() for column in node.find_all(exp.Column)}) <= 1
+
+
+def _is_named(node: exp.Expression, names: frozenset[str]) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.lower() in names
+
+
+def _json_path(node: exp.Expression) -> tuple[str, ...] | None:
+    """The members that a JSON path names; None when it holds anything else (an index, a wildcard)."""
+    path = node.expression
+    parts = path.expressions if isinstance(path, exp.JSONPath) else [path]
+    if not all(isinstance(part, exp.JSONPathRoot | exp.JSONPathKey) for part in parts):
+        return None
+    keys = [part.this for part in parts if isinstance(part, exp.JSONPathKey)]
+    return tuple(str(key) for key in keys) if all(isinstance(key, str) for key in keys) else None
 
 
 def _branches(node: exp.Expression) -> Iterator[exp.Expression]:
@@ -131,178 +309,40 @@ def _branches(node: exp.Expression) -> Iterator[exp.Expression]:
 
 def _struct_fields(node: exp.Struct) -> Iterator[tuple[str, exp.Expression]]:
     for position, item in enumerate(node.expressions, start=1):
-        if isinstance(item, exp.PropertyEQ | exp.Alias):
-            yield (
-                (item.alias_or_name if isinstance(item, exp.Alias) else item.this.name),
-                (item.this if isinstance(item, exp.Alias) else item.expression),
-            )
+        if isinstance(item, exp.PropertyEQ):
+            yield item.this.name, item.expression
+        elif isinstance(item, exp.Alias):
+            yield item.alias, item.this
         elif isinstance(item, exp.Column):
             yield item.name, item
         else:
             yield f"col{position}", item
 
 
-def _as_json(access: tuple[Access, ...]) -> tuple[Access, ...]:
-    """`to_json` of a struct turns the field steps into one JSON path."""
-    names = []
-    for step in access:
-        names.extend([step.name] if isinstance(step, FieldAccess) else list(step.path))
-    return (JsonAccess(path=tuple(names)),) if names else ()
-
-
-def _computed(node: exp.Expression, column: str, access: tuple[Access, ...]) -> Iterator[Place]:
-    """A function of nothing but the value: replace every read of it by `x`."""
-    if node.find(exp.AggFunc) or node.find(exp.Window):
-        return
-    replaced: list[exp.Expression] = []
-
-    def to_input(part: exp.Expression) -> exp.Expression:
-        if _reads(part, column, access) != ():
-            return part
-        replacement = exp.column(INPUT)
-        replaced.append(replacement)
-        return replacement
-
-    tree = node.transform(to_input)
-    if not replaced or any(not any(c is r for r in replaced) for c in tree.find_all(exp.Column)):
-        return
-    yield Place((), tree.sql(dialect="spark"))
-
-
+@lru_cache(maxsize=100_000)
 def compose(inner: str, outer: str) -> str:
     """`outer` with its `x` replaced by `inner`."""
     if outer == INPUT:
         return inner
     replacement = parse(inner)
     tree = parse(outer).transform(lambda n: replacement.copy() if isinstance(n, exp.Column) and n.name == INPUT else n)
+    return tree.transform(_once).sql(dialect="spark")
+
+
+def _once(node: exp.Expression) -> exp.Expression:
+    """What is done twice without effect is done once: an update may have run any number of times."""
+    if isinstance(node, exp.Upper | exp.Lower) and type(node.this) is type(node):
+        return cast(exp.Expression, node.this)
+    if isinstance(node, exp.Trim) and node.this == node:
+        return cast(exp.Expression, node.this)
+    return node
+
+
+@lru_cache(maxsize=100_000)
+def shown(expression: str, column: str) -> str:
+    """The expression for people: with the column's name in place of `x`."""
+    name = exp.column(exp.to_identifier(column))
+    tree = parse(expression).transform(
+        lambda n: name.copy() if isinstance(n, exp.Column) and n.name == INPUT and not n.table else n
+    )
     return tree.sql(dialect="spark")
-
-
-def is_plain(expression: str) -> bool:
-    """True when the value is the same text before and after: unchanged, or cast between whole numbers and strings."""
-    node = parse(expression)
-    while isinstance(node, exp.Cast | exp.Paren):
-        if isinstance(node, exp.Cast) and node.to.this not in _TEXT_SAFE:
-            return False
-        node = node.this
-    return isinstance(node, exp.Column)
-
-
-_WHOLE = {exp.DataType.Type.BIGINT, exp.DataType.Type.INT}
-_TEXT = {exp.DataType.Type.TEXT, exp.DataType.Type.VARCHAR}
-_TEXT_SAFE = _WHOLE | _TEXT
-
-
-def compute(expression: str, value: str) -> str | None:
-    """The text that Spark's expression over `x` gives for a value, or None where it gives NULL.
-
-    Raises:
-        NotComputable: a function, type or pattern that is not on the list. The message holds no value.
-    """
-    result = _value(parse(expression), value)
-    return None if result is None else str(result)
-
-
-def _literal(node: exp.Expression | None) -> str:
-    if isinstance(node, exp.Literal):
-        return str(node.this)
-    raise NotComputable("an argument that must be a literal is not one")
-
-
-def _value(node: exp.Expression, value: str) -> str | None:
-    if isinstance(node, exp.Column) and node.name == INPUT:
-        return value
-    if isinstance(node, exp.Literal):
-        return str(node.this)
-    if isinstance(node, exp.Paren):
-        return _value(node.this, value)
-    for kind, function in _FUNCTIONS.items():
-        if isinstance(node, kind):
-            return function(node, value)
-    raise NotComputable(f"the function `{node.key}` is not one whose result is known for certain")
-
-
-def _of(function: Callable[[str], str]) -> Callable[[exp.Expression, str], str | None]:
-    """A function of one text that gives NULL for NULL."""
-
-    def apply(node: exp.Expression, value: str) -> str | None:
-        inner = _value(node.this, value)
-        return None if inner is None else function(inner)
-
-    return apply
-
-
-def _sha2(node: exp.Expression, value: str) -> str | None:
-    length = int(_literal(node.args["length"])) if node.args.get("length") else 256
-    algorithm = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}.get(length)
-    inner = _value(node.this, value)
-    if algorithm is None or inner is None:
-        return None
-    return hashlib.new(algorithm, inner.encode()).hexdigest()
-
-
-def _cast(node: exp.Expression, value: str) -> str | None:
-    target = node.args["to"].this
-    inner = _value(node.this, value)
-    if inner is None:
-        return None
-    if target in _TEXT:
-        return inner
-    if target in _WHOLE:
-        if not re.fullmatch(r"[+-]?\d{1,18}", inner.strip()):
-            raise NotComputable("a cast to a number of something that is not a whole number")
-        return str(int(inner))
-    raise NotComputable("a cast to a type whose text form is not certain")
-
-
-_SIMPLE_PATTERN = re.compile(r"(?:[\w\s@.+\-]|\\[dDwWs.+\-()]|\[\^?(?:[\w\s@.+-]|\\[dDwWs.+-])+\]|[*+^$])*")
-
-
-def _regexp_replace(node: exp.Expression, value: str) -> str | None:
-    pattern, replacement = _literal(node.expression), _literal(node.args["replacement"])
-    if not _SIMPLE_PATTERN.fullmatch(pattern) or "\\" in replacement or "$" in replacement:
-        raise NotComputable("a regular expression in which Java and Python may differ")
-    inner = _value(node.this, value)
-    return None if inner is None else re.sub(pattern, replacement, inner, flags=re.ASCII)
-
-
-def _concat(node: exp.Expression, value: str) -> str | None:
-    parts = [_value(part, value) for part in node.expressions]
-    return None if any(part is None for part in parts) else "".join(str(part) for part in parts)
-
-
-def _trim(node: exp.Expression, value: str) -> str | None:
-    if node.expression is not None and node.args.get("expression"):
-        raise NotComputable("TRIM with a set of characters")
-    inner = _value(node.this, value)
-    if inner is None:
-        return None
-    position = str(node.args.get("position") or "BOTH").upper()
-    if position == "LEADING":
-        return inner.lstrip(" ")
-    return inner.rstrip(" ") if position == "TRAILING" else inner.strip(" ")
-
-
-def _substring(node: exp.Expression, value: str) -> str | None:
-    inner = _value(node.this, value)
-    start = int(_literal(node.args.get("start")))
-    length = node.args.get("length")
-    if inner is None or start < 1:
-        raise NotComputable("SUBSTRING that does not count from the first character")
-    end = None if length is None else start - 1 + int(_literal(length))
-    return inner[start - 1 : end]
-
-
-_FUNCTIONS: dict[type[exp.Expression], Callable[[exp.Expression, str], str | None]] = {
-    exp.Lower: _of(lambda text: text.lower()),
-    exp.Upper: _of(lambda text: text.upper()),
-    exp.MD5: _of(lambda text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()),
-    exp.SHA: _of(lambda text: hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()),
-    exp.SHA2: _sha2,
-    exp.Cast: _cast,
-    exp.RegexpReplace: _regexp_replace,
-    exp.Concat: _concat,
-    exp.Trim: _trim,
-    exp.Substring: _substring,
-    exp.Coalesce: _of(lambda text: text),
-}

@@ -7,13 +7,13 @@ and erased with.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from pii_tracer.config import Subject
+from pii_tracer.config_subjects import Subject, SubjectTable
 from pii_tracer.errors import PlanError
 from pii_tracer.model import KeySet
-from planners.expressions import INPUT, NotComputable, compute, is_plain
+from planners.functions import INPUT, NotComputable, compiled, essence, is_plain
 
 WEAK_DIGITS = 10
 """A number of fewer digits than this is likely to mean something else elsewhere (an id of another table)."""
@@ -42,28 +42,37 @@ class Wanted:
 class Keys:
     """What was resolved for the persons of one kind of subject.
 
-    base: per source column, the (reference, value) pairs. others: per source column, the values of everybody else,
-    against which a match is checked before it may delete anything.
+    base: per source column, the (reference, value) pairs. others: per source column, the values of everybody else, now
+    and formerly, against which a match is checked before it may delete anything.
+    former: those of `base` that only former versions of the source have. ambiguous: per source column, how many former
+    values are not in `base`, since another key had them, too: nobody can tell whose rows hold them.
+    alike: per column of keys, those that other people have now, as the persons have theirs, and that differ only in
+    case. Not of former versions: a key whose case was mended is the person's own. Not of identifiers: `Rao@x.example`
+    may be the same mailbox as `rao@x.example`.
     """
 
     subject: Subject
     base: Mapping[str, tuple[tuple[str, str], ...]] = field(repr=False)
     others: Mapping[str, frozenset[str]] = field(repr=False)
+    former: Mapping[str, frozenset[tuple[str, str]]] = field(default_factory=dict, repr=False)
+    ambiguous: Mapping[str, int] = field(default_factory=dict)
+    alike: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
 
     def weak(self, column: str) -> bool:
         """True when any of the column's values is a short number."""
         return any(value.isdigit() and len(value) < WEAK_DIGITS for _, value in self.base[column])
 
 
-def resolve(subject: Subject, rows: SourceRows, wanted: Sequence[Wanted]) -> Keys:
-    """Find the persons' identifiers and row keys in the source.
+def resolve(subject: Subject, rows: SourceRows, wanted: Sequence[Wanted], former: Iterable[SourceRows] = ()) -> Keys:
+    """Find the persons' identifiers and row keys in the source, and those that its former versions have of them.
+
+    A person whose row was deleted is known from the former versions alone.
 
     Raises:
-        PlanError: a request's key is not in the source (the message names the request, never the key).
+        PlanError: a request's key is in no version of the source (the message names the request, never the key).
     """
-    by_key = {person.key: person.reference for person in wanted}
-    owners = [by_key.get(key or "") for key in rows.columns[subject.key]]
-    present = set(owners)
+    found = _gather(subject.key, tuple(rows.columns), rows, former, wanted)
+    present = {reference for reference, _ in found[subject.key].all}
     for person in wanted:
         if person.reference not in present:
             raise PlanError(
@@ -71,62 +80,196 @@ def resolve(subject: Subject, rows: SourceRows, wanted: Sequence[Wanted]) -> Key
                 where=f"request {person.request}",
                 todo="check the key in the request; if the source was already erased, use the plan made before that",
             )
-    base: dict[str, tuple[tuple[str, str], ...]] = {}
-    others: dict[str, frozenset[str]] = {}
-    for column, values in rows.columns.items():
-        mine = {(owner, value) for owner, value in zip(owners, values, strict=True) if owner and value}
-        base[column] = tuple(sorted(mine))
-        others[column] = frozenset(v for owner, v in zip(owners, values, strict=True) if owner is None and v)
-    return Keys(subject=subject, base=base, others=others)
+    keys = Keys(subject=subject, base={}, others={})
+    return _joined(keys, found, {column: column for column in found}, {i.column for i in subject.identifiers})
 
 
-def set_name(column: str, expression: str) -> str:
-    """Name of the key set for a source column put through an expression."""
-    return column if expression == INPUT or is_plain(expression) else f"{column}|{expression}"
+def with_table(
+    keys: Keys,
+    table: SubjectTable,
+    rows: SourceRows,
+    wanted: Sequence[Wanted],
+    former: Iterable[SourceRows] = (),
+) -> Keys:
+    """The persons' identifiers and row keys of a further table, beside those that are known. They may have no rows."""
+    columns = (*(i.column for i in table.identifiers), *table.record_keys)
+    found = _gather(table.key, columns, rows, former, wanted)
+    origins = {column: table.origin(column) for column in columns}
+    return _joined(keys, found, origins, {i.column for i in table.identifiers})
+
+
+@dataclass
+class _Column:
+    """The values of a column: of the persons now, of the persons formerly, of everybody else at any time.
+
+    alike: of others now, what differs from the persons' values of now only in case.
+    """
+
+    now: set[tuple[str, str]] = field(default_factory=set)
+    then: set[tuple[str, str]] = field(default_factory=set)
+    others: set[str] = field(default_factory=set)
+    alike: set[str] = field(default_factory=set)
+
+    @property
+    def all(self) -> set[tuple[str, str]]:
+        return self.now | self.then
+
+    def clear(self) -> set[tuple[str, str]]:
+        """The former values that no other key had at any time."""
+        owners: dict[str, set[str]] = {}
+        for reference, value in self.all:
+            owners.setdefault(value, set()).add(reference)
+        return {(r, v) for r, v in self.then - self.now if v not in self.others and owners[v] == {r}}
+
+
+def _gather(
+    key: str, columns: Sequence[str], rows: SourceRows, former: Iterable[SourceRows], wanted: Sequence[Wanted]
+) -> dict[str, _Column]:
+    by_key = {person.key: person.reference for person in wanted}
+    found = {column: _Column() for column in columns}
+    for current, version in _versions(rows, former):
+        keys = version.columns[key]
+        for column, of in found.items():
+            theirs = of.now if current else of.then
+            for owner, value in zip(keys, version.columns[column], strict=True):
+                reference = by_key.get(owner or "")
+                if value and reference:
+                    theirs.add((reference, value))
+                # a row without a key (a guest's order) may be anybody's, also the person's: it makes nothing shared
+                elif value and owner:
+                    of.others.add(value)
+    for column, of in found.items():
+        mine = {value for _, value in of.all}
+        folded = {value.casefold() for _, value in of.now}
+        for owner, value in zip(rows.columns[key], rows.columns[column], strict=True):
+            if value and owner and owner not in by_key and value not in mine and value.casefold() in folded:
+                of.alike.add(value)
+    return found
+
+
+def _versions(rows: SourceRows, former: Iterable[SourceRows]) -> Iterable[tuple[bool, SourceRows]]:
+    yield True, rows
+    for version in former:
+        yield False, version
+
+
+def _joined(keys: Keys, found: Mapping[str, _Column], origins: Mapping[str, str], identifiers: Collection[str]) -> Keys:
+    base, others, alike = dict(keys.base), dict(keys.others), dict(keys.alike)
+    former, ambiguous = dict(keys.former), dict(keys.ambiguous)
+    for column, origin in origins.items():
+        of = found[column]
+        clear = of.clear()
+        base[origin] = tuple(sorted(of.now | clear))
+        others[origin] = frozenset(of.others)
+        former[origin] = frozenset(clear)
+        ambiguous[origin] = len({v for _, v in of.then - of.now - clear})
+        alike[origin] = frozenset() if column in identifiers else frozenset(of.alike)
+    return replace(keys, base=base, others=others, former=former, ambiguous=ambiguous, alike=alike)
 
 
 @dataclass(frozen=True)
 class Derived:
-    """A key set and whether its values also belong to other people (then it cannot tell rows apart)."""
+    """A key set, and what of the persons is not in it.
+
+    shared: how many values are not, since they belong to other people too: they cannot tell whose a row is.
+    unsure: persons for whom what the expression gives is not certain; why: the first reason, without any value.
+    left: former values that are not in the key set, since the expression makes somebody else's the same.
+    """
 
     keys: KeySet
     shared: int
+    unsure: int = 0
+    why: str = ""
+    left: frozenset[str] = field(default=frozenset(), repr=False)
+
+    @property
+    def blind(self) -> bool:
+        """Whether nobody of the persons could be found by it."""
+        return bool(self.unsure or self.shared) and not self.keys.values
 
 
 def derive(keys: Keys, column: str, expression: str) -> Derived:
     """The key set for a source column put through a recorded expression.
 
-    shared counts the values that another person of the source has too, after the expression: a phone of a family, or
-    an expression that throws too much away.
+    Values that another person of the source has too, after the expression, are left out: a phone of a family, or an
+    expression that throws too much away.
 
     Raises:
-        NotComputable: the expression cannot be evaluated for certain.
+        NotComputable: the expression does not parse.
     """
-    plain = is_plain(expression)
+    evaluated = compiled(expression)
     values: set[tuple[str, str]] = set()
-    for reference, value in keys.base[column]:
-        result = value if plain else compute(expression, value)
+    inputs: set[str] = set()
+    unsure: dict[str, str] = {}
+    former = keys.former.get(column, frozenset())
+    left = _equal({value for _, value in former}, keys.others[column], essence(expression))
+    pairs = {pair for pair in keys.base[column] if pair not in former or pair[1] not in left}
+    for reference, value in sorted(pairs):
+        try:
+            result = evaluated(value)
+        except NotComputable as error:
+            unsure.setdefault(reference, error.what)
+            continue
         if result:
             values.add((reference, result))
+            inputs.add(value)
+    # `007` is another text once it was a number
+    plain = is_plain(expression) and values == pairs
+    shared = _shared(inputs, keys.others[column], expression, essence(expression))
+    alike = _alike({value for _, value in values}, keys.alike.get(column, frozenset()), evaluated)
+    values = {pair for pair in values if pair[1] not in shared}
     mine = {value for _, value in values}
-    if plain:
-        shared = len(mine & keys.others[column])
-    else:
-        shared = len({r for v in keys.others[column] if (r := _quiet(expression, v)) is not None} & mine)
     weak = any(value.isdigit() and len(value) < WEAK_DIGITS for value in mine)
     key_set = KeySet(
-        name=set_name(column, expression),
+        name=column if plain else f"{column}|{expression}",
         origin=column,
         expression=None if plain else expression,
         weak=weak,
         values=tuple(sorted(values)),
+        others=alike,
     )
-    return Derived(keys=key_set, shared=shared)
+    return Derived(
+        keys=key_set, shared=len(shared), unsure=len(unsure), why=min(unsure.values(), default=""), left=left
+    )
 
 
-def _quiet(expression: str, value: str) -> str | None:
+def _alike(mine: set[str], alike: frozenset[str], evaluated: Callable[[str], str | None]) -> tuple[str, ...]:
+    """What the expression gives for others' keys, where that, too, differs from the persons' only in case."""
+    folded = {value.casefold() for value in mine}
+    results = (_quiet(evaluated, value) for value in alike)
+    return tuple(sorted({r for r in results if r and r not in mine and r.casefold() in folded}))
+
+
+def everybodys(keys: Keys, column: str, expression: str) -> frozenset[str]:
+    """The values of everybody, the persons included, of now and of former versions, after an expression."""
+    values = keys.others[column] | {value for _, value in keys.base[column]}
+    if expression == INPUT:
+        return values
+    evaluated = compiled(expression)
+    return frozenset(result for value in values if (result := _quiet(evaluated, value)))
+
+
+def _equal(mine: set[str], others: frozenset[str], expression: str) -> frozenset[str]:
+    """Those of the persons' values that somebody else's value equals after the expression."""
+    if not mine or expression == INPUT:
+        return frozenset(mine & others)
+    evaluated = compiled(expression)
+    results = {_quiet(evaluated, value) for value in others} - {None}
+    return frozenset(value for value in mine if _quiet(evaluated, value) in results)
+
+
+def _shared(mine: set[str], others: frozenset[str], expression: str, kernel: str) -> frozenset[str]:
+    """Those results of the expression that somebody else's value has, too.
+
+    kernel: the expression without what tells any two inputs apart, in which equal results are sought.
+    """
+    evaluated = compiled(expression)
+    return frozenset(result for value in _equal(mine, others, kernel) if (result := _quiet(evaluated, value)))
+
+
+def _quiet(evaluated: Callable[[str], str | None], value: str) -> str | None:
     """Another person's value may not be computable (a malformed phone): it then matches nothing."""
     try:
-        return compute(expression, value)
+        return evaluated(value)
     except NotComputable:
         return None

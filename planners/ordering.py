@@ -6,27 +6,40 @@ a verification last. Here it is about what must wait for another copy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
+from typing import Any
 
 from pii_tracer.errors import PlanError
 from pii_tracer.model import CopyKind
 from pii_tracer.plan import Action, Precondition
+from planners.backups import backups_after_what_is_in_them
 from planners.drafts import CopyDraft, Draft
+from planners.keytables import unreadable_after_keys
 
 KEYS_FIRST = "keys/01-stage"
 KEYS_LAST = "keys/99-drop"
+SUPPRESSION = "suppression/01-suppress"
 
 _ROWS = {
     Action.ICEBERG_DELETE_ROWS,
+    Action.ICEBERG_MASK_ROWS,
     Action.ICEBERG_REBUILD,
     Action.DELTA_DELETE_ROWS,
+    Action.DELTA_MASK_ROWS,
     Action.DELTA_REBUILD,
     Action.HUDI_DELETE_ROWS,
+    Action.HUDI_MASK_ROWS,
     Action.HUDI_REBUILD,
     Action.FILES_REWRITE,
+    Action.FILES_MASK_ROWS,
     Action.FILES_REBUILD,
+    Action.KAFKA_TOMBSTONE,
+    Action.KAFKA_REWRITE_TOPIC,
+    Action.LAKEFS_REWRITE,
 }
 _PHYSICAL = {Action.DELTA_PURGE, Action.ICEBERG_REWRITE_FILES, Action.ICEBERG_REWRITE_MANIFESTS, Action.HUDI_COMPACT}
 
@@ -35,11 +48,14 @@ Extra = dict[str, set[str]]
 
 
 def order(
-    items: Sequence[CopyDraft], key_sets: Sequence[str], before_all: tuple[Precondition, ...] = ()
+    items: Sequence[CopyDraft],
+    key_sets: Sequence[str],
+    before_all: tuple[Precondition, ...] = (),
+    suppress: Mapping[str, object] | None = None,
 ) -> tuple[Draft, ...]:
     """All drafts in one topological order, with every dependency written down.
 
-    before_all: what must hold before the very first step.
+    before_all: what must hold before the very first step. suppress: parameters of the suppression entry.
 
     Raises:
         PlanError: the rules contradict each other (a cyclic derivation); the cycle is named.
@@ -53,12 +69,29 @@ def order(
         for item in items
         for d in item.drafts
     ]
-    stage, drop = _keys(key_sets, [d.id for d in drafts if d.action is Action.VERIFY_COPY])
+    verifications = sorted(d.id for d in drafts if d.action is Action.VERIFY_COPY)
+    last = [_suppression(dict(suppress), verifications)] if suppress and verifications else []
+    stage, drop = _keys(key_sets, [*verifications, *(d.id for d in last)])
     stage = replace(stage, preconditions=before_all)
-    return _sorted([stage, *drafts, drop])
+    return _sorted([stage, *drafts, *last, drop])
 
 
-def _keys(key_sets: Sequence[str], verifications: Sequence[str]) -> tuple[Draft, Draft]:
+def _suppression(parameters: dict[str, Any], verifications: Sequence[str]) -> Draft:
+    return Draft(
+        id=SUPPRESSION,
+        copy=None,
+        action=Action.SUPPRESS,
+        executor="suppression",
+        parameters=parameters,
+        hazards=("D12",),
+        irreversible=False,
+        verification="every key of the persons is on the suppression list, as a keyed reference",
+        reason="backfills, RESTORE and replays must not bring the persons back: loaders ask the list, `recheck` looks",
+        after=tuple(verifications),
+    )
+
+
+def _keys(key_sets: Sequence[str], before_the_last: Sequence[str]) -> tuple[Draft, Draft]:
     stage = Draft(
         id=KEYS_FIRST,
         copy=None,
@@ -80,7 +113,7 @@ def _keys(key_sets: Sequence[str], verifications: Sequence[str]) -> tuple[Draft,
         irreversible=False,
         verification="no key view is left in the session",
         reason="the key views must not outlive the run",
-        after=tuple(sorted(verifications)),
+        after=tuple(sorted(before_the_last)),
     )
     return stage, drop
 
@@ -90,14 +123,34 @@ Pairs = Iterable[tuple[str, str]]
 
 def upstream_first(items: Sequence[CopyDraft]) -> Pairs:
     """Rows leave upstream before downstream, so that no job refills what was erased."""
-    by_dataset = {str(i.copy.dataset): i for i in items if i.state and i.copy.kind is not CopyKind.TABLE_HISTORY}
+    rows = [i for i in items if (i.state or i.topic or i.lakefs) and i.copy.kind is not CopyKind.TABLE_HISTORY]
+    by_dataset = {str(i.copy.dataset): i for i in rows}
     for item in items:
         upstream = by_dataset.get(item.upstream or "")
-        if upstream is None or upstream is item:
+        if upstream is None or upstream is item or _share(item, upstream):
             continue
         for later in _first(item, _ROWS):
             for earlier in _first(upstream, _ROWS):
                 yield later, earlier
+
+
+def sharers_forget_first(items: Sequence[CopyDraft]) -> Pairs:
+    """A file that several tables read is removed, or written again in place, when none of the others reads it (I7)."""
+    at = _by_place(items)
+    for item in items:
+        others = (
+            [o for place in item.state.sharing for o in at.get(place.location, ()) if o is not item]
+            if item.state
+            else []
+        )
+        for later in _first(item, {Action.ICEBERG_REMOVE_ORPHANS, Action.FILES_REWRITE, Action.FILES_MASK_ROWS}):
+            for other in others:
+                for earlier in _first(other, {Action.ICEBERG_EXPIRE_SNAPSHOTS}):
+                    yield later, earlier
+
+
+def _share(item: CopyDraft, other: CopyDraft) -> bool:
+    return item.state is not None and any(o.location == other.copy.location for o in item.state.sharing)
 
 
 def rebuild_after_inputs(items: Sequence[CopyDraft]) -> Pairs:
@@ -114,13 +167,13 @@ def rebuild_after_inputs(items: Sequence[CopyDraft]) -> Pairs:
 
 def clones_before_origin(items: Sequence[CopyDraft]) -> Pairs:
     """A shallow clone reads its origin's files: it is finished before the origin's files are touched (D8)."""
+    at = _by_place(items)
     for clone in items:
         if clone.state is None or clone.state.clone_of is None or not clone.drafts:
             continue
-        for origin in items:
-            if origin.copy.location == clone.state.clone_of:
-                for later in _first(origin, _PHYSICAL):
-                    yield later, clone.drafts[-1].id
+        for origin in at.get(clone.state.clone_of, ()):
+            for later in _first(origin, _PHYSICAL):
+                yield later, clone.drafts[-1].id
 
 
 def history_before_expiry(items: Sequence[CopyDraft]) -> Pairs:
@@ -142,7 +195,8 @@ def replicas_after_origin(items: Sequence[CopyDraft]) -> Pairs:
     for item in items:
         if item.copy.kind not in (CopyKind.REPLICA, CopyKind.OBJECT_VERSION) or not item.drafts:
             continue
-        for earlier in _first(by_id[item.copy.origin or ""], {Action.S3_REWRITE_ARCHIVE}):
+        origin = by_id.get(item.copy.origin or "")
+        for earlier in _first(origin, {Action.S3_REWRITE_ARCHIVE}) if origin else ():
             yield item.drafts[0].id, earlier
 
 
@@ -160,10 +214,20 @@ RULES = (
     upstream_first,
     rebuild_after_inputs,
     clones_before_origin,
+    sharers_forget_first,
     history_before_expiry,
     replicas_after_origin,
     bytes_after_everything_of_the_copy,
+    unreadable_after_keys,
+    backups_after_what_is_in_them,
 )
+
+
+def _by_place(items: Sequence[CopyDraft]) -> Mapping[str | None, list[CopyDraft]]:
+    at: dict[str | None, list[CopyDraft]] = defaultdict(list)
+    for item in items:
+        at[item.copy.location].append(item)
+    return at
 
 
 def _first(item: CopyDraft, actions: set[Action]) -> tuple[str, ...]:
@@ -186,10 +250,11 @@ def _sorted(drafts: Sequence[Draft]) -> tuple[Draft, ...]:
             todo="break the cycle in the estate's jobs, or declare one of them as a separate source",
         ) from None
     result: list[Draft] = []
-    ready: list[str] = []
+    ready: list[tuple[int, str]] = []
     while sorter.is_active():
-        ready = sorted([*ready, *sorter.get_ready()], key=lambda i: position[i])
-        done = ready.pop(0)
+        for found in sorter.get_ready():
+            heappush(ready, (position[found], found))
+        _, done = heappop(ready)
         result.append(by_id[done])
         sorter.done(done)
     return tuple(result)

@@ -1,18 +1,81 @@
-"""Counting a person's rows in rows that were read without Spark: an estimate for the plan, exact where it is given."""
+"""A person's rows among rows that were read without Spark: how many, and which."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pii_tracer.model import FieldAccess, KeySet, Match, MatchTerm
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def count_rows(rows: Iterable[Mapping[str, Any]], match: Match, key_sets: Mapping[str, KeySet]) -> int:
     """Number of rows in which any term matches. Rows are mappings from column to Python value."""
     values = {term.key_set: frozenset(v for _, v in key_sets[term.key_set].values) for term in match.terms}
     return sum(any(leaf(row, term) in values[term.key_set] for term in match.terms) for row in rows)
+
+
+def theirs(batch: pa.RecordBatch, match: Match, key_sets: Mapping[str, KeySet]) -> pa.BooleanArray | None:
+    """Which rows of a batch any term matches, as Spark compares them; None where only Spark can tell.
+
+    That is so where a key is neither text nor a whole number, decimal or date: Spark casts others to text of its own.
+    Columns and fields are found in any case, as Spark finds them.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = pa.array([False] * batch.num_rows, pa.bool_())
+    for term in match.terms:
+        texts = _texts(batch, term)
+        if texts is None:
+            return None
+        values = pa.array(sorted({value for _, value in key_sets[term.key_set].values}), pa.string())
+        found = pc.or_(found, pc.is_in(texts, value_set=values))
+    return found
+
+
+def _texts(batch: pa.RecordBatch, term: MatchTerm) -> pa.Array | None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = _named(batch.schema, term.column)
+    if column is None:
+        return None
+    values = batch.column(column)
+    for access in term.access:
+        if pa.types.is_null(values.type):
+            break
+        if isinstance(access, FieldAccess):
+            field = _named(values.type, access.name) if pa.types.is_struct(values.type) else None
+            if field is None:
+                return None
+            values = pc.struct_field(values, [field])
+        else:
+            members = [_member(text, access.path) for text in values.to_pylist()]
+            values = pa.array([None if member is None else str(member) for member in members], pa.string())
+    return _as_text(values)
+
+
+def _named(fields: Any, name: str) -> int | None:
+    """The index of the one field of this name in a schema or a struct's type."""
+    found = [index for index, field in enumerate(fields) if field.name.lower() == name.lower()]
+    return found[0] if len(found) == 1 else None
+
+
+def _as_text(values: pa.Array) -> pa.Array | None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    kind = values.type
+    text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
+    if any(test(kind) for test in (*text, pa.types.is_integer, pa.types.is_decimal, pa.types.is_date)):
+        return pc.cast(values, pa.string())
+    return pa.nulls(len(values), pa.string()) if values.null_count == len(values) else None
 
 
 def leaf(row: Mapping[str, Any], term: MatchTerm) -> str | None:

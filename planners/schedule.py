@@ -2,7 +2,8 @@
 
 Forward pass for the earliest dates, backward pass for the latest, as in the critical path method. Two retention
 strategies: `retain` waits for the window of time travel that the table's class keeps, and for the archive's weekly
-window; `immediate` does not, which is an override that plan and approval show.
+window, and begins what writes in the estate's weekly windows; `immediate` does not, which is an override that plan and
+approval show.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pii_tracer.config import Estate
+from pii_tracer.config_windows import WEEKDAYS, weekly
 from pii_tracer.enums import StrEnum
 from pii_tracer.plan import Action
 from planners.drafts import CopyDraft, Draft
@@ -44,14 +46,16 @@ class Dated:
     notes: tuple[str, ...]
 
 
-_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-
 _SECONDS = {
     Action.S3_RESTORE: 60,
+    Action.VAULT_RETRIEVE: 60,
     Action.VERIFY_COPY: 120,
     Action.STAGE_KEYS: 30,
+    Action.SUPPRESS: 5,
     Action.DROP_KEYS: 5,
 }
+INVENTORY_LAG = timedelta(days=2)
+"""Until an inventory of a vault tells what was deleted: it is made about once a day, and its job takes hours."""
 _BYTES_PER_SECOND = 50_000_000
 _DEFAULT_SECONDS = 60
 
@@ -68,36 +72,59 @@ def date_steps(
     as_of: datetime,
     deadline: datetime,
     retention: Retention,
+    not_before: Mapping[str, datetime] | None = None,
 ) -> Dated:
-    """Dates for all steps; drafts come in topological order."""
+    """Dates for all steps; drafts come in topological order. not_before: by draft id, beside every other wait."""
     days = {i.copy.id: _retention_days(i, estate) for i in items}
     started: dict[str, datetime] = {}
     finished: dict[str, datetime] = {}
+    waited: dict[str, timedelta] = {}
     waits: dict[str, int] = {}
     binding: dict[str, str | None] = {}
     rows_done: dict[str, datetime] = {}
     for draft in drafts:
         ready, binding[draft.id] = _ready(draft, finished, as_of)
-        start = ready
+        start = max(ready, draft.not_before) if draft.not_before else ready
         if retention is Retention.RETAIN:
             if draft.retained and draft.copy:
                 start = max(start, rows_done.get(draft.copy, as_of) + timedelta(days=days[draft.copy]))
-            if draft.action is Action.S3_RESTORE or _archive_without_restore(draft, drafts):
-                start = next_window(start, estate)
-        restore = timedelta(hours=estate.windows.restore_hours) if draft.action is Action.S3_RESTORE else timedelta()
+            start = max(start, (not_before or {}).get(draft.id, start))
+            start = opening(draft, start, estate, archive=begins_archive(draft, drafts))
+        restore = _asynchronous(draft, estate)
         started[draft.id] = start
         finished[draft.id] = start + duration(draft) + restore
-        waits[draft.id] = int(((start - ready) + restore).total_seconds())
+        waited[draft.id] = start - ready
+        waits[draft.id] = int((waited[draft.id] + restore).total_seconds())
         if draft.copy and draft.copy not in rows_done:
             rows_done[draft.copy] = finished[draft.id]
     finish = max(finished.values(), default=as_of)
-    latest = _latest(drafts, started, finished, deadline)
+    latest = _latest(drafts, started, finished, waited, deadline)
     by_step = {d.id: Dates(started[d.id], finished[d.id], latest[d.id], waits[d.id]) for d in drafts}
     return Dated(by_step, finish, _critical(finished, binding), _notes(drafts, waits, finished, deadline, retention))
 
 
+def _asynchronous(draft: Draft, estate: Estate) -> timedelta:
+    """How long a step is not over after it has begun: a restore, readers that still remember a key, a person, KMS."""
+    if draft.action in _RESTORES:
+        return timedelta(hours=estate.windows.restore_hours)
+    if draft.action is Action.VAULT_AWAIT_INVENTORY:
+        return INVENTORY_LAG
+    if draft.action is Action.BACKUP_CONFIRM:
+        return timedelta(days=draft.parameters["due_days"])
+    if draft.action is Action.LAKEFS_AWAIT_COLLECTION:
+        return timedelta(days=draft.parameters["collect_days"])
+    if draft.action is Action.KMS_AWAIT_DELETION:
+        return timedelta(days=draft.parameters["window_days"] * draft.parameters["rounds"])
+    return timedelta(seconds=draft.parameters["cache_seconds"] if draft.action is Action.KEY_AWAIT_CACHES else 0)
+
+
 def _retention_days(item: CopyDraft, estate: Estate) -> int:
     return estate.retention.pii_days if item.copy.columns else estate.retention.derived_days
+
+
+def begins_archive(draft: Draft, drafts: Sequence[Draft]) -> bool:
+    """Whether the work on an archive begins here: its restore, or its rewriting where nothing must be restored."""
+    return draft.action in _RESTORES or _archive_without_restore(draft, drafts)
 
 
 def _archive_without_restore(draft: Draft, drafts: Sequence[Draft]) -> bool:
@@ -111,13 +138,39 @@ def _ready(draft: Draft, finished: Mapping[str, datetime], as_of: datetime) -> t
     return (finished[before], before) if before else (as_of, None)
 
 
+_DATA = frozenset({"iceberg", "delta", "hudi", "files", "s3", "vault", "kafka", "lakefs"})
+_RESTORES = frozenset({Action.S3_RESTORE, Action.VAULT_RETRIEVE})
+_WAITS = _RESTORES | {
+    Action.ICEBERG_AWAIT_REF,
+    Action.S3_AWAIT_EXPIRY,
+    Action.S3_AWAIT_REPLICA,
+    Action.VAULT_AWAIT_INVENTORY,
+    Action.KAFKA_AWAIT_RETENTION,
+    Action.LAKEFS_AWAIT_COLLECTION,
+}
+
+
+def writes(draft: Draft) -> bool:
+    """Whether a step changes data or removes some, and does not only wait or look."""
+    return draft.executor in _DATA and draft.action not in _WAITS
+
+
+def opening(draft: Draft, after: datetime, estate: Estate, *, archive: bool) -> datetime:
+    """When a step may begin: archives in their own window where one is declared, what else writes in a weekly one."""
+    if archive and estate.windows.archive_weekday is not None:
+        return next_window(after, estate)
+    if not writes(draft) and not archive:
+        return after
+    return min((weekly(text).opening(after, duration(draft)) for text in estate.windows.weekly), default=after)
+
+
 def next_window(after: datetime, estate: Estate) -> datetime:
     """The next start of the weekly archive window at or after a time; the time itself where no window is declared."""
     windows = estate.windows
     if windows.archive_weekday is None:
         return after
     start = after.replace(hour=windows.archive_start_hour, minute=0, second=0, microsecond=0)
-    start += timedelta(days=(_WEEKDAYS.index(windows.archive_weekday) - start.weekday()) % 7)
+    start += timedelta(days=(WEEKDAYS.index(windows.archive_weekday) - start.weekday()) % 7)
     return start if start >= after else start + timedelta(days=7)
 
 
@@ -125,23 +178,17 @@ def _latest(
     drafts: Sequence[Draft],
     started: Mapping[str, datetime],
     finished: Mapping[str, datetime],
+    waited: Mapping[str, timedelta],
     deadline: datetime,
 ) -> dict[str, datetime]:
-    """Backward pass: the latest start of each step that still meets the deadline."""
+    """Backward pass: the latest start of each step that still meets the deadline, every wait as long as it is now."""
     latest_finish = {d.id: deadline for d in drafts}
     latest_start: dict[str, datetime] = {}
     for draft in reversed(drafts):
         latest_start[draft.id] = latest_finish[draft.id] - (finished[draft.id] - started[draft.id])
         for before in draft.after:
-            gap = started[draft.id] - finished[before]
-            # a wait in front of a step (retention, window) is part of the distance between the two
-            slack = gap if _waits_after(draft, before, started, finished) else timedelta()
-            latest_finish[before] = min(latest_finish[before], latest_start[draft.id] - slack)
+            latest_finish[before] = min(latest_finish[before], latest_start[draft.id] - waited[draft.id])
     return latest_start
-
-
-def _waits_after(draft: Draft, before: str, started: Mapping[str, datetime], finished: Mapping[str, datetime]) -> bool:
-    return (draft.retained or draft.window) and started[draft.id] > finished[before]
 
 
 def _critical(finished: Mapping[str, datetime], binding: Mapping[str, str | None]) -> tuple[str, ...]:

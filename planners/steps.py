@@ -6,10 +6,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pii_tracer.inventory import TableState
 from pii_tracer.model import CopyKind, Format, Strategy
-from pii_tracer.plan import Action, Precondition
-from planners import archives, delta, files, hudi, iceberg
+from pii_tracer.plan import LAPSES, Action, Precondition
+from planners import (
+    archives,
+    backups,
+    delta,
+    files,
+    hudi,
+    iceberg,
+    keytables,
+    nessie,
+    repository_steps,
+    topics,
+    vaults,
+)
 from planners.drafts import CopyDraft, Draft
+from planners.lapse import REF_SLACK
 
 
 def write_steps(items: Sequence[CopyDraft], plan_id: str) -> tuple[CopyDraft, ...]:
@@ -24,22 +38,47 @@ def _with_steps(item: CopyDraft, by_id: Mapping[str, CopyDraft], plan_id: str) -
     drafts = _own(item, by_id, plan_id)
     if drafts:
         drafts = (replace(drafts[0], preconditions=preconditions(item)), *drafts[1:])
+    if item.backup is not None:
+        return replace(item, drafts=drafts)  # there is nothing to look at
     return replace(item, drafts=(*_sized(item, drafts), _verification(item, drafts)))
 
 
 def _own(item: CopyDraft, by_id: Mapping[str, CopyDraft], plan_id: str) -> tuple[Draft, ...]:
     copy = item.copy
+    if item.backup is not None:
+        return backups.backup_steps(item, item.backup)
+    if copy.strategy is Strategy.DESTROY_KEY:
+        return keytables.unreadable_steps(item)
+    if item.topic is not None:
+        return topics.topic_steps(item, item.topic, plan_id)
+    if item.lakefs is not None and item.letting_go is not None:
+        return repository_steps.lakefs_steps(item, item.lakefs, item.letting_go, plan_id)
+    if item.vault is not None:
+        return vaults.vault_steps(item, item.vault)
+    if item.objects is not None and item.lapse is not None:
+        return archives.lapse_steps(item, item.objects, item.lapse, plan_id)
     if copy.kind is CopyKind.ARCHIVE:
         return archives.archive_steps(item, plan_id)
     if copy.kind is CopyKind.OBJECT_VERSION:
         return archives.version_steps(item, plan_id)
     if copy.kind is CopyKind.REPLICA:
-        origin = by_id[copy.origin or ""].objects
-        return archives.replica_steps(item, origin, plan_id) if origin else ()
+        origin = by_id.get(copy.origin or "")
+        return archives.replica_steps(item, origin.objects if origin else None, plan_id)
+    if copy.kind is CopyKind.TABLE_HISTORY and item.lapse is not None:
+        return iceberg.ref_lapse_steps(item, item.lapse, REF_SLACK)
     if copy.kind is CopyKind.TABLE_HISTORY:
+        if "nessie" in copy.facts:
+            return nessie.ref_steps(item, copy.facts["ref_kind"], copy.facts["ref"])
         return iceberg.ref_steps(item, copy.facts["ref_kind"], copy.facts["ref"])
+    if copy.kind is CopyKind.KEY:
+        return keytables.key_steps(item, _by_format(item))
+    return _by_format(item)
+
+
+def _by_format(item: CopyDraft) -> tuple[Draft, ...]:
+    copy = item.copy
     if copy.format is Format.ICEBERG:
-        return iceberg.table_steps(item)
+        return nessie.table_steps(item) if "nessie" in copy.facts else iceberg.table_steps(item)
     if copy.format is Format.DELTA:
         return delta.table_steps(item)
     if copy.format is Format.HUDI:
@@ -50,7 +89,7 @@ def _own(item: CopyDraft, by_id: Mapping[str, CopyDraft], plan_id: str) -> tuple
 def _sized(item: CopyDraft, drafts: Sequence[Draft]) -> tuple[Draft, ...]:
     """Files, bytes and rows that the steps of a copy touch, as far as planning knows."""
     found = item.copy.found
-    if item.objects is not None:
+    if item.objects is not None or item.vault is not None:
         return tuple(replace(d, files=_objects(d), bytes=_object_bytes(d)) for d in drafts)
     if item.state is None or found is None:
         return tuple(drafts)
@@ -58,7 +97,8 @@ def _sized(item: CopyDraft, drafts: Sequence[Draft]) -> tuple[Draft, ...]:
 
 
 def _listed(draft: Draft) -> list[Any]:
-    return draft.parameters.get("versions") or draft.parameters.get("objects") or draft.parameters.get("keys") or []
+    named = ("versions", "objects", "keys", "archives")
+    return next((found for name in named if (found := draft.parameters.get(name))), [])
 
 
 def _objects(draft: Draft) -> int:
@@ -86,16 +126,45 @@ def _verification(item: CopyDraft, drafts: Sequence[Draft]) -> Draft:
 
 def preconditions(item: CopyDraft) -> tuple[Precondition, ...]:
     """The facts that the plan for a copy relies on, to be compared with the world before its first step."""
+    if item.lapse is not None and item.topic is None:
+        return ()  # that they are gone when the day comes is what the step waits for
     if item.objects is not None:
-        ids = sorted(f"{v.key}@{v.version_id}" for v in item.objects.versions)
-        return (Precondition(kind="object_versions", target=item.objects.location, expected="\n".join(ids)),)
+        lapsing = item.lapsing.keys if item.lapsing is not None else frozenset()
+        ids = sorted(f"{v.key}@{v.version_id}" + (LAPSES if v.key in lapsing else "") for v in item.objects.versions)
+        place = item.objects.location
+        rules = "\n".join(f"to {bucket}: {prefix}" for bucket, prefix in item.objects.copied_to)
+        return (
+            Precondition(kind="object_versions", target=place, expected="\n".join(ids)),
+            Precondition(kind="replication", target=place, expected=rules),
+        )
+    if item.topic is not None:
+        return topics.preconditions(item.topic, item.copy.strategy)
+    if item.lakefs is not None:
+        return repository_steps.preconditions(item.lakefs)
     state = item.state
     if state is None:
         return ()
     refs = ", ".join(f"{r.kind.value} {r.name}={r.at}" for r in state.refs)
     columns = ", ".join(f"{c.name} {c.type}" for c in state.columns)
     return (
+        *_readers(state),
         Precondition(kind="columns", target=state.location, expected=columns),
         Precondition(kind="refs", target=state.location, expected=refs),
         Precondition(kind="snapshot", target=state.location, expected=state.snapshot),
     )
+
+
+def _readers(state: TableState) -> tuple[Precondition, ...]:
+    """Who else reads the table's files: one that the plan does not know would be broken by its clean-up (D8, I7).
+
+    And what is staged in it, which its clean-up takes away.
+    """
+    if state.format is Format.DELTA:
+        return (Precondition(kind="clones", target=state.location, expected="\n".join(state.clones)),)
+    if state.format is Format.HUDI:
+        return ()
+    sharers = sorted(other.location for other in state.sharing)
+    shared = Precondition(kind="sharing", target=state.location, expected="\n".join(sharers))
+    if state.format is not Format.ICEBERG:
+        return (shared,)
+    return shared, Precondition(kind="staged", target=state.location, expected="\n".join(state.staged))

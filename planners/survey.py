@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from pii_tracer.config import Subject
-from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.config_subjects import Subject
+from pii_tracer.inventory import Inventory, KeyFacts, TableState
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.model import DatasetId, KeySet
 from planners.carriage import Carriage
-from planners.evidence import Evidence
+from planners.evidence import Evidence, KeyDigits, LakefsEvidence, OthersRows, TopicEvidence
 from planners.keys import Derived, Keys, derive
+
+_TELLING = re.compile(r"[0-9@%]")
+_LONG = 5
 
 
 @dataclass(frozen=True)
@@ -28,10 +33,16 @@ class Survey:
     keys: Keys
     derived: Mapping[tuple[str, str], Derived]
 
-    @property
+    @cached_property
     def key_sets(self) -> Mapping[str, KeySet]:
         """By name; names start with the subject's name."""
         return {d.keys.name: d.keys for d in self.derived.values()}
+
+    @cached_property
+    def telling_values(self) -> frozenset[str]:
+        """Values of the persons that as a name can mean nothing else, in lower case: no words, no tiny numbers."""
+        values = {v.lower() for key_set in self.key_sets.values() for _, v in key_set.values}
+        return frozenset(v for v in values if _TELLING.search(v) and len(v) >= _LONG)
 
 
 def survey(subject: Subject, source: DatasetId, carriages: Mapping[DatasetId, Carriage], keys: Keys) -> Survey:
@@ -43,18 +54,41 @@ def survey(subject: Subject, source: DatasetId, carriages: Mapping[DatasetId, Ca
     for column, expression in sorted(wanted):
         made = derive(keys, column, expression)
         named = made.keys.model_copy(update={"name": f"{subject.name}.{made.keys.name}"})
-        derived[column, expression] = Derived(named, made.shared)
+        derived[column, expression] = replace(made, keys=named)
     return Survey(subject, source, carriages, keys, derived)
 
 
 @dataclass(frozen=True)
 class World:
-    """What the copies are made from, beside the survey."""
+    """What the copies are made from, beside the survey. topics, lakefs: by name of the subject and location.
+
+    keys: by name of a key table. named: by place, how many of its objects' names hold a value of the persons; beside:
+    how many of its objects hold one in metadata, headers or tags. masked: paths of lone files whose names do, as they
+    may be shown. others: by location, where planning read whose the rows are that hold the persons. digits: by place,
+    short numbers that no lineage explains and that look like the key. splits_partitions: of `planners.recorded`.
+    """
 
     graph: LineageGraph
     inventory: Inventory
     evidence: Mapping[str, Evidence]
     is_dev: Callable[[str], bool]
+    topics: Mapping[tuple[str, str], TopicEvidence] = field(default_factory=dict)
+    keys: Mapping[str, KeyFacts] = field(default_factory=dict)
+    named: Mapping[str, int] = field(default_factory=dict)
+    masked: Mapping[str, str] = field(default_factory=dict)
+    beside: Mapping[str, int] = field(default_factory=dict)
+    lakefs: Mapping[tuple[str, str], LakefsEvidence] = field(default_factory=dict)
+    others: Mapping[str, tuple[OthersRows, ...]] = field(default_factory=dict)
+    digits: Mapping[str, tuple[KeyDigits, ...]] = field(default_factory=dict)
+    splits_partitions: bool = False
+
+    @cached_property
+    def _titles(self) -> dict[DatasetId, str]:
+        return {state.dataset: title(state) for state in reversed(self.inventory.tables)}
+
+    def title_of(self, dataset: DatasetId) -> str:
+        """The name people know a dataset by; its own where discovery found no table."""
+        return self._titles.get(dataset, dataset.name)
 
 
 def title(state: TableState) -> str:

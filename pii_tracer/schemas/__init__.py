@@ -1,4 +1,4 @@
-"""JSON Schemas of the files that others read, generated from the models and kept beside this module.
+"""JSON Schemas of what others read: the plan file, generated from the models, and the facet of a run's lineage events.
 
 They are committed, so that a reader needs no Python. After a change of a model: `python -m pii_tracer.schemas`.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 from pii_tracer.plan import ErasurePlan
 
 PLAN_SCHEMA = Path(__file__).with_name("plan.schema.json")
+ERASURE_FACET_SCHEMA = Path(__file__).with_name("ErasureRunFacet.json")
 
 
 def plan_schema() -> bytes:

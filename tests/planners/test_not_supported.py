@@ -12,14 +12,17 @@ from pii_tracer.inventory import Inventory, TableState
 from pii_tracer.lineage.edges import Edge, EdgeType, JobRef, Subtype
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import Column, ColumnId, DatasetId, Format
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.model import Carries, Column, ColumnId, DatasetId, Format, Strategy
+from pii_tracer.plan import Action, ErasurePlan
 from planners.build import Digests, PlanInputs, build_plan
 from planners.carriage import follow
+from planners.copies import recognise
 from planners.evidence import Evidence
 from planners.keys import SourceRows, Wanted, resolve
+from planners.recorded import recorded
 from planners.schedule import Retention
 from planners.survey import World, survey
+from tests.planners.estates import PERSON, dataset, graph_of
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=timezone.utc)
 SOURCE, FOLDER = DatasetId(namespace="file", name="/w/users"), DatasetId(namespace="file", name="/w/folder")
@@ -43,7 +46,7 @@ def estate(stopped: bool) -> Estate:
 def state(dataset: DatasetId, fmt: Format, *columns: str) -> TableState:
     return TableState(
         dataset=dataset,
-        table=None,
+        table="lake.core.users" if fmt is Format.ICEBERG else None,
         location=dataset.name,
         format=fmt,
         snapshot="1",
@@ -52,7 +55,12 @@ def state(dataset: DatasetId, fmt: Format, *columns: str) -> TableState:
 
 
 def plan(
-    fmt: Format, subtype: Subtype, *, stopped: bool = True, retention: Retention = Retention.IMMEDIATE
+    fmt: Format,
+    subtype: Subtype,
+    *,
+    stopped: bool = True,
+    retention: Retention = Retention.IMMEDIATE,
+    named: bool = True,
 ) -> ErasurePlan:
     """A source and one folder that a job writes from it: with its key, or a sum of another column."""
     column = "uid" if subtype is Subtype.IDENTITY else "amount"
@@ -81,7 +89,9 @@ def plan(
     subject = made.subjects[0]
     keys = resolve(subject, SourceRows({"uid": ["1234567890", "2"]}), [Wanted("R", "subj", "1234567890")])
     found = survey(subject, SOURCE, follow(graph, SOURCE, subject), keys)
-    inventory = Inventory(tables=(state(SOURCE, Format.ICEBERG, "uid", "amount"), state(FOLDER, fmt, column)))
+    users = state(SOURCE, Format.ICEBERG, "uid", "amount")
+    users = users if named else users.model_copy(update={"table": None})
+    inventory = Inventory(tables=(users, state(FOLDER, fmt, column)))
     seen = Evidence(files=1, files_with_person=1, bytes=1, strong=frozenset({"user.uid"}))
     world = World(graph, inventory, {"/w/users": seen, "/w/folder": seen}, lambda _: False)
     from pii_tracer.config import Request
@@ -95,19 +105,23 @@ def plan(
     return build_plan(inputs)
 
 
-def test_a_parquet_folder_with_the_key_can_be_planned() -> None:
-    assert plan(Format.PARQUET, Subtype.IDENTITY).applyable
-
-
-@pytest.mark.parametrize("fmt", [Format.ORC, Format.AVRO, Format.JSON])
-def test_formats_that_are_not_rewritten_are_gaps(fmt: Format) -> None:
+@pytest.mark.parametrize("fmt", [Format.PARQUET, Format.CSV, Format.ORC, Format.AVRO, Format.JSON])
+def test_a_bare_folder_with_the_key_can_be_planned(fmt: Format) -> None:
     made = plan(fmt, Subtype.IDENTITY)
-    assert not made.applyable
-    assert "not supported" in made.gaps[0].reason
+    assert made.applyable
+    assert [s.parameters["format"] for s in made.steps if s.executor == "files"] == [fmt.value]
 
 
-def test_a_bare_folder_of_aggregates_is_a_gap() -> None:
-    made = plan(Format.PARQUET, Subtype.AGGREGATION)
+@pytest.mark.parametrize("fmt", [Format.PARQUET, Format.ORC])
+def test_a_bare_folder_of_aggregates_is_rebuilt_where_its_files_carry_a_schema(fmt: Format) -> None:
+    made = plan(fmt, Subtype.AGGREGATION)
+    assert made.applyable
+    assert [s.action for s in made.steps if s.executor == "files"] == [Action.FILES_REBUILD]
+
+
+@pytest.mark.parametrize("fmt", [Format.CSV, Format.JSON, Format.AVRO])
+def test_a_bare_folder_of_aggregates_is_a_gap(fmt: Format) -> None:
+    made = plan(fmt, Subtype.AGGREGATION)
     assert not made.applyable
     assert [g.kind for g in made.gaps] == ["cannot_be_proved"]
 
@@ -137,3 +151,57 @@ def test_no_request_is_an_error() -> None:
                 Retention.RETAIN,  # type: ignore[arg-type]
             )
         )
+
+
+@pytest.mark.parametrize(
+    ("sql", "rebuilt"),
+    [
+        ("INSERT OVERWRITE prod.out SELECT city, count(*) AS n FROM prod.users GROUP BY city;", True),
+        (
+            "INSERT OVERWRITE prod.out SELECT city, count(*) AS n FROM prod.users GROUP BY city;\n"
+            "INSERT INTO prod.out SELECT city, 1 AS n FROM prod.merchants;",
+            False,
+        ),
+        (
+            "INSERT OVERWRITE prod.out SELECT city, count(*) AS n FROM prod.users GROUP BY city;\n"
+            "UPDATE prod.out SET n = n + 1 WHERE city = 'Goa';",
+            False,
+        ),
+    ],
+)
+def test_a_table_that_several_statements_write_is_not_rebuilt_by_one_of_them(sql: str, rebuilt: bool) -> None:
+    """Running only the first again would lose the rows that the second one added, for everybody."""
+    graph = graph_of(sql, {"prod.out": "city string, n bigint"})
+    table = state(dataset("prod.out"), Format.ICEBERG, "city", "n")
+    assert (recorded(graph.jobs_into(table.dataset), table).sql is not None) is rebuilt
+
+
+@pytest.mark.parametrize(("verb", "strategy"), [("OVERWRITE", Strategy.REBUILD), ("INTO", Strategy.BLOCKED)])
+def test_rows_that_can_name_several_people_are_rebuilt_or_a_gap_and_never_deleted(
+    verb: str, strategy: Strategy
+) -> None:
+    sql = f"INSERT {verb} prod.out SELECT city, max(user_id) AS top FROM prod.users GROUP BY city;"
+    graph = graph_of(sql, {"prod.out": "city string, top bigint"})
+    source, columns = dataset("prod.users"), ("user_id", "email", "phone", "order_id")
+    texts = {name: [f"{name}-1234567890", f"{name}-2"] for name in columns}
+    keys = resolve(PERSON, SourceRows(texts), [Wanted("R", "subj", "user_id-1234567890")])
+    found = survey(PERSON, source, follow(graph, source, PERSON), keys)
+    tables = (state(source, Format.ICEBERG, *columns), state(dataset("prod.out"), Format.ICEBERG, "city", "top"))
+    seen = Evidence(files=1, files_with_person=1, bytes=1, strong=frozenset({"person.user_id"}))
+    world = World(graph, Inventory(tables=tables), {t.location: seen for t in tables}, lambda _: False)
+    made = recognise(found, world)
+    copy = next(item.copy for item in made.items if item.copy.dataset == dataset("prod.out"))
+    assert (copy.carries, copy.strategy, copy.match) == (Carries.KEY, strategy, None)
+    assert [g.reason.split(",")[0] for g in made.gaps if g.dataset == copy.dataset] == (
+        ["a row can name several people"] if strategy is Strategy.BLOCKED else []
+    )
+
+
+def test_an_iceberg_table_without_a_name_in_a_catalog_is_a_gap() -> None:
+    """Spark can only write it by a name: better said at review than when the run has begun."""
+    source = plan(Format.PARQUET, Subtype.IDENTITY)
+    assert source.applyable
+    nameless = plan(Format.PARQUET, Subtype.IDENTITY, named=False)
+    assert not nameless.applyable
+    assert [(g.kind, g.dataset) for g in nameless.gaps] == [("cannot_be_proved", SOURCE)]
+    assert "names this Iceberg table" in nameless.gaps[0].reason

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from pii_tracer.config import Estate, Windows
+from pii_tracer.config import Estate
+from pii_tracer.config_windows import Windows, weekly
 from pii_tracer.errors import PlanError
 from pii_tracer.model import Carries, CopyKind, DatasetId, Format, Strategy
 from pii_tracer.plan import Action, Copy, PlannedColumn
@@ -95,6 +97,16 @@ def test_latest_start_leaves_room_for_what_follows() -> None:
     assert dated.critical_path == ("a", "b")
 
 
+def test_who_is_done_early_has_the_slack_of_it() -> None:
+    """A step that two others come before waits for neither of them longer than the later one takes."""
+    early, late = draft("e", Action.ICEBERG_DELETE_ROWS), replace(draft("l", Action.ICEBERG_DELETE_ROWS), bytes=10**12)
+    both = draft("x", Action.ICEBERG_REWRITE_MANIFESTS, after=("e", "l"))
+    due = NOW + timedelta(days=28)
+    dated = date_steps([early, late, both], [item("c1", True)], ESTATE, NOW, due, Retention.RETAIN)
+    assert dated.by_step["e"].latest_start == due - duration(both) - duration(early)
+    assert dated.by_step["l"].latest_start == due - duration(both) - duration(late)
+
+
 def test_restores_wait_hours_and_for_the_weekly_window() -> None:
     restore = draft("r", Action.S3_RESTORE)
     dated = date_steps([restore], [item("c1", True)], ESTATE, NOW, NOW + timedelta(days=28), Retention.RETAIN)
@@ -106,6 +118,56 @@ def test_the_window_that_has_begun_today_is_over() -> None:
     sunday = datetime(2026, 11, 22, 1, 0, 1, tzinfo=timezone.utc)
     assert next_window(sunday, ESTATE) == datetime(2026, 11, 29, 1, 0, tzinfo=timezone.utc)
     assert next_window(sunday, ESTATE.model_copy(update={"windows": Windows()})) == sunday
+
+
+KOLKATA = "sat 22:00-06:00 Asia/Kolkata"
+
+
+@pytest.mark.parametrize(
+    ("text", "after", "minutes", "opens"),
+    [
+        (KOLKATA, "2026-11-21T10:00+00:00", 60, "2026-11-21T16:30+00:00"),
+        (KOLKATA, "2026-11-21T23:00+00:00", 60, "2026-11-21T23:00+00:00"),
+        (KOLKATA, "2026-11-22T00:00+00:00", 60, "2026-11-28T16:30+00:00"),  # 30 minutes are left
+        (KOLKATA, "2026-11-22T00:00+00:00", 30, "2026-11-22T00:00+00:00"),
+        (KOLKATA, "2026-11-21T23:00+00:00", 9 * 60, "2026-11-28T16:30+00:00"),  # longer than the window
+        ("sun 02:00–05:00 Europe/Berlin", "2026-03-28T12:00+00:00", 60, "2026-03-29T01:00+00:00"),  # clocks go forward
+        ("sun 02:00-05:00 Europe/Berlin", "2026-04-01T12:00+00:00", 60, "2026-04-05T00:00+00:00"),
+        ("wed 09:00-17:00 UTC", "2026-11-25T16:30+00:00", 30, "2026-11-25T16:30+00:00"),
+    ],
+)
+def test_a_weekly_window_opens_in_its_own_zone(text: str, after: str, minutes: int, opens: str) -> None:
+    found = weekly(text).opening(datetime.fromisoformat(after), timedelta(minutes=minutes))
+    assert found == datetime.fromisoformat(opens)
+
+
+@pytest.mark.parametrize(
+    "text", ["sat 22:00", "sat 24:00-06:00 UTC", "xyz 22:00-06:00 UTC", "sat 22:00-06:00 Mars/Base"]
+)
+def test_a_window_that_nobody_understands_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"window|zone"):
+        Windows(weekly=(text,))
+
+
+def test_what_writes_begins_in_a_window_and_what_looks_does_not_wait() -> None:
+    estate = ESTATE.model_copy(update={"windows": Windows(weekly=(KOLKATA, "wed 18:00-20:00 UTC"))})
+    verify = replace(draft("v", Action.VERIFY_COPY, after=("b",)), executor="verify")
+    steps = [DELETE, EXPIRE, verify]
+    dated = date_steps(steps, [item("c1", True)], estate, NOW, NOW + timedelta(days=28), Retention.RETAIN)
+    assert dated.by_step["a"].start == datetime(2026, 11, 21, 16, 30, tzinfo=timezone.utc)
+    assert dated.by_step["b"].start == datetime(2026, 11, 28, 16, 31, tzinfo=timezone.utc)
+    assert dated.by_step["v"].start == dated.by_step["b"].finish
+    assert dated.by_step["a"].latest_start >= dated.by_step["a"].start
+    at_once = date_steps(steps, [item("c1", True)], estate, NOW, NOW + timedelta(days=28), Retention.IMMEDIATE)
+    assert at_once.by_step["a"].start == NOW
+
+
+def test_a_window_that_comes_too_late_is_said() -> None:
+    estate = ESTATE.model_copy(update={"windows": Windows(weekly=(KOLKATA,))})
+    steps = [draft("x", Action.ICEBERG_DELETE_ROWS)]
+    dated = date_steps(steps, [item("c1", True)], estate, NOW, NOW + timedelta(hours=2), Retention.RETAIN)
+    assert "cannot be met" in dated.notes[0]
+    assert "window" in dated.notes[0]
 
 
 def test_a_cycle_is_named() -> None:

@@ -1,0 +1,100 @@
+"""Archives that reach further than they seem to, so that other people's objects would go along, and archives that no
+rewrite can treat: gaps, before anything that cannot be undone is done elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pii_tracer.inventory import ObjectSet
+from pii_tracer.model import CopyKind, Format, Strategy
+from pii_tracer.plan import Gap
+from planners.archives import current_of
+from planners.drafts import CopyDraft
+from planners.held import gap_of
+from planners.survey import World
+
+_PLACES = (CopyKind.ARCHIVE, CopyKind.REPLICA)
+_NAMED = 5
+"""So many neighbours are named in a reason; the rest is a number."""
+
+
+def taken_along(items: Sequence[CopyDraft]) -> list[Gap]:
+    """Gaps of archives that reach into a neighbour: a prefix is characters and ends at no folder by itself, and a rule
+    can replicate one archive into another's place.
+    """
+    found: list[Gap] = []
+    places = [(item, item.objects) for item in items if item.objects is not None and item.copy.kind in _PLACES]
+    for item, objects in places:
+        neighbours = _neighbours(objects)
+        if neighbours:
+            named = ", ".join(f"`{name}` ({count} object(s))" for name, count in sorted(neighbours.items())[:_NAMED])
+            more = f" and {len(neighbours) - _NAMED} more" if len(neighbours) > _NAMED else ""
+            reason = (
+                f"the prefix `{objects.prefix}` does not end with `/` and takes in its neighbours, too: {named}{more};"
+                " end it with `/` in the estate file and plan again, or waive this where they belong to the archive"
+            )
+            found.append(gap_of(item, "s3_neighbours", reason, objects.location))
+        around = [o.location for _, o in places if _within(objects, o)]
+        if around:
+            reason = (
+                f"{objects.location} lies within {', '.join(around)}, where replication rules or another declaration"
+                " lead: each object would be treated twice; declare one of them, then plan again"
+            )
+            found.append(gap_of(item, "s3_overlap", reason, objects.location))
+    return found
+
+
+def spare_archives(items: Sequence[CopyDraft], world: World) -> tuple[tuple[CopyDraft, ...], tuple[Gap, ...]]:
+    """Block archives that would be rewritten and cannot be: their format, or a value beside the bytes of an object.
+
+    What its lifecycle removes in time, or goes whole, needs no rewrite.
+    """
+    spared, gaps = [], []
+    for item in items:
+        told = _unrewritable(item, world)
+        if told:
+            gaps.append(gap_of(item, told[0], told[1], item.copy.location))
+            item = replace(item, copy=item.copy.model_copy(update={"strategy": Strategy.BLOCKED}))
+        spared.append(item)
+    return tuple(spared), tuple(gaps)
+
+
+def _unrewritable(item: CopyDraft, world: World) -> tuple[str, str] | None:
+    """Kind and reason of the gap, or None."""
+    objects, copy = item.objects, item.copy
+    if objects is None or copy.strategy is not Strategy.RESTORE_REWRITE_ARCHIVE or not current_of(objects):
+        return None
+    if copy.format not in (Format.PARQUET, Format.CSV):
+        return "archive_format", (
+            f"objects of the format {copy.format.value} cannot be rewritten without the person, only Parquet and CSV:"
+            " convert them, or say in the estate file why whole objects go (`delete_whole`), then plan again"
+            " (a waiver does not free it)"
+        )
+    telling = world.beside.get(objects.location)
+    if telling:
+        return "object_metadata", (
+            f"{telling} object(s) hold a value of the person in metadata, a header or a tag, and a rewrite keeps these:"
+            " copy each object onto itself without it, then plan again (a waiver does not free it)"
+        )
+    return None
+
+
+def _within(inner: ObjectSet, outer: ObjectSet) -> bool:
+    return inner is not outer and inner.bucket == outer.bucket and inner.prefix.startswith(outer.prefix)
+
+
+def _neighbours(objects: ObjectSet) -> Counter[str]:
+    """How many objects go on with other characters than `/` behind the prefix, by folder; lone ones by the prefix."""
+    prefix = objects.prefix
+    if not prefix or prefix.endswith("/"):
+        return Counter()
+    found: Counter[str] = Counter()
+    for key in {version.key for version in objects.versions}:
+        rest = key[len(prefix) :]
+        if rest and not rest.startswith("/"):
+            folder, separator, _ = rest.partition("/")
+            found[prefix + folder + separator if separator else prefix + "…"] += 1
+    return found

@@ -1,0 +1,114 @@
+"""Declared backups: nobody here can look into them, so a person must act, confirm it and name the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pii_tracer.config_backups import Backup
+from pii_tracer.model import CopyKind, DatasetId, Strategy
+from pii_tracer.plan import Action, Copy, Gap, PlannedColumn
+from planners.copies import Recognised
+from planners.drafts import CopyDraft, Draft, StepWriter, is_named, names_place, slug
+from planners.survey import World
+
+NAMESPACE = "backup"
+
+
+def with_backups(found: Recognised, world: World, backups: Sequence[Backup]) -> Recognised:
+    """A copy of kind BACKUP for each declared backup of something that holds a person.
+
+    A key opens what is encrypted in a backup, too, so that a hold on the backup holds the key.
+    """
+    items = list(found.items)
+    gaps: list[Gap] = []
+    for backup in backups:
+        inside = [i for i in found.items if any(is_named(name, i.copy) for name in backup.of)]
+        gaps += [_unknown(backup, name) for name in backup.of if not _known(name, found, world)]
+        if not inside:
+            continue
+        made = _copy(backup, inside)
+        ids = {i.copy.id for i in inside}
+        items = [_opening(i, made, ids) for i in items] + [made]
+    return replace(found, items=tuple(items), gaps=(*found.gaps, *gaps))
+
+
+def _copy(backup: Backup, inside: Sequence[CopyDraft]) -> CopyDraft:
+    first = inside[0].copy
+    columns: set[PlannedColumn] = {c for i in inside for c in i.copy.columns}
+    sealed = all(i.copy.strategy is Strategy.DESTROY_KEY for i in inside)
+    copy = Copy(
+        id="c-backup-" + slug(backup.name),
+        kind=CopyKind.BACKUP,
+        dataset=DatasetId(namespace=NAMESPACE, name=backup.name),
+        table=None,
+        location=backup.location,
+        format=first.format,
+        carries=first.carries,
+        strategy=Strategy.CONFIRM,
+        columns=tuple(sorted(columns, key=lambda c: (c.name, c.category))),
+        lineage=(*first.lineage, backup.name),
+        reason=f"a backup of {', '.join(backup.of)} that only {backup.owner} reaches"
+        + ("; ciphertext alone, if it was made after the columns were encrypted" if sealed else ""),
+        facts={"of": sorted({i.copy.id for i in inside if i.copy.origin is None}), "owner": backup.owner},
+    )
+    return CopyDraft(copy=copy, backup=backup)
+
+
+def _opening(item: CopyDraft, made: CopyDraft, inside: set[str]) -> CopyDraft:
+    opens = item.copy.facts.get("opens", ())
+    if item.copy.kind is not CopyKind.KEY or not inside & set(opens):
+        return item
+    facts = item.copy.facts | {"opens": sorted({*opens, made.copy.id})}
+    return replace(item, copy=item.copy.model_copy(update={"facts": facts}))
+
+
+def _known(name: str, found: Recognised, world: World) -> bool:
+    """A copy, or a dataset that is there and holds nobody of this plan."""
+    inventory = world.inventory
+    return (
+        any(is_named(name, i.copy) for i in found.items)
+        or any(names_place(name, s.table, s.location, s.dataset.name) for s in inventory.tables)
+        or any(names_place(name, None, o.location, o.dataset.name) for o in inventory.objects)
+        or any(names_place(name, None, t.location, t.dataset.name) for t in inventory.topics)
+        or any(names_place(name, None, r.location, r.dataset.name) for r in inventory.lakefs)
+    )
+
+
+def _unknown(backup: Backup, name: str) -> Gap:
+    return Gap(
+        id=f"gap-backup_unmatched-{slug(backup.name)}-{slug(name)}",
+        dataset=None,
+        kind="backup_unmatched",
+        reason=f"the backup {backup.name} holds {name}, which is not in the inventory: whether a person is in it cannot"
+        " be told",
+        evidence="the estate file, `backups`",
+    )
+
+
+def backup_steps(item: CopyDraft, backup: Backup) -> tuple[Draft, ...]:
+    """The one step of a backup: a person's."""
+    steps = StepWriter(item.copy, "people", {})
+    steps.add(
+        Action.BACKUP_CONFIRM,
+        f"{backup.owner}: {backup.act}",
+        hazards=("B1",),
+        verification="a trusted person signed that it was done, with the digest of the evidence; nobody looked",
+        backup=backup.name,
+        owner=backup.owner,
+        act=backup.act,
+        due_days=backup.due_days,
+    )
+    return tuple(steps.drafts)
+
+
+def backups_after_what_is_in_them(items: Sequence[CopyDraft]) -> list[tuple[str, str]]:
+    """A backup that is made before the erasure is over holds the person again (a rule of `planners.ordering`)."""
+    last = {i.copy.id: i.drafts[-1].id for i in items if i.drafts}
+    return [
+        (item.drafts[0].id, last[inside])
+        for item in items
+        if item.backup is not None and item.drafts
+        for inside in item.copy.facts["of"]
+        if inside in last
+    ]

@@ -1,0 +1,49 @@
+"""Values of the persons in rows that are not theirs: no step deletes these rows, so that somebody must decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pii_tracer.model import BY_ROWS, Strategy
+from pii_tracer.plan import Gap
+from planners.drafts import CopyDraft, slug
+from planners.evidence import OthersRows
+from planners.survey import World
+
+OTHERS_ROWS = "others_rows"
+
+_TODO = (
+    "their owner clears the value in these rows before the run (they are other people's: nothing here changes them);"
+    " or, if the rows are the persons', the estate file or the jobs' lineage tells a key of theirs in them;"
+    " or it is waived, and the run ends with residue"
+)
+
+
+def others_rows(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
+    """One gap for each column of a copy that loses rows by a match, where planning saw such rows."""
+    gaps = []
+    for item in items:
+        if item.copy.origin is None and item.copy.strategy in (*BY_ROWS, Strategy.MASK_COLUMNS):
+            found = world.others.get(item.copy.location, ()) if item.state else ()
+            gaps += [_gap(item, told) for told in found if not _held(told.column, item)]
+    return tuple(gaps)
+
+
+def _held(label: str, item: CopyDraft) -> bool:
+    """Whether a hold keeps the column in every row."""
+    kept = [name.lower() for name in item.copy.mask.kept] if item.copy.mask else []
+    return any(label.lower() == name or label.lower().startswith(name + ".") for name in kept)
+
+
+def _gap(item: CopyDraft, told: OthersRows) -> Gap:
+    keys = ", ".join(sorted({t.label() for t in item.copy.match.terms})) if item.copy.match else ""
+    rows = f"{told.rows:,}{' or more' if told.more else ''}"
+    those = "row that is not the persons' holds" if told.rows == 1 else "rows that are not the persons' hold"
+    stays = "this value stays" if told.rows == 1 else "these values stay"
+    return Gap(
+        id=f"gap-{OTHERS_ROWS}-{slug(item.copy.id.removeprefix('c-'))}-{slug(told.column)}",
+        dataset=item.copy.dataset,
+        kind=OTHERS_ROWS,
+        reason=f"{rows} {those} them in {told.column}: the plan finds rows by {keys}, so that {stays}",
+        evidence=_TODO,
+    )

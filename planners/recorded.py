@@ -1,0 +1,209 @@
+"""Which recorded statement writes a table again, and why none may where its text says that it gives something else.
+
+A rebuild replaces the whole table by what the statement gives. So it must have written the whole table, be the only one
+that did, and give the same rows whenever and wherever it runs. Whether what stands in the table is what it gives, is
+compared when the run begins (executors.before_rebuild); here is what the text tells without looking.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+from sqlglot import exp
+
+from pii_tracer.inventory import TableState
+from pii_tracer.lineage.edges import JobRef
+from pii_tracer.lineage.splitting import prepared
+from pii_tracer.model import Format
+from planners.expressions import function_name
+from planners.skeleton import Cut, cut
+from planners.statements import parsed
+
+_MODES = ("spark.sql.sources.partitionOverwriteMode", "hoodie.datasource.overwrite.mode")
+"""https://spark.apache.org/docs/3.5.6/configuration.html (Runtime SQL) and https://hudi.apache.org/docs/configurations"""
+
+_CHANGING = frozenset(
+    {
+        *(
+            "now",
+            "current_timestamp",
+            "current_date",
+            "current_time",
+            "curdate",
+            "localtimestamp",
+            "getdate",
+            "sysdate",
+        ),
+        *("rand", "random", "randn", "uuid", "shuffle", "uniform", "randstr", "monotonically_increasing_id"),
+        *("spark_partition_id", "input_file_name", "input_file_block_start", "input_file_block_length"),
+        *("current_user", "session_user", "user", "current_role", "current_database", "current_schema"),
+        *("current_catalog", "current_timezone", "version", "reflect", "java_method", "try_reflect"),
+    }
+)
+"""Spark's functions that depend on the day, on chance, on the session or on how the data lies in files
+(https://spark.apache.org/docs/3.5.6/api/sql/)."""
+
+_DAYS = frozenset({"now", "today", "yesterday", "tomorrow"})
+"""Special values of date and timestamp literals (https://spark.apache.org/docs/3.5.6/sql-ref-literals.html)."""
+
+
+_SUSPECT = re.compile(rf"\b(?:{'|'.join(sorted(_CHANGING | _DAYS))}|_metadata)\b|\(\s*\)", re.IGNORECASE)
+"""What projections hold where such a thing is in them; a call without arguments may be one by another name."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """sql: the statement to write the table again by. why: what speaks against each that there is, for people."""
+
+    sql: str | None = None
+    why: str = "no recorded statement writes the whole table"
+
+
+@dataclass(frozen=True)
+class _Overwrite:
+    """A statement that writes a whole table again. told: the columns that it names behind the table.
+
+    parts: of a text that is one query: its hundred columns are parsed only where something hangs on them.
+    """
+
+    text: str
+    told: tuple[str, ...] | None
+    parts: Cut | None
+
+    @cached_property
+    def tree(self) -> exp.Expression | None:
+        """All of it."""
+        return parsed(self.text)
+
+    @property
+    def query(self) -> exp.Query | None:
+        """What gives the rows."""
+        return _query(self.tree)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Of the columns it writes, where it is told."""
+        if self.told is not None:
+            return self.told
+        return (self.parts and self.parts.names) or (_names(self.query) if self.query is not None else None)
+
+    @property
+    def essence(self) -> str:
+        """What it gives, however it is written."""
+        ctes = self.tree.args.get("with_") if self.tree is not None else None
+        parts = [
+            part.sql("spark", comments=False, identify=True, normalize=True) for part in (ctes, self.query) if part
+        ]
+        return " ".join((*(name.lower() for name in self.names or ()), *parts))
+
+    @property
+    def unsteady(self) -> str | None:
+        """Why it gives other rows on another day, in another session, or by chance; None where it does not."""
+        whole = self.parts is None or _SUSPECT.search(self.parts.projections)
+        return _unsteady(self.tree if whole or self.parts is None else parsed(self.parts.body))
+
+
+def splits_partitions(conf: Mapping[str, str]) -> bool:
+    """Whether INSERT OVERWRITE replaces, under these Spark settings, only partitions that its query gives."""
+    return any(str(conf.get(name, "")).lower() == "dynamic" for name in _MODES)
+
+
+def recorded(jobs: Sequence[JobRef], state: TableState, *, dynamic: bool = False) -> Recorded:
+    """The newest recorded statement that writes the whole table, if all that is recorded lets it be run again.
+
+    jobs: all that write the table, latest last. dynamic: as of `splits_partitions` for the estate's sessions.
+    """
+    texts = dict.fromkeys(job.statement or job.sql or "" for job in jobs)
+    texts.pop("", None)
+    found = {text: _overwrite(text, dynamic and bool(state.partition_columns)) for text in texts}
+    parts = [why for why in found.values() if isinstance(why, str)]
+    if parts:
+        return Recorded(why=next((why for why in parts if why != Recorded.why), Recorded.why))
+    whole = [one for one in found.values() if isinstance(one, _Overwrite)]
+    newest = next((job.sql for job in reversed(jobs) if job.sql), None)
+    if newest is None:
+        return Recorded()
+    if len(whole) > 1 and len({one.essence for one in whole}) > 1:
+        return Recorded(
+            why="different recorded statements overwrite the whole table: nobody can tell which one made what stands"
+            " there"
+        )
+    why = next((why for one in whole if (why := one.unsteady or _misfit(one, state))), None)
+    return Recorded(why=why) if why else Recorded(newest, "")
+
+
+def _overwrite(text: str, dynamic: bool) -> _Overwrite | str:
+    """The statement, or why running it again would lose what it did not write."""
+    text = prepared(text)
+    parts = cut(text)
+    tree = parsed(text if parts is None else f"{parts.head} SELECT 1")
+    if isinstance(tree, exp.Insert) and tree.args.get("overwrite") and tree.find(exp.Partition):
+        return (
+            "its recorded statement overwrites partitions (PARTITION …), not the whole table: a rebuild would lose the"
+            " others"
+        )
+    if isinstance(tree, exp.Insert) and tree.args.get("overwrite") and dynamic:
+        return (
+            "the sessions of the estate overwrite single partitions (partitionOverwriteMode dynamic), so that its"
+            " recorded statement does not write the whole table: a rebuild would lose the other partitions"
+        )
+    if not isinstance(tree, exp.Insert | exp.Create) or _query(tree) is None:
+        return Recorded.why
+    if parts is not None and parsed(parts.body) is None:
+        return Recorded.why
+    if isinstance(tree, exp.Insert) and (not tree.args.get("overwrite") or tree.args.get("where")):
+        return Recorded.why
+    told = isinstance(tree, exp.Insert) and isinstance(tree.this, exp.Schema)
+    return _Overwrite(text, tuple(c.name for c in tree.this.expressions) if told else None, parts)
+
+
+def _query(tree: exp.Expression | None) -> exp.Query | None:
+    made = tree.args.get("expression") if isinstance(tree, exp.Insert | exp.Create) else None
+    query = made.unnest() if isinstance(made, exp.Subquery) else made
+    return query if isinstance(query, exp.Query) else None
+
+
+def _names(query: exp.Query) -> tuple[str, ...] | None:
+    """The query's columns, where each has a name that the text says."""
+    given = cast(list[exp.Expression], query.selects)
+    if not given or not all(isinstance(one, exp.Column | exp.Alias) and not one.is_star for one in given):
+        return None
+    return tuple(one.alias_or_name for one in given)
+
+
+def _unsteady(tree: exp.Expression | None) -> str | None:
+    for node in tree.walk() if tree is not None else ():
+        word = _changing(cast(exp.Expression, node))
+        if word:
+            return f"its recorded statement uses {word}: it gives other rows than those that it wrote"
+    return None
+
+
+def _changing(node: exp.Expression) -> str | None:
+    if isinstance(node, exp.Func) and function_name(node) in _CHANGING:
+        return function_name(node)
+    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.name.strip().lower() in _DAYS:
+        return f"'{node.this.name.strip().lower()}'"
+    if isinstance(node, exp.Column) and "_metadata" in (node.table.lower(), node.name.lower()):
+        return "_metadata"
+    if isinstance(node, exp.Version):
+        return "a version of the past (AS OF)"
+    if isinstance(node, exp.TableSample):
+        return "TABLESAMPLE"
+    if isinstance(node, exp.Query) and node.args.get("limit") and not node.args.get("order"):
+        return "LIMIT without ORDER BY"
+    return None
+
+
+def _misfit(one: _Overwrite, state: TableState) -> str | None:
+    """Why the statement's columns are not the table's; None where they are, or where the text does not tell."""
+    have = [c.name.lower() for c in state.columns if not c.name.startswith("_hoodie_")]
+    made = [name.lower() for name in one.names or ()]
+    ordered = state.format in (Format.DELTA, Format.ICEBERG)  # the others' partition columns come last in Spark
+    if not made or not have or (made == have if ordered else sorted(made) == sorted(have)):
+        return None
+    return f"its recorded statement gives the columns {', '.join(made)}, and the table has {', '.join(have)}"

@@ -1,0 +1,110 @@
+"""Tables that no executor may touch, and why: said in the plan, not found out in the middle of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from pii_tracer.inventory import NessieTable, RefKind, TableState
+from pii_tracer.model import Access, FieldAccess, Format
+from pii_tracer.spots import struct_fields
+
+CATALOG_MANAGED = ("delta.feature.catalogManaged", "delta.feature.catalogOwned-preview")
+BARE = (Format.PARQUET, Format.ORC, Format.AVRO, Format.CSV, Format.JSON)
+_APPEND_ONLY = "delta.appendOnly"
+_UNIFORM = "delta.universalFormat.enabledFormats"
+
+
+def unsupported(state: TableState, keys: Collection[str] = ()) -> str | None:
+    """Why a table cannot be erased by any step, with what its owner can do about it; None where one can.
+
+    keys: the columns with a key of the persons.
+
+    https://docs.delta.io/latest/delta-uniform.html, https://docs.delta.io/latest/table-properties.html,
+    https://github.com/delta-io/delta/blob/master/PROTOCOL.md, section "Catalog-managed tables", and for Hudi
+    https://hudi.apache.org/docs/timeline: a commit's metadata names its partitions, and no procedure rewrites it.
+    """
+    if state.nessie is not None:
+        return _nessie(state, state.nessie)
+    if state.format is Format.HUDI:
+        return _partitioned_by(state, keys)
+    if state.format is not Format.DELTA:
+        return None
+    if any(name in state.properties for name in CATALOG_MANAGED):
+        return (
+            "a catalog-managed Delta table: its catalog commits, and refuses VACUUM and REORG to others;"
+            " its owner erases it there, or drops the feature"
+        )
+    if state.properties.get(_APPEND_ONLY, "").lower() == "true":
+        return (
+            f"a Delta table that refuses every DELETE ({_APPEND_ONLY} is true): its owner sets it to false until the"
+            " erasure is over, then plan again"
+        )
+    formats = state.properties.get(_UNIFORM)
+    if formats:
+        return (
+            f"a Delta table that is written as {formats} as well (UniForm): the other format's metadata keeps bounds"
+            f" and file names, and only its own engine writes it; its owner unsets {_UNIFORM} and removes that metadata"
+        )
+    return None
+
+
+def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]]) -> str | None:
+    """Why a key does not stand where lineage says, as the table's schema shows; None where it may.
+
+    ways: columns with a key of the persons, and the ways into these. A job that writes structs by position, or an event
+    that leaves out a struct's field, tells of another shape than the table has. Of a bare folder all files were asked
+    for their columns, so that a key column must be among these.
+    """
+    kinds = {column.name.lower(): column.type for column in state.columns}
+    for column, access in ways:
+        kind = kinds.get(column.lower(), "")
+        if kinds and column.lower() not in kinds and state.format in BARE:
+            why = ": another delimiter than a comma, or no header" if state.format is Format.CSV else ""
+            return f"lineage says that {column} is a key, and the files have no such column{why}"
+        if column.lower() in {name.lower() for name in state.uneven}:
+            return (
+                f"lineage says that {column} is a key, and not every file of the folder has this column: whose the"
+                " rows of the others are cannot be told; write these files again with it"
+            )
+        for step in access if kind else ():
+            if not isinstance(step, FieldAccess):
+                break  # a text with JSON, whose members no schema tells
+            fields = {name.lower(): inner for name, inner in struct_fields(kind) or ()}
+            if step.name.lower() not in fields:
+                return f"lineage says that {column} has a key in its field {step.name}, and the table has no such field"
+            kind = fields[step.name.lower()]
+        else:
+            if kind and struct_fields(kind) is not None:
+                return (
+                    f"lineage says that {column} is a key, and it is a struct there: which field holds it is not told"
+                )
+    return None
+
+
+def _partitioned_by(state: TableState, keys: Collection[str]) -> str | None:
+    fields = {name.partition(":")[0].lower() for name in state.partition_columns}  # `uid:simple`: with its generator
+    named = sorted(fields.intersection(name.lower() for name in keys))
+    if not named:
+        return None
+    return (
+        f"a Hudi table that is partitioned by a key of the person ({', '.join(named)}): its timeline goes on naming the"
+        " partition, and no procedure rewrites that; its owner writes the table again under other partitions"
+    )
+
+
+def _nessie(state: TableState, place: NessieTable) -> str | None:
+    """A table is erased on every reference of its Nessie catalog, or on none."""
+    if place.kind is RefKind.NESSIE_TAG:
+        return f"only tags of its Nessie catalog have it, first {place.ref}: make a branch of one, then plan again"
+    own = [ref.name for ref in state.refs if ref.kind in (RefKind.BRANCH, RefKind.TAG)]
+    if own:
+        return f"it has branches or tags of Iceberg's own below those of Nessie, first {own[0]}: drop them"
+    unnamed = [ref.name for ref in state.refs if ref.table is None]
+    if unnamed or state.table is None:
+        return (
+            f"{len(unnamed) or 1} references of its Nessie catalog have no name that SQL can write"
+            f" (a dot, `@` or `#`), first {unnamed[0] if unnamed else 'the default branch'}: rename or delete them"
+        )
+    if state.sharing or state.outside:
+        return "it shares data files with another table, and Nessie's references would have to be asked for both"
+    return None

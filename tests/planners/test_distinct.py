@@ -1,0 +1,58 @@
+"""Places of one name: each is a copy or a gap of its own, and none is waived with another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pii_tracer.cli.main import run
+from pii_tracer.model import Format
+from pii_tracer.plan import Gap
+from planners.distinct import distinct_gaps
+from tests.e2e import test_recall
+from tests.planners.smalllake import Lake
+
+
+def test_two_folders_of_one_name_are_two_copies() -> None:
+    bare: dict[str, Any] = {"format": Format.PARQUET, "table": None}
+    lake = Lake(states={"a": {**bare, "location": "/w/2025/orders"}, "b": {**bare, "location": "/w/2026/orders"}})
+    plan = lake.plan()
+    orders = {c.id: c.location for c in plan.copies if c.location.endswith("/orders")}
+    assert sorted(orders.values()) == ["/w/2025/orders", "/w/2026/orders"]
+    assert {s.copy_ for s in plan.steps if s.parameters.get("location") in orders.values()} == set(orders)
+    assert [c.id for c in lake.plan().copies] == [c.id for c in plan.copies]
+
+
+def test_gaps_of_one_id_are_all_kept() -> None:
+    def gap(evidence: str) -> Gap:
+        return Gap(id="gap-x", dataset=None, kind="x", reason="r", evidence=evidence)
+
+    assert list(distinct_gaps([gap("1"), gap("1")])) == ["gap-x"]
+    both = distinct_gaps([gap("1"), gap("2")])
+    assert {g.evidence for g in both.values()} == {"1", "2"}
+    assert all(g.id == key and key.startswith("gap-x-") for key, g in both.items())
+    assert set(distinct_gaps([gap("2"), gap("1")])) == set(both)
+
+
+def test_strangers_of_one_name_and_places_whose_long_names_begin_alike(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both were lost before: the plan had one gap for two folders."""
+    import json
+
+    test_recall.build(tmp_path)
+    lake = tmp_path / "lake"
+    for place in ("x/orders_dump", "y/orders_dump"):
+        (test_recall.folder(lake / place) / "1.csv").write_text(f"member_no,n\n{test_recall.PERSON},1\n")
+    deep = test_recall.folder(lake / ("long" * 20))
+    for name in ("one.bin", "two.bin"):
+        (deep / name).write_bytes(b"\x00 no known format")
+    words = ["--estate", str(tmp_path / "pii-tracer.yaml"), "--state", str(tmp_path / "state")]
+    run(["plan", str(tmp_path / "request.yaml"), *words, "--out", str(tmp_path / "r.plan.json")])
+    gaps = json.loads((tmp_path / "r.plan.json").read_text())["gaps"]
+    strangers = [g["dataset"]["name"] for g in gaps if g["kind"] == "unexpected_copy"]
+    assert {str(lake / "x" / "orders_dump"), str(lake / "y" / "orders_dump")} <= set(strangers)
+    assert {str(deep / "one.bin"), str(deep / "two.bin")} <= {g["evidence"] for g in gaps}
+    assert len({g["id"] for g in gaps}) == len(gaps)

@@ -1,0 +1,249 @@
+"""Which way a topic is cleaned, what blocks it, and when: rules alone, no broker."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from pii_tracer.config import Estate, Request, Topic
+from pii_tracer.inventory import Inventory, TableState, TopicState
+from pii_tracer.lineage.edges import Edge, EdgeType, Subtype
+from pii_tracer.lineage.facts import collect
+from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.model import Column, ColumnId, DatasetId, Format, Strategy
+from pii_tracer.plan import Action, ErasurePlan
+from pii_tracer.review.drift import compare
+from planners.build import Digests, PlanInputs, build_plan
+from planners.carriage import follow
+from planners.evidence import Evidence, TopicEvidence
+from planners.keys import SourceRows, Wanted, resolve
+from planners.schedule import Retention
+from planners.survey import World, survey
+
+NOW = datetime(2026, 11, 21, 10, 0, tzinfo=timezone.utc)
+SOURCE = DatasetId(namespace="file", name="/w/users")
+TOPIC = DatasetId(namespace="kafka://broker:9092", name="users")
+COLUMNS = tuple(Column(name=c, type="string") for c in ("uid", "mail"))
+DAY = 86_400_000
+JSON_USERS = {
+    "key": {"format": "string", "column": "uid"},
+    "value": {"format": "json", "fields": {"user.mail": "mail"}, "other": ["shop"]},
+}
+SETTINGS = {
+    "cleanup.policy": "delete",
+    "retention.ms": str(7 * DAY),
+    "segment.ms": str(DAY),
+    "file.delete.delay.ms": "60000",
+    "log.segment.delete.delay.ms": "60000",
+    "min.compaction.lag.ms": "0",
+    "message.timestamp.type": "CreateTime",
+}
+COMPACT = {"cleanup.policy": "compact"}
+
+
+def at(days: float) -> int:
+    """Milliseconds of a moment so many days from now."""
+    return int((NOW + timedelta(days=days)).timestamp() * 1000)
+
+
+SEEN = TopicEvidence(
+    records=9, of_person=2, bytes=50, strong=frozenset({"user.uid"}), newest=at(-0.1), rolled_after=at(-1)
+)
+
+
+def topic(declared: dict[str, Any], settings: dict[str, str], **more: Any) -> TopicState:
+    made = SETTINGS | settings
+    return TopicState(
+        dataset=TOPIC,
+        cluster="main",
+        declared=Topic.model_validate({"name": "users", "of": "users", **declared}),
+        topic_id="id-1",
+        settings=made,
+        overrides=settings,
+        offsets=((0, 9),),
+        **{"replicas": 1, **more},
+    )
+
+
+def plan(
+    settings: dict[str, str],
+    seen: TopicEvidence | None = SEEN,
+    declared: dict[str, Any] = JSON_USERS,
+    stopped: bool = True,
+    others: tuple[str, ...] = ("b@x.org",),
+    fed: bool = False,
+    **more: Any,
+) -> ErasurePlan:
+    """A source table and one topic that carries its rows. fed: lineage knows the topic too."""
+    edge = Edge(
+        source=ColumnId(dataset=SOURCE, column="uid"),
+        target=ColumnId(dataset=TOPIC, column="uid"),
+        type=EdgeType.DIRECT,
+        subtype=Subtype.IDENTITY,
+        masking=False,
+        expression="users.uid",
+        evidence=(),
+    )
+    edges = [edge] if fed else []
+    graph = LineageGraph(
+        collect(columns={SOURCE: COLUMNS}, edges=edges, memberships=[], jobs=[], gaps=[], aliases={"users": SOURCE})
+    )
+    state = topic(declared, settings, **more)
+    made = Estate.model_validate(
+        {
+            "version": 1,
+            "estate": "t",
+            "environment": "local",
+            "catalogs": {},
+            "roots": ["w"],
+            "lineage": {},
+            "subjects": [
+                {
+                    "name": "user",
+                    "source": "users",
+                    "key": "uid",
+                    "identifiers": [{"column": "mail", "category": "email"}],
+                }
+            ],
+            "writers": [{"job": "web", "stopped": stopped}],
+        }
+    )
+    subject = made.subjects[0]
+    rows = SourceRows({"uid": ["990000000077", *map(str, range(len(others)))], "mail": ["a@x.org", *others]})
+    keys = resolve(subject, rows, [Wanted("R", "subj", "990000000077")])
+    found = survey(subject, SOURCE, follow(graph, SOURCE, subject), keys)
+    table = TableState(
+        dataset=SOURCE, table="users", location="/w/users", format=Format.PARQUET, snapshot="1", columns=COLUMNS
+    )
+    evidence = Evidence(files=1, files_with_person=1, bytes=1, strong=frozenset({"user.uid"}))
+    topics = {("user", state.location): seen} if seen else {}
+    inventory = Inventory(tables=(table,), topics=(state,) if more.get("replicas", 1) else ())
+    world = World(graph, inventory, {"/w/users": evidence}, lambda _: False, topics)
+    request = Request.model_validate(
+        {"id": "R", "law": "DPDP", "received": NOW, "subject": {"type": "user", "key": "990000000077"}}
+    )
+    digests = Digests("", "", "", "", "")
+    return build_plan(PlanInputs(made, [request], {"R": "subj"}, [found], world, digests, NOW, Retention.RETAIN))
+
+
+def strategy(made: ErasurePlan) -> Strategy:
+    (found,) = [c.strategy for c in made.copies if c.format is Format.KAFKA]
+    return found
+
+
+def test_a_compacted_topic_gets_tombstones_and_the_plan_holds_the_settings_to_restore() -> None:
+    made = plan({**COMPACT, "segment.ms": "5000"})
+    assert made.applyable
+    assert strategy(made) is Strategy.TOMBSTONE
+    steps = [s for s in made.steps if s.executor == "kafka"]
+    assert [s.action for s in steps] == [Action.KAFKA_TOMBSTONE, Action.KAFKA_COMPACT]
+    assert steps[1].parameters["settings"]["segment.ms"] == "5000"
+    assert steps[1].parameters["settings"]["delete.retention.ms"] is None
+    (copy,) = [c for c in made.copies if c.format is Format.KAFKA]
+    assert copy.match is not None
+    assert [t.label() for t in copy.match.terms] == ["key", "value.$.user.mail"]
+    assert copy.other_keys == ("value.$.shop",)
+
+
+def test_rows_leave_the_table_before_its_topic() -> None:
+    made = plan(COMPACT, fed=True)
+    (tombstone,) = [s for s in made.steps if s.action is Action.KAFKA_TOMBSTONE]
+    assert any(d.startswith("c-users/") for d in tombstone.depends_on)
+
+
+def test_retention_that_ends_in_time_is_waited_for_and_dated() -> None:
+    made = plan({})
+    assert strategy(made) is Strategy.LET_LAPSE
+    (wait,) = [s for s in made.steps if s.action is Action.KAFKA_AWAIT_RETENTION]
+    # the person's last record is a day old: a day until its segment rolls, seven days of retention, and slack
+    assert timedelta(days=7) < wait.earliest_start - NOW < timedelta(days=7, hours=1)
+    assert made.totals.finish >= wait.earliest_start
+
+
+@pytest.mark.parametrize(
+    ("settings", "seen"),
+    [
+        ({"retention.ms": str(60 * DAY)}, SEEN),
+        ({"retention.ms": "-1"}, SEEN),
+        ({"segment.ms": str(40 * DAY)}, SEEN),
+        ({}, replace(SEEN, newest=at(3))),  # a clock that is wrong keeps its segment for longer
+    ],
+    ids=["too long", "for ever", "segments roll too late", "a record from the future"],
+)
+def test_retention_that_does_not_help_means_a_rewrite_if_producers_are_stopped(
+    settings: dict[str, str], seen: TopicEvidence
+) -> None:
+    named = {**JSON_USERS, "producers": ["web"]}
+    made = plan(settings, seen, named)
+    assert strategy(made) is Strategy.REWRITE_TOPIC
+    (step,) = [s for s in made.steps if s.executor == "kafka"]
+    assert ("writers_stopped", "web") in [(p.kind, p.target) for p in step.preconditions]
+    assert strategy(plan(settings, seen, JSON_USERS)) is Strategy.BLOCKED
+    running = plan(settings, seen, named, stopped=False)
+    assert strategy(running) is Strategy.BLOCKED
+    assert not running.applyable
+
+
+@pytest.mark.parametrize(
+    ("settings", "declared", "seen", "reason"),
+    [
+        (COMPACT, {"value": JSON_USERS["value"]}, SEEN, "no declared key"),
+        (COMPACT, {**JSON_USERS, "value": {"format": "protobuf"}}, SEEN, "protobuf"),
+        (COMPACT, JSON_USERS, replace(SEEN, unread=("the value is not json (1 records)",)), "not json"),
+        (COMPACT, {**JSON_USERS, "key": {"format": "string"}, "value": {"format": "json"}}, SEEN, "no declared field"),
+        ({**COMPACT, "min.compaction.lag.ms": "1000"}, JSON_USERS, SEEN, "min.compaction.lag.ms"),
+        ({"remote.storage.enable": "true"}, JSON_USERS, SEEN, "tiered"),
+    ],
+)
+def test_what_cannot_be_told_apart_or_done_is_blocked(
+    settings: dict[str, str], declared: dict[str, Any], seen: TopicEvidence, reason: str
+) -> None:
+    made = plan(settings, seen, declared)
+    assert strategy(made) is Strategy.BLOCKED
+    assert not made.applyable
+    assert any(reason in g.reason for g in made.gaps)
+
+
+def test_the_person_in_somebody_elses_record_is_a_gap() -> None:
+    made = plan(COMPACT, replace(SEEN, elsewhere=frozenset({"value.$.note"})))
+    assert [g.kind for g in made.gaps] == ["unexpected_copy"]
+    assert "value.$.note" in made.gaps[0].evidence
+
+
+def test_followers_that_no_client_can_read_are_a_gap_to_waive() -> None:
+    assert [g.kind for g in plan(COMPACT, replicas=3).gaps] == ["follower_replicas"]
+
+
+def test_a_shared_identifier_is_not_used_while_another_is_there() -> None:
+    made = plan(COMPACT, others=("a@x.org",))
+    (copy,) = [c for c in made.copies if c.format is Format.KAFKA]
+    assert copy.match is not None
+    assert [t.label() for t in copy.match.terms] == ["key"]
+    only_mail = {**JSON_USERS, "key": {"format": "string"}}
+    alone = plan(COMPACT, declared=only_mail, others=("a@x.org",))
+    assert sorted(g.kind for g in alone.gaps) == ["cannot_be_proved", "shared_identifier"]
+    assert [c.strategy for c in alone.copies if c.format is Format.KAFKA] == ["blocked"]
+
+
+def test_a_clean_topic_is_examined_and_an_unread_one_is_not_clean() -> None:
+    clean = plan(COMPACT, TopicEvidence(records=9, of_person=0, bytes=0))
+    assert [e.dataset for e in clean.examined] == [TOPIC]
+    assert [g.kind for g in plan(COMPACT, None).gaps] == ["not_scanned"]
+
+
+def test_a_topic_that_lineage_knows_and_nobody_declared_is_a_gap() -> None:
+    made = plan(COMPACT, None, fed=True, replicas=0)
+    (gap,) = made.gaps
+    assert gap.dataset == TOPIC
+    assert "does not declare it" in gap.reason
+
+
+def test_other_settings_than_planned_are_drift() -> None:
+    made = plan(COMPACT)
+    same = Inventory(tables=(), topics=(topic(JSON_USERS, COMPACT),))
+    changed = Inventory(tables=(), topics=(topic(JSON_USERS, {**COMPACT, "segment.ms": "1"}),))
+    assert "topic" not in [d.kind for d in compare(made, same)]
+    assert [d.kind for d in compare(made, changed) if d.target.startswith("kafka")] == ["topic"]

@@ -1,0 +1,109 @@
+"""Rows that are not the persons' and hold them: whose rows they are, and which copies they are a gap of."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pii_tracer.model import Column, FieldAccess, JsonAccess, KeySet, Match, MatchTerm
+from pii_tracer.plan import ErasurePlan
+from planners.evidence import OthersRows
+from planners.rows import theirs
+from tests.planners.smalllake import Lake, hold
+
+KEYS = {
+    "id": KeySet(name="id", origin="uid", weak=False, values=(("s", "8841302"), ("s", "P-55102"), ("s", "2026-11-01")))
+}
+
+
+def found(column: Any, *access: FieldAccess | JsonAccess, name: str = "uid") -> list[bool] | None:
+    match = Match(terms=(MatchTerm(column=name, access=access, key_set="id", type="string"),))
+    answer = theirs(pa.record_batch({"UID": column}), match, KEYS)
+    return None if answer is None else answer.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "mine"),
+    [
+        (["P-55102", "P-551020", "p-55102", None], pa.string(), [True, False, False, False]),
+        (["P-55102", "P-551020"], pa.string_view(), [True, False]),
+        (["P-55102", "x", "P-55102"], pa.dictionary(pa.int8(), pa.large_string()), [True, False, True]),
+        ([8841302, 88413020, None], pa.int64(), [True, False, False]),
+        ([Decimal(8841302), Decimal(1)], pa.decimal128(20, 0), [True, False]),
+        ([Decimal(8841302)], pa.decimal128(20, 2), [False]),
+        ([date(2026, 11, 1), None], pa.date32(), [True, False]),
+        ([None, None], pa.null(), [False, False]),
+        ([None, None], pa.float64(), [False, False]),
+    ],
+)
+def test_keys_are_compared_as_spark_casts_them_to_text(values: list[Any], kind: pa.DataType, mine: list[bool]) -> None:
+    assert found(pa.array(values, kind)) == mine
+
+
+@pytest.mark.parametrize("value", [8841302.0, datetime(2026, 11, 1), b"P-55102", True, ["P-55102"], {"a": "P-55102"}])
+def test_what_spark_casts_in_its_own_way_is_not_told(value: Any) -> None:
+    assert found(pa.array([value])) is None
+
+
+def test_keys_inside_structs_and_json() -> None:
+    structs = pa.array([{"Id": "P-55102"}, {"Id": "x"}, None])
+    assert found(structs, FieldAccess(name="id")) == [True, False, False]
+    assert found(structs, FieldAccess(name="other")) is None
+    texts = pa.array(['{"a": {"id": 8841302}}', '{"a": {"id": "P-551020"}}', "no JSON", None])
+    assert found(texts, JsonAccess(path=("a", "id"))) == [True, False, False, False]
+
+
+def test_a_row_is_theirs_by_any_term_and_a_column_that_is_missing_or_stands_twice_tells_nothing() -> None:
+    terms = tuple(MatchTerm(column=name, key_set="id", type="string") for name in ("a", "b"))
+    batch = pa.record_batch({"a": ["P-55102", "x", "x"], "b": [None, "8841302", "x"]})
+    answer = theirs(batch, Match(terms=terms), KEYS)
+    assert answer is not None
+    assert answer.to_pylist() == [True, True, False]
+    assert theirs(batch.select(["a"]), Match(terms=terms), KEYS) is None
+    assert theirs(pa.RecordBatch.from_arrays([batch["a"]] * 3, ["a", "b", "B"]), Match(terms=terms), KEYS) is None
+
+
+def gaps(plan: ErasurePlan) -> list[tuple[str, str]]:
+    return [(g.id, g.reason) for g in plan.gaps if g.kind == "others_rows"]
+
+
+NOTES = {"/w/a": (OthersRows("note", 1_000, more=True), OthersRows("cc", 1))}
+
+
+def test_each_column_of_a_copy_that_loses_rows_is_a_gap_of_its_own() -> None:
+    made = Lake(others=NOTES).plan()
+    assert gaps(made) == [
+        (
+            "gap-others_rows-prod.a-cc",
+            "1 row that is not the persons' holds them in cc: the plan finds rows by uid, so that this value stays",
+        ),
+        (
+            "gap-others_rows-prod.a-note",
+            "1,000 or more rows that are not the persons' hold them in note: the plan finds rows by uid,"
+            " so that these values stay",
+        ),
+    ]
+    assert not made.complete
+    assert not made.applyable
+
+
+def test_columns_with_names_alike_are_never_waived_together() -> None:
+    made = Lake(others={"/w/a": (OthersRows("größe", 1), OthersRows("gr??e", 2))}).plan()
+    assert len({name for name, _ in gaps(made)}) == 2
+
+
+def test_what_is_left_out_or_kept_is_no_gap() -> None:
+    lake = Lake(others=NOTES)
+    assert gaps(lake.plan(only=["prod.b"])) == []
+    assert gaps(lake.plan(hold("prod.a"))) == []
+    told = {"/w/a": (*NOTES["/w/a"], OthersRows("note.$.to", 2))}
+    held = Lake(others=told, states={"a": _columns("uid", "note", "cc")}).plan(hold("prod.a", columns=["note"]))
+    assert [name for name, _ in gaps(held)] == ["gap-others_rows-prod.a-cc"]
+
+
+def _columns(*names: str) -> dict[str, Any]:
+    return {"columns": tuple(Column(name=name, type="string") for name in names)}

@@ -1,0 +1,121 @@
+"""Tables that no step may touch are blocked in the plan, with what their owner can do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from pii_tracer.config import Estate
+from pii_tracer.estate.delta import delta_state
+from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.inventory import TableState
+from pii_tracer.model import Column, Format
+from pii_tracer.plan import Action
+from planners.support import unsupported
+from tests.planners.smalllake import Lake, kinds, touched
+
+
+def state_of(folder: Path) -> TableState:
+    estate = Estate.model_validate(
+        {
+            "version": 1,
+            "estate": "t",
+            "environment": "local",
+            "catalogs": {},
+            "roots": ["."],
+            "lineage": {},
+            "subjects": [{"name": "user", "source": "users", "key": "uid"}],
+        }
+    )
+    found = delta_state(folder, EstatePaths(estate, folder.parent))
+    assert found.state is not None
+    return found.state
+
+
+def change_last_commit(folder: Path, kind: str, change: dict[str, object]) -> None:
+    path = folder / "_delta_log" / f"{0:020}.json"
+    actions = [json.loads(line) for line in path.read_text().splitlines()]
+    for action in actions:
+        if kind in action:
+            action[kind].update(change)
+    path.write_text("".join(json.dumps(action) + "\n" for action in actions))
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "told"),
+    [
+        ("metaData", {"configuration": {"delta.universalFormat.enabledFormats": "iceberg"}}, "UniForm"),
+        ("metaData", {"configuration": {"delta.appendOnly": "true"}}, "refuses every DELETE"),
+        (
+            "protocol",
+            {
+                "minReaderVersion": 3,
+                "minWriterVersion": 7,
+                "readerFeatures": ["catalogManaged"],
+                "writerFeatures": ["catalogManaged"],
+            },
+            "its catalog commits",
+        ),
+    ],
+)
+def test_delta_tables_with_a_second_master_are_blocked(
+    tmp_path: Path, kind: str, change: dict[str, object], told: str
+) -> None:
+    folder = tmp_path / "t"
+    write_deltalake(folder, pa.table({"uid": [1, 2]}))
+    assert unsupported(state_of(folder)) is None
+    change_last_commit(folder, kind, change)
+    assert told in (unsupported(state_of(folder)) or "")
+
+
+def test_a_hudi_table_partitioned_by_a_key_is_blocked() -> None:
+    """Its timeline names the partition (tests/executors/test_hudi_indexes.py); by another column it is erased."""
+    table = {"format": Format.HUDI, "write_mode": "cow"}
+    keyed = Lake(states={"a": table | {"partition_columns": ("Uid:simple", "day")}}).plan()
+    assert not keyed.applyable
+    assert [g.reason for g in keyed.gaps if "partitioned by a key of the person (uid)" in g.reason]
+    assert "c-prod.a" not in touched(keyed)
+    other = Lake(states={"a": table | {"partition_columns": ("day",)}}).plan()
+    assert kinds(other) == []
+    assert "c-prod.a" in touched(other)
+
+
+def test_what_a_delta_table_needs_is_said_at_its_steps() -> None:
+    plan = Lake(
+        states={"a": {"partition_columns": ("UID",)}, "b": {"properties": {"delta.feature.clustering": "supported"}}}
+    ).plan()
+    told = {(s.copy_, s.action): set(s.hazards) for s in plan.steps}
+    assert "D16" in told["c-prod.a", Action.DELTA_CLEAN_LOG]
+    assert "D17" in told["c-prod.b", Action.DELTA_PURGE]
+    assert "D16" not in told["c-prod.b", Action.DELTA_CLEAN_LOG]
+    assert "D17" not in told["c-prod.a", Action.DELTA_PURGE]
+
+
+@pytest.mark.parametrize("fmt", [Format.CSV, Format.JSON, Format.AVRO, Format.PARQUET, Format.ORC])
+def test_a_bare_folder_whose_files_lack_the_key_column_is_blocked(fmt: Format) -> None:
+    """By rows nothing could be found in it; the column's case does not matter, and an empty folder says nothing."""
+    folder = {"format": fmt, "table": None}
+    lacking = Lake(states={"a": folder | {"columns": (Column(name="uid;amount", type="string"),)}}).plan()
+    assert not lacking.applyable
+    (reason,) = [g.reason for g in lacking.gaps]
+    assert reason.startswith("lineage says that uid is a key, and the files have no such column")
+    assert ("another delimiter than a comma, or no header" in reason) == (fmt is Format.CSV)
+    for columns in ((Column(name="UID", type="string"),), ()):
+        assert Lake(states={"a": folder | {"columns": columns}}).plan().applyable
+
+
+def test_a_bare_folder_in_which_some_files_lack_the_key_column_is_blocked() -> None:
+    folder = {"format": Format.PARQUET, "table": None, "columns": (Column(name="uid", type="string"),)}
+    made = Lake(states={"a": folder | {"uneven": ("UID", "customer")}}).plan()
+    assert not made.applyable
+    assert "not every file of the folder has this column" in made.gaps[0].reason
+    assert Lake(states={"a": folder | {"uneven": ("note",)}}).plan().applyable
+
+
+def test_a_delta_table_may_say_less_of_its_columns() -> None:
+    """Only of a bare folder is a missing column a reason: a table tells its schema, and the run reads it again."""
+    assert Lake(states={"a": {"columns": (Column(name="other", type="string"),)}}).plan().applyable
