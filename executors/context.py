@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from executors.spark import open_session
 from pii_tracer.config import Estate
@@ -15,6 +15,9 @@ from pii_tracer.model import KeySet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+IN_FLIGHT_HOURS = 24
+"""Longer than jobs take from their first file to their commit; Iceberg's procedure draws the line there as well."""
 
 
 class Keys(Protocol):
@@ -25,12 +28,20 @@ class Keys(Protocol):
 
 @dataclass(frozen=True)
 class ExecutionContext:
-    """Shared by the executors of one run. base: folder of the estate file."""
+    """Shared by the executors of one run. base: folder of the estate file.
+
+    verified_at: when a step of the run was verified, from its journal; None where it was not. told: the facts of every
+    answer that a step gave so far, also where it failed or waits, from the journal. everything: all key sets of the
+    plan, for what is searched and not compared.
+    """
 
     estate: Estate
     base: Path
     keyring: Keys
     now: Callable[[], datetime]
+    verified_at: Callable[[str], datetime | None] = lambda step: None
+    told: Callable[[str], Sequence[Mapping[str, Any]]] = lambda step: ()
+    everything: tuple[KeySet, ...] = field(default=(), repr=False)
     _views: dict[str, str] = field(default_factory=dict, repr=False)
 
     @property
@@ -41,6 +52,14 @@ class ExecutionContext:
             RunError: no Java, or Spark does not start.
         """
         return open_session(self.estate, self.base)
+
+    @property
+    def in_flight_hours(self) -> int:
+        """How old a file that no commit names has to be before it may be swept: it can be one of a running writer.
+
+        0 where the estate file says that every writer is stopped.
+        """
+        return IN_FLIGHT_HOURS if any(not writer.stopped for writer in self.estate.writers) else 0
 
     def key_view(self, key_set: str) -> str:
         """Name of a temporary view with one string column `k` that holds a key set's values.

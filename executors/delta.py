@@ -5,13 +5,17 @@ https://docs.delta.io/latest/delta-utility.html; what each does and does not rem
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from executors.context import ExecutionContext
-from executors.delta_log import complete_checkpoint, files_below_checkpoint, is_absolute, live_adds, unreferenced
-from executors.local import local_path
+from executors.delta_log import complete_checkpoint, files_below_checkpoint, is_absolute, live_adds, tombstones_with
+from executors.delta_settings import is_clustered, not_back, put_back, without_clustering, without_tombstones
+from executors.delta_sweep import due, empty_partitions, missing, stale_manifests, with_dropped_columns
+from executors.local import local_path, remove_empty
+from executors.mask import assignments, count_unmasked, mask_of, more_than_held, refuse_rows_without_owner, unmasked
 from executors.match import count, leaf, match_of
 from executors.rebuild import difference, overwrite
 from executors.retry import on_conflict
@@ -20,6 +24,7 @@ from pii_tracer.errors import RunError
 from pii_tracer.plan import Action, Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 
+_INVENTORY = "path string, length bigint, isDir boolean, modificationTime bigint"
 _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 
@@ -32,6 +37,7 @@ class DeltaExecutor:
         self._ctx = ctx
         self._acts: dict[Action, Callable[[Step, Copy | None], dict[str, Any]]] = {
             Action.DELTA_DELETE_ROWS: self._delete_rows,
+            Action.DELTA_MASK_ROWS: self._mask_rows,
             Action.DELTA_REBUILD: self._rebuild,
             Action.DELTA_PURGE: self._purge,
             Action.DELTA_VACUUM: self._vacuum,
@@ -39,6 +45,7 @@ class DeltaExecutor:
         }
         self._looks: dict[Action, Callable[[Step, Copy | None], list[str]]] = {
             Action.DELTA_DELETE_ROWS: self._rows_left,
+            Action.DELTA_MASK_ROWS: self._unmasked_left,
             Action.DELTA_REBUILD: self._rebuilt,
             Action.DELTA_PURGE: self._vectors_left,
             Action.DELTA_VACUUM: self._files_left,
@@ -82,6 +89,21 @@ class DeltaExecutor:
             )
         return {"rows_deleted": rows}
 
+    def _mask_rows(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        """As `_delete_rows`: UPDATE takes no subquery either. A row that was masked already is not written again."""
+        if step.parameters.get("materialise") and self._foreign_files(step):
+            self._materialise(step)
+        mask, table = mask_of(copy), _table(step)
+        refuse_rows_without_owner(self._ctx, table, copy)
+        rows = count_unmasked(self._ctx, table, copy)
+        for term in match_of(copy).terms if rows else ():
+            self._sql(
+                f"MERGE INTO {table} t USING (SELECT DISTINCT k FROM {self._ctx.key_view(term.key_set)}) s"
+                f" ON {leaf(term, 't')} = s.k WHEN MATCHED AND {unmasked(mask, 't')}"
+                f" THEN UPDATE SET {assignments(mask)}"
+            )
+        return {"rows_masked": rows}
+
     def _materialise(self, step: Step) -> None:
         """Write all rows again, so that no file of another table is read any more (hazard D8)."""
         frame = self._ctx.spark.table(_table(step))
@@ -93,63 +115,126 @@ class DeltaExecutor:
         return overwrite(self._ctx, _table(step), step.parameters["sql"])
 
     def _purge(self, step: Step, copy: Copy | None) -> dict[str, Any]:
-        row = self._sql(f"REORG TABLE {_table(step)} APPLY (PURGE)").first()
-        metrics = row["metrics"].asDict() if row else {}
-        return {"files_rewritten": metrics.get("numFilesRemoved", 0)}
+        """REORG passes over files that clustering calls done; without clustering columns it takes them too (D17)."""
+        table, folder = _table(step), local_path(step.parameters["location"])
+        put_back(self._sql, table, folder)
+        rewritten = self._reorg(table)
+        if is_clustered(folder) and self._vectors_left(step, copy):
+            with without_clustering(self._sql, table, folder):
+                rewritten += self._reorg(table)
+        return {"files_rewritten": rewritten}
+
+    def _reorg(self, table: str) -> int:
+        row = self._sql(f"REORG TABLE {table} APPLY (PURGE)").first()
+        return int(row["metrics"].asDict().get("numFilesRemoved", 0)) if row else 0
 
     def _vacuum(self, step: Step, copy: Copy | None) -> dict[str, Any]:
-        """The safety check is off for this statement only; hidden files that VACUUM passes over go after it."""
+        """The engine removes what is due, out of a list of exactly that; what it passes over goes after it.
+
+        RETAIN 0 with the safety check off for this statement only, because the list says what has waited long enough
+        (Delta 4.1 and later ignore other values, hazard D3). The engine decides once more that no file is live.
+        """
         hours = int(step.parameters["retain_hours"])
+        if stale_manifests(local_path(step.parameters["location"])):
+            self._sql(f"GENERATE symlink_format_manifest FOR TABLE {_table(step)}")
         conf = self._ctx.spark.conf
         before = conf.get(_CHECK, "true")
+        inventory = self._inventory(self._due(step))
         conf.set(_CHECK, "false")
         try:
-            self._sql(f"VACUUM {_table(step)} RETAIN {hours} HOURS")
+            query = f"SELECT path, length, isDir, modificationTime FROM {inventory}"
+            self._sql(f"VACUUM {_table(step)} USING INVENTORY ({query}) RETAIN 0 HOURS")
         finally:
             conf.set(_CHECK, str(before))
-        swept = self._unreferenced(step) if hours == 0 else []
+            self._ctx.spark.catalog.dropTempView(inventory)
+        swept = self._due(step)
         for path in swept:
             Path(path).unlink(missing_ok=True)
+        remove_empty(empty_partitions(local_path(step.parameters["location"])))
         return {"retain_hours": hours, "files_swept": len(swept)}
 
+    def _inventory(self, paths: list[str]) -> str:
+        """A view of files as VACUUM takes it: https://docs.delta.io/latest/delta-utility.html#inventory-table."""
+        sizes = {path: Path(path).stat() for path in paths if Path(path).exists()}
+        rows = [(f"file:{path}", s.st_size, False, s.st_mtime_ns // 1_000_000) for path, s in sizes.items()]
+        name = "pii_sweep_" + hashlib.sha256("\n".join(sizes).encode()).hexdigest()[:12]
+        self._ctx.spark.createDataFrame(rows, _INVENTORY).createOrReplaceTempView(name)
+        return name
+
     def _clean_log(self, step: Step, copy: Copy | None) -> dict[str, Any]:
-        """Checkpoint the current version, see that it is complete, then remove the log below it."""
+        """Checkpoint the current version, see that it is complete, then remove the log below it.
+
+        A checkpoint keeps the tombstones of removed files, with their partition values. Where one of these is a key of
+        the person, a checkpoint is made while the table keeps no tombstones, and one more when it keeps them again.
+        """
         folder = local_path(step.parameters["location"])
-        spark = self._ctx.spark
-        log = getattr(spark, "_jvm").org.apache.spark.sql.delta.DeltaLog  # noqa: B009 (Spark Connect has no JVM)
-        log.clearCache()
-        log.forTable(getattr(spark, "_jsparkSession"), str(folder)).checkpoint()  # noqa: B009
+        put_back(self._sql, _table(step), folder)
+        version = self._checkpoint(step)
+        dropped = tombstones_with(folder, self._values(copy))
+        if dropped:
+            with without_tombstones(self._sql, _table(step), folder):
+                self._checkpoint(step)
+            version = self._checkpoint(step)
+        removed = files_below_checkpoint(folder, version)
+        for path in removed:
+            path.unlink(missing_ok=True)
+        self._log().clearCache()
+        return {"checkpoint": version, "files_removed": len(removed), "tombstones_dropped": dropped}
+
+    def _log(self) -> Any:
+        return getattr(self._ctx.spark, "_jvm").org.apache.spark.sql.delta.DeltaLog  # noqa: B009 (not in Spark Connect)
+
+    def _checkpoint(self, step: Step) -> int:
+        """Write a checkpoint of the current version; returns the version."""
+        folder = local_path(step.parameters["location"])
+        self._log().clearCache()
+        self._log().forTable(getattr(self._ctx.spark, "_jsparkSession"), str(folder)).checkpoint()  # noqa: B009
         version = complete_checkpoint(folder)
         if version is None or version != int(self._version(step)):
             raise RunError(
                 "the checkpoint is not complete", where=str(folder), todo="resume; if it stays, look at the log"
             )
-        removed = files_below_checkpoint(folder, version)
-        for path in removed:
-            path.unlink(missing_ok=True)
-        log.clearCache()
-        return {"checkpoint": version, "files_removed": len(removed)}
+        return version
+
+    def _values(self, copy: Copy | None) -> set[str]:
+        terms = copy.match.terms if copy and copy.match else ()
+        return {value for term in terms for _, value in self._ctx.keyring.key_set(term.key_set).values}
 
     # -- looks ---------------------------------------------------------------------------------------------------
 
     def _rows_left(self, step: Step, copy: Copy | None) -> list[str]:
         left = count(self._ctx, _table(step), match_of(copy))
         findings = [f"{left} rows of the person are left"] if left else []
-        if step.parameters.get("materialise") and self._foreign_files(step):
-            findings.append("the clone still reads files of another table")
-        return findings
+        return [*findings, *self._still_foreign(step)]
+
+    def _unmasked_left(self, step: Step, copy: Copy | None) -> list[str]:
+        return [*more_than_held(self._ctx, _table(step), copy), *self._still_foreign(step)]
+
+    def _still_foreign(self, step: Step) -> list[str]:
+        foreign = step.parameters.get("materialise") and self._foreign_files(step)
+        return ["the clone still reads files of another table"] if foreign else []
 
     def _rebuilt(self, step: Step, copy: Copy | None) -> list[str]:
         return difference(self._ctx, _table(step), step.parameters["sql"])
 
     def _vectors_left(self, step: Step, copy: Copy | None) -> list[str]:
         left = sum(1 for add in self._adds(step) if (add.get("deletionVector") or {}).get("storageType"))
-        return [f"{left} live files have a deletion vector"] if left else []
+        findings = not_back(local_path(step.parameters["location"]))
+        findings += [f"{left} live files have a deletion vector"] if left else []
+        old = with_dropped_columns(local_path(step.parameters["location"]))
+        return [*findings, f"{len(old)} live files hold dropped columns"] if old else findings
 
     def _files_left(self, step: Step, copy: Copy | None) -> list[str]:
-        if int(step.parameters["retain_hours"]):
-            return []
-        left = self._unreferenced(step)
+        gone = missing(local_path(step.parameters["location"]))
+        if gone:
+            return [f"{len(gone)} files of the current version are not there, first {Path(gone[0]).name}"]
+        stale = stale_manifests(local_path(step.parameters["location"]))
+        if stale:
+            return [f"{len(stale)} symlink manifests name files that are not live: other engines read by them"]
+        empty = empty_partitions(local_path(step.parameters["location"]))
+        if empty:
+            return [f"{len(empty)} empty folders of partitions are left"]
+        left = self._due(step)
         return [f"{len(left)} files are not referenced, first {Path(left[0]).name}"] if left else []
 
     def _log_left(self, step: Step, copy: Copy | None) -> list[str]:
@@ -158,7 +243,9 @@ class DeltaExecutor:
         if version is None or version != int(self._version(step)):
             return ["the current version has no complete checkpoint"]
         left = files_below_checkpoint(folder, version)
-        return [f"{len(left)} log files lie below checkpoint {version}"] if left else []
+        findings = not_back(folder) + ([f"{len(left)} log files lie below checkpoint {version}"] if left else [])
+        named = tombstones_with(folder, self._values(copy))
+        return [*findings, f"the checkpoint names {named} removed files under a key"] if named else findings
 
     # -- helpers -------------------------------------------------------------------------------------------------
 
@@ -172,14 +259,14 @@ class DeltaExecutor:
     def _foreign_files(self, step: Step) -> bool:
         return any(is_absolute(add["path"]) for add in self._adds(step))
 
-    def _unreferenced(self, step: Step) -> list[str]:
+    def _due(self, step: Step) -> list[str]:
         """Files that may go. The engine has to count the same live files as our reading of the log does.
 
         Raises:
             RunError: it does not, so nothing is removed.
         """
         folder = local_path(step.parameters["location"])
-        found = unreferenced(folder)
+        found = due(folder, int(step.parameters["retain_hours"]), self._ctx.in_flight_hours)
         detail = self._sql(f"DESCRIBE DETAIL {_table(step)}").first()
         if detail is None or detail["numFiles"] != len(self._adds(step)):
             raise RunError(

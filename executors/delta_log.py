@@ -1,4 +1,4 @@
-"""Delta's log as files: which checkpoint is complete, what lies below it, and which data files nobody references.
+"""Delta's log as files: which checkpoint is complete, what lies below it, and which data files it names.
 
 https://github.com/delta-io/delta/blob/master/PROTOCOL.md, sections "Checkpoints" and "Data Files".
 """
@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
 import pyarrow.parquet as pq
 
-from executors.local import files_below
 from pii_tracer.errors import RunError
 
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9a-f-]{36})?\.(?:parquet|json)")
@@ -67,41 +67,6 @@ def files_below_checkpoint(folder: Path, version: int) -> list[Path]:
                 named |= _sidecars_of(path)
         below += [p for p in sidecars.iterdir() if p.name.removeprefix(".").removesuffix(".crc") not in named]
     return sorted(below)
-
-
-_KEPT_FOLDERS = frozenset({"_delta_log", "_symlink_format_manifest", "_checkpoints", "_spark_metadata"})
-"""The log, manifests for other engines, and the state of streams: not the table's data, and not ours to sweep."""
-
-
-def unreferenced(folder: Path) -> list[str]:
-    """Files outside the log that the current version does not reference; hidden checksums of live files stay.
-
-    The folder is listed before the log is read: a file that a writer commits in between is then referenced.
-
-    Raises:
-        RunError: another table lies inside the folder, or the log has a hole.
-    """
-    refuse_nested(folder)
-    there = [p for p in files_below(folder) if not _KEPT_FOLDERS.intersection(p.relative_to(folder).parts)]
-    live = live_paths(folder)
-    keep = live | {str(Path(p).with_name(f".{Path(p).name}.crc")) for p in live}
-    return [str(p) for p in there if str(p) not in keep]
-
-
-def refuse_nested(folder: Path) -> None:
-    """A table below this table's folder would lose its files to a sweep.
-
-    Raises:
-        RunError: there is one.
-    """
-    for pattern in ("*/_delta_log", "*/.hoodie", "*/*.metadata.json", "*/*.metadata.json.gz"):
-        for path in folder.glob("**/" + pattern):
-            if "_delta_log" not in path.parent.relative_to(folder).parts:
-                raise RunError(
-                    "another table lies inside this table's folder; sweeping it would remove that table's files",
-                    where=str(path.parent),
-                    todo="move one of the two tables, then plan again",
-                )
 
 
 def live_adds(folder: Path) -> tuple[dict[str, Any], ...]:
@@ -197,6 +162,54 @@ def _actions(folder: Path) -> list[dict[str, dict[str, Any]]]:
         actions += [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
         expected += 1
     return actions
+
+
+def mentioned(folder: Path) -> dict[str, int]:
+    """Absolute paths of every file that any log entry names -> when it was removed (ms since 1970), 0 where it was not.
+
+    Removed files, change files and deletion vectors included, of all versions that the log still holds.
+    """
+    log = folder / "_delta_log"
+    found: dict[str, int] = {}
+    for path in (*log.glob("*.json"), *log.glob("*.parquet"), *(log / "_sidecars").glob("*.parquet")):
+        for kind, action in _file_actions(path):
+            at = int(action.get("deletionTimestamp") or 0) if kind == "remove" else 0
+            for name in (str(action["path"]), *_vector(action)):
+                place = str(_resolved(folder, name))
+                found[place] = max(found.get(place, 0), at)
+    return found
+
+
+_FILE_ACTIONS = ("add", "remove", "cdc")
+
+
+def _file_actions(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    if path.suffix == ".json":
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+    else:
+        columns = [name for name in _FILE_ACTIONS if name in pq.read_schema(path).names]
+        rows = pq.read_table(path, columns=columns).to_pylist()
+    for row in rows:
+        for kind in _FILE_ACTIONS:
+            if isinstance(row.get(kind), dict) and row[kind].get("path"):
+                yield kind, row[kind]
+
+
+def tombstones_with(folder: Path, values: Collection[str]) -> int:
+    """How many removed files the newest complete checkpoint still names under one of these partition values.
+
+    Tombstones stay in checkpoints until `delta.deletedFileRetentionDuration` is over (PROTOCOL.md, "Checkpoints"), each
+    with its path and `partitionValues`.
+    """
+    log, version = folder / "_delta_log", complete_checkpoint(folder)
+    heads = (
+        [p for p in log.glob(f"{version:020}.checkpoint*") if _CHECKPOINT.fullmatch(p.name)]
+        if version is not None
+        else []
+    )
+    sidecars = {log / "_sidecars" / name for head in heads for name in _sidecars_of(head)}
+    removes = [a for p in (*heads, *sidecars) for kind, a in _file_actions(p) if kind == "remove"]
+    return sum(1 for r in removes if not set(dict(r.get("partitionValues") or {}).values()).isdisjoint(values))
 
 
 def _checkpoint_adds(path: Path) -> list[dict[str, dict[str, Any]]]:

@@ -1,33 +1,87 @@
 """Bare folders: the files that hold the person are written again, each swapped in whole.
 
-Parquet and CSV, plain or compressed. There is no delete in these formats (hazards F1, F2b, F3).
+Without the person's rows; or, where a hold keeps columns, with these rows and NULL in all else of them.
+
+Parquet, ORC, Avro, CSV and JSON lines, with the codec they have. There is no delete in these formats (hazards F1,
+F2b, F3). A file is read and written in pieces: row groups, stripes, blocks or lines.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import pyarrow.parquet as pq
+
+from executors import bare_avro, bare_csv, bare_json, bare_orc, parquet_rows, parquet_summary, sink_log
+from executors.bare_mask import lasting
 from executors.context import ExecutionContext
-from executors.local import files_below, local_path
+from executors.files_rebuild import FolderRebuild
+from executors.iceberg_files import read_by
+from executors.local import TEMPORARY, files_below, local_path, refuse_nested, swap
+from executors.mask import mask_of, nobodys
 from executors.match import match_of
+from executors.s3_match import BY_HAND, Keys, RowsError
 from executors.s3_objects import keys_of
-from executors.s3_rows import Kept, drop_rows
 from pii_tracer.errors import RunError
-from pii_tracer.model import Format
-from pii_tracer.plan import Action, Copy, Step
+from pii_tracer.estate.files import file_sha256
+from pii_tracer.model import Format, Match
+from pii_tracer.plan import Action, Copy, Mask, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 
+_T = TypeVar("_T")
+_PACKED = ("", ".gz", ".zst", ".bz2", ".deflate", ".snappy")
 _ENDINGS = {
     Format.PARQUET: (".parquet",),
-    Format.CSV: (".csv", ".csv.gz", ".csv.zst"),
+    Format.ORC: (".orc",),
+    Format.AVRO: (".avro",),
+    Format.CSV: tuple(f".csv{packed}" for packed in _PACKED),
+    Format.JSON: tuple(f".{name}{packed}" for name in ("json", "jsonl", "ndjson") for packed in _PACKED),
+}
+_BARE: dict[Format, Any] = {
+    Format.ORC: bare_orc,
+    Format.AVRO: bare_avro,
+    Format.CSV: bare_csv,
+    Format.JSON: bare_json,
 }
 
 
+@dataclass(frozen=True)
+class _Task:
+    """How rows are found in a step's files, and what becomes of them: they go, or stay by `mask`.
+
+    options: how text is to be read.
+    """
+
+    kind: Format
+    match: Match
+    keys: Keys
+    strong: frozenset[str]
+    mask: Mask | None
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """before: all rows of a file. after: those that stay as they are."""
+
+    before: int
+    after: int
+    stale: bool = False
+
+    @property
+    def changed(self) -> bool:
+        """Whether the file has to be written again."""
+        return self.after != self.before or self.stale
+
+
 class FilesExecutor:
-    """FILES_REWRITE. A file is replaced in one step, so a crash leaves the old one or the new one, never half."""
+    """FILES_REWRITE, FILES_MASK_ROWS and FILES_REBUILD.
+
+    A crash leaves the old file (or folder) or the new one, never half of one.
+    """
 
     name = "files"
 
@@ -35,8 +89,14 @@ class FilesExecutor:
         self._ctx = ctx
 
     def check(self, step: Step, copy: Copy | None) -> None:
-        """Raise `RunError` for formats that are not supported and folders that are not there."""
-        if step.action is not Action.FILES_REWRITE or _format(step) not in _ENDINGS:
+        """Raise `RunError` for formats that are not supported, folders that are not there, or tables inside one.
+
+        A table's files are its log's: one that is written again in place is no longer what the log says.
+        """
+        if step.action is Action.FILES_REBUILD:
+            FolderRebuild(self._ctx, step.parameters).check()
+            return
+        if step.action not in (Action.FILES_REWRITE, Action.FILES_MASK_ROWS) or _format(step) not in _ENDINGS:
             raise RunError(
                 f"{step.action} of {step.parameters.get('format')} files is not supported yet",
                 where=step.parameters.get("location"),
@@ -44,42 +104,73 @@ class FilesExecutor:
             )
         if not local_path(step.parameters["location"]).is_dir():
             raise RunError("the folder is not there", where=step.parameters["location"], todo="plan again")
+        refuse_nested(local_path(step.parameters["location"]))
+        sink_log.stale(local_path(step.parameters["location"]))
+        parquet_summary.refuse_unreadable(local_path(step.parameters["location"]))
 
     def run(self, step: Step, copy: Copy | None) -> Outcome:
         """Write every file that holds the person again; facts have the hashes before and after, and row counts."""
+        if step.action is Action.FILES_REBUILD:
+            return Outcome(FolderRebuild(self._ctx, step.parameters).run())
         rewritten: list[dict[str, Any]] = []
-        folder = local_path(step.parameters["location"])
+        folder, task = local_path(step.parameters["location"]), self._task(step, copy)
         for stale in self._leftovers(step):
             stale.unlink(missing_ok=True)
-        for path in self._files(step):
-            data = path.read_bytes()
-            kept = self._drop(step, copy, data, path)
-            if kept.data is None:
-                continue
-            _swap(path, kept.data)
+        spared = read_by(self._ctx, step.parameters.get("sharing", ()))
+        # what stands against one file stands against all of them, before the first is touched
+        todo = {path: rows for path in self._files(step) if (rows := _guarded(task, path, _survey)).changed}
+        self._refuse_rows_without_owner(task, todo)
+        for path in todo:
+            if str(path) in spared:
+                raise RunError(
+                    "a table still reads this file, and would be broken if it were written again in place",
+                    where=_shown(path.relative_to(folder)),
+                    todo="erase that table first; if it was, look at its branches and tags",
+                )
+        # before the first swap: readers that trust a summary must never meet files that it does not describe
+        summaries = parquet_summary.remove_stale(folder, todo)
+        for path, rows in todo.items():
+            digest = file_sha256(path)
+            _guarded(task, path, _rewrite)
             rewritten.append(
                 {
                     "file": _shown(path.relative_to(folder)),
-                    "sha256_before": hashlib.sha256(data).hexdigest(),
-                    "sha256_after": hashlib.sha256(kept.data).hexdigest(),
-                    "rows_before": kept.rows_before,
-                    "rows_after": kept.rows_after,
+                    "sha256_before": digest,
+                    "sha256_after": file_sha256(path),
+                    "rows_before": rows.before,
+                    "rows_after": rows.before if task.mask else rows.after,
                 }
             )
-        deleted = sum(r["rows_before"] - r["rows_after"] for r in rewritten)
-        return Outcome({"files": rewritten, "files_rewritten": len(rewritten), "rows_deleted": deleted})
+        changed = sum(rows.before - rows.after for rows in todo.values())
+        facts = {"files": rewritten, "files_rewritten": len(rewritten)}
+        facts |= {"rows_masked": changed} if task.mask else {"rows_deleted": changed}
+        # also for files that an earlier session wrote, and died
+        logs = sink_log.renew(folder)
+        beside = {"sink_logs_rewritten": logs, "summaries_removed": summaries}
+        return Outcome(facts | {name: count for name, count in beside.items() if count})
 
     def verify(self, step: Step, copy: Copy | None) -> Check:
         """Read every file again."""
-        left = [p.name for p in self._files(step) if self._drop(step, copy, p.read_bytes(), p).data is not None]
+        if step.action is Action.FILES_REBUILD:
+            differs = FolderRebuild(self._ctx, step.parameters).findings()
+            return Check(not differs, tuple(differs))
+        task = self._task(step, copy)
+        left = [path for path in self._files(step) if _guarded(task, path, _survey).changed]
         stale = [p.name for p in self._leftovers(step)]
-        findings = [f"{len(left)} files still hold the person"] if left else []
-        return Check(not findings and not stale, (*findings, *(f"temporary file {s} is left" for s in stale)))
+        what = "more of the person than what is kept" if task.mask else "the person"
+        findings = [f"{len(left)} files still hold {what}"] if left else []
+        findings += [f"temporary file {s} is left" for s in stale]
+        folder = local_path(step.parameters["location"])
+        logs = sink_log.stale(folder)
+        findings += [f"the streaming sink's log {log.name} names another size than a file has" for log in logs]
+        if summaries := parquet_summary.stale(folder):
+            findings.append(f"{len(summaries)} summaries (_metadata) do not say what the files say")
+        return Check(not findings, tuple(findings))
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:
         """After a crash: files that are done are not touched again."""
-        for path in self._leftovers(step):
-            return Progress.PARTIAL if path else Progress.DONE
+        if step.action is not Action.FILES_REBUILD and self._leftovers(step):
+            return Progress.PARTIAL
         return Progress.DONE if self.verify(step, copy).ok else Progress.PARTIAL
 
     def _files(self, step: Step) -> list[Path]:
@@ -89,28 +180,51 @@ class FilesExecutor:
         return [
             path
             for path in files_below(folder)
-            if not path.name.startswith(_TEMPORARY)
+            if not path.name.startswith(TEMPORARY)
             and (not _hidden(path.relative_to(folder)) or path.name.lower().endswith(endings))
         ]
 
     def _leftovers(self, step: Step) -> list[Path]:
         folder = local_path(step.parameters["location"])
-        return [p for p in files_below(folder) if p.name.startswith(_TEMPORARY)]
+        return [p for p in files_below(folder) if p.name.startswith(TEMPORARY)]
 
-    def _drop(self, step: Step, copy: Copy | None, data: bytes, path: Path) -> Kept:
+    def _task(self, step: Step, copy: Copy | None) -> _Task:
         match = match_of(copy)
         keys, strong = keys_of(self._ctx.keyring, match)
-        try:
-            return drop_rows(data, _format(step), match, keys, strong)
-        except RunError as error:
-            raise RunError(error.what, where=_shown(path), todo=error.todo) from None
+        mask = mask_of(copy) if step.action is Action.FILES_MASK_ROWS else None
+        return _Task(_format(step), match, keys, strong, mask, _options(step))
+
+    def _refuse_rows_without_owner(self, task: _Task, todo: Mapping[Path, _Rows]) -> None:
+        """Rows that only a column finds which becomes NULL would be nobody's afterwards."""
+        if task.mask is None:
+            return
+        stays = lasting(task.match, task.mask)
+        lost = 0
+        for path, rows in todo.items():
+            lost += rows.before - rows.after - _found(replace(task, match=stays), path)
+        if lost:
+            raise nobodys(lost, task.match, stays, "")
 
 
-_TEMPORARY = "_pii_tracer_"
+def _guarded(task: _Task, path: Path, act: Callable[[_Task, Path], _T]) -> _T:
+    """Do something with one file; the libraries' messages can quote data, so only their kind is told."""
+    try:
+        return act(task, path)
+    except RunError as error:
+        raise RunError(error.what, where=_shown(path), todo=error.todo) from None
+    except Exception as error:
+        what = f"the file cannot be read as {task.kind}: {type(error).__name__}"
+        raise RunError(what, where=_shown(path), todo=BY_HAND) from None
 
 
 def _format(step: Step) -> Format:
     return Format(step.parameters["format"])
+
+
+def _options(step: Step) -> dict[str, str]:
+    """How the text of a file is to be read, where the plan says it (CSV)."""
+    encoding = step.parameters.get("encoding")
+    return {"encoding": str(encoding)} if encoding else {}
 
 
 def _hidden(relative: Path) -> bool:
@@ -123,21 +237,40 @@ def _shown(path: Path) -> str:
     return "/".join(part.partition("=")[0] + "=…" if "=" in part else part for part in path.parts).replace("//", "/")
 
 
-def _swap(path: Path, data: bytes) -> None:
-    """Put new content in place of a file. The temporary name starts with `_`, so that readers pass over it."""
-    temporary = path.with_name(_TEMPORARY + path.name)
-    with temporary.open("wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-    # Hadoop would refuse the new file by the old one's checksum
-    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-    temporary.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
+def _survey(task: _Task, path: Path) -> _Rows:
+    if task.kind is Format.PARQUET:
+        seen = parquet_rows.survey(
+            lambda **options: pq.ParquetFile(path, **options), task.match, task.keys, task.strong, task.mask
+        )
+        return _Rows(seen.before, seen.after, seen.stale)
+    if not path.stat().st_size:
+        return _Rows(0, 0)
+    before, after, _ = _BARE[task.kind].survey(path, task.match, task.keys, task.mask, **task.options)
+    return _Rows(before, after)
+
+
+def _found(task: _Task, path: Path) -> int:
+    """Rows of a file that hold more than what is kept, and are found by what is kept."""
     try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+        rows = _survey(task, path) if task.match.terms else _Rows(0, 0)
+    except RowsError:  # the file was surveyed a moment ago, by more columns: none of those that stay is in it
+        return 0
+    return rows.before - rows.after
 
 
-__all__ = ["Any", "FilesExecutor"]
+def _rewrite(task: _Task, path: Path) -> None:
+    """Write beside the file, read back, put in its place. The temporary name starts with `_`: readers pass over it."""
+    temporary = path.with_name(TEMPORARY + path.name)
+    how = (task.match, task.keys, task.mask)
+    if task.kind is Format.PARQUET:
+        with temporary.open("w+b") as sink:
+            parquet_rows.write(lambda **options: pq.ParquetFile(path, **options), sink, *how)
+        parquet_rows.compare(
+            lambda **options: pq.ParquetFile(path, **options),
+            lambda **options: pq.ParquetFile(temporary, **options),
+            *how,
+        )
+    else:
+        _BARE[task.kind].write(path, temporary, *how, **task.options)
+        _BARE[task.kind].compare(path, temporary, *how, **task.options)
+    swap(path, temporary)

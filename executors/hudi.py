@@ -13,6 +13,7 @@ from typing import Any
 
 from executors.context import ExecutionContext
 from executors.local import files_below, local_path
+from executors.mask import assignments, count_unmasked, mask_of, more_than_held, refuse_rows_without_owner, to_mask
 from executors.match import condition, count, match_of
 from executors.rebuild import difference, overwrite
 from executors.retry import on_conflict
@@ -22,6 +23,7 @@ from pii_tracer.plan import Action, Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 
 _BASE = re.compile(r"(?P<group>[0-9a-f-]{36}-\d+)_\d+-\d+-\d+_\d+\.(?:parquet|orc|hfile)")
+_CLEAN = re.compile(r"\d{17}(?:_\d{17})?\.clean")
 _LOG = re.compile(r"\.(?P<group>[0-9a-f-]{36}-\d+)_\d+\.log\..*")
 
 
@@ -35,6 +37,7 @@ class HudiExecutor:
         self._acts: dict[Action, Callable[[Step, Copy | None], dict[str, Any]]] = {
             Action.HUDI_DELETE_SAVEPOINTS: self._delete_savepoints,
             Action.HUDI_DELETE_ROWS: self._delete_rows,
+            Action.HUDI_MASK_ROWS: self._mask_rows,
             Action.HUDI_REBUILD: self._rebuild,
             Action.HUDI_COMPACT: self._compact,
             Action.HUDI_CLEAN: self._clean,
@@ -43,6 +46,7 @@ class HudiExecutor:
         self._looks: dict[Action, Callable[[Step, Copy | None], list[str]]] = {
             Action.HUDI_DELETE_SAVEPOINTS: self._savepoints_left,
             Action.HUDI_DELETE_ROWS: self._rows_left,
+            Action.HUDI_MASK_ROWS: self._unmasked_left,
             Action.HUDI_REBUILD: self._rebuilt,
             Action.HUDI_COMPACT: self._not_compacted,
             Action.HUDI_CLEAN: self._slices_left,
@@ -97,6 +101,27 @@ class HudiExecutor:
                 raise RunError(f"DELETE leaves {left} rows", where=_name(step), todo="look at the table's record keys")
         return {"rows_deleted": rows, "statements": statements}
 
+    def _mask_rows(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        """UPDATE goes by record key: of several rows with one key it would leave one; such tables are refused (H6)."""
+        refuse_rows_without_owner(self._ctx, _table(step), copy)
+        rows = count_unmasked(self._ctx, _table(step), copy)
+        if rows:
+            self._refuse_duplicates(step, copy)
+            self._sql(f"UPDATE {_table(step)} SET {assignments(mask_of(copy))} WHERE {to_mask(self._ctx, copy)}")
+        return {"rows_masked": rows}
+
+    def _refuse_duplicates(self, step: Step, copy: Copy | None) -> None:
+        place = "_hoodie_partition_path, _hoodie_record_key"
+        persons = f"SELECT DISTINCT {place} FROM {_table(step)} WHERE {to_mask(self._ctx, copy)}"
+        twice = f"SELECT {place} FROM {_table(step)} GROUP BY {place} HAVING count(*) > 1"
+        row = self._sql(f"SELECT count(*) FROM ({persons}) INNER JOIN ({twice}) USING ({place})").first()
+        if row and row[0]:
+            raise RunError(
+                f"{row[0]} record keys of the person's rows stand in several rows: UPDATE would leave one of each",
+                where=_name(step),
+                todo="make the record keys unique, or hold the whole table; then plan again",
+            )
+
     def _rebuild(self, step: Step, copy: Copy | None) -> dict[str, Any]:
         return overwrite(self._ctx, _table(step), step.parameters["sql"])
 
@@ -127,6 +152,9 @@ class HudiExecutor:
         left = count(self._ctx, _table(step), match_of(copy))
         return [f"{left} rows of the person are left"] if left else []
 
+    def _unmasked_left(self, step: Step, copy: Copy | None) -> list[str]:
+        return more_than_held(self._ctx, _table(step), copy)
+
     def _rebuilt(self, step: Step, copy: Copy | None) -> list[str]:
         return difference(self._ctx, _table(step), step.parameters["sql"])
 
@@ -156,7 +184,13 @@ class HudiExecutor:
         return [*findings, f"{logs} log files are left"] if logs else findings
 
     def _metadata_missing(self, step: Step, copy: Copy | None) -> list[str]:
-        return []  # its content is the verifier's business; a table without one is valid
+        """Older than the last clean, it still has what that clean removed. A table without one is valid."""
+        made = self._metadata(step) / ".hoodie" / "hoodie.properties"
+        cleans = [p for p in self._timeline(step).iterdir() if _CLEAN.fullmatch(p.name)]
+        if not made.exists() or not cleans:
+            return []
+        stale = max(p.stat().st_mtime_ns for p in cleans) > made.stat().st_mtime_ns
+        return ["the metadata table is older than the last clean"] if stale else []
 
     # -- helpers -------------------------------------------------------------------------------------------------
 
@@ -178,11 +212,13 @@ class HudiExecutor:
     def _metadata(self, step: Step) -> Path:
         return local_path(step.parameters["location"]) / ".hoodie" / "metadata"
 
+    def _timeline(self, step: Step) -> Path:
+        hoodie = local_path(step.parameters["location"]) / ".hoodie"
+        return hoodie / "timeline" if (hoodie / "timeline").is_dir() else hoodie
+
     def _instant(self, step: Step) -> str | None:
         """Completion of the newest action, from the names on the timeline (table version 8 and later keep a folder)."""
-        hoodie = local_path(step.parameters["location"]) / ".hoodie"
-        timeline = hoodie / "timeline" if (hoodie / "timeline").is_dir() else hoodie
-        done = [p.name for p in timeline.iterdir() if re.fullmatch(r"\d{17}(?:_\d{17})?\.\w+", p.name)]
+        done = [p.name for p in self._timeline(step).iterdir() if re.fullmatch(r"\d{17}(?:_\d{17})?\.\w+", p.name)]
         return max(done, default="").split(".")[0] or None
 
 

@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from executors.context import ExecutionContext
-from executors.iceberg_files import remove_orphans, untracked, with_deleted_entries
+from executors.iceberg_files import forget_snapshots, lost_columns_of, remove_orphans, untracked, with_deleted_entries
+from executors.iceberg_lapse import AwaitingRef
+from executors.local import empty_folders, local_path, remove_empty
+from executors.mask import assignments, count_unmasked, mask_of, more_than_held, refuse_rows_without_owner, to_mask
 from executors.match import condition, count, match_of
 from executors.rebuild import difference, overwrite
 from executors.retry import on_conflict
@@ -25,6 +28,10 @@ _TRIM = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.p
 _SAVED = "pii-tracer.saved-settings"
 _DAY_MS = 86_400_000
 _WORK_BRANCH = "pii_tracer_work"
+_EVERY_FILE = "'rewrite-all', 'true'"
+_OF_ANY_SIZE = "'min-file-size-bytes', '0', 'max-file-size-bytes', '9223372036854775807'"
+"""So that only files with deletes are written again, and small or large ones are not packed anew on the way
+(https://iceberg.apache.org/docs/latest/spark-procedures/#rewrite_data_files)."""
 
 
 class IcebergExecutor:
@@ -36,6 +43,7 @@ class IcebergExecutor:
         self._ctx = ctx
         self._acts: dict[Action, Callable[[Step, Copy | None], dict[str, Any]]] = {
             Action.ICEBERG_DELETE_ROWS: self._delete_rows,
+            Action.ICEBERG_MASK_ROWS: self._mask_rows,
             Action.ICEBERG_REBUILD: self._rebuild,
             Action.ICEBERG_REWRITE_FILES: self._rewrite_files,
             Action.ICEBERG_REWRITE_REF: self._rewrite_ref,
@@ -45,6 +53,7 @@ class IcebergExecutor:
         }
         self._looks: dict[Action, Callable[[Step, Copy | None], list[str]]] = {
             Action.ICEBERG_DELETE_ROWS: self._rows_left,
+            Action.ICEBERG_MASK_ROWS: self._unmasked_left,
             Action.ICEBERG_REBUILD: self._rebuilt,
             Action.ICEBERG_REWRITE_FILES: self._delete_files_left,
             Action.ICEBERG_REWRITE_REF: self._ref_rows_left,
@@ -55,11 +64,23 @@ class IcebergExecutor:
 
     def check(self, step: Step, copy: Copy | None) -> None:
         """Raise `RunError` when the table is not there."""
-        if not self._ctx.spark.catalog.tableExists(_name(step)):
+        if not self._ctx.spark.catalog.tableExists(_table(step)):
             raise RunError("the table is not there", where=_name(step), todo="look at the catalog, then plan again")
+        if step.action is Action.ICEBERG_AWAIT_REF:
+            AwaitingRef(self._ctx, step).check()
+        if step.action is Action.ICEBERG_REWRITE_REF:
+            self._refuse_loss(step)
+        if self._properties(step).get("gc.enabled", "true").lower() == "false":
+            raise RunError(
+                "the table forbids removing its files (gc.enabled is false): it may share them with another table",
+                where=_name(step),
+                todo="find out with whom (a table made by `snapshot` or `add_files`); then set gc.enabled and resume",
+            )
 
     def run(self, step: Step, copy: Copy | None) -> Outcome:
         """Do the step; facts have the snapshot before and after."""
+        if step.action is Action.ICEBERG_AWAIT_REF:
+            return AwaitingRef(self._ctx, step).run()
         branch = step.parameters.get("branch")
         before = self._snapshot(step, branch)
         facts = on_conflict(lambda: self._acts[step.action](step, copy))
@@ -67,24 +88,40 @@ class IcebergExecutor:
 
     def verify(self, step: Step, copy: Copy | None) -> Check:
         """Look at the table itself."""
+        if step.action is Action.ICEBERG_AWAIT_REF:
+            return AwaitingRef(self._ctx, step).verify()
         findings = self._looks[step.action](step, copy)
         return Check(not findings, tuple(findings), {"snapshot": self._snapshot(step)})
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:
         """After a crash: done when the postcondition holds; otherwise the statement is run again."""
+        if step.action is Action.ICEBERG_AWAIT_REF:
+            return AwaitingRef(self._ctx, step).probe()
         return Progress.DONE if self.verify(step, copy).ok else Progress.PARTIAL
 
     # -- acts ----------------------------------------------------------------------------------------------------
 
     def _delete_rows(self, step: Step, copy: Copy | None) -> dict[str, Any]:
-        target = _line(step)
+        return self._delete(_line(step), copy)
+
+    def _delete(self, target: str, copy: Copy | None) -> dict[str, Any]:
         rows = count(self._ctx, target, match_of(copy))
         if rows:
             self._sql(f"DELETE FROM {target} WHERE {condition(self._ctx, match_of(copy))}")
         return {"rows_deleted": rows}
 
+    def _mask_rows(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        return self._mask(_line(step), copy)
+
+    def _mask(self, target: str, copy: Copy | None) -> dict[str, Any]:
+        refuse_rows_without_owner(self._ctx, target, copy)
+        rows = count_unmasked(self._ctx, target, copy)
+        if rows:
+            self._sql(f"UPDATE {target} SET {assignments(mask_of(copy))} WHERE {to_mask(self._ctx, copy)}")
+        return {"rows_masked": rows}
+
     def _rebuild(self, step: Step, copy: Copy | None) -> dict[str, Any]:
-        return overwrite(self._ctx, _table(step), step.parameters["sql"])
+        return overwrite(self._ctx, _table(step), step.parameters["sql"], apart=True)
 
     def _rewrite_files(self, step: Step, copy: Copy | None) -> dict[str, Any]:
         return self._rewrite(step, step.parameters.get("branch"))
@@ -92,12 +129,16 @@ class IcebergExecutor:
     def _rewrite(self, step: Step, branch: str | None, everything: bool = False) -> dict[str, Any]:
         extra = f", branch => {string_literal(branch)}" if branch else ""
         options = "'delete-file-threshold', '1', 'remove-dangling-deletes', 'true'"
-        options += ", 'rewrite-all', 'true'" if everything else ""
+        options += f", {_EVERY_FILE if everything else _OF_ANY_SIZE}"
         row = self._call(step, "rewrite_data_files", f"options => map({options}){extra}")
+        if not everything and self._of_head(step, "delete_files", branch, ""):
+            # an equality delete stays as long as a data file older than it does, though its bounds rule that file out
+            return self._rewrite(step, branch, everything=True)
         return {"files_rewritten": row.get("rewritten_data_files_count", 0)}
 
     def _rewrite_ref(self, step: Step, copy: Copy | None) -> dict[str, Any]:
         """A branch is erased in place; a tag through a work branch, to whose head it is then moved."""
+        self._refuse_loss(step)
         name, kind = step.parameters["ref"], step.parameters["kind"]
         branch = name if kind == "branch" else _WORK_BRANCH
         if kind == "tag":
@@ -105,9 +146,7 @@ class IcebergExecutor:
             self._sql(f"ALTER TABLE {_table(step)} CREATE OR REPLACE BRANCH {quote(branch)} AS OF VERSION {at}")
         target = f"{_table(step)}.{quote('branch_' + branch)}"
         retain = self._retention(step, name) if kind == "tag" else ""
-        rows = count(self._ctx, target, match_of(copy))
-        if rows:
-            self._sql(f"DELETE FROM {target} WHERE {condition(self._ctx, match_of(copy))}")
+        done = self._mask(target, copy) if copy and copy.mask else self._delete(target, copy)
         facts = self._rewrite(step, branch)
         self._sql(f"INSERT INTO {target} SELECT * FROM {target} WHERE false")
         if self._of_head(step, "entries", branch, "", "status = 2"):
@@ -118,21 +157,46 @@ class IcebergExecutor:
             head = self._ref_snapshot(step, branch)
             self._sql(f"ALTER TABLE {_table(step)} CREATE OR REPLACE TAG {quote(name)} AS OF VERSION {head}{retain}")
             self._sql(f"ALTER TABLE {_table(step)} DROP BRANCH {quote(branch)}")
-        return {"rows_deleted": rows, "ref": name, **facts}
+        return {**done, "ref": name, **facts}
+
+    def _refuse_loss(self, step: Step) -> None:
+        """Spark writes a reference with the table's schema: columns that only the reference still has would go."""
+        name, kind = step.parameters["ref"], step.parameters["kind"]
+        if name not in self._refs(step):
+            return  # for the statements to tell
+        lost = lost_columns_of(self._ctx, _name(step), step.parameters["location"], self._ref_snapshot(step, name))
+        if lost:
+            raise RunError(
+                f"the {kind} {name} has columns that the table no longer has, or has in another type"
+                f" ({', '.join(lost)}): rewriting it would lose other people's values in them",
+                where=_name(step),
+                todo=f"drop the {kind}, or re-point it to a snapshot with today's schema, then plan again",
+            )
 
     def _rewrite_manifests(self, step: Step, copy: Copy | None) -> dict[str, Any]:
         """The procedure leaves a lone manifest alone, and an empty commit leaves manifests with live files alone."""
+        self._merge_manifests(step)
+        facts: dict[str, Any] = {}
+        # one file written again brings a second manifest, and then there is something to merge; else all of them are
+        for limit, told in (
+            (", 'max-files-to-rewrite', '1'", {"files_rewritten": 1}),
+            ("", {"rewritten_in_full": True}),
+        ):
+            if not with_deleted_entries(self._ctx, step.parameters["location"], _name(step)):
+                break
+            self._call(step, "rewrite_data_files", f"options => map({_EVERY_FILE}{limit})")
+            self._merge_manifests(step)
+            facts = told
+        return facts
+
+    def _merge_manifests(self, step: Step) -> None:
         self._call(step, "rewrite_manifests", "use_caching => false")
         self._sql(f"INSERT INTO {_table(step)} SELECT * FROM {_table(step)} WHERE false")
-        if with_deleted_entries(self._ctx, step.parameters["location"], _name(step)):
-            self._call(step, "rewrite_data_files", "options => map('rewrite-all', 'true')")
-            self._call(step, "rewrite_manifests", "use_caching => false")
-            self._sql(f"INSERT INTO {_table(step)} SELECT * FROM {_table(step)} WHERE false")
-            return {"rewritten_in_full": True}
-        return {}
 
     def _expire(self, step: Step, copy: Copy | None) -> dict[str, Any]:
         older = step.parameters.get("older_than")
+        if "sharing" in step.parameters:
+            return {"forgotten": forget_snapshots(self._ctx, _name(step), older)}
         until = f"TIMESTAMP {string_literal(older or _FAR)}"
         retain = int(step.parameters.get("retain_last", 1))
         row = self._call(step, "expire_snapshots", f"older_than => {until}, retain_last => {retain}")
@@ -148,7 +212,10 @@ class IcebergExecutor:
             self._set(step, saved)
         unset = ", ".join(string_literal(key) for key in (*_TRIM, _SAVED) if key not in saved)
         self._sql(f"ALTER TABLE {_table(step)} UNSET TBLPROPERTIES ({unset})")
-        removed = remove_orphans(self._ctx, step.parameters["location"], _name(step))
+        removed = remove_orphans(
+            self._ctx, step.parameters["location"], _name(step), step.parameters.get("sharing", ())
+        )
+        remove_empty(empty_folders(local_path(step.parameters["location"])))
         return {"files_removed": len(removed)}
 
     # -- looks ---------------------------------------------------------------------------------------------------
@@ -156,6 +223,9 @@ class IcebergExecutor:
     def _rows_left(self, step: Step, copy: Copy | None) -> list[str]:
         left = count(self._ctx, _line(step), match_of(copy))
         return [f"{left} rows of the person are left"] if left else []
+
+    def _unmasked_left(self, step: Step, copy: Copy | None) -> list[str]:
+        return more_than_held(self._ctx, _line(step), copy)
 
     def _rebuilt(self, step: Step, copy: Copy | None) -> list[str]:
         return difference(self._ctx, _table(step), step.parameters["sql"])
@@ -170,8 +240,11 @@ class IcebergExecutor:
         kinds = self._refs(step)
         if name not in kinds:
             return [f"{name} is not there"]
-        left = count(self._ctx, target, match_of(copy))
-        findings = [f"{left} rows of the person are left in {name}"] if left else []
+        if copy and copy.mask:
+            findings = more_than_held(self._ctx, target, copy, f" in {name}")
+        else:
+            left = count(self._ctx, target, match_of(copy))
+            findings = [f"{left} rows of the person are left in {name}"] if left else []
         findings += self._of_head(step, "delete_files", name, f"delete files are referenced by {name}")
         findings += self._of_head(step, "entries", name, f"DELETED manifest entries are in {name}", "status = 2")
         if kinds.get(name) != step.parameters["kind"].upper():
@@ -197,7 +270,10 @@ class IcebergExecutor:
     def _orphans_left(self, step: Step, copy: Copy | None) -> list[str]:
         if _SAVED in self._properties(step):
             return ["the settings of the metadata log were not put back"]
-        left = untracked(self._ctx, step.parameters["location"], _name(step))
+        empty = empty_folders(local_path(step.parameters["location"]))
+        if empty:
+            return [f"{len(empty)} empty folders of partitions are left"]
+        left = untracked(self._ctx, step.parameters["location"], _name(step), step.parameters.get("sharing", ()))
         return [f"{len(left)} files in the folder are not referenced, first {Path(left[0]).name}"] if left else []
 
     # -- helpers -------------------------------------------------------------------------------------------------
@@ -207,9 +283,10 @@ class IcebergExecutor:
         head = self._snapshot(step, ref)
         if head is None:
             return []
-        # through the reader: with Hudi's extension in the session, VERSION AS OF is not resolved here
-        reader = self._ctx.spark.read.format("iceberg").option("snapshot-id", head)
-        found = reader.load(f"{_table(step)}.{part}").where(where).count()
+        # not in SQL: with Hudi's extension in the session, VERSION AS OF is not resolved here; and not by
+        # `format("iceberg").load`, which looks for the catalog in whatever session of the process is active
+        reader = self._ctx.spark.read.option(at_snapshot(self._ctx.spark.version), head)
+        found = reader.table(f"{_table(step)}.{part}").where(where).count()
         return [f"{found} {what}"] if found else []
 
     def _number(self, query: str, what: str) -> list[str]:
@@ -221,7 +298,9 @@ class IcebergExecutor:
 
     def _call(self, step: Step, procedure: str, arguments: str) -> dict[str, Any]:
         catalog, _, table = _name(step).partition(".")
-        call = f"CALL {quote(catalog)}.system.{procedure}(table => {string_literal(table)}, {arguments})"
+        # quoted inside the literal as well: the procedure parses it as SQL does
+        called = string_literal(quote_table(table))
+        call = f"CALL {quote(catalog)}.system.{procedure}(table => {called}, {arguments})"
         row = self._sql(call).first()
         return row.asDict() if row else {}
 
@@ -254,6 +333,11 @@ class IcebergExecutor:
 
     def _properties(self, step: Step) -> dict[str, str]:
         return {row[0]: row[1] for row in self._sql(f"SHOW TBLPROPERTIES {_table(step)}").collect()}
+
+
+def at_snapshot(spark_version: str) -> str:
+    """The reader's option for a snapshot: Iceberg's own one, until Spark 4, where it only takes Spark's."""
+    return "snapshot-id" if spark_version.startswith("3.") else "versionAsOf"
 
 
 def _name(step: Step) -> str:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
+from collections.abc import Iterable, Mapping, Sequence, Set
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from executors.context import ExecutionContext
-from executors.local import as_local, files_below, local_path
+from executors.local import as_local, files_below, local_path, refuse_nested
 from executors.spark import quote_table
-from pii_tracer.errors import RunError
+from pii_tracer.errors import EstateError, RunError
+from pii_tracer.estate.iceberg import load_iceberg
+from pii_tracer.estate.iceberg_history import lost_columns
+from pii_tracer.retention.iceberg_expiry import referenced
 
 _HINT = "version-hint.text"
 
@@ -23,16 +30,128 @@ def with_deleted_entries(ctx: ExecutionContext, location: str, table: str) -> li
     return [row[0] for row in rows]
 
 
-def untracked(ctx: ExecutionContext, location: str, table: str) -> list[str]:
-    """Files in the folder that no snapshot, reference or metadata file of the table names.
+Sharers = Sequence[Mapping[str, str | None]]
+"""Tables that share files with the one at work, as `planners.iceberg.sharers` writes them into steps."""
+
+
+def untracked(ctx: ExecutionContext, location: str, table: str, sharing: Sharers = ()) -> list[str]:
+    """Files in the folder that no snapshot, reference or metadata file of the table names, nor of one that shares some.
 
     The folder is listed before the references are read: a file that a writer commits in between is then referenced.
+    While writers run, files that are young stay: theirs are committed after they were written.
+
+    Raises:
+        RunError: a file that the table names is not there, or another table lies inside the folder.
+    """
+    there = list_table(location)
+    own = _with_links(_referenced(ctx, table))
+    refuse_missing(location, there, {p for p in own if not p.endswith(".metadata.json")})
+    return loose(ctx, there, own | _with_links(read_by(ctx, sharing)))
+
+
+def _with_links(named: Set[str]) -> set[str]:
+    """Names as metadata writes them, and with links followed: the folder is listed at its real place."""
+    return set(named) | {str(Path(path).resolve()) for path in named}
+
+
+def list_table(location: str) -> list[str]:
+    """Every file in a table's folder.
+
+    Raises:
+        RunError: another table lies inside it.
     """
     folder = local_path(location)
-    refuse_nested(folder)
-    there = [str(path) for path in files_below(folder)]
-    kept = _referenced(ctx, table)
-    return [path for path in there if path not in kept and not _companion(path, kept)]
+    refuse_nested(folder, own=lambda place: place == folder / "metadata")
+    return [str(path) for path in files_below(folder)]
+
+
+def refuse_missing(location: str, there: Sequence[str], named: Iterable[str]) -> None:
+    """Nothing is swept where files are missing that the table names.
+
+    Raises:
+        RunError: one inside the folder is.
+    """
+    listed = set(there)
+    inside = (p for p in named if p not in listed and p.startswith(f"{local_path(location)}/"))
+    gone = sorted(p for p in inside if not Path(p).exists())
+    if gone:
+        raise RunError(
+            f"{len(gone)} files that the table names are not there, first {Path(gone[0]).name}",
+            where=location,
+            todo="restore them from a backup before anything is swept",
+        )
+
+
+def loose(ctx: ExecutionContext, there: Sequence[str], kept: Set[str]) -> list[str]:
+    """Of the files in a folder those that nothing keeps; while writers run, only those that are old enough."""
+    old = time.time() - ctx.in_flight_hours * 3600
+    found = [path for path in there if path not in kept and not _companion(path, kept)]
+    return [path for path in found if not ctx.in_flight_hours or _written(path) < old]
+
+
+def _written(path: str) -> float:
+    try:
+        return Path(path).stat().st_mtime
+    except FileNotFoundError:
+        return time.time()
+
+
+def read_by(ctx: ExecutionContext, sharing: Sharers) -> set[str]:
+    """Every file that other tables read now.
+
+    Raises:
+        RunError: one of them cannot be asked; nothing may be removed then.
+    """
+    found: set[str] = set()
+    for other in sharing:
+        table, location = other["table"], other["location"]
+        try:
+            found |= _referenced(ctx, table) if table else referenced(Path(str(location)))
+        except Exception as error:  # Spark's and Java's errors for a table that is gone or broken are many
+            raise RunError(
+                f"a table that shares files with this one cannot be read: {type(error).__name__}",
+                where=table or location,
+                todo="look at that table; if it was dropped, plan again",
+            ) from None
+    return found
+
+
+def forget_snapshots(ctx: ExecutionContext, table: str, older_than: str | None) -> int:
+    """Expire snapshots in the metadata alone; returns how many. References and their heads stay.
+
+    The procedure would remove the files that it frees, though other tables may read them, and it refuses tables that
+    `snapshot` made for that reason (`gc.enabled=false`).
+    """
+    spark: Any = ctx.spark
+    jvm = spark._jvm
+    operations = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
+        spark._jsparkSession, quote_table(table)
+    ).operations()
+    base = operations.current()
+    heads = {ref.snapshotId() for ref in base.refs().values()}
+    until = None if older_than is None else datetime.fromisoformat(older_than).replace(tzinfo=timezone.utc).timestamp()
+    gone = jvm.java.util.ArrayList()
+    for snapshot in base.snapshots():
+        if snapshot.snapshotId() not in heads and (until is None or snapshot.timestampMillis() < until * 1000):
+            gone.add(snapshot)
+    if gone.size():
+        operations.commit(base, jvm.org.apache.iceberg.TableMetadata.buildFrom(base).removeSnapshots(gone).build())
+    return int(gone.size())
+
+
+def lost_columns_of(ctx: ExecutionContext, table: str, location: str, snapshot_id: int) -> tuple[str, ...]:
+    """`lost_columns` of a snapshot, by the metadata that Spark would write by.
+
+    Raises:
+        RunError: that metadata cannot be read; nothing may be written then.
+    """
+    spark: Any = ctx.spark
+    loaded = spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, quote_table(table))
+    metadata = as_local(loaded.operations().current().metadataFileLocation())
+    try:
+        return lost_columns(load_iceberg(Path(location), metadata), snapshot_id)
+    except EstateError as error:
+        raise RunError(error.what, where=table, todo="repair the table's metadata, then resume") from None
 
 
 def _referenced(ctx: ExecutionContext, table: str) -> set[str]:
@@ -71,26 +190,7 @@ def _statistics(ctx: ExecutionContext, name: str) -> set[str]:
     return {as_local(entry["statistics-path"]) for entry in entries}
 
 
-_FOREIGN = ("*/_delta_log", "*/.hoodie", "*/*.metadata.json", "*/*.metadata.json.gz", "*/*.gz.metadata.json")
-
-
-def refuse_nested(folder: Path) -> None:
-    """A table below this table's folder would lose its files to the sweep.
-
-    Raises:
-        RunError: there is one.
-    """
-    for pattern in _FOREIGN:
-        for path in folder.glob("**/" + pattern):
-            if path.parent != folder / "metadata":
-                raise RunError(
-                    "another table lies inside this table's folder; sweeping it would remove that table's files",
-                    where=str(path.parent),
-                    todo="move one of the two tables, then plan again",
-                )
-
-
-def _companion(path: str, kept: set[str]) -> bool:
+def _companion(path: str, kept: Set[str]) -> bool:
     """The version hint of a Hadoop catalog, and Hadoop's checksum beside a file that is kept."""
     file = Path(path)
     if file.name == _HINT or file.name == f".{_HINT}.crc":
@@ -100,9 +200,9 @@ def _companion(path: str, kept: set[str]) -> bool:
     return False
 
 
-def remove_orphans(ctx: ExecutionContext, location: str, table: str) -> list[str]:
+def remove_orphans(ctx: ExecutionContext, location: str, table: str, sharing: Sharers = ()) -> list[str]:
     """Remove every untracked file, hidden ones and old metadata included; returns their paths."""
-    removed = untracked(ctx, location, table)
+    removed = untracked(ctx, location, table, sharing)
     for path in removed:
         Path(path).unlink(missing_ok=True)
     return removed

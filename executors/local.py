@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -35,3 +37,63 @@ def files_below(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.is_symlink():
             yield path
+
+
+def empty_folders(folder: Path) -> list[Path]:
+    """Folders named `column=value` with no file below them, the deepest first: such a name is itself a value."""
+    found: list[Path] = []
+    for place in sorted((p for p in folder.rglob("*=*") if p.is_dir() and not p.is_symlink()), reverse=True):
+        if all(child in found for child in place.iterdir()):
+            found.append(place)
+    return found
+
+
+def remove_empty(folders: Iterable[Path]) -> None:
+    """Remove folders; one into which a writer has just put a file stays."""
+    for place in folders:
+        with contextlib.suppress(OSError):
+            place.rmdir()
+
+
+TEMPORARY = "_pii_tracer_"
+"""What names of files begin with until they are whole: readers pass over names that begin with `_`."""
+
+_MARKERS = ("*/_delta_log", "*/.hoodie", "*/*.metadata.json", "*/*.metadata.json.gz")
+"""Below a folder, what tells that the one it lies in is a table, or a table's metadata."""
+
+
+def refuse_nested(folder: Path, own: Callable[[Path], bool] = lambda place: False) -> None:
+    """A table below a folder whose files are swept or written again would be broken.
+
+    own: whether a place with a marker belongs to the table that the folder is.
+
+    Raises:
+        RunError: there is one.
+    """
+    for marker in _MARKERS:
+        for path in folder.glob("**/" + marker):
+            if not own(path.parent):
+                raise RunError(
+                    "another table lies inside this folder; working on its files would break that table",
+                    where=str(path.parent),
+                    todo="move one of the two tables, then plan again",
+                )
+
+
+def swap(path: Path, temporary: Path) -> None:
+    """Put the new file in place of the old one."""
+    with temporary.open("rb") as stream:
+        os.fsync(stream.fileno())
+    # Hadoop would refuse the new file by the old one's checksum
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    temporary.replace(path)
+    sync(path.parent)
+
+
+def sync(folder: Path) -> None:
+    """Have what was renamed or removed in a folder survive a power cut."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

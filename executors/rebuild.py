@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import secrets
+from typing import TYPE_CHECKING, Any
 
 import sqlglot
 from sqlglot import exp
@@ -11,6 +12,10 @@ from sqlglot.errors import SqlglotError
 from executors.context import ExecutionContext
 from executors.spark import quote
 from pii_tracer.errors import RunError
+from pii_tracer.lineage.splitting import prepared
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
 
@@ -23,14 +28,14 @@ def query_of(sql: str) -> str:
             overwriting the table with it would lose the others.
     """
     try:
-        trees = [tree for tree in sqlglot.parse(sql, dialect="spark") if tree is not None]
+        trees = [tree for tree in sqlglot.parse(prepared(sql), dialect="spark") if tree is not None]
     except SqlglotError:
         trees = []
     tree = trees[0] if len(trees) == 1 else None
     query = tree.args.get("expression") if isinstance(tree, exp.Insert | exp.Create) else tree
     if isinstance(query, exp.Subquery):
         query = query.unnest()
-    if isinstance(tree, exp.Insert) and tree.args.get("partition"):
+    if isinstance(tree, exp.Insert) and (tree.find(exp.Partition) or tree.args.get("where")):
         query = None
     if not isinstance(query, exp.Query):
         raise RunError("the recorded statement holds no query to rebuild from", todo="rebuild the table by its job")
@@ -44,43 +49,62 @@ def query_of(sql: str) -> str:
     return text
 
 
-def overwrite(ctx: ExecutionContext, table: str, sql: str) -> dict[str, Any]:
+def overwrite(ctx: ExecutionContext, table: str, sql: str, *, apart: bool = False) -> dict[str, Any]:
     """Overwrite a table (a quoted name) with what its recorded query gives now.
+
+    apart: run the query before the write, not as part of it: Delta refuses to be read in one plan with the write of
+    another engine's table (`Cannot work with a non-pinned table snapshot`).
 
     Raises:
         RunError: the query's columns are not the table's.
     """
-    query = query_of(sql)
-    _same_columns(ctx, table, query)
-    before = ctx.spark.table(table).count()
-    mode = ctx.spark.conf.get(_MODE, "static")
+    spark = ctx.spark  # asked for once: a session that is asked for again takes on the estate's settings again
+    have, made = both(ctx, table, sql)
+    before = have.count()
+    mode = spark.conf.get(_MODE, "static")
+    view = f"pii_rebuild_{secrets.token_hex(6)}"
+    (made.localCheckpoint() if apart else made).createTempView(view)
     # in dynamic mode, partitions that the query no longer makes would stay, and the person with them
-    ctx.spark.conf.set(_MODE, "static")
+    spark.conf.set(_MODE, "static")
     try:
-        ctx.spark.sql(f"INSERT OVERWRITE {table} SELECT * FROM ({query})")
+        spark.sql(f"INSERT OVERWRITE {table} SELECT * FROM {view}")
     finally:
-        ctx.spark.conf.set(_MODE, str(mode))
-    return {"rows_before": before, "rows_after": ctx.spark.table(table).count()}
+        spark.catalog.dropTempView(view)
+        spark.conf.set(_MODE, str(mode))
+    return {"rows_before": before, "rows_after": spark.table(table).count()}
 
 
-def _same_columns(ctx: ExecutionContext, table: str, query: str) -> None:
-    have = [name.lower() for name in ctx.spark.table(table).columns if not name.startswith("_hoodie_")]
-    made = [name.lower() for name in ctx.spark.sql(query).columns]
-    if have != made:
+def both(ctx: ExecutionContext, table: str, sql: str) -> tuple[DataFrame, DataFrame]:
+    """A table (a quoted name) and what its recorded query gives now.
+
+    Raises:
+        RunError: the query's columns are not the table's.
+    """
+    have, query = ctx.spark.table(table), ctx.spark.sql(query_of(sql))
+    names = [name.lower() for name in have.columns if not name.startswith("_hoodie_")]
+    made = [name.lower() for name in query.columns]
+    if names != made:
         raise RunError(
-            f"the recorded query gives the columns {', '.join(made)}, the table has {', '.join(have)}",
+            f"the recorded query gives the columns {', '.join(made)}, the table has {', '.join(names)}",
             where=table,
             todo="harvest the job's newest statement, then plan again",
         )
+    return have, query
 
 
 def difference(ctx: ExecutionContext, table: str, sql: str) -> list[str]:
     """How the table differs from its recorded query, both ways, as findings."""
-    made = ctx.spark.sql(query_of(sql))
-    have = ctx.spark.table(table)
-    have = have.select(*[c for c in have.columns if not c.startswith("_hoodie_")])
-    typed = made.select(
-        *[made[a].cast(have.schema[b].dataType).alias(b) for a, b in zip(made.columns, have.columns, strict=True)]
-    )
-    extra, missing = have.exceptAll(typed).count(), typed.exceptAll(have).count()
+    return differences(ctx.spark.sql(query_of(sql)), ctx.spark.table(table))
+
+
+def differences(made: DataFrame, have: DataFrame) -> list[str]:
+    """How rows that are there differ from rows as a query makes them, both ways, as findings."""
+    extra, missing = (rows.count() for rows in unlike(made, have))
     return [f"{extra} rows too many and {missing} missing against the recorded query"] if extra or missing else []
+
+
+def unlike(made: DataFrame, have: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """Rows that are there and a query does not make, and the other way; columns are matched by name."""
+    have = have.select(*[quote(c) for c in have.columns if not c.startswith("_hoodie_")])
+    typed = made.select(*[made[quote(f.name)].cast(f.dataType).alias(f.name) for f in have.schema.fields])
+    return have.exceptAll(typed), typed.exceptAll(have)

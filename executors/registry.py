@@ -8,11 +8,12 @@ from executors.files import FilesExecutor
 from executors.hudi import HudiExecutor
 from executors.iceberg import IcebergExecutor
 from executors.keys import KeysExecutor
+from pii_tracer.config_catalogs import CatalogType
 from pii_tracer.protocol import Executor
 
 
 def build(ctx: ExecutionContext) -> dict[str, Executor]:
-    """The executors; `s3` only where the estate says how S3 is reached (it needs the `aws` extra)."""
+    """The executors; `shred`, `s3`, `kafka` and `lakefs` only where the estate names such services."""
     found: list[Executor] = [
         KeysExecutor(ctx),
         IcebergExecutor(ctx),
@@ -20,8 +21,32 @@ def build(ctx: ExecutionContext) -> dict[str, Executor]:
         HudiExecutor(ctx),
         FilesExecutor(ctx),
     ]
+    if any(catalog.type is CatalogType.NESSIE for catalog in ctx.estate.catalogs.values()):
+        from executors.nessie import NessieExecutor
+
+        found.append(NessieExecutor(ctx))
+    if ctx.estate.keys:
+        from executors.shred import ShredExecutor
+
+        found.append(ShredExecutor(ctx))
+    if any(table.kms_key_column for table in ctx.estate.keys):
+        from executors.kms import KmsExecutor
+
+        found.append(KmsExecutor(ctx))
     if ctx.estate.s3 is not None:
         from executors.s3 import S3Executor
 
         found.append(S3Executor(ctx))
+    if ctx.estate.vaults:
+        from executors.vault import VaultExecutor
+
+        found.append(VaultExecutor(ctx))
+    if ctx.estate.kafka:
+        from executors.kafka import KafkaExecutor
+
+        found.append(KafkaExecutor(ctx))
+    if ctx.estate.lakefs:
+        from executors.lakefs import LakefsExecutor
+
+        found.append(LakefsExecutor(ctx))
     return {executor.name: executor for executor in found}

@@ -53,7 +53,8 @@ def on_conflict(act: Callable[[], T], sleep: Callable[[float], None] = time.slee
 def engine_error(error: Exception) -> RunError:
     """An engine's failure as a `RunError`: class names and Spark's error class, never the message with rows."""
     names = [type(error).__name__]
-    get_class = getattr(error, "getErrorClass", None)
+    # its name since Spark 4, and the one before
+    get_class = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
     if callable(get_class) and get_class():
         names.append(str(get_class()))
     cause = getattr(error, "java_exception", None) or getattr(error, "_origin", None)

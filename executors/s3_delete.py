@@ -3,43 +3,47 @@
 from __future__ import annotations
 
 import os.path
+import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from executors.s3_locks import Lock, locks
+from executors.s3_markers import BEHIND, hiding
 from executors.s3_match import Keys
 from executors.s3_objects import (
     PLAN_TAG,
     DeleteParameters,
-    PartlyDone,
+    RestoreParameters,
     S3Context,
+    VersionRef,
     head,
     keys_of,
     read,
     request_id,
+    server_time,
 )
+from executors.s3_restore import Restoring
 from executors.s3_rows import drop_rows
+from pii_tracer.aws import error_code
 from pii_tracer.errors import RunError
-from pii_tracer.estate.s3_versions import (
-    ClientFactory,
-    Readability,
-    S3Client,
-    error_code,
-    iter_object_versions,
-    readability,
-)
+from pii_tracer.estate.s3_versions import ClientFactory, Readability, S3Client, iter_object_versions, readability
 from pii_tracer.inventory import ObjectVersion
 from pii_tracer.model import Match
 from pii_tracer.plan import Copy
+from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
 
 BATCH = 1000
 """Keys that one DeleteObjects takes (https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html)."""
 
 _PASSING = frozenset({"InternalError", "SlowDown", "ServiceUnavailable", "503", "500", "RequestTimeout"})
+_BROUGHT_BACK = "drift: somebody brought the object back after the plan was made, which deletes its old versions"
 _TRIES = 4
+_WORKERS = 4
 
 Place = tuple[str, str]
 
@@ -49,10 +53,16 @@ class Review:
     """What is there of the listed versions, and what may go.
 
     targets: may be deleted now. spared: listed, current and free of the person. replaced: listed as `null` and
-    overwritten in place by this plan. held: reason by key why none of its versions may be deleted.
+    overwritten in place by this plan. held: reason by key why none of its versions may be deleted; asleep: held, since
+    they are archived and must be read first. locked: by Object Lock; not tried before the lock's date. bypass: targets
+    whose GOVERNANCE the plan bypasses. hiding: markers that stay as long as a version behind them does.
     """
 
     targets: list[ObjectVersion] = field(default_factory=list)
+    hiding: list[ObjectVersion] = field(default_factory=list)
+    locked: dict[Place, Lock] = field(default_factory=dict)
+    bypass: set[Place] = field(default_factory=set)
+    asleep: list[ObjectVersion] = field(default_factory=list)
     spared: list[Place] = field(default_factory=list)
     replaced: list[Place] = field(default_factory=list)
     held: dict[str, str] = field(default_factory=dict)
@@ -72,25 +82,37 @@ class VersionDeleter:
     def client(self) -> S3Client:
         return self.clients(self.parameters.region)
 
+    def check(self) -> None:
+        """Nothing beyond what every step is checked for."""
+
     def review(self) -> Review:
         """List again and decide for every listed version. Reads only."""
         existing = self._existing()
         listed = {(item.key, item.version_id) for item in self.parameters.versions}
-        found = Review(gone=len(listed - existing.keys()))
+        found = Review(gone=sum(place not in existing for place in listed))
         current = {version.key: version for version in existing.values() if version.latest}
         protected = set(self.parameters.keep_latest_of)
         waiting = {place for place in listed if place in existing}
         for key in sorted({place[0] for place in waiting} & protected):
             self._guard(key, current.get(key), listed, found)
-        for place in sorted(waiting):
-            if place[0] not in found.held and place not in found.spared and place not in found.replaced:
-                found.targets.append(existing[place])
-        # a marker last: without it an older version would show as the current one for a moment
-        found.targets.sort(key=lambda version: version.delete_marker)
+        for key in self.parameters.never_latest_of:
+            now = current.get(key)
+            if now is not None and not now.delete_marker and (key, now.version_id) in waiting:
+                found.held[key] = _BROUGHT_BACK
+        kept = {*found.spared, *found.replaced}
+        found.targets = [
+            existing[place] for place in sorted(waiting) if place[0] not in found.held and place not in kept
+        ]
+        if self.parameters.object_lock:
+            self._set_locked_apart(found)
+        going = {(v.key, v.version_id) for v in found.targets}
+        self._hold_markers(found, [v for place, v in existing.items() if place not in going])
         return found
 
-    def delete(self) -> dict[str, Any]:
+    def run(self) -> Outcome:
         """Delete the targets; facts with request ids and what is known of each version's content.
+
+        Versions under a lock with a date are waited for; the rest goes.
 
         Raises:
             PartlyDone: versions are left, each with its reason.
@@ -98,12 +120,71 @@ class VersionDeleter:
         found = self.review()
         requests: list[str] = []
         errors: dict[Place, str] = {}
-        for batch in _batches(found.targets):
-            errors |= self._delete_batch(batch, requests)
-        left = self._existing().keys()
+        for markers in (False, True):
+            if markers and any(version.delete_marker for version in found.targets):
+                # what was refused is still there, and what others wrote meanwhile
+                self._hold_markers(found, self._existing().values())
+            phase = [version for version in found.targets if version.delete_marker is markers]
+            with ThreadPoolExecutor(_WORKERS) as pool:
+                for refused, ids in pool.map(lambda batch: self._delete_batch(batch, found.bypass), _batches(phase)):
+                    errors |= refused
+                    requests += ids
+        # what the answers say is written down as done; whether it is true, `verify` sees by listing
+        facts = self._facts(found, errors, requests)
+        dates = [lock.until for lock in found.locked.values() if lock.until is not None and not lock.legal_hold]
+        held_for_good = sorted({lock.reason() for lock in found.locked.values() if lock.legal_hold})
+        woken = self._restored(found.asleep)
+        if woken is not None:
+            facts["restored_again"] = woken.facts
+            dates.append(woken.waiting_until or self.ctx.now())
+        held = {key: why for key, why in found.held.items() if key not in {v.key for v in found.asleep}}
+        waiting = {key for (key, _), lock in found.locked.items() if not lock.legal_hold}
+        held |= {marker.key: BEHIND for marker in found.hiding if marker.key not in waiting}
+        if errors or held or held_for_good:
+            facts["failed"] = [
+                {"key": key, "version_id": version, "code": code} for (key, version), code in sorted(errors.items())
+            ]
+            facts["held"] = [{"key": key, "reason": reason} for key, reason in sorted(held.items())]
+            reasons = ", ".join(sorted({*errors.values(), *held.values(), *held_for_good}))
+            raise PartlyDone(
+                f"{len(errors)} version(s) were not deleted, {len(found.locked)} are locked and {len(held)}"
+                f" object(s) were held back: {reasons}",
+                facts,
+                where=f"s3://{self.parameters.bucket}",
+                todo="AccessDenied: permission or Object Lock; legal hold: its owner releases it;"
+                " held back: finish the rewrite or the replication first, or have the versions behind a marker deleted;"
+                " brought back: make a new plan, which rewrites what is there again",
+            )
+        return Outcome(facts, waiting_until=min(dates) if dates else None)
+
+    def _restored(self, asleep: list[ObjectVersion]) -> Outcome | None:
+        """Ask for what must be read before it can be spared or deleted; its restored copy has lapsed since."""
+        if not asleep:
+            return None
+        own = self.parameters
+        versions = tuple(VersionRef(key=v.key, version_id=v.version_id, storage_class=v.storage_class) for v in asleep)
+        asked = RestoreParameters(bucket=own.bucket, region=own.region, versions=versions, days=2, tier="Standard")
+        return Restoring(self.ctx, self.clients, asked, self.copy).run()
+
+    def verify(self) -> Check:
+        """None of the listed versions exists but those that were spared."""
+        found = self.review()
+        left = len(found.targets) + len(found.hiding)
+        findings = [f"{left} listed version(s) still exist"] if left else []
+        findings += sorted({f"locked: {lock.reason()}" for lock in found.locked.values()})
+        findings += sorted({f"held back: {reason}" for reason in found.held.values()})
+        return Check(not findings, tuple(findings), {"left": left + len(found.locked), "spared": len(found.spared)})
+
+    def probe(self) -> Progress:
+        """How many of the listed versions are gone."""
+        found = self.review()
+        if not found.targets and not found.held and not found.locked and not found.hiding:
+            return Progress.DONE
+        return Progress.PARTIAL if found.gone or found.replaced else Progress.NOT_STARTED
+
+    def _facts(self, found: Review, errors: dict[Place, str], requests: list[str]) -> dict[str, Any]:
         shas = {(item.key, item.version_id): item.sha256 for item in self.parameters.versions}
-        deleted = [version for version in found.targets if (version.key, version.version_id) not in left]
-        facts: dict[str, Any] = {
+        return {
             "deleted": [
                 {
                     "key": version.key,
@@ -113,45 +194,39 @@ class VersionDeleter:
                     "bytes": version.size,
                     "delete_marker": version.delete_marker,
                 }
-                for version in deleted
+                for version in found.targets
+                if (version.key, version.version_id) not in errors
             ],
             "already_gone": found.gone,
             "spared": [{"key": key, "version_id": version} for key, version in found.spared],
             "replaced_in_place": [{"key": key, "version_id": version} for key, version in found.replaced],
+            "locked": [
+                {"key": key, "version_id": version, "reason": lock.reason()}
+                for (key, version), lock in sorted(found.locked.items())
+            ],
+            "markers_kept": [{"key": marker.key, "version_id": marker.version_id} for marker in found.hiding],
+            "governance_bypassed": len(found.bypass),
             "request_ids": requests,
         }
-        failed = {
-            (version.key, version.version_id): errors.get((version.key, version.version_id), "still there")
-            for version in found.targets
-            if (version.key, version.version_id) in left
-        }
-        if failed or found.held:
-            facts["failed"] = [
-                {"key": key, "version_id": version, "code": code} for (key, version), code in sorted(failed.items())
-            ]
-            facts["held"] = [{"key": key, "reason": reason} for key, reason in sorted(found.held.items())]
-            reasons = ", ".join(sorted({*failed.values(), *found.held.values()}))
-            raise PartlyDone(
-                f"{len(failed)} version(s) were not deleted and {len(found.held)} object(s) were held back: {reasons}",
-                facts,
-                where=f"s3://{self.parameters.bucket}",
-                todo="AccessDenied: permission or Object Lock; held back: finish the rewrite or the replication first",
-            )
-        return facts
+
+    def _set_locked_apart(self, found: Review) -> None:
+        for place, lock in locks(self.client, self.parameters.bucket, found.targets, self.ctx.now()).items():
+            if self.parameters.bypass_governance and lock.governance and not lock.legal_hold:
+                found.bypass.add(place)
+            else:
+                found.locked[place] = lock
+        found.targets = [v for v in found.targets if (v.key, v.version_id) not in found.locked]
+
+    def _hold_markers(self, found: Review, staying: Iterable[ObjectVersion]) -> None:
+        """Take the markers that hide one of `staying` from the targets, but under keys whose current version stays."""
+        kept = set(self.parameters.keep_latest_of)
+        markers = [v for v in found.targets if v.delete_marker and v.key not in kept]
+        found.hiding += hiding(markers, staying)
+        hidden = {(v.key, v.version_id) for v in found.hiding}
+        found.targets = [v for v in found.targets if (v.key, v.version_id) not in hidden]
 
     def _existing(self) -> dict[Place, ObjectVersion]:
-        keys = [item.key for item in self.parameters.versions]
-        prefix = os.path.commonprefix(keys)  # noqa: RUF071 (S3 prefixes are characters, not path parts)
-        wanted = set(keys)
-        try:
-            versions = list(iter_object_versions(self.client, self.parameters.bucket, prefix))
-        except (ClientError, BotoCoreError) as error:
-            raise RunError(
-                f"ListObjectVersions failed: {error_code(error)}",
-                where=f"s3://{self.parameters.bucket}",
-                todo="check the bucket and the permission to list versions",
-            ) from None
-        return {(version.key, version.version_id): version for version in versions if version.key in wanted}
+        return listed_versions(self.client, self.parameters.bucket, self.parameters.versions)
 
     def _guard(self, key: str, current: ObjectVersion | None, listed: set[Place], found: Review) -> None:
         """Decide on a key whose current version must outlive the step."""
@@ -173,6 +248,11 @@ class VersionDeleter:
                 found.spared.append(place)
             else:
                 found.held[key] = "the current version is listed and was not shown to be free of the person"
+                if now is not None and self.parameters.format is not None and self._sleeps(now):
+                    found.asleep.append(current)
+
+    def _sleeps(self, now: Mapping[str, Any]) -> bool:
+        return readability(now, server_time(now, self.ctx.now())) is not Readability.READABLE
 
     def _free_of_person(self, version: ObjectVersion) -> bool:
         match = self.parameters.match or (self.copy.match if self.copy else None)
@@ -211,36 +291,49 @@ class VersionDeleter:
             return False
         return drop_rows(data, self.parameters.format, match, keys, strong).data is None
 
-    def _delete_batch(self, batch: list[ObjectVersion], requests: list[str]) -> dict[Place, str]:
-        """Delete up to 1,000 versions; returns the code of each that was refused for good."""
-        refused = self._call(batch, requests)
+    def _delete_batch(self, batch: list[ObjectVersion], bypass: set[Place]) -> tuple[dict[Place, str], list[str]]:
+        """Delete up to 1,000 versions; the code of each that was refused for good, and the ids of the requests."""
+        places = [(version.key, version.version_id) for version in batch]
+        requests: list[str] = []
+        for attempt in range(_TRIES):
+            refused = self._call(batch, bypass, requests)
+            if not all(refused.get(place) in _PASSING for place in places):
+                break
+            _back_off(attempt)  # all were refused: S3 is busy, and asking for each alone would make it worse
+        else:
+            return refused, requests
         errors: dict[Place, str] = {}
-        for version in batch:
-            place = (version.key, version.version_id)
+        for version, place in zip(batch, places, strict=True):
             code = refused.get(place)
             # some servers name the key of an error without its version: ask for each version of that key
             if code in _PASSING or (code is None and (version.key, "") in refused):
-                code = self._delete_alone(version, requests)
+                code = self._delete_alone(version, bypass, requests)
             if code is not None:
                 errors[place] = code
-        return errors
+        return errors, requests
 
-    def _delete_alone(self, version: ObjectVersion, requests: list[str]) -> str | None:
+    def _delete_alone(self, version: ObjectVersion, bypass: set[Place], requests: list[str]) -> str | None:
         """One version, tried again while S3 is merely busy; returns the code it was refused with."""
         code = None
         for attempt in range(_TRIES):
-            code = self._call([version], requests).get((version.key, version.version_id))
+            code = self._call([version], bypass, requests).get((version.key, version.version_id))
             if code not in _PASSING:
                 break
-            time.sleep(0.2 * 2**attempt)
+            _back_off(attempt)
         return code
 
-    def _call(self, batch: list[ObjectVersion], requests: list[str]) -> dict[Place, str]:
-        """One DeleteObjects; error codes by (key, version), by (key, "") where the answer names no version."""
+    def _call(self, batch: list[ObjectVersion], bypass: set[Place], requests: list[str]) -> dict[Place, str]:
+        """One DeleteObjects; error codes by (key, version), by (key, "") where the answer names no version.
+
+        A batch asks for the bypass only where one of its own versions needs it.
+        """
         objects = [{"Key": version.key, "VersionId": version.version_id} for version in batch]
+        more = {}
+        if bypass and any((version.key, version.version_id) in bypass for version in batch):
+            more["BypassGovernanceRetention"] = True
         try:
             answer = self.client.delete_objects(
-                Bucket=self.parameters.bucket, Delete={"Objects": objects, "Quiet": False}
+                Bucket=self.parameters.bucket, Delete={"Objects": objects, "Quiet": False}, **more
             )
         except (ClientError, BotoCoreError) as error:
             return {(version.key, version.version_id): error_code(error) for version in batch}
@@ -253,6 +346,29 @@ class VersionDeleter:
             version = item.get("VersionId") or (batch[0].version_id if len(batch) == 1 else "")
             codes[item["Key"], version] = code
         return codes
+
+
+def listed_versions(client: S3Client, bucket: str, versions: Iterable[VersionRef]) -> dict[Place, ObjectVersion]:
+    """Those of the versions (and all others of their keys) that exist, by (key, version id).
+
+    Raises:
+        RunError: the bucket cannot be listed.
+    """
+    wanted = {item.key for item in versions}
+    prefix = os.path.commonprefix(sorted(wanted))  # noqa: RUF071 (S3 prefixes are characters, not path parts)
+    try:
+        found = (v for v in iter_object_versions(client, bucket, prefix) if v.key in wanted)
+        return {(version.key, version.version_id): version for version in found}
+    except (ClientError, BotoCoreError) as error:
+        raise RunError(
+            f"ListObjectVersions failed: {error_code(error)}",
+            where=f"s3://{bucket}",
+            todo="check the bucket and the permission to list versions",
+        ) from None
+
+
+def _back_off(attempt: int) -> None:
+    time.sleep(0.2 * 2**attempt * random.uniform(1, 1.5))  # noqa: S311 (spreads the tries of several workers)
 
 
 def _batches(versions: list[ObjectVersion]) -> Iterator[list[ObjectVersion]]:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
 from typing import Any, Literal, Protocol
 from urllib.parse import urlencode
 
 from botocore.exceptions import BotoCoreError, ClientError
+from pydantic import AwareDatetime, Field
 
 from executors.s3_match import Keys
+from pii_tracer.aws import error_code
 from pii_tracer.config import Estate
 from pii_tracer.errors import RunError
-from pii_tracer.estate.s3_versions import S3Client, error_code
+from pii_tracer.estate.s3_versions import GONE, S3Client
 from pii_tracer.model import Format, Frozen, KeySet, Match
 
 PLAN_TAG = "pii-tracer-plan"
@@ -22,9 +25,6 @@ PLAN_TAG = "pii-tracer-plan"
 
 MAX_OBJECT_BYTES = 2 * 1024**3
 """Objects above this are refused: a rewrite holds one object and its new self in memory."""
-
-GONE = frozenset({"404", "NoSuchKey", "NoSuchVersion", "405", "MethodNotAllowed"})
-"""HeadObject says 404 for a missing version and 405 for a delete marker."""
 
 
 class KeySource(Protocol):
@@ -34,7 +34,7 @@ class KeySource(Protocol):
 
 
 class S3Context(Protocol):
-    """What the S3 executor needs of the execution context."""
+    """What the S3 executor needs of the execution context. everything: all key sets of the plan."""
 
     @property
     def estate(self) -> Estate: ...
@@ -43,19 +43,14 @@ class S3Context(Protocol):
     def keyring(self) -> KeySource: ...
 
     @property
+    def everything(self) -> tuple[KeySet, ...]: ...
+
+    @property
     def now(self) -> Callable[[], datetime]: ...
 
 
-class PartlyDone(RunError):
-    """Some objects of a step failed, the others are done. facts: as in `Outcome`, for the journal."""
-
-    def __init__(self, what: str, facts: dict[str, Any], *, where: str, todo: str) -> None:
-        super().__init__(what, where=where, todo=todo)
-        self.facts = facts
-
-
 class VersionRef(Frozen):
-    """A version as the plan names it. etag, size and sha256 as known at planning."""
+    """A version as the plan names it. etag, size, sha256 and modified as known at planning."""
 
     key: str
     version_id: str
@@ -63,15 +58,18 @@ class VersionRef(Frozen):
     etag: str | None = None
     size: int | None = None
     sha256: str | None = None
+    modified: str | None = None
 
 
-class _Bucket(Frozen):
+class BucketParameters(Frozen):
+    """What every step says: where, and for which plan."""
+
     bucket: str
     region: str | None = None
     plan_id: str | None = None
 
 
-class RestoreParameters(_Bucket):
+class RestoreParameters(BucketParameters):
     """S3_RESTORE: ask for readable copies of archived versions, for `days`."""
 
     versions: tuple[VersionRef, ...]
@@ -79,9 +77,14 @@ class RestoreParameters(_Bucket):
     tier: Literal["Standard", "Bulk", "Expedited"] = "Bulk"
 
 
-class RewriteParameters(_Bucket):
-    """S3_REWRITE_ARCHIVE: write the latest objects anew without the person."""
+class RewriteParameters(BucketParameters):
+    """S3_REWRITE_ARCHIVE: write the latest objects anew without the person.
 
+    restore_days, restore_tier: for objects whose restored copy has lapsed before they were rewritten.
+    """
+
+    restore_days: int = 2
+    restore_tier: Literal["Standard", "Bulk", "Expedited"] = "Standard"
     plan_id: str
     prefix: str
     format: Format
@@ -89,7 +92,7 @@ class RewriteParameters(_Bucket):
     match: Match | None = None
 
 
-class AwaitParameters(_Bucket):
+class AwaitParameters(BucketParameters):
     """S3_AWAIT_REPLICA: until rewritten objects have reached this bucket. poll_seconds: how long one run looks."""
 
     prefix: str
@@ -99,19 +102,70 @@ class AwaitParameters(_Bucket):
     poll_seconds: float = 20.0
 
 
-class DeleteParameters(_Bucket):
+class DeleteParameters(BucketParameters):
     """S3_DELETE_VERSIONS: delete exactly these versions and delete markers.
+
+    object_lock: the bucket can lock versions, so each is asked for its lock before it is deleted. bypass_governance:
+    the plan says that versions under GOVERNANCE retention are deleted all the same; its approval covers that.
 
     keep_latest_of: keys whose current version must outlive the step. A current version that is listed is only spared
     where it was read and does not hold the person (format and match needed for that), or equals the origin's that was.
+
+    never_latest_of: keys of which no listed version was the current one at planning, as under a delete marker. One that
+    is the current one now was brought back by its owner, and stays with all of its key.
     """
 
     versions: tuple[VersionRef, ...]
     keep_latest_of: tuple[str, ...] = ()
+    never_latest_of: tuple[str, ...] = ()
     format: Format | None = None
     match: Match | None = None
     origin_bucket: str | None = None
     origin_region: str | None = None
+    object_lock: bool = False
+    bypass_governance: bool = False
+
+
+class UploadRef(Frozen):
+    """An unfinished multipart upload as the plan names it. touched: when it was begun or got its newest part."""
+
+    key: str
+    upload_id: str
+    touched: AwareDatetime
+
+
+class AbortParameters(BucketParameters):
+    """S3_ABORT_UPLOADS: abort exactly these.
+
+    One that got a part after planning has a writer and is left to them; idle_hours: how long nothing may have come.
+    """
+
+    prefix: str
+    uploads: tuple[UploadRef, ...]
+    idle_hours: int = Field(default=24, ge=0)
+
+
+class ExpiryParameters(BucketParameters):
+    """S3_AWAIT_EXPIRY: the bucket's lifecycle removes these versions.
+
+    expires_after_days: as the rules said at planning. until: when the youngest should be gone. give_up: when it is an
+    error that they are not (S3 may be days late; it names no bound).
+    """
+
+    prefix: str
+    versions: tuple[VersionRef, ...]
+    expires_after_days: int
+    until: AwareDatetime
+    give_up: AwareDatetime
+
+
+def server_time(answer: Mapping[str, Any], otherwise: datetime) -> datetime:
+    """When the server answered, by its own clock: expiry dates are the server's, and our clock may be wrong."""
+    told = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date")
+    try:
+        return parsedate_to_datetime(told) if told else otherwise
+    except ValueError:
+        return otherwise
 
 
 def keys_of(source: KeySource, match: Match) -> tuple[Keys, frozenset[str]]:
@@ -160,23 +214,24 @@ def read(client: S3Client, bucket: str, key: str, version_id: str) -> tuple[byte
 
 
 def write_like(
-    client: S3Client, bucket: str, key: str, data: bytes, old: Mapping[str, Any], plan_id: str, strong: frozenset[str]
+    client: S3Client,
+    bucket: str,
+    key: str,
+    data: bytes,
+    old: Mapping[str, Any],
+    plan_id: str,
+    tags: Mapping[str, str],
 ) -> dict[str, Any]:
     """Put new bytes under the same key, class, encryption, headers, metadata, tags and lock, if the old one is current.
 
-    The upload carries its SHA-256, which S3 checks and keeps. Access lists are the bucket's; they are not copied.
+    The upload carries its SHA-256, which S3 checks and keeps. tags: the old one's. Access lists are not copied: see
+    `s3_beside`.
 
     Raises:
-        RunError: somebody wrote the object meanwhile, a name beside the bytes holds the person, or it was refused.
+        RunError: somebody wrote the object meanwhile, or it was refused.
     """
     metadata = {name: value for name, value in old.get("Metadata", {}).items() if name != PLAN_TAG}
-    tags = _tags(client, bucket, key, old)
-    beside = [text for pair in (*metadata.items(), *tags.items()) for text in pair]
-    if any(value in text for value in strong for text in beside):
-        raise RunError(
-            "metadata or a tag of the object holds the person", where=f"s3://{bucket}/{key}", todo="remove it by hand"
-        )
-    same = {name: old[name] for name in _KEPT_HEADERS if old.get(name) is not None}
+    same = _headers(old)
     if tags:
         same["Tagging"] = urlencode(tags)
     digest = hashlib.sha256(data)
@@ -187,6 +242,8 @@ def write_like(
             Body=data,
             IfMatch=old["ETag"],
             Metadata=metadata | {PLAN_TAG: plan_id},
+            # S3 wants to see one of two headers beside a lock; this names the algorithm in the one that is no MD5
+            ChecksumAlgorithm="SHA256",
             ChecksumSHA256=base64.b64encode(digest.digest()).decode(),
             **same,
         )
@@ -210,6 +267,7 @@ _KEPT_HEADERS = (
     "ContentDisposition",
     "ContentLanguage",
     "CacheControl",
+    "Expires",
     "WebsiteRedirectLocation",
     "ServerSideEncryption",
     "SSEKMSKeyId",
@@ -220,14 +278,17 @@ _KEPT_HEADERS = (
 )
 
 
-def _tags(client: S3Client, bucket: str, key: str, old: Mapping[str, Any]) -> dict[str, str]:
-    if not old.get("TagCount"):
-        return {}
-    try:
-        answer = client.get_object_tagging(Bucket=bucket, Key=key, VersionId=old.get("VersionId", "null"))
-    except (ClientError, BotoCoreError) as error:
-        raise refused("GetObjectTagging", error, bucket, key) from None
-    return {tag["Key"]: tag["Value"] for tag in answer["TagSet"]}
+def _headers(old: Mapping[str, Any]) -> dict[str, Any]:
+    """What is kept of an object beside its bytes. A retention whose date has passed is over and no PutObject may ask
+    for it again (https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html); a default lock of the bucket then
+    binds the new object, as S3 has it for every upload. A legal hold has no date.
+    """
+    kept = {name: old[name] for name in _KEPT_HEADERS if old.get(name) is not None}
+    until = kept.get("ObjectLockRetainUntilDate")
+    if until is not None and until <= server_time(old, datetime.now(timezone.utc)):
+        for name in ("ObjectLockMode", "ObjectLockRetainUntilDate"):
+            kept.pop(name, None)
+    return kept
 
 
 def request_id(answer: Mapping[str, Any]) -> str:

@@ -8,16 +8,16 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
 
-from executors.s3_match import BY_HAND, Keys, RowsError, person_mask, present_terms, resolve, text_matches
+from executors.parquet_rows import compare, survey, write
+from executors.s3_match import BY_HAND, Keys, RowsError, present_terms, resolve, text_matches
 from pii_tracer.model import Format, Match
 
 _GZIP = b"\x1f\x8b"
@@ -42,9 +42,13 @@ class Kept:
 def drop_rows(data: bytes, kind: Format, match: Match, keys: Keys, strong: frozenset[str]) -> Kept:
     """Drop the rows that match. strong: values that stand for the person wherever they are found.
 
+    An object without bytes (a folder's mark, Spark's `_SUCCESS`) holds nobody.
+
     Raises:
         RowsError: the format is not supported, or the object could not be read, compared or rewritten exactly.
     """
+    if not data:
+        return Kept(None, 0, 0)
     try:
         if kind is Format.PARQUET:
             return _parquet(data, match, keys, strong)
@@ -62,128 +66,17 @@ def drop_rows(data: bytes, kind: Format, match: Match, keys: Keys, strong: froze
 
 
 def _parquet(data: bytes, match: Match, keys: Keys, strong: frozenset[str]) -> Kept:
-    source = pq.ParquetFile(io.BytesIO(data), coerce_int96_timestamp_unit="us")
-    terms, missing = present_terms(source.schema_arrow.names, match)
-    groups = source.num_row_groups
-    before = source.metadata.num_rows
-    after = 0
-    for index in range(groups):
-        table = source.read_row_group(index)
-        after += table.num_rows - (pc.sum(person_mask(table, terms, keys)).as_py() or 0)
-    stale = after == before and _left_in_parquet(data, source, strong)
-    if after == before and not stale:
-        return Kept(None, before, after, missing)
+    def opened(**options: Any) -> pq.ParquetFile:
+        return pq.ParquetFile(io.BytesIO(data), **options)
 
-    def kept() -> Iterator[pa.Table]:
-        for index in range(groups):
-            table = source.read_row_group(index)
-            yield _fresh_dictionaries(table.filter(pc.invert(person_mask(table, terms, keys))))
-
-    new = _write_like(source, kept)
-    _compare(new, source, kept, after)
-    return Kept(new, before, after, missing, stale)
-
-
-def _left_in_parquet(data: bytes, source: pq.ParquetFile, strong: frozenset[str]) -> bool:
-    """A value in plain bytes (statistics, metadata) or in a dictionary page although no row is the person's."""
-    if any(value.encode() in data for value in strong):
-        return True
-    names = [source.schema.column(i).path for i in range(len(source.schema))]
-    dictionaries = pq.ParquetFile(io.BytesIO(data), read_dictionary=names)
-    values = pa.array(sorted(strong), pa.large_string())
-    for index in range(dictionaries.num_row_groups):
-        for column in dictionaries.read_row_group(index).columns:
-            for chunk in column.chunks:
-                if not pa.types.is_dictionary(chunk.type) or not pa.types.is_string(chunk.type.value_type):
-                    continue
-                if pc.any(pc.is_in(chunk.dictionary.cast(pa.large_string()), value_set=values)).as_py():
-                    return True
-    return False
-
-
-def _fresh_dictionaries(table: pa.Table) -> pa.Table:
-    """Arrow keeps filtered-out values in a column's dictionary, and Parquet would write them: encode anew."""
-    for index, name in enumerate(table.column_names):
-        column = table.column(index)
-        if pa.types.is_dictionary(column.type):
-            decoded = pa.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], column.type.value_type)
-            encoded = pc.dictionary_encode(decoded).cast(column.type)
-            table = table.set_column(index, table.schema.field(name), encoded)
-        elif "dictionary<" in str(column.type):
-            raise RowsError(f"the column `{name}` has a nested dictionary type", todo=BY_HAND)
-    return table
-
-
-def _write_like(source: pq.ParquetFile, tables: Any) -> bytes:
-    """Write the kept rows with the source's schema, codecs, dictionaries and metadata; the schema must come out equal.
-
-    Raises:
-        RowsError: this Parquet schema cannot be written again as it is (legacy lists, mixed timestamps).
-    """
-    for compliant in (True, False):
-        sink = io.BytesIO()
-        options = _options(source, compliant)
-        with pq.ParquetWriter(sink, source.schema_arrow, **options) as writer:
-            for table in tables():
-                if table.num_rows:
-                    writer.write_table(table, row_group_size=table.num_rows)
-            # without Arrow's own schema entry the writer leaves all the others out, too
-            if not options["store_schema"]:
-                writer.add_key_value_metadata(_kv(source))
-        if _layout(pq.ParquetFile(sink)) == _layout(source):
-            return sink.getvalue()
-    raise RowsError("the object's Parquet schema cannot be written again exactly as it is", todo=BY_HAND)
-
-
-def _layout(file: pq.ParquetFile) -> list[str]:
-    """The schema as Parquet prints it, types, repetition and field ids included, but for the root's name.
-
-    Spark calls the root `spark_schema`, Arrow `schema`; readers take no notice of it.
-    """
-    return str(file.schema).splitlines()[2:]
-
-
-def _options(source: pq.ParquetFile, compliant: bool) -> dict[str, Any]:
-    metadata = source.metadata
-    columns = [metadata.row_group(0).column(i) for i in range(metadata.num_columns)] if metadata.num_row_groups else []
-    codec = {column.path_in_schema: column.compression for column in columns}
-    dictionary = [c.path_in_schema for c in columns if any("DICTIONARY" in encoding for encoding in c.encodings)]
-    options: dict[str, Any] = {
-        "version": metadata.format_version,
-        "compression": {path: "NONE" if name == "UNCOMPRESSED" else name for path, name in codec.items()} or "NONE",
-        "use_dictionary": dictionary or False,
-        "store_schema": b"ARROW:schema" in (metadata.metadata or {}),
-        "use_deprecated_int96_timestamps": any(column.physical_type == "INT96" for column in columns),
-        "use_compliant_nested_type": compliant,
-        "write_statistics": any(column.is_stats_set for column in columns) or not columns,
-    }
-    logical = [source.schema.column(i) for i in range(len(source.schema))]
-    # Spark and Iceberg keep short decimals as integers
-    if any(c.logical_type.type == "DECIMAL" and c.physical_type in ("INT32", "INT64") for c in logical):
-        options["store_decimal_as_integer"] = True
-    return options
-
-
-def _compare(new: bytes, source: pq.ParquetFile, tables: Any, rows: int) -> None:
-    """Read back: the same rows in the same order, and the same key-value metadata."""
-    written = pq.ParquetFile(io.BytesIO(new), coerce_int96_timestamp_unit="us")
-    if written.metadata.num_rows != rows:
-        raise RowsError("the rewritten object has another number of rows", todo=BY_HAND)
-    if _kv(written) != _kv(source):
-        raise RowsError("the rewritten object has other key-value metadata", todo=BY_HAND)
-    group = 0
-    for table in tables():
-        if not table.num_rows:
-            continue
-        again = written.read_row_group(group)
-        group += 1
-        # NaN is not equal to itself: compare what prints alike before giving up
-        if not again.equals(table) and repr(again.to_pylist()) != repr(table.to_pylist()):
-            raise RowsError("the rewritten object does not give back the kept rows", todo=BY_HAND)
-
-
-def _kv(file: pq.ParquetFile) -> dict[bytes, bytes]:
-    return {key: value for key, value in (file.metadata.metadata or {}).items() if key != b"ARROW:schema"}
+    seen = survey(opened, match, keys, strong)
+    if not seen.changes:
+        return Kept(None, seen.before, seen.after, seen.missing)
+    sink = io.BytesIO()
+    write(opened, sink, match, keys)
+    new = sink.getvalue()
+    compare(opened, lambda **options: pq.ParquetFile(io.BytesIO(new), **options), match, keys)
+    return Kept(new, seen.before, seen.after, seen.missing, seen.stale)
 
 
 # --- CSV ---
@@ -201,9 +94,9 @@ def _csv(data: bytes, match: Match, keys: Keys) -> Kept:
 
 
 def _csv_text(text: str, match: Match, keys: Keys, pack: Any, escape: str | None) -> Kept:
-    records = _records(text, escape)
+    parsed = records(io.StringIO(text, newline=""), escape)
     try:
-        header, first = next(records)
+        header, first = next(parsed)
     except StopIteration:
         raise RowsError("the CSV object has no header", todo=BY_HAND) from None
     header = [header[0].removeprefix("\ufeff"), *header[1:]] if header else header
@@ -211,7 +104,7 @@ def _csv_text(text: str, match: Match, keys: Keys, pack: Any, escape: str | None
     positions = [(term, resolve(header, term.column)) for term in terms]
     kept = [first]
     before = after = 0
-    for cells, raw in records:
+    for cells, raw in parsed:
         if not cells:
             kept.append(raw)
             continue
@@ -221,17 +114,19 @@ def _csv_text(text: str, match: Match, keys: Keys, pack: Any, escape: str | None
         if not any(text_matches(cells[position or 0], term, keys) for term, position in positions):
             after += 1
             kept.append(raw)
+        else:
+            refuse_swallowed(raw, len(header))
     if after == before:
         return Kept(None, before, after, missing)
     return Kept(pack("".join(kept).encode("utf-8", "surrogateescape")), before, after, missing)
 
 
-def _records(text: str, escape: str | None) -> Iterator[tuple[list[str], str]]:
-    """Parsed records, each with the very characters it was read from."""
+def records(text: Iterable[str], escape: str | None) -> Iterator[tuple[list[str], str]]:
+    """Parsed records of a text's lines (with their ends), each with the very characters it was read from."""
     consumed: list[str] = []
 
     def lines() -> Iterator[str]:
-        for line in io.StringIO(text, newline=""):
+        for line in text:
             consumed.append(line)
             yield line
 
@@ -239,6 +134,20 @@ def _records(text: str, escape: str | None) -> Iterator[tuple[list[str], str]]:
         raw = "".join(consumed)
         consumed.clear()
         yield cells, raw
+
+
+def refuse_swallowed(raw: str, width: int) -> None:
+    """A quote that nobody closed joins the lines of others to a record; readers that read line by line see rows there.
+
+    Raises:
+        RowsError: the record goes on over a line that, read alone, has as many fields as a row.
+    """
+    for line in re.split(r"\r\n|\r|\n", raw)[1:]:
+        if any(len(cells) == width for cells in csv.reader([line])):
+            raise RowsError(
+                "a CSV record of the person goes on over lines that could be rows of others: is a quote not closed?",
+                todo=BY_HAND,
+            )
 
 
 def _unpack(data: bytes) -> tuple[bytes, Any]:

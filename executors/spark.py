@@ -14,24 +14,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pii_tracer.config import CatalogType, Estate
+from executors.catalogs import catalog_conf, catalog_packages
+from executors.profiles import installed_profile, profile_of
+from pii_tracer.config import Estate
+from pii_tracer.config_catalogs import CatalogType
 from pii_tracer.errors import EstateError, RunError
+from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.model import Format
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PACKAGES = (
-    "io.delta:delta-spark_2.12:3.3.3",
-    "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0",
-    "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0",
-)
+_GLUE_ASKED = "spark.pii-tracer.glue-asked-for"
 OPENLINEAGE = "io.openlineage:openlineage-spark_2.12:1.53.0"
-
-EXTENSIONS = (
-    "io.delta.sql.DeltaSparkSessionExtension",
-    "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-    "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
-)
 
 
 def java_home() -> str | None:
@@ -55,13 +50,17 @@ def java_home() -> str | None:
 
 
 def session_conf(estate: Estate, base: Path) -> dict[str, str]:
-    """Spark settings for an estate whose file lies in `base`."""
+    """Spark settings for an estate whose file lies in `base`.
+
+    Raises:
+        RunError: another pyspark is installed than the estate file's profile needs.
+    """
+    profile = profile_of(estate.spark.profile)
     conf = {
-        "spark.jars.packages": ",".join(PACKAGES),
-        "spark.sql.extensions": ",".join(EXTENSIONS),
+        "spark.jars.packages": ",".join((*profile.packages, *catalog_packages(estate))),
+        "spark.sql.extensions": ",".join(profile.extensions),
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
-        "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+        **dict(profile.conf),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(base / "spark-warehouse"),
         "spark.ui.enabled": "false",
@@ -73,14 +72,7 @@ def session_conf(estate: Estate, base: Path) -> dict[str, str]:
         # a plan printed into an event log must not hold long literals
         "spark.sql.maxMetadataStringLength": "20",
     }
-    for name, catalog in estate.catalogs.items():
-        if catalog.type is CatalogType.ICEBERG_HADOOP:
-            conf[f"spark.sql.catalog.{name}"] = "org.apache.iceberg.spark.SparkCatalog"
-            conf[f"spark.sql.catalog.{name}.type"] = "hadoop"
-            conf[f"spark.sql.catalog.{name}.warehouse"] = str(base / str(catalog.warehouse))
-            # the table cache would hide another process's commits
-            conf[f"spark.sql.catalog.{name}.cache-enabled"] = "false"
-    return conf | estate.spark.conf
+    return conf | catalog_conf(estate, base) | estate.spark.conf
 
 
 def open_session(estate: Estate, base: Path, extra: dict[str, str] | None = None) -> SparkSession:
@@ -94,6 +86,9 @@ def open_session(estate: Estate, base: Path, extra: dict[str, str] | None = None
     home = java_home()
     if home:
         os.environ["JAVA_HOME"] = home
+    if estate.spark.master.startswith("local"):
+        # workers of this machine are this interpreter, with the packages that are installed here
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(estate.spark.master).appName(f"pii-tracer {estate.estate}")
@@ -138,21 +133,31 @@ def _engine_output(log: Path) -> Iterator[None]:
 
 
 def register_tables(spark: SparkSession, estate: Estate, base: Path) -> None:
-    """Make every declared table that exists on disk known under its name (the session catalog is in memory)."""
+    """Make every declared table that exists on disk known under its name (the session catalog is in memory).
+
+    So are the tables of a Glue catalog that are not Iceberg's; Glue is asked once for a session.
+    """
     for catalog in estate.catalogs.values():
         for table in catalog.tables:
-            location = base / table.location
-            if not location.exists():
-                continue
-            parts = table.name.removeprefix("spark_catalog.").split(".")
-            if len(parts) != 2:
-                raise EstateError(
-                    f"the declared table `{table.name}` needs a schema and a name", todo="write it as `schema.table`"
-                )
-            schema, name = (quote(part) for part in parts)
-            spark.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
-            if not spark.catalog.tableExists(f"{schema}.{name}"):
-                spark.sql(f"CREATE TABLE {schema}.{name} USING {table.format} LOCATION {string_literal(str(location))}")
+            _register(spark, table.name, table.format, base / table.location)
+    glue = any(catalog.type is CatalogType.GLUE for catalog in estate.catalogs.values())
+    if glue and spark.conf.get(_GLUE_ASKED, "") != str(base):
+        for registered in EstatePaths(estate, base).registry.tables.values():
+            for name in registered.names if registered.format is not Format.ICEBERG else ():
+                _register(spark, name, registered.format, registered.location)
+        spark.conf.set(_GLUE_ASKED, str(base))
+
+
+def _register(spark: SparkSession, full_name: str, kind: Format, location: Path) -> None:
+    if not location.exists():
+        return
+    parts = full_name.removeprefix("spark_catalog.").split(".")
+    if len(parts) != 2:
+        raise EstateError(f"the declared table `{full_name}` needs a schema and a name", todo="write it `schema.table`")
+    schema, name = (quote(part) for part in parts)
+    spark.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
+    if not spark.catalog.tableExists(f"{schema}.{name}"):
+        spark.sql(f"CREATE TABLE {schema}.{name} USING {kind} LOCATION {string_literal(str(location))}")
 
 
 def quote(name: str) -> str:
@@ -184,7 +189,9 @@ def fetch_jars() -> None:
     log = _log_file()
     try:
         with _engine_output(log):
-            builder = SparkSession.builder.master("local[1]").config("spark.jars.packages", ",".join(PACKAGES))
+            builder = SparkSession.builder.master("local[1]").config(
+                "spark.jars.packages", ",".join(installed_profile().packages)
+            )
             builder.config("spark.ui.enabled", "false").getOrCreate().stop()
     except Exception as error:
         raise RunError(

@@ -9,11 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 
 from pii_tracer.errors import RunError
-from pii_tracer.model import Format, Match, MatchTerm
+from pii_tracer.model import Format, KeySet, Match, MatchTerm
 from pii_tracer.plan import Action
 from pii_tracer.protocol import Progress
+from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.tree import scan_tree
 from tests.executors.world import BY_ANY, BY_UID, EMAIL, UID, Steps, context, residue, rows
 from tests.sparksession import SparkEstate
 
@@ -129,13 +132,25 @@ def test_partition_values_stay_out_of_facts_and_messages(here: SparkEstate) -> N
     assert EMAIL not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", [Format.ORC, Format.AVRO, Format.JSON])
+@pytest.mark.parametrize("kind", [Format.ICEBERG, Format.DELTA, Format.HUDI])
 def test_other_formats_are_refused(here: SparkEstate, kind: Format) -> None:
     folder = here.folder("other")
     folder.mkdir()
     steps = steps_for(here, folder, kind)
     with pytest.raises(RunError, match="not supported yet"):
         steps.once(*rewrite(steps)[:1], format=kind.value)
+
+
+def test_a_table_inside_the_folder_stops_the_step_before_anything_is_written(here: SparkEstate) -> None:
+    """Its files hold the person, too, but they are its log's: written again in place, the table could not be read."""
+    folder = here.folder("around")
+    parquet(folder / "a.parquet", rows(0, 5, (2,)))
+    write_deltalake(str(folder / "t"), pa.table(dict(zip(NAMES, zip(*rows(5, 5, (7,)), strict=True), strict=True))))
+    before = {p: p.read_bytes() for p in folder.rglob("*.parquet")}
+    steps = steps_for(here, folder, Format.PARQUET)
+    with pytest.raises(RunError, match="another table lies inside"):
+        steps.all(rewrite(steps))
+    assert {p: p.read_bytes() for p in folder.rglob("*.parquet")} == before
 
 
 def test_probe_reads_only(here: SparkEstate) -> None:
@@ -149,3 +164,46 @@ def test_probe_reads_only(here: SparkEstate) -> None:
     assert {p: p.read_bytes() for p in folder.iterdir()} == before
     steps.once(*rewrite(steps)[:1], format="parquet")
     assert [p.name for p in folder.iterdir()] == ["a.parquet"]
+
+
+def test_an_entry_of_a_dictionary_that_no_row_uses_is_written_out_of_the_file(here: SparkEstate) -> None:
+    """F3b: filtered by Arrow, the row is gone and its value stays in the file; no reader of rows would ever see it."""
+    folder = here.folder("entries")
+    folder.mkdir()
+    mail = pa.array([EMAIL, "b1@example.net", "b2@example.net"]).dictionary_encode()
+    pq.write_table(pa.table({"uid": [UID, 1, 2], "email": mail}).slice(1), folder / "a.parquet", compression="zstd")
+    assert EMAIL not in pq.read_table(folder / "a.parquet")["email"].to_pylist()
+    patterns = build_patterns([KeySet(name="email", origin="email", weak=False, values=(("subj_1", EMAIL),))])
+    (before,) = scan_tree(folder, patterns).with_person
+    assert {hit.where for hit in before.hits} == {"dictionary page"}
+    steps = steps_for(here, folder, Format.PARQUET, BY_ANY)
+    assert steps.all(rewrite(steps))[Action.FILES_REWRITE]["rows_deleted"] == 0
+    after = scan_tree(folder, patterns)
+    assert (after.with_person, after.unread) == ((), ())
+    assert pq.read_table(folder / "a.parquet")["uid"].to_pylist() == [1, 2]
+
+
+def test_a_folder_whose_column_was_renamed_since_the_plan_is_left_alone(here: SparkEstate) -> None:
+    folder = here.folder("renamed")
+    parquet(folder / "a.parquet", rows(0, 5, (2,)))
+    renamed = pq.read_table(folder / "a.parquet").rename_columns(["id", "user", "mail", "amount"])
+    pq.write_table(renamed, folder / "b.parquet")
+    before = {p.name: p.read_bytes() for p in folder.iterdir()}
+    steps = steps_for(here, folder, Format.PARQUET)
+    with pytest.raises(RunError, match="no column of the match"):
+        steps.once(*rewrite(steps)[:1], format="parquet")
+    after = {p.name: p.read_bytes() for p in folder.iterdir()}
+    assert after["b.parquet"] == before["b.parquet"]
+    assert after.keys() == before.keys()
+
+
+def test_a_disk_that_refuses_the_new_file_loses_nothing(here: SparkEstate) -> None:
+    """The place of the new file is taken by a folder: what the system answers is told, and the old file stays."""
+    folder = here.folder("refused")
+    parquet(folder / "a.parquet", rows(0, 5, (2,)))
+    before = (folder / "a.parquet").read_bytes()
+    (folder / "_pii_tracer_a.parquet").mkdir()
+    steps = steps_for(here, folder, Format.PARQUET)
+    with pytest.raises(RunError, match="IsADirectoryError"):
+        steps.once(*rewrite(steps)[:1], format="parquet")
+    assert (folder / "a.parquet").read_bytes() == before

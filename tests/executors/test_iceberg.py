@@ -119,9 +119,29 @@ def test_a_lone_manifest_with_live_and_deleted_entries(spark: SparkSession, spar
     steps = Steps(
         context(spark_estate), "iceberg", table, spark_estate.base / "warehouse/lake/iceberg/lone", Format.ICEBERG
     )
+    before = data_files(steps)
     steps.all(DELETE, MANIFESTS, EXPIRE, ORPHANS)
     assert residue(steps.location) == []
     assert spark.table(table).count() == 2
+    # the person's is gone, one was written again for the manifest's sake, and one stays as it is
+    assert len(before & data_files(steps)) == 1
+
+
+@pytest.mark.slow
+def test_small_files_without_the_person_are_not_written_again(spark: SparkSession, spark_estate: SparkEstate) -> None:
+    """They would be packed into one on the way: what an erasure writes is bounded by the files that hold the person."""
+    steps = make(spark, spark_estate, "bounded", "merge-on-read", alone=False)
+    for first in range(100, 700, 100):
+        frame(spark, rows(first, 5)).writeTo(steps.table).append()
+    before = data_files(steps)
+    steps.all(*SEQUENCE)
+    assert residue(steps.location) == []
+    assert spark.table(steps.table).count() == 67
+    assert (len(before), len(before & data_files(steps))) == (8, 6)
+
+
+def data_files(steps: Steps) -> set[str]:
+    return {str(path) for path in (steps.location / "data").rglob("*.parquet")}
 
 
 def test_any_of_several_keys(spark: SparkSession, spark_estate: SparkEstate) -> None:
@@ -233,6 +253,22 @@ def test_rebuild_from_the_recorded_statement(spark: SparkSession, spark_estate: 
     assert (facts["rows_before"], facts["rows_after"]) == (1, 5)
     totals.all(MANIFESTS, EXPIRE, ORPHANS)
     assert residue(location) == []
+
+
+def test_rebuild_from_a_table_of_another_format(spark: SparkSession, spark_estate: SparkEstate) -> None:
+    """Deletion vectors are read by a rule of Delta that does not reach into the write of another engine's table."""
+    source = spark_estate.folder("rebuild_from_delta")
+    writer = frame(spark, rows(0, 20)).write.format("delta").option("delta.enableDeletionVectors", "true")
+    writer.save(str(source))
+    spark.sql(f"DELETE FROM delta.`{source}` WHERE id = 3")
+    sql = f"INSERT OVERWRITE lake.iceberg.of_delta SELECT amount % 5 AS slot, count(*) AS n FROM delta.`{source}` GROUP BY 1"
+    spark.sql("CREATE TABLE lake.iceberg.of_delta (slot INT, n BIGINT) USING iceberg")
+    location = spark_estate.base / "warehouse/lake/iceberg/of_delta"
+    totals = Steps(context(spark_estate), "iceberg", "lake.iceberg.of_delta", location, Format.ICEBERG, None)
+    with pytest.raises(Exception, match="non-pinned"):
+        spark.sql(sql)
+    assert totals.once(Action.ICEBERG_REBUILD, sql=sql)["rows_after"] == 5
+    assert totals.probe(Action.ICEBERG_REBUILD, sql=sql) is Progress.DONE
 
 
 def test_a_failed_statement_says_nothing_of_the_data(spark: SparkSession, spark_estate: SparkEstate) -> None:

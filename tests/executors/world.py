@@ -146,7 +146,15 @@ class Steps:
         return facts
 
 
-ROW_ACTIONS = {Action.ICEBERG_DELETE_ROWS, Action.DELTA_DELETE_ROWS, Action.HUDI_DELETE_ROWS, Action.FILES_REWRITE}
+ROW_ACTIONS = {
+    Action.ICEBERG_DELETE_ROWS,
+    Action.ICEBERG_MASK_ROWS,
+    Action.DELTA_DELETE_ROWS,
+    Action.DELTA_MASK_ROWS,
+    Action.HUDI_DELETE_ROWS,
+    Action.HUDI_MASK_ROWS,
+    Action.FILES_REWRITE,
+}
 
 
 def residue(folder: Path) -> list[str]:

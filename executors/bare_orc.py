@@ -1,0 +1,118 @@
+"""ORC files without a person's rows, stripe by stripe: schema, codec, dictionaries and user metadata are kept.
+
+Written again by Arrow: bloom filters of the old file are not made anew, and where Arrow would change a type or move a
+time the file is refused. Where a hold keeps columns the rows stay, and all else in them becomes NULL (`mask`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import orc
+
+from executors.bare_mask import blanked, holding_more, places
+from executors.orc_tail import put_notes, read_tail
+from executors.s3_match import BY_HAND, Keys, RowsError, person_mask, present_terms
+from pii_tracer.model import Match
+from pii_tracer.plan import Mask
+
+
+def survey(path: Path, match: Match, keys: Keys, mask: Mask | None = None) -> tuple[int, int, tuple[str, ...]]:
+    """Rows before and those that stay as they are, and labels of match terms whose column is not there.
+
+    Raises:
+        RowsError: no column of the match exists, or a value cannot be compared.
+    """
+    file = orc.ORCFile(path)
+    terms, missing = present_terms(file.schema.names, match)
+    changed = 0
+    for table in _all(file):
+        mine = person_mask(table, terms, keys)
+        if mask is not None and mine.true_count:
+            changed += holding_more(table.select(places(table.column_names, mask)), mine)
+        elif mask is None:
+            changed += mine.true_count
+    return int(file.nrows), int(file.nrows) - changed, missing
+
+
+def write(path: Path, target: Path, match: Match, keys: Keys, mask: Mask | None = None) -> None:
+    """Write the rows that stay.
+
+    Raises:
+        RowsError: Arrow would not write this file as it is.
+    """
+    file, tail = orc.ORCFile(path), read_tail(path)
+    if not tail.safe_timestamps:
+        raise RowsError("the ORC file's times are in another zone than UTC and would move", todo=BY_HAND)
+    with orc.ORCWriter(
+        target,
+        file_version=str(file.file_version),
+        compression=file.compression.lower(),
+        compression_block_size=file.compression_size or 64 * 1024,
+        row_index_stride=file.row_index_stride or 10_000,
+        dictionary_key_size_threshold=0.8 if tail.dictionaries else 0.0,
+    ) as writer:
+        wrote = False
+        for table in _kept(file, match, keys, mask):
+            if table.num_rows:
+                writer.write(table)
+                wrote = True
+        if not wrote:
+            writer.write(file.schema.remove_metadata().empty_table())
+    put_notes(target, tail)
+
+
+def compare(path: Path, target: Path, match: Match, keys: Keys, mask: Mask | None = None) -> None:
+    """Read back: the same types, metadata, and rows in the same order.
+
+    Raises:
+        RowsError: something differs.
+    """
+    before, after = read_tail(path), read_tail(target)
+    if (before.types, before.user, before.calendar) != (after.types, after.user, after.calendar):
+        raise RowsError("the ORC file's schema cannot be written again exactly as it is", todo=BY_HAND)
+    written = _Stream(_all(orc.ORCFile(target)))
+    for rows in _kept(orc.ORCFile(path), match, keys, mask):
+        at = 0
+        while at < rows.num_rows:
+            again = written.take(rows.num_rows - at)
+            part = rows.slice(at, again.num_rows if again is not None else 0)
+            # NaN is not equal to itself: compare what prints alike before giving up
+            if again is None or (not again.equals(part) and repr(again.to_pylist()) != repr(part.to_pylist())):
+                raise RowsError("the rewritten file does not give back the kept rows", todo=BY_HAND)
+            at += again.num_rows
+    if written.take(1) is not None:
+        raise RowsError("the rewritten file has rows that the old one had not", todo=BY_HAND)
+
+
+class _Stream:
+    """Rows of tables in a row, taken a few at a time: stripes of two files need not lie alike."""
+
+    def __init__(self, tables: Iterator[pa.Table]) -> None:
+        self._tables = (table for table in tables if table.num_rows)
+        self._left: pa.Table | None = None
+
+    def take(self, most: int) -> pa.Table | None:
+        """Up to so many rows; None at the end."""
+        if self._left is None or not self._left.num_rows:
+            self._left = next(self._tables, None)
+        if self._left is None:
+            return None
+        part, self._left = self._left.slice(0, most), self._left.slice(most)
+        return part
+
+
+def _all(file: orc.ORCFile) -> Iterator[pa.Table]:
+    for stripe in range(file.nstripes):
+        # user metadata is no part of a row's schema
+        yield pa.Table.from_batches([file.read_stripe(stripe)]).replace_schema_metadata(None)
+
+
+def _kept(file: orc.ORCFile, match: Match, keys: Keys, mask: Mask | None) -> Iterator[pa.Table]:
+    terms, _ = present_terms(file.schema.names, match)
+    for table in _all(file):
+        mine = person_mask(table, terms, keys)
+        yield table.filter(pc.invert(mine)) if mask is None else blanked(table, mine, mask)

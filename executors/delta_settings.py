@@ -1,0 +1,90 @@
+"""Settings of a Delta table that are changed for a moment: noted in the table itself, put back after a crash too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from executors.spark import quote_table, string_literal
+from pii_tracer.errors import RunError
+from pii_tracer.estate.delta_log import read_log
+
+Sql = Callable[[str], Any]
+TOMBSTONES = "delta.deletedFileRetentionDuration"
+_RETENTION = "pii-tracer.deletedFileRetentionDuration"
+"""What the retention of tombstones was; empty where it was not set."""
+
+_CLUSTERING = "pii-tracer.clusterBy"
+"""The clustering columns, as a JSON list."""
+
+
+@contextmanager
+def without_tombstones(sql: Sql, table: str, folder: Path) -> Iterator[None]:
+    """Inside, the table keeps no tombstones. table: quoted."""
+    before = _properties(folder).get(TOMBSTONES, "")
+    _set(sql, table, {TOMBSTONES: "interval 0 seconds", _RETENTION: before})
+    try:
+        yield
+    finally:
+        put_back(sql, table, folder)
+
+
+@contextmanager
+def without_clustering(sql: Sql, table: str, folder: Path) -> Iterator[None]:
+    """Inside, the table has no clustering columns.
+
+    Raises:
+        RunError: a clustering column's name cannot be written.
+    """
+    columns = list(sql(f"DESCRIBE DETAIL {table}").first()["clusteringColumns"])
+    if any("`" in name for name in columns):
+        raise RunError(
+            "a clustering column's name has a dot or a backtick, so it could not be put back",
+            where=str(folder),
+            todo="ALTER TABLE … CLUSTER BY NONE, `pii-tracer resume`, then cluster again",
+        )
+    _set(sql, table, {_CLUSTERING: json.dumps(columns)})
+    try:
+        sql(f"ALTER TABLE {table} CLUSTER BY NONE")
+        yield
+    finally:
+        put_back(sql, table, folder)
+
+
+def put_back(sql: Sql, table: str, folder: Path) -> None:
+    """Give the table back what was noted; nothing where nothing was."""
+    noted = _properties(folder)
+    if noted.get(_RETENTION):
+        _set(sql, table, {TOMBSTONES: noted[_RETENTION]})
+    columns = json.loads(noted.get(_CLUSTERING, "[]"))
+    if columns:
+        sql(f"ALTER TABLE {table} CLUSTER BY ({', '.join(quote_table(name) for name in columns)})")
+    gone = [name for name in (_RETENTION, _CLUSTERING) if name in noted]
+    if noted.get(_RETENTION) == "":
+        gone.append(TOMBSTONES)
+    if gone:
+        sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES IF EXISTS ({', '.join(map(string_literal, gone))})")
+
+
+def not_back(folder: Path) -> list[str]:
+    """Findings: settings that a run has changed and not put back."""
+    noted = _properties(folder)
+    names = {_RETENTION: TOMBSTONES, _CLUSTERING: "clustering"}
+    return [f"the table's own {name} is not back" for note, name in names.items() if note in noted]
+
+
+def is_clustered(folder: Path) -> bool:
+    """Whether the table has the feature of liquid clustering (PROTOCOL.md, "Clustered Table")."""
+    return "clustering" in read_log(folder).features
+
+
+def _properties(folder: Path) -> dict[str, str]:
+    return read_log(folder).configuration
+
+
+def _set(sql: Sql, table: str, properties: dict[str, str]) -> None:
+    pairs = ", ".join(f"{string_literal(name)} = {string_literal(value)}" for name, value in properties.items())
+    sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({pairs})")

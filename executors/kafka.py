@@ -1,0 +1,289 @@
+"""The Kafka executor: tombstones, a forced clean-up with the settings restored, waiting for retention.
+
+A rewrite of a whole topic is in `kafka_rewrite`. A cleaner never takes the active segment, and a segment is rolled only
+when something is appended to it. What is appended here must not be anybody's data in the end: a transaction that
+repeats the newest record of one of the person's keys, a tombstone as a rule, is aborted. Its abort marker rolls the
+segment and holds no key; the record in front of it is of no effect and goes with the next cleaning
+(https://kafka.apache.org/documentation/#design_compactionguarantees; KIP-98 for control records).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from confluent_kafka import Producer
+from pydantic import ValidationError
+
+from executors.kafka_rewrite import Rewriter
+from executors.kafka_topic import (
+    ANY_SIZE,
+    AwaitParameters,
+    CompactParameters,
+    KafkaContext,
+    RewriteParameters,
+    TopicParameters,
+    TopicWork,
+    guarded,
+)
+from pii_tracer.errors import RunError
+from pii_tracer.plan import Action, Copy, Step
+from pii_tracer.protocol import Check, Outcome, Progress
+from pii_tracer.records import Record
+
+_MODELS: dict[Action, type[TopicParameters]] = {
+    Action.KAFKA_TOMBSTONE: TopicParameters,
+    Action.KAFKA_COMPACT: CompactParameters,
+    Action.KAFKA_AWAIT_RETENTION: AwaitParameters,
+    Action.KAFKA_REWRITE_TOPIC: RewriteParameters,
+}
+
+LOOK_AGAIN = timedelta(minutes=10)
+_FLUSH = 30.0
+_HARMLESS = "file.delete.delay.ms"
+"""Of the settings that are lowered, the one that nobody else's record is the shorter for."""
+_TRANSACTION_MS = 20_000
+
+Slot = tuple[int, bytes]
+"""A partition and a key in it: compaction knows a key only within its partition."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Seconds. roll: how long one roll is given to be cleaned; whole: how long one run of the step tries.
+
+    followers: how much longer the settings stay lowered where there are followers, whose cleaners run on their own and
+    cannot be seen (each looks every `log.cleaner.backoff.ms`, 15 seconds unless set otherwise).
+    """
+
+    roll: float = 60.0
+    whole: float = 300.0
+    followers: float = 60.0
+    poll: float = 0.5
+
+
+class KafkaExecutor:
+    """Executor `kafka`."""
+
+    name = "kafka"
+
+    def __init__(self, ctx: KafkaContext, patience: Patience | None = None) -> None:
+        self._ctx = ctx
+        self._patience = patience or Patience()
+
+    # --- protocol ---
+
+    def check(self, step: Step, copy: Copy | None) -> None:
+        """Raise `RunError` for wrong parameters, a broker that is not reached, or records that cannot be told apart."""
+        work = self._work(step, copy)
+        if isinstance(work.parameters, RewriteParameters):
+            guarded(lambda: Rewriter(work).check())
+            return
+        guarded(work.refuse_another_topic)
+
+    def run(self, step: Step, copy: Copy | None) -> Outcome:
+        """Do the step. What is done already is seen in the topic itself and not done again."""
+        work = self._work(step, copy)
+        act: Mapping[Action, Callable[[], Outcome]] = {
+            Action.KAFKA_TOMBSTONE: lambda: self._tombstone(work),
+            Action.KAFKA_COMPACT: lambda: self._compact(work, work.compact),
+            Action.KAFKA_AWAIT_RETENTION: lambda: self._await(work),
+            Action.KAFKA_REWRITE_TOPIC: lambda: Rewriter(work).run(),
+        }
+        return guarded(act[step.action])
+
+    def verify(self, step: Step, copy: Copy | None) -> Check:
+        """Read the topic again."""
+        work = self._work(step, copy)
+        if step.action is Action.KAFKA_TOMBSTONE:
+            left = len(guarded(lambda: _live(work)))
+            return Check(not left, (f"{left} key(s) still have a newest record of the person",) if left else ())
+        if isinstance(work.parameters, RewriteParameters):
+            return guarded(lambda: Rewriter(work).verify())
+        findings = []
+        if left := guarded(lambda: sum(1 for _ in work.of_person())):
+            findings.append(f"{left} record(s) of the person can be read")
+        if isinstance(work.parameters, CompactParameters) and (changed := guarded(work.lowered_now)):
+            findings.append(f"settings are not restored: {', '.join(changed)}")
+        return Check(not findings, tuple(findings))
+
+    def probe(self, step: Step, copy: Copy | None) -> Progress:
+        """How far the step came: settings that are still lowered are a step that must go on."""
+        if self.verify(step, copy).ok:
+            return Progress.DONE
+        work = self._work(step, copy)
+        if isinstance(work.parameters, CompactParameters):
+            return Progress.PARTIAL if guarded(work.lowered_now) else Progress.NOT_STARTED
+        if isinstance(work.parameters, RewriteParameters):
+            return guarded(lambda: Rewriter(work).probe())
+        return Progress.NOT_STARTED
+
+    def _work(self, step: Step, copy: Copy | None) -> TopicWork:
+        try:
+            parameters = _MODELS[step.action].model_validate(step.parameters)
+        except (KeyError, ValidationError):
+            raise RunError(
+                "the step's parameters are not what this executor knows", todo="make the plan again"
+            ) from None
+        return TopicWork(self._ctx, parameters, copy)
+
+    # --- tombstones ---
+
+    def _tombstone(self, work: TopicWork) -> Outcome:
+        live = _live(work)
+        if live:
+            producer = Producer(work.settings | {"enable.idempotence": True})
+            failed: list[str] = []
+            for partition, key in sorted(live):
+                producer.produce(
+                    work.topic.name,
+                    key=key,
+                    value=None,
+                    partition=partition,
+                    on_delivery=lambda error, _: failed.append(error.name()) if error else None,
+                )
+            left = producer.flush(_FLUSH)
+            if failed or left:
+                codes = ", ".join(sorted(set(failed))) or "no answer"
+                raise RunError(
+                    f"{len(failed) + left} tombstone(s) were not taken: {codes}",
+                    where=work.where,
+                    todo="check the brokers and the client's right to write, then `pii-tracer resume`",
+                )
+        return Outcome({"tombstones": len(live), "rows_deleted": len(live)})
+
+    # --- compaction ---
+
+    def _compact(self, work: TopicWork, parameters: CompactParameters) -> Outcome:
+        rolls, restored = 0, work.restore(parameters)  # a run that was killed left them lowered
+        left = _left(work, set())
+        lower = bool(left or (restored and parameters.replicas > 1))  # its followers may not have been cleaned
+        behind = work.groups_behind(_tombstones(work)) if lower else []
+        if behind:
+            if not left:  # the next run must know that this one had begun
+                work.alter({_HARMLESS: parameters.lowered[_HARMLESS]})
+            facts = {"left": len(left), "groups_behind": behind, "restored": restored}
+            return Outcome(facts, waiting_until=self._ctx.now() + LOOK_AGAIN)
+        try:
+            if lower:
+                work.alter(dict(parameters.lowered))
+                rolls, left = self._roll_until_gone(work, left)
+            if (lower or restored) and not left:  # cleaned segments leave the disk after this delay
+                followers = self._patience.followers if parameters.replicas > 1 else 0
+                time.sleep(int(parameters.lowered[_HARMLESS]) / 1000 * 1.5 + followers)
+        finally:
+            restored = work.restore(parameters)
+        facts = {"rolls": rolls, "left": len(left), "restored": restored, "settings": dict(parameters.settings)}
+        return Outcome(facts, waiting_until=self._ctx.now() + LOOK_AGAIN if left else None)
+
+    def _roll_until_gone(self, work: TopicWork, left: dict[Slot, Record]) -> tuple[int, dict[Slot, Record]]:
+        """Roll and look, until neither records nor tombstones of the keys are left, or patience ends."""
+        until = time.monotonic() + self._patience.whole
+        known, rolls = set(left), 0
+        while left and time.monotonic() < until:
+            _roll(work, left)
+            rolls += 1
+            one = min(until, time.monotonic() + self._patience.roll)
+            # the aborted records themselves are among what is looked for
+            left = _left(work, known)
+            while left and time.monotonic() < one:
+                began = time.monotonic()
+                time.sleep(self._patience.poll)
+                left = _left(work, known)
+                # a large topic is not read over and over: a pause as long as the reading
+                time.sleep(max(0.0, time.monotonic() - began - 2 * self._patience.poll))
+        return rolls, left
+
+    # --- retention ---
+
+    def _await(self, work: TopicWork) -> Outcome:
+        left = sum(1 for _ in work.of_person())
+        return Outcome({"left": left}, waiting_until=self._ctx.now() + LOOK_AGAIN if left else None)
+
+
+def _live(work: TopicWork) -> set[Slot]:
+    """Slots whose newest record is the person's and no tombstone. A tombstone that was never committed is none.
+
+    Raises:
+        RunError: an open transaction hides newer records, under which a tombstone would delete what others wrote.
+    """
+    work.refuse_undecided()
+    live: set[Slot] = set()
+    for record, person in work.records(committed=True):
+        if record.key is None:
+            raise RunError("a record has no key, so that no tombstone reaches it", where=work.where, todo="plan again")
+        (live.add if person and record.value is not None else live.discard)((record.partition, record.key))
+    return live
+
+
+def _left(work: TopicWork, known: set[Slot]) -> dict[Slot, Record]:
+    """Slots with any record of the person, or with a tombstone where the slot is known; with their newest record.
+
+    Raises:
+        RunError: a newest record is the person's: a producer wrote them again after the tombstones.
+    """
+    newest: dict[Slot, Record] = {}
+    live: set[Slot] = set()
+    for record, person in work.records():
+        if record.key is None:
+            continue
+        slot = (record.partition, record.key)
+        if person or slot in newest or (slot in known and record.value is None):
+            newest[slot] = record
+        (live.add if person and record.value is not None else live.discard)(slot)
+    if live and _live(work):
+        raise RunError(
+            "the person was written to the topic again after the tombstones",
+            where=work.where,
+            todo="stop its producers, then make a new plan",
+        )
+    return newest
+
+
+def _tombstones(work: TopicWork) -> dict[int, int]:
+    """Offset of the last tombstone, anybody's, in each partition: settings are lowered for the whole topic.
+
+    Aborted ones reach no consumer's offset. Whether one behind the beginning of an open transaction does is not known
+    yet, so it counts.
+    """
+    held = work.undecided()
+    last = {record.partition: record.offset for record, _ in work.records(committed=True) if record.value is None}
+    if held:
+        for record, _ in work.records():
+            if record.value is None and record.offset >= held.get(record.partition, record.offset + 1):
+                last[record.partition] = record.offset
+    return last
+
+
+def _roll(work: TopicWork, left: Mapping[Slot, Record]) -> None:
+    """Append an aborted repetition of one key's newest record to each partition; its marker rolls the segment.
+
+    A consumer that reads uncommitted records sees what it has seen already: a tombstone of the person's key, or what
+    somebody else wrote under the key since. The transaction's name is the plan's and the copy's: one that a crash left
+    open is fenced and aborted first.
+    """
+    name = hashlib.sha256(f"{work.parameters.plan_id}\0{work.where}".encode()).hexdigest()[:32]
+    producer = Producer(
+        work.settings
+        | {"transactional.id": f"pii-tracer-{name}", "transaction.timeout.ms": _TRANSACTION_MS, "linger.ms": 0}
+        | ANY_SIZE
+    )
+    producer.init_transactions(_FLUSH)
+    producer.begin_transaction()
+    try:
+        for partition, newest in {slot[0]: left[slot] for slot in sorted(left)}.items():
+            producer.produce(
+                work.topic.name,
+                key=newest.key,
+                value=newest.value,
+                headers=list(newest.headers),
+                partition=partition,
+            )
+        producer.flush(_FLUSH)
+        # the marker rolls a segment whose first record is older than segment.ms
+        time.sleep(int(work.compact.lowered["segment.ms"]) / 1000 * 2.5)
+    finally:
+        producer.abort_transaction(_FLUSH)

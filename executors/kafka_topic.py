@@ -1,0 +1,279 @@
+"""What the Kafka steps share: their parameters as typed models, a topic with the persons told apart, its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
+
+from pii_tracer.config import Estate, KafkaCluster, Topic
+from pii_tracer.errors import EstateError, RunError
+from pii_tracer.estate.kafka import topic_settings, topic_state, undecided
+from pii_tracer.estate.kafka_read import TIMEOUT, admin_client, client_settings, code_of, read_topic, result
+from pii_tracer.estate.kafka_schemas import ClusterSchemas
+from pii_tracer.inventory import TopicState
+from pii_tracer.model import Frozen, KeySet
+from pii_tracer.plan import Copy
+from pii_tracer.records import Record, RecordMatcher, Undecodable
+
+ANY_SIZE = {"message.max.bytes": 1_000_000_000}
+"""The client's own limit, its largest. It counts a record uncompressed, so that what a topic holds can be far above
+the topic's `max.message.bytes`, which counts batches as they are stored; the brokers judge by that one."""
+
+T = TypeVar("T")
+
+
+class KeySource(Protocol):
+    """Gives key sets by name (a `sealed.KeyRing`)."""
+
+    def key_set(self, name: str) -> KeySet: ...
+
+
+class KafkaContext(Protocol):
+    """What the Kafka executor needs of the execution context."""
+
+    @property
+    def estate(self) -> Estate: ...
+
+    @property
+    def base(self) -> Path: ...
+
+    @property
+    def keyring(self) -> KeySource: ...
+
+    @property
+    def now(self) -> Callable[[], datetime]: ...
+
+
+class TopicParameters(Frozen):
+    """KAFKA_TOMBSTONE, and what all steps on a topic are told. topic_id: as it was at planning."""
+
+    cluster: str
+    topic: str
+    topic_id: str
+    partitions: int
+    plan_id: str
+
+
+class CompactParameters(TopicParameters):
+    """KAFKA_COMPACT. lowered: values while it runs. settings: values to restore, None for the cluster's."""
+
+    lowered: dict[str, str]
+    settings: dict[str, str | None]
+    replicas: int
+
+
+class AwaitParameters(TopicParameters):
+    """KAFKA_AWAIT_RETENTION."""
+
+
+class RewriteParameters(TopicParameters):
+    """KAFKA_REWRITE_TOPIC. overrides: settings of the topic itself, which the new one gets.
+
+    replicas: of each partition. delete_delay_ms: how long the segments of a deleted topic stay on disk.
+    """
+
+    overrides: dict[str, str]
+    replicas: int
+    delete_delay_ms: int
+
+
+@dataclass
+class TopicWork:
+    """One step's topic. Values of persons live in `matcher` only."""
+
+    ctx: KafkaContext
+    parameters: TopicParameters
+    copy: Copy | None = field(repr=False)
+
+    @cached_property
+    def _declared(self) -> tuple[KafkaCluster, Topic]:
+        for cluster in self.ctx.estate.kafka:
+            for topic in cluster.topics:
+                if (cluster.name, topic.name) == (self.parameters.cluster, self.parameters.topic):
+                    return cluster, topic
+        raise RunError("the estate file does not declare the topic any more", where=self.where, todo="plan again")
+
+    @property
+    def where(self) -> str:
+        """For messages."""
+        return f"{self.parameters.cluster}/{self.parameters.topic}"
+
+    @property
+    def topic(self) -> Topic:
+        """The topic as the estate file declares it."""
+        return self._declared[1]
+
+    @property
+    def compact(self) -> CompactParameters:
+        """The parameters of a compaction.
+
+        Raises:
+            RunError: the step is another one.
+        """
+        if not isinstance(self.parameters, CompactParameters):
+            raise RunError("the step is no compaction", where=self.where, todo="make the plan again")
+        return self.parameters
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """librdkafka settings of the cluster."""
+        return client_settings(self._declared[0], self.ctx.base)
+
+    @cached_property
+    def admin(self) -> AdminClient:
+        """One admin client for the step."""
+        return admin_client(self.settings)
+
+    @cached_property
+    def matcher(self) -> RecordMatcher:
+        """Tells the persons' records apart.
+
+        Raises:
+            RunError: the plan has no match for the copy, or a key set is empty.
+        """
+        match = self.copy.match if self.copy else None
+        if match is None or not match.terms:
+            raise RunError("the plan does not say how records are found here", todo="make the plan again")
+        names = {term.key_set for term in match.terms}
+        values = {n: frozenset(v for _, v in self.ctx.keyring.key_set(n).values) for n in names}
+        if not all(values.values()):
+            raise RunError("a key set of the match is empty", todo="make the plan again")
+        return RecordMatcher(self.topic, match, values, ClusterSchemas(self._declared[0], self.ctx.base))
+
+    def state(self) -> TopicState:
+        """The topic as it is now. Raises `EstateError` when it is not there."""
+        return topic_state(self.admin, self._declared[0], self.topic)
+
+    def refuse_another_topic(self) -> None:
+        """Raise `RunError` when the topic is not the one that was planned for: made again, or with more partitions."""
+        state = self.state()
+        if state.topic_id != self.parameters.topic_id:
+            raise RunError("the topic was made again since the plan", where=self.where, todo="make a new plan")
+        if len(state.offsets) != self.parameters.partitions:
+            raise RunError("the topic has more partitions than planned", where=self.where, todo="make a new plan")
+        _ = self.matcher
+
+    def records(self, *, committed: bool = False, topic: str | None = None) -> Iterator[tuple[Record, bool]]:
+        """Every record, and whether it is the person's.
+
+        Raises:
+            RunError: one is not encoded as declared: it can be anybody's.
+        """
+        name = topic or self.topic.name
+        for record in read_topic(self.settings, name, range(self.parameters.partitions), committed=committed):
+            try:
+                yield record, self.matcher.matches(record)
+            except Undecodable as error:
+                raise RunError(
+                    f"a record cannot be told apart: {error}",
+                    where=f"{self.where}, partition {record.partition}, offset {record.offset}",
+                    todo="correct the topic's declaration in the estate file, or its records, and plan again",
+                ) from None
+
+    def of_person(self) -> Iterator[Record]:
+        """Records of the persons, tombstones with their key included."""
+        return (record for record, person in self.records() if person)
+
+    # --- transactions ---
+
+    def refuse_undecided(self) -> None:
+        """Wait until every record that there is now is committed or aborted.
+
+        A reader of committed records stops at the first offset of an open transaction, and what others had
+        acknowledged behind it looks as if it were not there.
+
+        Raises:
+            RunError: a transaction stays open.
+        """
+        for partition, offset in self.undecided(wait=True).items():
+            raise RunError(
+                f"an open transaction holds back records from offset {offset} of partition {partition}",
+                where=self.where,
+                todo="end or abort it (kafka-transactions.sh abort), then `pii-tracer resume`",
+            )
+
+    def undecided(self, *, wait: bool = False) -> dict[int, int]:
+        """As `estate.kafka.undecided`, of this topic."""
+        return undecided(self.admin, self.topic.name, range(self.parameters.partitions), wait=wait)
+
+    # --- settings ---
+
+    def alter(self, changes: Mapping[str, str | None]) -> None:
+        """Set settings on the topic; None removes its own value, so that the cluster's holds again."""
+        entries = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            if value is not None
+            else ConfigEntry(name, "", incremental_operation=AlterConfigOpType.DELETE)
+            for name, value in sorted(changes.items())
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, self.topic.name, incremental_configs=entries)
+        futures = self.admin.incremental_alter_configs([resource], request_timeout=TIMEOUT)
+        result(futures[resource], "the topic's settings cannot be changed")
+
+    def lowered_now(self) -> tuple[str, ...]:
+        """Settings that still have the value this step lowers them to, and had another before."""
+        step = self.compact
+        own = topic_settings(self.admin, self.topic.name)[1]
+        return tuple(n for n, v in sorted(step.lowered.items()) if own.get(n) == v and step.settings.get(n) != v)
+
+    def restore(self, step: CompactParameters) -> list[str]:
+        """Give lowered settings their planned values back; what somebody else set meanwhile is left as it is."""
+        names = self.lowered_now()
+        if names:
+            self.alter({name: step.settings.get(name) for name in names})
+        return list(names)
+
+    # --- consumers ---
+
+    def groups_behind(self, tombstones: Mapping[int, int]) -> list[str]:
+        """Consumer groups with a committed offset in the topic that have not read these tombstones yet (by partition).
+
+        Tombstones that are cleaned away at once never reach them, and they keep what was deleted (hazard K3). A group
+        that has committed nothing in a partition has read nothing there.
+        """
+        if not tombstones:
+            return []
+        listed = result(self.admin.list_consumer_groups(request_timeout=TIMEOUT), "consumer groups cannot be listed")
+        behind = []
+        for group in sorted(g.group_id for g in listed.valid):
+            committed = self.committed(group)
+            if committed and any(committed.get(p, 0) <= offset for p, offset in tombstones.items()):
+                behind.append(group)
+        return behind
+
+    def committed(self, group: str, topic: str | None = None) -> dict[int, int]:
+        """Committed offsets of a group in the topic, by partition."""
+        asked = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)], request_timeout=TIMEOUT)
+        found = result(asked[group], "a consumer group's offsets cannot be read").topic_partitions
+        name = topic or self.topic.name
+        return {tp.partition: tp.offset for tp in found if tp.topic == name and tp.offset >= 0}
+
+
+def guarded(act: Callable[[], T]) -> T:
+    """Run an act; failures of Kafka become `RunError`s that name their code only.
+
+    Raises:
+        RunError: whatever went wrong.
+    """
+    try:
+        return act()
+    except KafkaException as error:
+        raise RunError(
+            f"Kafka refused: {code_of(error)}",
+            todo="check the brokers and the client's rights, then `pii-tracer resume`",
+        ) from None
+    except EstateError as error:
+        raise RunError(error.what, where=error.where, todo=error.todo) from None

@@ -1,0 +1,93 @@
+"""The executor of steps that only a person can do: waits until somebody trusted confirmed it, and claims no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from pii_tracer.errors import NotApproved, RunError
+from pii_tracer.plan import Copy, Step
+from pii_tracer.protocol import Check, Outcome, Progress
+from pii_tracer.review.confirmation import Confirmed, confirmation_file, read_confirmation
+from pii_tracer.review.keys import Approver
+
+
+class PeopleExecutor:
+    """Executor `people`. folder: where confirmations of this run lie. began: when the steps before a step were over."""
+
+    name = "people"
+
+    def __init__(
+        self,
+        folder: Path,
+        plan_digest: str,
+        trusted: Sequence[Approver],
+        now: Callable[[], datetime],
+        verified_at: Callable[[str], datetime | None],
+    ) -> None:
+        self._folder, self._digest, self._trusted = folder, plan_digest, trusted
+        self._now, self._verified_at = now, verified_at
+
+    def check(self, step: Step, copy: Copy | None) -> None:
+        """Raise `RunError` where nobody is trusted: no confirmation could count."""
+        if not self._trusted:
+            raise RunError(
+                "a person must confirm this step, and the run knows nobody whose signature counts",
+                where=step.id,
+                todo="apply with `--trusted FILE`",
+            )
+
+    def run(self, step: Step, copy: Copy | None) -> Outcome:
+        """Take the confirmation, or wait for it until it is due; a resumed run looks again at once."""
+        found = self._found(step)
+        if found is None or self._too_early(step, found):
+            owner, due = step.parameters["owner"], self._due(step)
+            facts = {"waits_for": owner, "due": due.isoformat(), "overdue": due <= self._now()}
+            if found is not None:
+                facts["confirmed_too_early"] = found.said.confirmed_at.isoformat()
+            return Outcome(facts, waiting_until=max(due, self._now() + timedelta(days=1)))
+        said = found.said
+        return Outcome(
+            {
+                "confirmed_by": said.by,
+                "role": said.role,
+                "said": said.said,
+                "confirmed_at": said.confirmed_at.isoformat(),
+                "evidence_sha256": said.evidence_sha256,
+                "confirmation": found.digest,
+            }
+        )
+
+    def verify(self, step: Step, copy: Copy | None) -> Check:
+        """Whether the confirmation is there and holds. The backup itself is out of reach."""
+        found = self._found(step)
+        if found is None:
+            return Check(False, ("nobody has confirmed it",))
+        if self._too_early(step, found):
+            return Check(
+                False, ("it was confirmed before the contents were erased: a backup made since holds the person",)
+            )
+        return Check(True, facts={"confirmed_by": found.said.by, "looked_at": False})
+
+    def probe(self, step: Step, copy: Copy | None) -> Progress:
+        """Looking for the confirmation again harms nobody, and its facts belong into the journal."""
+        return Progress.NOT_STARTED
+
+    def _too_early(self, step: Step, found: Confirmed) -> bool:
+        """Whether a backup made after the word was given may still hold the person."""
+        return any(at is not None and found.said.confirmed_at < at for at in map(self._verified_at, step.depends_on))
+
+    def _due(self, step: Step) -> datetime:
+        before = [at for at in (self._verified_at(b) for b in step.depends_on) if at is not None]
+        return max(before, default=step.earliest_start) + timedelta(days=int(step.parameters["due_days"]))
+
+    def _found(self, step: Step) -> Confirmed | None:
+        try:
+            envelope = confirmation_file(self._folder, step.id).read_bytes()
+        except FileNotFoundError:
+            return None
+        try:
+            return read_confirmation(envelope, self._digest, step.id, self._trusted, self._now())
+        except NotApproved as error:
+            raise RunError(error.what, where=step.id, todo=error.todo) from None

@@ -1,0 +1,85 @@
+"""Sets of versions that were tried together (docs/stack.md): which jars and settings belong to which Spark."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from dataclasses import dataclass
+
+from pii_tracer.errors import RunError
+
+_DELTA = "io.delta.sql.DeltaSparkSessionExtension"
+_ICEBERG = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Versions that run together. name: as in the estate file, `spark.profile`, and how pyspark's version begins.
+
+    ivy: folder in the home directory where its Ivy keeps what it fetched.
+    """
+
+    name: str
+    packages: tuple[str, ...]
+    extensions: tuple[str, ...]
+    ivy: str
+    conf: tuple[tuple[str, str], ...] = ()
+
+
+SPARK_3_5 = Profile(
+    name="3.5",
+    packages=(
+        "io.delta:delta-spark_2.12:3.3.3",
+        "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0",
+        "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0",
+    ),
+    extensions=(_DELTA, _ICEBERG, "org.apache.spark.sql.hudi.HoodieSparkSessionExtension"),
+    ivy=".ivy2",
+    conf=(
+        ("spark.serializer", "org.apache.spark.serializer.KryoSerializer"),
+        ("spark.kryo.registrator", "org.apache.spark.HoodieSparkKryoRegistrar"),
+    ),
+)
+SPARK_4_1 = Profile(
+    name="4.1",
+    packages=(
+        "io.delta:delta-spark_4.1_2.13:4.4.0",
+        "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+    ),
+    extensions=(_DELTA, _ICEBERG),
+    ivy=".ivy2.5.2",
+)
+PROFILES = {profile.name: profile for profile in (SPARK_3_5, SPARK_4_1)}
+
+
+def installed_profile() -> Profile:
+    """The profile of the pyspark that is installed.
+
+    Raises:
+        RunError: none was tried with it, or there is no pyspark.
+    """
+    try:
+        version = importlib.metadata.version("pyspark")
+    except importlib.metadata.PackageNotFoundError:
+        raise RunError("pyspark is not installed", todo="pip install pii-tracer") from None
+    for profile in PROFILES.values():
+        if version.startswith(profile.name + "."):
+            return profile
+    raise RunError(
+        f"pyspark {version} was not tried", todo=f"install one of the versions {', '.join(PROFILES)} (docs/stack.md)"
+    )
+
+
+def profile_of(name: str) -> Profile:
+    """The profile that the estate file names.
+
+    Raises:
+        RunError: another pyspark is installed.
+    """
+    found = installed_profile()
+    if found.name != name:
+        raise RunError(
+            f"the estate file wants Spark {name} and pyspark {found.name} is installed",
+            where="spark.profile",
+            todo="name the installed version in the estate file, or install the other one (docs/stack.md)",
+        )
+    return found

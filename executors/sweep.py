@@ -1,0 +1,257 @@
+"""Sweeps one table: what no retained version needs goes, told by the engine, checked against the table's own metadata.
+
+Two passes. The dry one asks the engine which listed files are not needed; the real one gives the engine exactly those
+files to look at again, so that nothing goes that was not told before, and nothing that a writer has committed since.
+Delta: VACUUM … USING INVENTORY. Iceberg: expire_snapshots, and remove_orphan_files with `file_list_view`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from executors.local import as_local
+from executors.spark import quote, quote_table, string_literal
+from pii_tracer.errors import PiiTracerError, RunError
+from pii_tracer.estate.delta_log import read_log
+from pii_tracer.model import Format
+from pii_tracer.retention.iceberg_expiry import Expiry, expiry, referenced
+from pii_tracer.retention.listing import Listing
+from pii_tracer.retention.sweep import Held, Swept, Target
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_GB = 1024**3
+_SECOND_MS = 1000
+_COLUMNS = "path string, length bigint, isDir boolean, modificationTime bigint"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A listed file that the engine does not need."""
+
+    path: str
+    length: int
+    modified: int
+
+
+@dataclass(frozen=True)
+class _Proposal:
+    candidates: tuple[Candidate, ...]
+    expiry: Expiry | None
+    gone: int
+    changed: int
+
+
+def sweep_table(
+    spark: SparkSession, target: Target, listing: Listing, now: datetime, price: float, *, apply: bool
+) -> Swept:
+    """Say what a sweep of one table removes, and with `apply` remove it. Errors come out as `failed`, table by table.
+
+    listing: normalised; price: of one GB stored a month.
+    """
+    told = Swept(table=target.name, class_name=target.class_name, days=target.days, cutoff=target.cutoff(now))
+    try:
+        proposal = _propose(spark, target, listing, now)
+        told = _told(told, proposal, price)
+        return _apply(spark, target, proposal, now, told) if apply else told
+    except PiiTracerError as error:
+        return told.model_copy(update={"failed": error.what})
+    except Exception as error:  # an engine's words can quote data: only the kind of its error is told
+        return told.model_copy(update={"failed": f"the engine refused: {type(error).__name__}"})
+
+
+def _propose(spark: SparkSession, target: Target, listing: Listing, now: datetime) -> _Proposal:
+    listed = _listed(spark, target, listing)
+    view = _view(listed, target, "listed")
+    try:
+        if target.format is Format.DELTA:
+            told = _delta(spark, target, view, dry=True)
+            needed = {str(f.path) for f in read_log(target.location).files}
+            freed = None
+        else:
+            told = _iceberg_orphans(spark, target, view, now, dry=True)
+            freed = expiry(target.location, target.refs, target.cutoff(now), now)
+            needed = set(referenced(target.location))
+    finally:
+        spark.catalog.dropTempView(view)
+    unneeded = {as_local(path) for path in told}
+    if unneeded & needed:
+        raise RunError(
+            f"the engine would remove {len(unneeded & needed)} files that the table's metadata names: nothing is done",
+            where=target.name,
+            todo="compare the inventory's paths with the table's",
+        )
+    rows = listed.where(listed.path.isin(sorted(unneeded))) if len(unneeded) < 1000 else listed
+    found = [Candidate(r["path"], r["length"], r["modificationTime"]) for r in rows.toLocalIterator()]
+    return _seen([c for c in found if c.path in unneeded], freed)
+
+
+def _seen(found: Iterable[Candidate], freed: Expiry | None) -> _Proposal:
+    """Leave out what is gone already, and what was written again after the listing was made."""
+    kept, gone, changed = [], 0, 0
+    for candidate in found:
+        path = Path(candidate.path)
+        if not path.exists():
+            gone += 1
+        elif path.stat().st_mtime_ns // 1_000_000 >= candidate.modified + _SECOND_MS:
+            changed += 1
+        else:
+            kept.append(candidate)
+    return _Proposal(tuple(kept), freed, gone, changed)
+
+
+def _told(told: Swept, proposal: _Proposal, price: float) -> Swept:
+    sizes = _sizes(proposal)
+    holders = proposal.expiry.holders if proposal.expiry else ()
+    return told.model_copy(
+        update={
+            "files": len(sizes),
+            "bytes": sum(sizes.values()),
+            "monthly_cost": round(sum(sizes.values()) / _GB * price, 4),
+            "snapshots": len(proposal.expiry.expired) if proposal.expiry else 0,
+            "gone": proposal.gone,
+            "changed": proposal.changed,
+            "held": tuple(Held(ref=h.ref, kind=h.kind, snapshot=str(h.snapshot), until=h.until) for h in holders),
+        }
+    )
+
+
+def _sizes(proposal: _Proposal) -> dict[str, int]:
+    freed = dict(proposal.expiry.freed) if proposal.expiry else {}
+    return freed | {c.path: c.length for c in proposal.candidates}
+
+
+def _apply(spark: SparkSession, target: Target, proposal: _Proposal, now: datetime, told: Swept) -> Swept:
+    if target.format is Format.ICEBERG and proposal.expiry and proposal.expiry.expired:
+        _expire(spark, target, now)
+    if proposal.candidates:
+        rows = [(c.path, c.length, False, c.modified) for c in proposal.candidates]
+        view = _view(spark.createDataFrame(rows, _COLUMNS), target, "going")
+        try:
+            if target.format is Format.DELTA:
+                _delta(spark, target, view, dry=False)
+            else:
+                _iceberg_orphans(spark, target, view, now, dry=False)
+        finally:
+            spark.catalog.dropTempView(view)
+    sizes = _sizes(proposal)
+    left = {path for path in sizes if Path(path).exists()}
+    made = told.model_copy(
+        update={"files": len(sizes) - len(left), "bytes": sum(n for p, n in sizes.items() if p not in left)}
+    )
+    _intact(target)
+    return made
+
+
+def _intact(target: Target) -> None:
+    """Every file that the table's metadata names is still there.
+
+    Raises:
+        RunError: one is not.
+    """
+    if target.format is Format.DELTA:
+        needed: Iterable[str] = (str(f.path) for f in read_log(target.location).files)
+    else:
+        needed = referenced(target.location)
+    missing = [path for path in needed if not Path(path).exists() and not path.endswith(".metadata.json")]
+    if missing:
+        raise RunError(
+            f"{len(missing)} files that the table names are not there after the sweep",
+            where=target.name,
+            todo="stop sweeping, and restore them from the bucket's versions or a backup",
+        )
+
+
+# --- engines ---
+
+
+def _listed(spark: SparkSession, target: Target, listing: Listing) -> DataFrame:
+    """The listing's files of one table.
+
+    Raises:
+        RunError: it names none of them, so that it belongs to another place or writes paths in another way.
+    """
+    rows = spark.read.parquet(str(listing.file))
+    inside = rows.where(rows.path.startswith(f"{target.location}/") & ~rows.isDir)
+    relative = rows.path.substr(len(str(target.location)) + 2, 1_000_000)
+    if inside.isEmpty():
+        raise RunError(
+            "the inventory names no file of this table: another bucket, or paths written in another way",
+            where=target.name,
+            todo="name the prefix to replace with --map",
+        )
+    inside = inside.where(~relative.rlike(r"(^|/)\."))
+    if target.format is Format.DELTA:
+        return inside  # Delta passes over `_` names itself, and enters `_change_data`
+    # a hidden name, unless it is a partition folder such as `_day=1`
+    return inside.where(~relative.rlike(r"(^|/)_[^/=]*(/|$)"))
+
+
+def _view(frame: DataFrame, target: Target, what: str) -> str:
+    """A temporary view of its own for each table: several are swept at once."""
+    name = f"pii_sweep_{what}_" + hashlib.sha256(str(target.location).encode()).hexdigest()[:12]
+    frame.createOrReplaceTempView(name)
+    return name
+
+
+def _delta(spark: SparkSession, target: Target, view: str, *, dry: bool) -> list[str]:
+    """Delta takes the inventory as a query, and passes over paths that do not begin as it writes its own."""
+    table = quote_table(target.sql_name) if target.sql_name else f"delta.{quote(str(target.location))}"
+    query = f"SELECT concat('file:', path) AS path, length, isDir, modificationTime FROM {view}"
+    return [as_local(path) for path in vacuum_listed(spark, table, query, target.days * 24, dry=dry)]
+
+
+def vacuum_listed(spark: SparkSession, table: str, query: str, hours: int, *, dry: bool) -> list[str]:
+    """Delta's VACUUM of listed files: https://docs.delta.io/latest/delta-utility.html#inventory-table.
+
+    table: quoted; query: gives the files, their paths spelled as the table's own. Returns what it would remove (dry).
+    """
+    rows = spark.sql(f"VACUUM {table} USING INVENTORY ({query}) RETAIN {hours} HOURS" + (" DRY RUN" if dry else ""))
+    return [str(row[0]) for row in rows.toLocalIterator()]
+
+
+def _iceberg_orphans(spark: SparkSession, target: Target, view: str, now: datetime, *, dry: bool) -> list[str]:
+    catalog, _, table = str(target.sql_name).partition(".")
+    files = f"{view}_paths"
+    root, spelled = str(target.location), _spelled(target)
+    frame = spark.sql(
+        f"SELECT concat({string_literal(spelled)}, substr(path, {len(root) + 1})) AS file_path,"
+        f" timestamp_millis(modificationTime) AS last_modified FROM {view}"
+    )
+    frame.createOrReplaceTempView(files)
+    try:
+        rows = spark.sql(
+            f"CALL {quote(catalog)}.system.remove_orphan_files(table => {string_literal(table)},"
+            f" older_than => TIMESTAMP {_moment(target.cutoff(now))}, dry_run => {str(dry).lower()},"
+            f" file_list_view => {string_literal(files)}, prefix_mismatch_mode => 'ERROR')"
+        ).toLocalIterator()
+        return [str(row[0]) for row in rows]
+    finally:
+        spark.catalog.dropTempView(files)
+
+
+def _expire(spark: SparkSession, target: Target, now: datetime) -> None:
+    """By age only: how many to keep at least is the table's own setting."""
+    catalog, _, table = str(target.sql_name).partition(".")
+    spark.sql(
+        f"CALL {quote(catalog)}.system.expire_snapshots(table => {string_literal(table)},"
+        f" older_than => TIMESTAMP {_moment(target.cutoff(now))})"
+    ).collect()
+
+
+def _spelled(target: Target) -> str:
+    """The table's folder as its metadata writes it (with or without a scheme)."""
+    from pii_tracer.estate.iceberg import load_iceberg
+
+    return str(load_iceberg(target.location).location()).rstrip("/")
+
+
+def _moment(when: datetime) -> str:
+    """A timestamp literal; the session's zone is UTC."""
+    return string_literal(when.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S.%f"))

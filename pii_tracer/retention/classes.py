@@ -1,0 +1,84 @@
+"""Which class a table belongs to, and what holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from pii_tracer.config import RetentionClasses
+from pii_tracer.holds import Hold
+
+CLASS_PROPERTY = "pii-tracer.retention-class"
+"""The table property that names a table's class at its creation."""
+
+PII = "pii"
+DERIVED = "derived"
+_SESSION = "spark_catalog."
+
+
+@dataclass(frozen=True)
+class TableClass:
+    """The class that a table is held to.
+
+    explicit: named in the estate file or in the table's properties; else the default for what lineage knows.
+    floor: days below which nothing may be cut. wrong: why the class that was named cannot stand.
+    """
+
+    name: str
+    days: int
+    explicit: bool
+    floor: int = 0
+    wrong: str | None = None
+
+
+def class_of(
+    rules: RetentionClasses, names: Sequence[str], properties: Mapping[str, str], pii: Sequence[str]
+) -> TableClass:
+    """The class of a table known by some names. pii: its columns that lineage knows to hold personal data.
+
+    Two sources that contradict each other, and `derived` on a table with personal data, are wrong; the stricter counts.
+    """
+    days = rules.days_of_classes()
+    floor = max((d for name, d in rules.floors.items() if _among(name, names)), default=0)
+    declared = next((c for name, c in rules.tables.items() if _among(name, names)), None)
+    stored = properties.get(CLASS_PROPERTY)
+    default = PII if pii else DERIVED
+    wrong = None
+    if stored is not None and stored not in days:
+        wrong, stored = f"the table's own property names the class `{stored}`, which does not exist", None
+    elif stored and declared and stored != declared:
+        wrong = f"the estate file says `{declared}`, the table's own property `{stored}`"
+    named = [name for name in (declared, stored) if name]
+    name = min(named, key=lambda n: days[n]) if named else default
+    if pii and name == DERIVED:
+        wrong = wrong or f"`{DERIVED}` is for tables without personal data, and lineage knows {', '.join(pii[:5])}"
+        name = PII
+    if days[name] < floor and not wrong:
+        wrong = f"the class allows {days[name]} days and the floor demands {floor}"
+    return TableClass(name, max(days[name], floor), bool(named), floor, wrong)
+
+
+def hold_on(holds: Sequence[Hold], names: Sequence[str], today: date) -> str | None:
+    """Why a table's history is left as it is: the hold that lasts longest, also one of single columns, or to come."""
+    on_it = [h for h in holds if any(_among(d, names) or _below(d, names) for d in h.datasets)]
+    lasting = [h for h in on_it if h.ends is None or h.ends.date() >= today]
+    hold = max(lasting, key=lambda h: h.ends.date() if h.ends else date.max, default=None)
+    if hold is None:
+        return None
+    return f"hold {hold.id} ({hold.citation}) " + (f"until {hold.ends.date()}" if hold.ends else "without an end")
+
+
+def unknown_names(rules: RetentionClasses, known: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Tables that the rules name and nobody found."""
+    named = [*rules.tables, *rules.floors]
+    return tuple(sorted({n for n in named if not any(_among(n, names) for names in known)}))
+
+
+def _below(folder: str, names: Sequence[str]) -> bool:
+    return any(other.lower().startswith(folder.rstrip("/").lower() + "/") for other in names)
+
+
+def _among(name: str, names: Sequence[str]) -> bool:
+    plain = name.removeprefix(_SESSION).rstrip("/").lower()
+    return any(plain == other.removeprefix(_SESSION).rstrip("/").lower() for other in names)

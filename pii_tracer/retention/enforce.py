@@ -1,0 +1,130 @@
+"""Which settings have to change for the tables to follow their classes, old value and new. Nothing is changed here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from pii_tracer.config import RetentionClasses
+from pii_tracer.holds import Hold
+from pii_tracer.inventory import RefKind
+from pii_tracer.model import Format, Frozen
+from pii_tracer.retention.check import Finding, FindingKind, Table, check_table
+from pii_tracer.retention.classes import class_of, hold_on
+from pii_tracer.retention.native import DAY_MS, DELTA_FILES, DELTA_LOG, ICEBERG_AGE, ICEBERG_MIN, ICEBERG_TRIM, MAIN
+
+
+class RefField(Frozen):
+    """One retention field of an Iceberg reference: `max_ref_age_ms`, `max_snapshot_age_ms`, `min_snapshots_to_keep`."""
+
+    name: str
+    kind: RefKind
+    field: str
+
+
+class Change(Frozen):
+    """One setting of one table: what it is and what it will be. old is None where the engine's default counts."""
+
+    table: str
+    location: str
+    format: Format
+    setting: str
+    old: str | None
+    new: str
+    ref: RefField | None = None
+
+
+class Kept(Frozen):
+    """Something that stays as it is although it violates the policy, and why."""
+
+    table: str
+    setting: str | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Enforcement:
+    """What will be changed, and what will not."""
+
+    changes: tuple[Change, ...]
+    kept: tuple[Kept, ...]
+
+
+def enforcement(
+    rules: RetentionClasses,
+    holds: Sequence[Hold],
+    tables: Sequence[Table],
+    today: date,
+    *,
+    with_refs: bool = False,
+) -> Enforcement:
+    """The changes that make the tables follow their classes.
+
+    Only tables whose class is named are touched; none under a legal hold; no setting goes below a floor. with_refs:
+    also limit the age of branches and tags, which lets Iceberg's next expiry drop those that are older.
+    """
+    changes: list[Change] = []
+    kept: list[Kept] = []
+    for table in tables:
+        for item in _of_table(rules, holds, table, today, with_refs):
+            if isinstance(item, Change):
+                changes.append(item)
+            else:
+                kept.append(item)
+    return Enforcement(tuple(changes), tuple(kept))
+
+
+def _of_table(
+    rules: RetentionClasses, holds: Sequence[Hold], table: Table, today: date, with_refs: bool
+) -> Iterator[Change | Kept]:
+    findings = [f for f in check_table(rules, table) if f.setting]
+    if not findings:
+        return
+    wanted = class_of(rules, table.names, table.properties, table.pii)
+    why = hold_on(holds, table.names, today)
+    if why is None and (wanted.wrong or not wanted.explicit):
+        why = wanted.wrong or "no class is named for this table"
+    for finding in findings:
+        new = _new(finding, wanted.days)
+        if why or new is None or (finding.ref not in (None, MAIN) and not with_refs):
+            yield Kept(table=table.name, setting=finding.setting, reason=why or _why_not(finding, new))
+        else:
+            yield Change(
+                table=table.name,
+                location=table.location,
+                format=table.format,
+                setting=str(finding.setting),
+                old=finding.value,
+                new=new,
+                ref=_ref(table, finding) if finding.ref else None,
+            )
+
+
+def _new(finding: Finding, days: int) -> str | None:
+    """The value that follows the class; None for settings that are somebody's decision or are not the table's own."""
+    name = str(finding.setting).rsplit(": ", 1)[-1]
+    if finding.kind is FindingKind.NOT_STORED:
+        return None
+    if name in (DELTA_FILES, DELTA_LOG):
+        return f"interval {days} days"
+    if name in (ICEBERG_AGE, "max-ref-age-ms", "max-snapshot-age-ms"):
+        # Iceberg refuses an age of nothing
+        return str(max(days * DAY_MS, 1))
+    if name in (ICEBERG_MIN, "min-snapshots-to-keep"):
+        return "1"
+    return "true" if name == ICEBERG_TRIM else None
+
+
+def _why_not(finding: Finding, new: str | None) -> str:
+    if new is not None:
+        return f"limiting {finding.ref} lets the next expiry drop it: name --refs to do so"
+    if finding.kind is FindingKind.NOT_STORED:
+        return "the cleaner is set up by the writing jobs: set hoodie.clean.policy and its hours there"
+    return "left to the table's owner"
+
+
+def _ref(table: Table, finding: Finding) -> RefField:
+    ref = next(r for r in table.refs if r.name == finding.ref)
+    field = str(finding.setting).rsplit(": ", 1)[-1].replace("-", "_")
+    return RefField(name=ref.name, kind=ref.kind, field=field)

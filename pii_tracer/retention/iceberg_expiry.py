@@ -1,0 +1,208 @@
+"""Which snapshots of an Iceberg table an expiry keeps and why, and which files it frees. Read without Spark.
+
+The rules are those of Iceberg's `expireSnapshots` (https://iceberg.apache.org/docs/latest/maintenance/#expire-snapshots,
+https://iceberg.apache.org/spec/#snapshot-retention-policy): main never expires; other references live for their
+`max-ref-age-ms` counted from their snapshot; a branch keeps its younger ancestors and a least number of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pii_tracer.errors import EstateError
+from pii_tracer.estate.iceberg import load_iceberg
+from pii_tracer.estate.paths import local_path
+from pii_tracer.retention.native import ICEBERG_MIN, ICEBERG_REF_AGE, MAIN, RefRetention
+
+if TYPE_CHECKING:
+    from pyiceberg.table import StaticTable
+
+_FOREVER = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A branch or tag that keeps old data: `until` is None for never."""
+
+    ref: str
+    kind: str
+    snapshot: int
+    until: datetime | None
+
+
+@dataclass(frozen=True)
+class Expiry:
+    """What an expiry would do: snapshots that go, files with sizes that it frees, references that hold others."""
+
+    expired: frozenset[int]
+    freed: Mapping[str, int]
+    holders: tuple[Holder, ...]
+
+
+@dataclass(frozen=True)
+class SnapshotNode:
+    """A snapshot in the history: id, parent, time in milliseconds."""
+
+    id: int
+    parent: int | None
+    at_ms: int
+
+
+def retained(
+    snapshots: Mapping[int, SnapshotNode],
+    refs: Iterable[RefRetention],
+    properties: Mapping[str, str],
+    cutoff_ms: int,
+    now_ms: int,
+) -> tuple[frozenset[int], tuple[RefRetention, ...]]:
+    """Snapshots that stay, and the references that stay."""
+    default_age = int(properties.get(ICEBERG_REF_AGE, _FOREVER))
+    least = int(properties.get(ICEBERG_MIN, "1"))
+    kept_refs = []
+    keep: set[int] = set()
+    for ref in refs:
+        if ref.snapshot not in snapshots:
+            continue
+        age = ref.max_ref_age_ms if ref.max_ref_age_ms is not None else default_age
+        if ref.name != MAIN and now_ms - snapshots[ref.snapshot].at_ms > age:
+            continue
+        kept_refs.append(ref)
+        keep.add(ref.snapshot)
+        if ref.kind.value == "branch":
+            keep |= _of_branch(snapshots, ref, cutoff_ms, now_ms, least)
+    # snapshots that no reference reaches any more go by their age alone
+    reached: set[int] = set()
+    for ref in kept_refs:
+        reached |= _ancestors(snapshots, ref.snapshot)
+    keep |= {s.id for s in snapshots.values() if s.id not in reached and s.at_ms >= cutoff_ms}
+    return frozenset(keep), tuple(kept_refs)
+
+
+def _of_branch(
+    snapshots: Mapping[int, SnapshotNode], ref: RefRetention, cutoff_ms: int, now_ms: int, least: int
+) -> set[int]:
+    limit = cutoff_ms if ref.max_snapshot_age_ms is None else now_ms - ref.max_snapshot_age_ms
+    number = least if ref.min_snapshots_to_keep is None else ref.min_snapshots_to_keep
+    keep: set[int] = set()
+    current: int | None = ref.snapshot
+    while current is not None and current in snapshots:
+        if len(keep) >= number and snapshots[current].at_ms < limit:
+            break
+        keep.add(current)
+        current = snapshots[current].parent
+    return keep
+
+
+def _ancestors(snapshots: Mapping[int, SnapshotNode], start: int) -> set[int]:
+    found: set[int] = set()
+    current: int | None = start
+    while current is not None and current in snapshots and current not in found:
+        found.add(current)
+        current = snapshots[current].parent
+    return found
+
+
+def expiry(location: Path, refs: Iterable[RefRetention], cutoff: datetime, now: datetime) -> Expiry:
+    """What `expire_snapshots(older_than => cutoff)` would do to the table in a folder.
+
+    Raises:
+        EstateError: metadata or manifests cannot be read.
+    """
+    table = load_iceberg(location)
+    refs = tuple(refs)
+    snapshots = {
+        s.snapshot_id: SnapshotNode(s.snapshot_id, s.parent_snapshot_id, s.timestamp_ms)
+        for s in table.metadata.snapshots
+    }
+    now_ms = int(now.timestamp() * 1000)
+    with _history_of(location):
+        keep, kept_refs = retained(snapshots, refs, table.properties, int(cutoff.timestamp() * 1000), now_ms)
+        gone = frozenset(snapshots) - keep
+        freed = _freed(table, gone, keep) if gone else {}
+    default_age = int(table.properties.get(ICEBERG_REF_AGE, _FOREVER))
+    holders = tuple(_holder(ref, snapshots[ref.snapshot], default_age) for ref in kept_refs if ref.name != MAIN)
+    return Expiry(gone, freed, holders)
+
+
+def referenced(location: Path) -> frozenset[str]:
+    """Every file that any snapshot of the table names, and its metadata files: nothing of it may be swept.
+
+    Raises:
+        EstateError: metadata or manifests cannot be read.
+    """
+    table = load_iceberg(location)
+    reached = _Reached(table)
+    with _history_of(location):
+        for snapshot in table.metadata.snapshots:
+            reached.add(snapshot)
+    logs = {str(local_path(entry.metadata_file)) for entry in table.metadata.metadata_log}
+    return frozenset(reached.files) | logs | {str(local_path(table.metadata_location))}
+
+
+def reached(location: Path, metadata: Path) -> frozenset[str]:
+    """Every file that one metadata file of a table needs, itself included, links followed; not its metadata log.
+
+    Raises:
+        EstateError: metadata or manifests cannot be read.
+    """
+    table = load_iceberg(location, metadata)
+    found = _Reached(table)
+    with _history_of(location):
+        for snapshot in table.metadata.snapshots:
+            found.add(snapshot)
+        told = [*table.metadata.statistics, *table.metadata.partition_statistics]
+        statistics = {str(local_path(entry.statistics_path)) for entry in told}
+    return frozenset(str(Path(p).resolve()) for p in {*found.files, *statistics, str(metadata)})
+
+
+@contextmanager
+def _history_of(location: Path) -> Iterator[None]:
+    """PyIceberg lets parsers' errors of many families through: they are one error here."""
+    try:
+        yield
+    except EstateError:
+        raise
+    except Exception as error:
+        raise EstateError(
+            f"the table's history cannot be read: {type(error).__name__}", where=str(location), todo="look at the table"
+        ) from None
+
+
+def _holder(ref: RefRetention, snapshot: SnapshotNode, default_age: int) -> Holder:
+    age = ref.max_ref_age_ms if ref.max_ref_age_ms is not None else default_age
+    until = None
+    if age < 100 * 365 * 86_400_000:
+        until = datetime.fromtimestamp(snapshot.at_ms / 1000, timezone.utc) + timedelta(milliseconds=age)
+    return Holder(ref.name, ref.kind.value, ref.snapshot, until)
+
+
+def _freed(table: StaticTable, gone: frozenset[int], keep: frozenset[int]) -> dict[str, int]:
+    stay, go = _Reached(table), _Reached(table)
+    for snapshot in table.metadata.snapshots:
+        (go if snapshot.snapshot_id in gone else stay).add(snapshot)
+    return {path: size for path, size in sorted(go.files.items()) if path not in stay.files}
+
+
+class _Reached:
+    """Files that some snapshots need: manifest lists, manifests, live data and delete files."""
+
+    def __init__(self, table: StaticTable) -> None:
+        self._io = table.io
+        self._read: set[str] = set()
+        self.files: dict[str, int] = {}
+
+    def add(self, snapshot: Any) -> None:
+        listed = local_path(snapshot.manifest_list)
+        self.files[str(listed)] = listed.stat().st_size if listed.exists() else 0
+        for manifest in snapshot.manifests(self._io):
+            if manifest.manifest_path in self._read:
+                continue
+            self._read.add(manifest.manifest_path)
+            self.files[str(local_path(manifest.manifest_path))] = manifest.manifest_length
+            for entry in manifest.fetch_manifest_entry(self._io, discard_deleted=True):
+                self.files[str(local_path(entry.data_file.file_path))] = entry.data_file.file_size_in_bytes

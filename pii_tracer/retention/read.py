@@ -1,0 +1,63 @@
+"""The tables of an inventory as the retention rules see them, read without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pii_tracer.errors import EstateError
+from pii_tracer.estate.iceberg import load_iceberg
+from pii_tracer.inventory import Inventory, RefKind, TableState
+from pii_tracer.model import Format
+from pii_tracer.retention.check import HISTORIES, Table
+from pii_tracer.retention.native import RefRetention
+
+
+def tables_of(inventory: Inventory, base: Path, pii: Callable[[TableState], tuple[str, ...]]) -> tuple[Table, ...]:
+    """Every table of the inventory. base: folder of the estate file. pii: PII columns of a table, as lineage knows."""
+    return tuple(_table(state, base, pii(state)) for state in inventory.tables)
+
+
+def names_of(state: TableState, base: Path) -> tuple[str, ...]:
+    """The names a table goes by: its SQL name, its path from the estate file, its location."""
+    location = Path(state.location)
+    relative = str(location.relative_to(base)) if location.is_relative_to(base) else None
+    return tuple(name for name in (state.table, relative, state.location) if name)
+
+
+def _table(state: TableState, base: Path, pii: tuple[str, ...]) -> Table:
+    refs: tuple[RefRetention, ...] = ()
+    unread = None
+    if state.format is Format.ICEBERG:
+        try:
+            refs = iceberg_refs(Path(state.location), state.metadata)
+        except EstateError as error:
+            unread = error.what
+    return Table(
+        names=names_of(state, base),
+        format=state.format,
+        properties=state.properties if state.format in HISTORIES else {},
+        refs=refs,
+        pii=pii,
+        location=state.location,
+        unread=unread,
+    )
+
+
+def iceberg_refs(location: Path, metadata: str | None = None) -> tuple[RefRetention, ...]:
+    """References of an Iceberg table with their own retention, sorted by name. metadata: as its catalog points at.
+
+    Raises:
+        EstateError: the metadata cannot be read.
+    """
+    return tuple(
+        RefRetention(
+            name=name,
+            kind=RefKind.TAG if ref.snapshot_ref_type.value == "tag" else RefKind.BRANCH,
+            snapshot=ref.snapshot_id,
+            max_ref_age_ms=ref.max_ref_age_ms,
+            max_snapshot_age_ms=ref.max_snapshot_age_ms,
+            min_snapshots_to_keep=ref.min_snapshots_to_keep,
+        )
+        for name, ref in sorted(load_iceberg(location, metadata).metadata.refs.items())
+    )

@@ -1,0 +1,150 @@
+"""Which tables a sweep may touch under the declared policy, and what it has to say of each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+from pii_tracer.config import RetentionClasses
+from pii_tracer.estate.iceberg_history import STAGED
+from pii_tracer.holds import Hold
+from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.model import Format, Frozen
+from pii_tracer.retention.check import FindingKind, Table, check_table
+from pii_tracer.retention.classes import class_of, hold_on
+from pii_tracer.retention.native import MAIN, RefRetention
+
+LEAST_DAYS = 1
+"""Files of writers that have not committed yet are younger than this: nothing younger is ever swept."""
+
+_BLOCKING_GAPS = frozenset({"external_files", "shared_files", "moved_table", "missing_files", STAGED})
+
+
+@dataclass(frozen=True)
+class Target:
+    """A table that may be swept. days: what its class keeps, never below its floor or `LEAST_DAYS`."""
+
+    name: str
+    sql_name: str | None
+    location: Path
+    format: Format
+    class_name: str
+    days: int
+    refs: tuple[RefRetention, ...] = ()
+
+    def cutoff(self, now: datetime) -> datetime:
+        """What no longer counts since before this moment may go."""
+        return now - timedelta(days=self.days)
+
+
+class Skipped(Frozen):
+    """A table that is not swept, and why."""
+
+    table: str
+    reason: str
+
+
+class Held(Frozen):
+    """A branch or tag that keeps old data: until a moment, or for ever."""
+
+    ref: str
+    kind: str
+    snapshot: str
+    until: datetime | None
+
+
+class Swept(Frozen):
+    """What a sweep removes (dry run) or removed from one table.
+
+    files, bytes: of what goes. monthly_cost: what storing it costs a month. gone: listed files that no longer exist.
+    changed: listed files that were written again since, and are left. held: references that keep old data alive.
+    failed: why the table could not be swept, None where it was.
+    """
+
+    table: str
+    class_name: str
+    days: int
+    cutoff: datetime
+    files: int = 0
+    bytes: int = 0
+    monthly_cost: float = 0.0
+    snapshots: int = 0
+    gone: int = 0
+    changed: int = 0
+    held: tuple[Held, ...] = ()
+    failed: str | None = None
+
+
+def targets(
+    rules: RetentionClasses,
+    holds: Sequence[Hold],
+    tables: Sequence[Table],
+    inventory: Inventory,
+    today: date,
+    only: Iterable[str] = (),
+) -> tuple[tuple[Target, ...], tuple[Skipped, ...]]:
+    """The tables whose declared policy allows a sweep, and the others with the reason.
+
+    The class is the approval: a table is swept only if one is named for it, no hold stands on it, its own settings
+    promise no more than the class, and no other table reads its files.
+    """
+    wanted = set(only)
+    states = {state.location: state for state in inventory.tables}
+    found: list[Target] = []
+    skipped: list[Skipped] = []
+    for table in tables:
+        if wanted and not wanted & set(table.names):
+            continue
+        state = states[table.location]
+        reason = _why_not(rules, holds, table, state, inventory, today)
+        if reason:
+            skipped.append(Skipped(table=table.name, reason=reason))
+            continue
+        held_to = class_of(rules, table.names, table.properties, table.pii)
+        days = max(held_to.days, LEAST_DAYS)
+        found.append(
+            Target(table.name, state.table, Path(table.location), table.format, held_to.name, days, table.refs)
+        )
+    return tuple(found), tuple(skipped)
+
+
+def _why_not(
+    rules: RetentionClasses,
+    holds: Sequence[Hold],
+    table: Table,
+    state: TableState,
+    inventory: Inventory,
+    today: date,
+) -> str | None:
+    if table.format not in (Format.DELTA, Format.ICEBERG):
+        return f"{table.format} tables are not swept: Hudi cleans by its writers, bare folders keep no history"
+    if state.sharing:
+        return "it shares data files with " + ", ".join(o.table or o.location for o in state.sharing)
+    if state.metadata:
+        return "tables of SQL, REST and Glue catalogs are not swept yet: expire them by their catalog"
+    hold = hold_on(holds, table.names, today)
+    if hold:
+        return hold
+    held_to = class_of(rules, table.names, table.properties, table.pii)
+    if held_to.wrong or not held_to.explicit:
+        return held_to.wrong or "no class is named for this table"
+    # what a table's own settings promise to keep is kept until `enforce` has changed them; references are not cut
+    promises = [
+        f for f in check_table(rules, table) if f.setting and f.ref in (None, MAIN) and f.kind is FindingKind.TOO_LONG
+    ]
+    promised = next(
+        (f for f in promises if "metadata" not in str(f.setting) and "logRetention" not in str(f.setting)), None
+    )
+    if promised:
+        return f"{promised.setting} keeps more than the class: run `pii-tracer retention enforce` first"
+    clone = next((s for s in inventory.tables if s.clone_of == state.location), None)
+    if clone:
+        return f"{clone.table or clone.location} is a shallow clone that reads its files"
+    gap = next((g for g in inventory.gaps if g.dataset == state.dataset and g.kind in _BLOCKING_GAPS), None)
+    if gap:
+        return gap.reason
+    if table.format is Format.ICEBERG and not state.table:
+        return "it has no name in a catalog of the estate"
+    return table.unread

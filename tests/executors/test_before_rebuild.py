@@ -1,0 +1,98 @@
+"""A table that holds what its recorded statement cannot give is seen before anything is touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from executors.before_rebuild import Difference, compared, refuse_losses
+from pii_tracer.errors import Refused
+from pii_tracer.model import Format
+from pii_tracer.plan import Action, Step
+from tests.executors.world import Steps, context
+from tests.sparksession import SparkEstate
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+SOURCE = {"day": ["1", "1", "2"], "paid": [0.1, 0.2, 5.0]}
+DAYS = [("1", 2, 0.1 + 0.2), ("2", 1, 5.0)]
+
+
+def step(world: SparkEstate, name: str, days: list[tuple[str, int, float]], query: str = "") -> tuple[Steps, Step]:
+    """A folder of payments, and a folder of totals of them, in which `days` stands."""
+    source, folder = world.folder(f"before/{name}_source"), world.folder(f"before/{name}")
+    for place, rows in ((source, pa.table(SOURCE)), (folder, _table(days))):
+        place.mkdir(parents=True)
+        pq.write_table(rows, place / "part-0.parquet")
+    given = query or "day, count(*) AS n, sum(paid) AS paid FROM {source} GROUP BY day"
+    sql = f"INSERT OVERWRITE DIRECTORY '{folder}' USING parquet SELECT " + given.format(source=f"parquet.`{source}`")
+    steps = Steps(context(world), "files", None, folder, Format.PARQUET, None)
+    return steps, steps.step(Action.FILES_REBUILD, sql=sql, format=Format.PARQUET, partition_columns=[])
+
+
+def _table(days: list[tuple[str, int, float]]) -> pa.Table:
+    names = ("day", "n", "paid")
+    return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in days])
+
+
+@pytest.mark.parametrize(
+    ("name", "days", "standing", "given"),
+    [
+        ("same", list(reversed(DAYS)), 0, 0),
+        ("last_digit", [("1", 2, 0.3), DAYS[1]], 0, 0),
+        ("third_digit", [("1", 2, 0.301), DAYS[1]], 1, 1),
+        ("lost_by_the_source", [("0", 7, 1.0), *DAYS], 1, 0),
+        ("twice", [*DAYS, DAYS[1]], 1, 0),
+        ("out_of_date", DAYS[:1], 0, 1),
+    ],
+)
+def test_rows_are_compared_both_ways_and_as_often_as_they_stand(
+    spark: SparkSession, spark_estate: SparkEstate, name: str, days: Any, standing: int, given: int
+) -> None:
+    steps, made = step(spark_estate, name, days)
+    assert compared(steps.ctx, made) == Difference(standing, given)
+
+
+def test_a_run_is_refused_with_numbers_and_ways_out(spark: SparkSession, spark_estate: SparkEstate) -> None:
+    steps, lost = step(spark_estate, "refused_lost", [("0", 7, 1.0), *DAYS])
+    _, good = step(spark_estate, "refused_good", DAYS)
+    _, other = step(
+        spark_estate, "refused_columns", DAYS, "day, count(*) AS number, 1D AS paid FROM {source} GROUP BY day"
+    )
+    _, broken = step(spark_estate, "refused_broken", DAYS, "day, n, paid FROM nowhere.at_all")
+    said: list[str] = []
+    with pytest.raises(Refused) as refused:
+        refuse_losses(steps.ctx, [lost, good, other, broken], said.append)
+    assert len(said) == 4
+    told = refused.value.what
+    assert "refused_lost holds 1 rows that its recorded statement does not give" in told
+    assert "refused_columns: the recorded query gives the columns" in told
+    assert "refused_broken: its recorded statement cannot be run: AnalysisException" in told
+    assert "refused_good" not in told
+    assert "hold" in (refused.value.todo or "")
+    refuse_losses(steps.ctx, [good], said.append)
+
+
+def test_what_was_listed_before_the_erasure_is_listed_again_after_it(
+    spark: SparkSession, spark_estate: SparkEstate
+) -> None:
+    """Spark keeps the listing of a named table of bare files: its files are others after the erasure."""
+    folder = spark_estate.folder("before/kept_apart")
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table(SOURCE), folder / "part-0.parquet")
+    spark.sql("CREATE DATABASE IF NOT EXISTS before")
+    spark.sql(f"CREATE TABLE before.listed USING parquet LOCATION '{folder}'")
+    query = "day, count(*) AS n, sum(paid) AS paid FROM before.listed GROUP BY day"
+    steps, made = step(spark_estate, "listed", DAYS, query)
+    refuse_losses(steps.ctx, [made], lambda told: None)
+    Path(folder / "part-0.parquet").unlink()
+    pq.write_table(pa.table({"day": ["2"], "paid": [5.0]}), folder / "part-1.parquet")
+    assert compared(steps.ctx, made) == Difference(1, 0)
+    spark.sql("DROP DATABASE before CASCADE")

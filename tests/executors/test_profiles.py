@@ -1,0 +1,25 @@
+"""The estate file names the Spark it was written for; another one that happens to be installed is told, not tried."""
+
+from __future__ import annotations
+
+import importlib.metadata
+
+import pytest
+
+from executors.profiles import PROFILES, SPARK_4_1, installed_profile, profile_of
+from pii_tracer.errors import RunError
+
+
+def test_the_installed_spark_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert profile_of(installed_profile().name) is installed_profile()
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "4.1.7")
+    assert profile_of("4.1") is SPARK_4_1
+    with pytest.raises(RunError, match=r"wants Spark 3\.5 and pyspark 4\.1 is installed"):
+        profile_of("3.5")
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "4.10.0")
+    with pytest.raises(RunError, match="not tried"):
+        installed_profile()
+
+
+def test_hudi_runs_where_its_bundle_exists() -> None:
+    assert [name for name, p in PROFILES.items() if any("hudi" in package for package in p.packages)] == ["3.5"]

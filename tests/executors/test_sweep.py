@@ -1,0 +1,211 @@
+"""The sweep on real tables: what the class keeps stays readable, what nobody needs goes, nothing else does."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from executors import sweep as sweeping
+from tests.retention.hoard import Hoard, age_delta, age_files, age_iceberg, hold
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+SEVEN = {"delta.deletedFileRetentionDuration": "interval 7 days"}
+
+
+@pytest.fixture
+def hoard(tmp_path: Path, request: pytest.FixtureRequest) -> Hoard:
+    return Hoard(tmp_path, f"hoard{abs(hash(request.node.name)) % 10**9}")
+
+
+def result(hoard: Hoard, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+    capsys.readouterr()
+    code = hoard.command("sweep", "--format", "json", *words)
+    data = json.loads(capsys.readouterr().out)
+    return code, data | {"by": {t["table"]: t for t in data["tables"]}}
+
+
+def data_files(folder: Path) -> set[str]:
+    return {p.name for p in folder.rglob("*.parquet") if "_delta_log" not in p.parts}
+
+
+def test_delta_keeps_what_the_class_keeps(
+    spark: SparkSession, hoard: Hoard, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = hoard.delta(spark, "t", 5)
+    hoard.write(tables={"delta/t": "pii"})
+    age_files(path, 40)
+    age_delta(spark, path, 30, 4)
+    # version 4's file was replaced a moment ago by version 5: both are inside the class
+    code, told = result(hoard, capsys)
+    assert code == 0
+    assert told["by"]["delta/t"]["files"] == 3
+    assert len(data_files(path)) == 5
+    code, done = result(hoard, capsys, "--apply")
+    assert code == 0
+    assert done["by"]["delta/t"]["files"] == 3
+    assert done["by"]["delta/t"]["bytes"] == told["by"]["delta/t"]["bytes"] > 0
+    assert len(data_files(path)) == 2
+    assert [tuple(r) for r in spark.sql(f"SELECT * FROM delta.`{path}`").collect()] == [(4, "v4")]
+    before = spark.read.format("delta").option("versionAsOf", 4).load(str(path))
+    assert [tuple(r) for r in before.collect()] == [(3, "v3")]
+    (record,) = [p for p in (hoard.base / "state" / "sweeps").iterdir() if json.loads(p.read_text())["applied"]]
+    assert json.loads(record.read_text())["finished"]
+
+
+def test_iceberg_expires_by_class_and_tells_who_holds_the_rest(
+    spark: SparkSession, hoard: Hoard, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = hoard.iceberg(spark, 4)
+    first = spark.sql(f"SELECT snapshot_id FROM {table}.snapshots ORDER BY committed_at").first()
+    assert first is not None
+    spark.sql(f"ALTER TABLE {table} CREATE TAG q3 AS OF VERSION {first[0]}")
+    spark.sql(f"ALTER TABLE {table} CREATE BRANCH audit AS OF VERSION {first[0]} RETAIN 400 DAYS")
+    hoard.write(tables={table: "pii"})
+    folder = hoard.iceberg_folder
+    age_iceberg(folder, 30, 3)
+    (folder / "data" / "orphan.parquet").write_bytes(b"left by a writer that died")
+    age_files(folder, 40)
+    (folder / "data" / "young.parquet").write_bytes(b"of a writer that has not committed yet")
+    code, told = result(hoard, capsys)
+    assert code == 0
+    item = told["by"][table]
+    assert item["snapshots"] == 2
+    assert {(h["ref"], h["snapshot"], h["until"] is None) for h in item["held"]} == {
+        ("q3", str(first[0]), True),
+        ("audit", str(first[0]), False),
+    }
+    before = data_files(folder)
+    assert result(hoard, capsys, "--apply")[1]["by"][table]["files"] == item["files"] >= 3
+    assert before - data_files(folder) >= {"orphan.parquet"}
+    assert "young.parquet" in data_files(folder)
+    assert len(data_files(folder)) == 3  # the head's, the tag's, and the young one
+    assert [tuple(r) for r in spark.sql(f"SELECT * FROM {table}").collect()] == [(3, "v3")]
+    reader = spark.read.option("tag", "q3").table(table)
+    assert [tuple(r) for r in reader.collect()] == [(0, "v0")]
+    hoard.command("sweep")
+    assert f"tag q3 keeps snapshot {first[0]} until never" in capsys.readouterr().out
+
+
+def test_an_inventory_of_another_scheme_never_costs_a_live_file(
+    spark: SparkSession, hoard: Hoard, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = hoard.iceberg(spark, 2)
+    path = hoard.delta(spark, "t", 2)
+    hoard.write(tables={table: "pii", "delta/t": "pii"})
+    age_files(hoard.base, 40)
+    listing = hoard.base / "listing.csv"
+    rows = [p for p in hoard.base.rglob("*") if p.is_file() and ("lake" in p.parts or "delta" in p.parts)]
+    for prefix in ("s3://bucket", "s3a://bucket"):
+        lines = [f"{prefix}{p},{p.stat().st_size},false,{int(p.stat().st_mtime * 1000)}" for p in rows]
+        listing.write_text("\n".join(["path,length,isDir,modificationTime", *lines]))
+        before = {p: p.read_bytes() for p in rows}
+        code, found = result(hoard, capsys, "--apply", "--inventory", str(listing))
+        assert code == 7
+        assert all("names no file of this table" in t["failed"] for t in found["tables"])
+        assert {p: p.read_bytes() for p in rows} == before
+    code, found = result(hoard, capsys, "--apply", "--inventory", str(listing), "--map", "s3a://bucket/=/")
+    assert (code, [t["failed"] for t in found["tables"]]) == (0, [None, None])
+    assert spark.sql(f"SELECT count(*) FROM {table}").first()[0] == 1  # type: ignore[index]
+    assert spark.sql(f"SELECT count(*) FROM delta.`{path}`").first()[0] == 1  # type: ignore[index]
+
+
+def test_a_writer_that_commits_during_the_sweep_loses_nothing(
+    spark: SparkSession, hoard: Hoard, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An old uncommitted file is told as unneeded; before it is removed its writer commits it."""
+    path = hoard.delta(spark, "t", 2)
+    hoard.write(tables={"delta/t": "pii"})
+    spark.range(3, 4).selectExpr("cast(id as int) uid", "'late' v").coalesce(1).write.parquet(
+        str(hoard.base / "staged")
+    )
+    (staged,) = (hoard.base / "staged").glob("*.parquet")
+    late = path / "part-late.snappy.parquet"
+    late.write_bytes(staged.read_bytes())
+    age_files(path, 40)
+    real = sweeping._apply
+
+    def commit_first(*arguments: Any) -> Any:
+        log = path / "_delta_log"
+        number = max(int(p.stem) for p in log.glob("*.json")) + 1
+        add = {
+            "path": late.name,
+            "partitionValues": {},
+            "size": late.stat().st_size,
+            "modificationTime": 1,
+            "dataChange": True,
+        }
+        (log / f"{number:020}.json").write_text(json.dumps({"add": add}) + "\n")
+        return real(*arguments)
+
+    assert result(hoard, capsys)[1]["by"]["delta/t"]["files"] == 1
+    monkeypatch.setattr(sweeping, "_apply", commit_first)
+    code, found = result(hoard, capsys, "--apply")
+    assert code == 0
+    assert found["by"]["delta/t"]["files"] == 0
+    assert late.exists()
+    assert sorted(r[0] for r in spark.sql(f"SELECT uid FROM delta.`{path}`").collect()) == [1, 3]
+
+
+def test_stale_inventories_and_files_written_again(
+    spark: SparkSession, hoard: Hoard, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = hoard.delta(spark, "t", 1)
+    hoard.write(tables={"delta/t": "pii"})
+    (path / "again.parquet").write_bytes(b"x")
+    age_files(path, 40)
+    lines = [f"{p},{p.stat().st_size},false,{int(p.stat().st_mtime * 1000)}" for p in path.rglob("*.parquet")]
+    lines.append(f"file://{path}/gone.parquet,7,false,1000")
+    listing = hoard.base / "listing.csv"
+    listing.write_text("\n".join(["path,length,isDir,modificationTime", *lines]))
+    now = time.time()
+    os.utime(path / "again.parquet", (now, now))
+    (path / "newer.parquet").write_bytes(b"written after the inventory")
+    os.utime(path / "newer.parquet", (now - 40 * 86400, now - 40 * 86400))
+    code, found = result(hoard, capsys, "--apply", "--inventory", str(listing))
+    item = found["by"]["delta/t"]
+    assert (code, item["files"], item["gone"], item["changed"]) == (0, 0, 1, 1)
+    assert (path / "again.parquet").exists()
+    assert (path / "newer.parquet").exists()
+
+
+def test_partition_values_that_need_escapes_are_no_orphans(
+    spark: SparkSession, hoard: Hoard, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = hoard.base / "delta" / "p"
+    hoard.write(tables={"delta/p": "pii"})
+    spark.sql(f"CREATE TABLE delta.`{path}` (uid INT, city STRING) USING delta PARTITIONED BY (city)")
+    spark.sql(f"INSERT INTO delta.`{path}` VALUES (1, 'New Delhi'), (2, '100%'), (3, 'a:b/c'), (4, 'ü%20ß')")
+    age_files(path, 40)
+    before = data_files(path)
+    code, found = result(hoard, capsys, "--apply")
+    assert (code, found["by"]["delta/p"]["failed"], found["by"]["delta/p"]["files"]) == (0, None, 0)
+    assert data_files(path) == before
+    assert spark.sql(f"SELECT count(*) FROM delta.`{path}`").first()[0] == 4  # type: ignore[index]
+
+
+def test_what_is_not_swept_and_why(spark: SparkSession, hoard: Hoard, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("unnamed", "held", "longer", "cloned"):
+        hoard.delta(spark, name, 1)
+    longer = hoard.base / "delta" / "longer"
+    spark.sql(
+        f"ALTER TABLE delta.`{longer}` SET TBLPROPERTIES ('delta.deletedFileRetentionDuration'='interval 9 days')"
+    )
+    spark.sql(f"CREATE TABLE delta.`{hoard.base}/delta/clone` SHALLOW CLONE delta.`{hoard.base}/delta/cloned`")
+    names = ("held", "longer", "cloned")
+    hoard.write(tables={f"delta/{n}": "pii" for n in names}, holds=[hold("delta/held")])
+    age_files(hoard.base / "delta", 40)
+    code, found = result(hoard, capsys, "--apply")
+    reasons = {s["table"]: s["reason"] for s in found["skipped"]}
+    assert (code, found["tables"]) == (0, [])
+    assert "no class is named" in reasons["delta/unnamed"]
+    assert reasons["delta/held"] == "hold h1 (case 7) without an end"
+    assert "enforce" in reasons["delta/longer"]
+    assert "shallow clone" in reasons["delta/cloned"]
