@@ -14,8 +14,10 @@ from reports.views import CopyRun, CopyState, Holding, RunState, RunView
 
 MARKS = {
     CopyState.ERASED: ("✔", "green", "erased"),
+    CopyState.CONFIRMED: ("✍", "yellow", "confirmed"),
     CopyState.RESIDUE: ("✗", "bold red", "residue"),
     CopyState.EXEMPT: ("§", "yellow", "exempt"),
+    CopyState.MASKED: ("§", "yellow", "masked"),
     CopyState.WAITING: ("…", "yellow", "waiting"),
     CopyState.FAILED: ("✗", "bold red", "failed"),
     CopyState.NOT_STARTED: ("–", "dim", "not started"),
@@ -40,12 +42,19 @@ def run_headline(run: RunView) -> tuple[str, str]:
         return "Rows of other people were lost or changed", "bad"
     if run.residue or run.state is RunState.RESIDUE or any(copy.state is CopyState.RESIDUE for copy in run.copies):
         return HEADLINES[RunState.RESIDUE], "bad"
+    if run.left_out and run.state is RunState.PARTIAL and run.erased + run.exempt == len(run.counted):
+        left = wording.counted(len(run.left_out), "copy was", "copies were")
+        return f"Done as planned, and not the whole erasure: {left} left out", "warn"
     if run.state is not RunState.COMPLETE:
         return HEADLINES[run.state], "warn"
-    if run.erased + run.exempt < len(run.counted):
+    if run.erased + run.exempt + run.confirmed < len(run.counted):
         return HEADLINES[RunState.PARTIAL], "warn"
     if run.bytes_checked is None or run.bytes_checked.unread:
         return "Done, but not verified: not every byte could be read", "warn"
+    if run.exempt:
+        return "Erased and verified, but for what a hold keeps", "good"
+    if run.confirmed:
+        return "Erased and verified, but for what rests on a person's word", "good"
     return HEADLINES[RunState.COMPLETE], "good"
 
 
@@ -128,6 +137,8 @@ def _change(before: Holding, after: Holding | None, *, files: bool) -> Text:
 def closing_line(run: RunView) -> str:
     """`19/19 copies erased · residue 0 · bystander rows lost 0`; what is not verified is said, not left out."""
     parts = [f"{run.erased}/{len(run.counted)} copies erased"]
+    if run.confirmed:
+        parts.append(f"{run.confirmed} confirmed by a person")
     if run.exempt:
         parts.append(f"{run.exempt} exempt")
     parts += [f"residue {len(run.residue)}", f"bystander rows lost {run.bystander_rows_lost:,}"]

@@ -27,8 +27,27 @@ def print_inventory(inventory: Inventory, console: Console | None = None) -> Non
         kept = f"{old} noncurrent versions" if old else ""
         if objects.replica_of:
             kept = f"replica of {objects.replica_of}; {kept}".rstrip("; ")
+        told = (objects.default_retention and f"new objects locked: {objects.default_retention}", *objects.cold_tiers)
+        kept = "; ".join(part for part in (kept, *told, *objects.named_in) if part)
         size = f"{sum(v.size for v in objects.versions):,}"
         table.add_row(_text(objects.location), "objects", "", f"{len(objects.versions):,}", size, _text(kept))
+    for vault in inventory.vaults:
+        size = f"{sum(a.size for a in vault.archives):,}"
+        as_of = f"as of {vault.taken:%Y-%m-%d %H:%M} UTC"
+        table.add_row(_text(vault.location), "vault", "", f"{len(vault.archives):,}", size, _text(as_of))
+    for topic in inventory.topics:
+        span = f"{sum(end - first for first, end in topic.offsets):,}"
+        kept = topic.settings.get("cleanup.policy", "")
+        if not topic.compacted:
+            kept += f", {topic.settings.get('retention.ms', '?')} ms"
+        partitions = f"{len(topic.offsets)} partition(s), {topic.replicas} replica(s)"
+        table.add_row(_text(topic.location), "topic", f"≤ {span}", "", "", _text(f"{kept}; {partitions}"))
+    for repository in inventory.lakefs:
+        rules = repository.rules.told() + " days" if repository.rules else "no rules: everything committed stays"
+        refs = f"{len(repository.branches)} branches, {len(repository.tags)} tags, {len(repository.commits)} commits"
+        size = f"{sum(o.size for o in repository.objects):,}"
+        count = f"{len(repository.objects):,}"
+        table.add_row(_text(repository.location), "lakeFS", "", count, size, _text(f"{refs}; {rules}"))
     console.print(table)
     for gap in inventory.gaps:
         console.print(Text.assemble(("gap ", "bold yellow"), visible(f"{gap.kind}: {gap.reason} ({gap.evidence})")))
@@ -53,4 +72,5 @@ def _keeps(state: TableState) -> str:
         parts.append(f"shallow clone of {state.clone_of}")
     if state.same_files_as:
         parts.append(f"same files as {state.same_files_as}")
+    parts += [f"{len(o.files)} files shared with {o.table or o.location}" for o in state.sharing]
     return ", ".join(parts)

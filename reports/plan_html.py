@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from pii_tracer.plan import ErasurePlan
 from reports import timeline, wording
-from reports.lineage_picture import NODE_WIDTH, Edges, picture
+from reports.layers import NODE_WIDTH
+from reports.lineage_picture import Edges, picture
 from reports.planview import PlanView
 from reports.rendering import render_html
 

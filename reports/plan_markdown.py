@@ -13,13 +13,20 @@ from pii_tracer.errors import UsageError
 from pii_tracer.plan import ErasurePlan, Gap, Step
 from reports import wording
 from reports.escape import markdown, markdown_code, visible
-from reports.lineage_picture import Edges, copy_edges, shorten
+from reports.layers import shorten
+from reports.lineage_picture import Edges, copy_edges
 from reports.planview import CopyRow, PlanView, Verdict
 
 BUDGET = 60_000
 LEAST_BUDGET = 20_000
 MERMAID_NODES = 60
-_SIGNS = {Verdict.READY: "✅", Verdict.NOT_APPLYABLE: "⚠️", Verdict.LATE: "❌", Verdict.INCOMPLETE: "❌"}
+_SIGNS = {
+    Verdict.READY: "✅",
+    Verdict.NOT_APPLYABLE: "⚠️",
+    Verdict.PARTIAL: "⚠️",
+    Verdict.LATE: "❌",
+    Verdict.INCOMPLETE: "❌",
+}
 _NAME_LETTERS, _TEXT_LETTERS = 160, 500
 # shares of the budget that the lists above the fold may take, so that the copies and the commands keep their room
 _SHARE_ABOVE = 0.12
@@ -48,6 +55,8 @@ def render_plan_markdown(
         "Protections set aside", [f"- **{_text(o.kind)}**: {_text(o.reason)}" for o in plan.overrides], above
     )
     head += _listed("Gaps that block this plan", [_gap(gap) for gap in view.open_gaps], above)
+    head += _listed("Left out, not erased", [f"- {_name(str(gap.dataset))}" for gap in view.left_out], above)
+    head += _listed("Kept, not erased", _kept(view), above)
     title = f"Cannot be undone: {plan.totals.irreversible:,} of {wording.counted(plan.totals.steps, 'step')}"
     head += _listed(title, _acts(view), above)
     head += _listed("Gaps waived", [_gap(gap) for gap in view.waived_gaps], above)
@@ -116,6 +125,15 @@ def _gap(gap: Gap) -> str:
     if gap.waiver:
         line += f" — waived by {_text(gap.waiver.who)} until {wording.day(gap.waiver.until)}: {_text(gap.waiver.why)}"
     return line
+
+
+def _kept(view: PlanView) -> list[str]:
+    lines = []
+    for item in view.kept:
+        more = f" and {len(item.names) - 8} more" if len(item.names) > 8 else ""
+        where = ", ".join(_name(name) for name in item.names[:8])
+        lines.append(f"- **{_text(item.hold.id)}** {where}{more}: {_text('; '.join((item.why, *item.rest[:8])))}")
+    return [f"- **{view.recheck}**", *lines] if lines else []
 
 
 def _acts(view: PlanView) -> list[str]:

@@ -14,11 +14,12 @@ from rich.text import Text
 from pii_tracer.plan import ErasurePlan, Gap
 from reports import wording
 from reports.escape import visible
-from reports.planview import CopyRow, PlanView, Verdict
+from reports.planview import CopyRow, Kept, PlanView, Verdict
 
 _COLOURS = {
     Verdict.READY: "green",
     Verdict.NOT_APPLYABLE: "yellow",
+    Verdict.PARTIAL: "yellow",
     Verdict.LATE: "red",
     Verdict.INCOMPLETE: "red",
 }
@@ -43,6 +44,12 @@ def render_plan(plan: ErasurePlan, *, width: int, plan_file: str, options: Seque
         parts.append(_section("Protections set aside", [_override(item.kind, item.reason) for item in plan.overrides]))
     if view.open_gaps:
         parts.append(_section("Gaps that block this plan", [_gap(gap) for gap in view.open_gaps]))
+    if view.left_out:
+        parts.append(_section("Left out, not erased", [_left_out(view)]))
+    if view.kept:
+        parts.append(
+            _section("Kept, not erased", [*(_kept(item) for item in view.kept), _line(view.recheck, "yellow")])
+        )
     if view.acts:
         title = f"Cannot be undone: {plan.totals.irreversible:,} of {wording.counted(plan.totals.steps, 'step')}"
         parts.append(_section(title, [_acts(view, shown=_NAMES_SHOWN if width >= _WIDE else 2)]))
@@ -99,6 +106,22 @@ def _gap(gap: Gap) -> RenderableType:
     if gap.waiver:
         waiver = gap.waiver
         lines.append(_line(f"waived by {waiver.who} until {wording.day(waiver.until)}: {waiver.why}", "yellow"))
+    return Group(title, Padding(Group(*lines), (0, 0, 0, 2)))
+
+
+def _left_out(view: PlanView) -> RenderableType:
+    shown = 2 * _NAMES_SHOWN
+    lines = [_line(str(gap.dataset), "yellow") for gap in view.left_out[:shown]]
+    more = len(view.left_out) - shown
+    return Group(*lines, *([_line(f"and {more} more", "yellow")] if more > 0 else ()))
+
+
+def _kept(kept: Kept) -> RenderableType:
+    names = ", ".join(kept.names[:_NAMES_SHOWN])
+    more = len(kept.names) - _NAMES_SHOWN
+    where = names + (f" and {more} more" if more > 0 else "")
+    title = Text.assemble(("§ ", "bold yellow"), (visible(kept.hold.id), "bold"), f"  {visible(where)}")
+    lines = [_line(kept.why), *(_line(line, "dim") for line in kept.rest)]
     return Group(title, Padding(Group(*lines), (0, 0, 0, 2)))
 
 

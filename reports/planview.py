@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pii_tracer.enums import StrEnum
-from pii_tracer.plan import Copy, ErasurePlan, Gap, Schedule, Step
+from pii_tracer.plan import LEFT_OUT, Copy, ErasurePlan, Gap, PlannedHold, Step
 from reports import wording
 
 
@@ -19,13 +19,15 @@ class Verdict(StrEnum):
     INCOMPLETE = "incomplete"
     LATE = "late"
     NOT_APPLYABLE = "not_applyable"
+    PARTIAL = "partial"
     READY = "ready"
 
 
 HEADLINES = {
     Verdict.INCOMPLETE: "Incomplete: gaps must be closed or waived by name before this plan can be approved",
     Verdict.LATE: "Cannot be done by the deadline",
-    Verdict.NOT_APPLYABLE: "Complete, but not applyable as it is",
+    Verdict.NOT_APPLYABLE: "Not applyable as it is: a copy has no way to be erased, or there is none to erase",
+    Verdict.PARTIAL: "Not the whole erasure: copies are left out by choice; it can be applied, and is never attested",
     Verdict.READY: "Complete and ready for review",
 }
 
@@ -90,6 +92,23 @@ class Act:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """A hold, and what it keeps by name. rest: where it keeps columns only, what becomes of the others."""
+
+    hold: PlannedHold
+    names: tuple[str, ...]
+    rest: tuple[str, ...] = ()
+
+    @property
+    def why(self) -> str:
+        """`PMLA 2002, s. 12, until 31 Mar 2031, approved by …`."""
+        hold = self.hold
+        until = "until further notice" if hold.until is None else f"until {wording.day(hold.until)}"
+        kind = hold.kind.replace("_", " ")
+        return f"{kind}: {hold.basis}, {hold.citation}, {until}, approved by {hold.approver}"
+
+
+@dataclass(frozen=True)
 class PlanView:
     """What every plan report shows, in the same order."""
 
@@ -99,10 +118,12 @@ class PlanView:
     def verdict(self) -> Verdict:
         """The worst that holds."""
         plan = self.plan
-        if not plan.complete or self.open_gaps:
+        if self.open_gaps or not (plan.complete or self.left_out):
             return Verdict.INCOMPLETE
         if plan.totals.slack_days < 0:
             return Verdict.LATE
+        if self.left_out and plan.applyable:
+            return Verdict.PARTIAL
         return Verdict.READY if plan.applyable else Verdict.NOT_APPLYABLE
 
     @property
@@ -114,26 +135,50 @@ class PlanView:
     def numbers(self) -> tuple[str, ...]:
         """The verdict's numbers, one phrase each: `19 copies`, `5 beyond`, … `₹1,840`."""
         totals = self.plan.totals
-        gaps = counted_gaps(totals.gaps, totals.waived)
+        left = len(self.left_out)
+        gaps = counted_gaps(totals.gaps - left, totals.waived)
         return (
             wording.counted(totals.copies, "copy", "copies"),
             f"{totals.beyond:,} beyond",
             wording.counted(totals.steps, "step"),
             f"{totals.irreversible:,} irreversible",
             gaps,
+            *((f"{left:,} left out",) if left else ()),
+            *((f"{totals.exempt:,} kept by a hold",) if totals.exempt else ()),
             f"done by {wording.short_day(totals.finish)}, {wording.slack(totals.slack_days)}",
             wording.money(totals.cost, totals.currency),
         )
 
     @cached_property
+    def kept(self) -> tuple[Kept, ...]:
+        """What holds keep from being erased, in the plan's order of holds."""
+        rows = {row.copy.id: row for row in self.rows}
+        return tuple(_kept(hold, [rows[i] for i in hold.copies if i in rows]) for hold in self.plan.holds)
+
+    @property
+    def recheck(self) -> str:
+        """When to plan again for what is kept; empty where nothing is."""
+        if not self.plan.holds:
+            return ""
+        on = self.plan.totals.recheck_on
+        if on is None:
+            return "plan again when the approvers of the holds lift them: they have no end yet"
+        return f"plan again on {wording.day(on)}, when the first hold lapses"
+
+    @cached_property
     def open_gaps(self) -> tuple[Gap, ...]:
-        """Gaps that nobody waived."""
-        return tuple(gap for gap in self.plan.gaps if gap.waiver is None)
+        """Gaps that nobody waived, without those that were left out by choice."""
+        return tuple(gap for gap in self.plan.gaps if gap.waiver is None and gap.kind != LEFT_OUT)
+
+    @cached_property
+    def left_out(self) -> tuple[Gap, ...]:
+        """Copies that this plan leaves out by choice."""
+        return tuple(gap for gap in self.plan.gaps if gap.kind == LEFT_OUT)
 
     @cached_property
     def waived_gaps(self) -> tuple[Gap, ...]:
         """Gaps that a named person accepts."""
-        return tuple(gap for gap in self.plan.gaps if gap.waiver is not None)
+        return tuple(gap for gap in self.plan.gaps if gap.waiver is not None and gap.kind != LEFT_OUT)
 
     @cached_property
     def rows(self) -> tuple[CopyRow, ...]:
@@ -185,11 +230,6 @@ class PlanView:
             for action, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         )
 
-    @cached_property
-    def planned_schedule(self) -> Schedule | None:
-        """The schedule that this plan follows."""
-        return next((item for item in self.plan.schedules if item.retention == self.plan.retention), None)
-
     def commands(self, plan_file: str, options: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
         """What to type next, with its purpose; nothing that would be refused in this state.
 
@@ -197,7 +237,7 @@ class PlanView:
         """
         file = shlex.join([plan_file, *options])
         check = (f"pii-tracer check {file}", "policy, digests and gaps")
-        if self.verdict is not Verdict.READY:
+        if self.verdict not in (Verdict.READY, Verdict.PARTIAL):
             return (check,)
         return (
             check,
@@ -210,6 +250,21 @@ class PlanView:
                 "runs exactly these bytes, if the file names the approver's public key",
             ),
         )
+
+
+def _kept(hold: PlannedHold, rows: Sequence[CopyRow]) -> Kept:
+    names, rest = [], []
+    for row in rows:
+        mask = row.copy.mask
+        if mask is None:
+            names.append(row.name)
+            continue
+        names.append(f"{row.name} (only {', '.join(c.name for c in mask.held if hold.id in c.holds)})")
+        line = f"{row.name}: NULL in the persons' rows: {', '.join(mask.columns)}"
+        if mask.found_by:
+            line += f"; {', '.join(mask.found_by)} stays, because no held column tells whose row it is"
+        rest.append(line)
+    return Kept(hold, tuple(names), tuple(rest))
 
 
 def counted_gaps(gaps: int, waived: int) -> str:

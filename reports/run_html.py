@@ -5,7 +5,8 @@ from __future__ import annotations
 from pii_tracer.plan import ErasurePlan
 from reports import timeline, wording
 from reports.closing import MARKS, closing_line, run_headline, tree
-from reports.lineage_picture import NODE_WIDTH, picture
+from reports.layers import NODE_WIDTH
+from reports.lineage_picture import picture
 from reports.planview import PlanView
 from reports.rendering import render_html
 from reports.views import CopyRun, RunView

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pii_tracer.enums import StrEnum
 from pii_tracer.plan import Step
 from reports import wording
-from reports.lineage_picture import shorten
+from reports.layers import shorten
 from reports.planview import PlanView
 from reports.views import RunView, StepState
 

@@ -24,11 +24,16 @@ class RunState(StrEnum):
 
 
 class CopyState(StrEnum):
-    """How one copy stands. `ERASED` only after rows and bytes were verified, never from a return code."""
+    """How one copy stands. `ERASED` only after rows and bytes were verified, never from a return code.
+
+    `CONFIRMED`: a person said so, and nobody looked. `MASKED`: a hold keeps columns, all else of the rows is erased.
+    """
 
     ERASED = "erased"
+    CONFIRMED = "confirmed"
     RESIDUE = "residue"
     EXEMPT = "exempt"
+    MASKED = "masked"
     WAITING = "waiting"
     FAILED = "failed"
     NOT_STARTED = "not_started"
@@ -161,6 +166,7 @@ class ByteCheck(Frozen):
     """The byte verification of the whole run.
 
     forms: names of the forms searched for (`plain text`, `sha2-256 of lower-case e-mail`), never values.
+    held: what stands in columns that a hold keeps, one line each.
     other_meaning: notes on equal digits in columns of another origin (a merchant's number), one line each.
     unread: files that could not be decoded; any entry keeps the run from being complete.
     """
@@ -168,6 +174,7 @@ class ByteCheck(Frozen):
     formats: tuple[FormatCheck, ...]
     forms: tuple[str, ...]
     other_meaning: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
 
     @property
@@ -213,6 +220,7 @@ class RunView(Frozen):
 
     requests: ids of the erasure requests; subjects: their keyed references. copies in plan order, beyond ones included.
     bystander_rows_lost: over all copies. limits: what this run cannot prove, one sentence each.
+    left_out: datasets that the plan left out by choice; the persons are still in there.
     demo: the estate is a sample; the report says so.
     """
 
@@ -235,6 +243,7 @@ class RunView(Frozen):
     proofs: Proofs
     limits: tuple[str, ...] = ()
     waiting_until: datetime | None = None
+    left_out: tuple[str, ...] = ()
     demo: bool = False
 
     @property
@@ -269,6 +278,11 @@ class RunView(Frozen):
         )
 
     @property
+    def confirmed(self) -> int:
+        """Counting copies that somebody confirmed, and nobody could look at."""
+        return sum(copy.state is CopyState.CONFIRMED for copy in self.counted)
+
+    @property
     def exempt(self) -> int:
-        """Counting copies that a law or hold keeps."""
-        return sum(copy.state is CopyState.EXEMPT for copy in self.counted)
+        """Counting copies that a law or hold keeps, wholly or in some columns."""
+        return sum(copy.state in (CopyState.EXEMPT, CopyState.MASKED) for copy in self.counted)

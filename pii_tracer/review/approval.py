@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import ConfigDict, Field, ValidationError
 
 from pii_tracer.config import Policy
@@ -24,6 +23,7 @@ from pii_tracer.plan import digest_of
 from pii_tracer.review import dsse
 from pii_tracer.review.keys import Approver
 from pii_tracer.review.planfile import LoadedPlan
+from pii_tracer.review.policy import person
 
 PREDICATE_TYPE = "https://pii-tracer.dev/approval/v1"
 
@@ -54,7 +54,7 @@ class Approval:
 
 def approve(
     loaded: LoadedPlan,
-    key: Ed25519PrivateKey | None,
+    key: dsse.PrivateKey | None,
     *,
     approver: str,
     role: str,
@@ -118,15 +118,38 @@ def verify_approvals(
         raise _no(f"the approval was consumed by the run {consumed}", "a plan is applied once: plan again")
     if not envelopes:
         raise _no("there is no approval", "run `pii-tracer approve`")
-    resumed = consumed == run
-    found = [_one(loaded, e, trusted, policy, policy_digest, production, None if resumed else now) for e in envelopes]
-    people = {a.predicate.approver for a in found}
+    at = None if consumed == run else now
+    found = holding(loaded, envelopes, trusted, policy, policy_digest=policy_digest, production=production, now=at)
+    people = {person(a.predicate.approver) for a in found}
     needed = policy.production_approvers if production else 1
-    if production and people == {planner}:
+    if production and planner is not None and people == {person(planner)}:
         raise _no("the planner is the only approver", "somebody else must approve, too")
     if len(people) < needed:
         raise _no(f"{len(people)} of {needed} approvers have approved", "ask another approver")
-    return tuple(found)
+    missing = sorted(set(policy.required_roles) - {a.predicate.role for a in found})
+    if production and missing:
+        raise _no(f"nobody in the role `{missing[0]}` has approved", "ask somebody in that role")
+    return found
+
+
+def holding(
+    loaded: LoadedPlan,
+    envelopes: Sequence[bytes],
+    trusted: Sequence[Approver],
+    policy: Policy,
+    *,
+    policy_digest: str,
+    production: bool,
+    now: datetime | None,
+) -> tuple[Approval, ...]:
+    """Each approval by itself: signature, signer, bytes, policy, time. How many there must be is not asked here.
+
+    now: None for a run that goes on, whose approvals may have expired meanwhile.
+
+    Raises:
+        NotApproved: one of them does not hold.
+    """
+    return tuple(_one(loaded, e, trusted, policy, policy_digest, production, now) for e in envelopes)
 
 
 def _one(
@@ -145,7 +168,7 @@ def _one(
         claimed = bool(dsse.strict_json(envelope)["signatures"])
     except (ReviewError, ValidationError):
         raise _no("an approval was tampered with or is none: it cannot be read", "approve again") from None
-    _signed_by(opened, by_key, predicate, claimed, production)
+    _signed_by(opened, by_key, predicate, claimed, production, now)
     _about(opened.statement, loaded, predicate)
     if predicate.policy_digest != policy_digest:
         raise _no("the approval was given under another policy", "approve again under the policy of today")
@@ -160,16 +183,21 @@ def _signed_by(
     predicate: ApprovalPredicate,
     claimed: bool,
     production: bool,
+    now: datetime | None,
 ) -> None:
     if not opened.keyids:
         if claimed:
-            raise _no("the approval's signature is not of a trusted key, or it was tampered with", "approve again")
+            raise _no("the approval's signature is not of a trusted key, or it was tampered with", _WHO_IS_TRUSTED)
         if production:
             raise _no("the approval is not signed", "sign it with a key of a trusted approver")
         return
     signers = [by_key[k] for k in opened.keyids]
-    if not any(s.name == predicate.approver and s.role == predicate.role for s in signers):
+    own = [s for s in signers if s.name == predicate.approver and s.role == predicate.role]
+    if not own:
         raise _no("the approval names another person or role than its signer", "approve under your own name")
+    # at both times, so that dating an approval back does not bring a withdrawn key to life
+    if not any(s.valid_at(predicate.approved_at) and (now is None or s.valid_at(now)) for s in own):
+        raise _no("the signer's key does not count at this time", "approve with a key that is valid now")
 
 
 def _about(statement: Mapping[str, Any], loaded: LoadedPlan, predicate: ApprovalPredicate) -> None:
@@ -186,6 +214,9 @@ def _in_time(predicate: ApprovalPredicate, policy: Policy, now: datetime) -> Non
         raise _no("the approval has expired", "review and approve again")
     if now < predicate.approved_at:
         raise _no("the approval is dated in the future", "set the clock right and approve again")
+
+
+_WHO_IS_TRUSTED = "name the trusted approvers' public keys with `--trusted FILE`, or let one of them approve again"
 
 
 def _no(what: str, todo: str) -> NotApproved:

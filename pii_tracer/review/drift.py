@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from pii_tracer.inventory import Inventory, ObjectSet, TableState
-from pii_tracer.plan import ErasurePlan, Precondition, Step
+from pii_tracer.inventory import Inventory, ObjectSet, TableState, TopicState
+from pii_tracer.lakefs_state import LakefsState
+from pii_tracer.plan import LAPSES, ErasurePlan, Precondition, Step
 
 MISSING = "(not found)"
 
@@ -35,6 +36,8 @@ class World:
     objects: Mapping[str, ObjectSet]
     clones: Mapping[str, tuple[str, ...]]
     stopped: Mapping[str, bool] = field(default_factory=dict)
+    topics: Mapping[str, TopicState] = field(default_factory=dict)
+    lakefs: Mapping[str, LakefsState] = field(default_factory=dict)
 
     @classmethod
     def of(cls, inventory: Inventory, stopped: Mapping[str, bool] | None = None) -> World:
@@ -48,6 +51,8 @@ class World:
             objects={o.location: o for o in inventory.objects},
             clones={k: tuple(sorted(v)) for k, v in clones.items()},
             stopped=dict(stopped or {}),
+            topics={t.location: t for t in inventory.topics},
+            lakefs={r.location: r for r in inventory.lakefs},
         )
 
 
@@ -91,7 +96,16 @@ def _found(precondition: Precondition, world: World) -> str:
         return MISSING if stopped is None else ("true" if stopped else "false")
     if precondition.kind == "object_versions":
         objects = world.objects.get(target)
-        return MISSING if objects is None else "\n".join(sorted(f"{v.key}@{v.version_id}" for v in objects.versions))
+        return MISSING if objects is None else _versions(objects, precondition)
+    if precondition.kind == "replication":
+        objects = world.objects.get(target)
+        return MISSING if objects is None else _only_new((f"to {b}: {p}" for b, p in objects.copied_to), precondition)
+    if precondition.kind == "topic":
+        topic = world.topics.get(target)
+        return MISSING if topic is None else topic.fingerprint()
+    if precondition.kind == "lakefs":
+        repository = world.lakefs.get(target)
+        return MISSING if repository is None else repository.fingerprint()
     table = world.tables.get(target)
     if table is None:
         return MISSING
@@ -102,5 +116,26 @@ def _found(precondition: Precondition, world: World) -> str:
     if precondition.kind == "columns":
         return ", ".join(f"{c.name} {c.type}" for c in table.columns)
     if precondition.kind == "clones":
-        return "\n".join(world.clones.get(target, ()))
+        return _only_new(world.clones.get(target, ()), precondition)
+    if precondition.kind == "sharing":
+        return _only_new(sorted(other.location for other in table.sharing), precondition)
+    if precondition.kind == "staged":
+        return _only_new(table.staged, precondition)
     return f"(this version does not know the check `{precondition.kind}`)"
+
+
+def _versions(objects: ObjectSet, precondition: Precondition) -> str:
+    """The versions that are there. One that the plan leaves to the lifecycle may be gone, behind a delete marker."""
+    lapsing = [line for line in precondition.expected.split("\n") if line.endswith(LAPSES)]
+    ids = {line.removesuffix(LAPSES) for line in lapsing}
+    keys = {line.rpartition("@")[0] for line in ids}
+    others = (v for v in objects.versions if not (v.delete_marker and v.key in keys))
+    return "\n".join(sorted([*lapsing, *({f"{v.key}@{v.version_id}" for v in others} - ids)]))
+
+
+def _only_new(readers: Iterable[str], precondition: Precondition) -> str:
+    """Readers of a table's files, rows staged in it, rules that copy a bucket's new objects: what is gone since
+    endangers nobody, and the run itself parts clones from a table and expires what is staged."""
+    readers = tuple(readers)
+    known = precondition.expected.split("\n")
+    return precondition.expected if set(readers) <= set(known) else "\n".join(readers)

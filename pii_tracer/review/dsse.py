@@ -1,4 +1,7 @@
-"""Signed statements: in-toto Statement v1 in a DSSE envelope, signed with Ed25519.
+"""Signed statements: in-toto Statement v1 in a DSSE envelope, signed with Ed25519, ECDSA P-256 or an SSH key.
+
+A signature by an SSH key is one of OpenSSH's (`sshsig`) over the same bytes, and its keyid the key's fingerprint. One
+by P-256 is over their SHA-256, DER-encoded, as AWS KMS and securesystemslib (`ecdsa-sha2-nistp256`) have it.
 
 Sources: https://github.com/secure-systems-lab/dsse (envelope.md, protocol.md) and
 https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md.
@@ -12,16 +15,35 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePublicKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from pii_tracer.errors import ReviewError
 from pii_tracer.journal import canonical
+from pii_tracer.review.sshsig import KeygenSigner, SshPublicKey, SshSigner
 
+PublicKey = Ed25519PublicKey | EllipticCurvePublicKey | SshPublicKey
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+
+
+class RemoteSigner(Protocol):
+    """A key that signs where it is kept, and never leaves it."""
+
+    @property
+    def public(self) -> EllipticCurvePublicKey:
+        """Its public half, on P-256."""
+
+    def sign(self, message: bytes) -> bytes:
+        """The DER-encoded signature of the message's SHA-256."""
+
+
+PrivateKey = Ed25519PrivateKey | SshSigner | KeygenSigner | RemoteSigner
 
 
 @dataclass(frozen=True)
@@ -33,8 +55,12 @@ class Opened:
     keyids: tuple[str, ...]
 
 
-def keyid(key: Ed25519PublicKey) -> str:
-    """SHA-256 of the raw public key, in hex."""
+def keyid(key: PublicKey) -> str:
+    """SHA-256 of the raw public key, in hex (P-256: of its DER form); an SSH key's fingerprint."""
+    if isinstance(key, SshPublicKey):
+        return key.fingerprint
+    if isinstance(key, EllipticCurvePublicKey):
+        return hashlib.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
     return hashlib.sha256(key.public_bytes_raw()).hexdigest()
 
 
@@ -56,12 +82,13 @@ def statement(predicate_type: str, subjects: Iterable[Mapping[str, Any]], predic
     )
 
 
-def seal(payload: bytes, key: Ed25519PrivateKey | None) -> bytes:
+def seal(payload: bytes, key: PrivateKey | None) -> bytes:
     """The envelope, signed; without a key it carries no signature (local estates only)."""
     signatures = []
     if key is not None:
         signature = key.sign(pae(PAYLOAD_TYPE, payload))
-        signatures.append({"keyid": keyid(key.public_key()), "sig": base64.b64encode(signature).decode()})
+        public = key.public_key() if isinstance(key, Ed25519PrivateKey) else key.public
+        signatures.append({"keyid": keyid(public), "sig": base64.b64encode(signature).decode()})
     envelope = {
         "payload": base64.b64encode(payload).decode(),
         "payloadType": PAYLOAD_TYPE,
@@ -70,7 +97,7 @@ def seal(payload: bytes, key: Ed25519PrivateKey | None) -> bytes:
     return (json.dumps(envelope, sort_keys=True, indent=2) + "\n").encode()
 
 
-def unseal(envelope: bytes, trusted: Iterable[Ed25519PublicKey]) -> Opened:
+def unseal(envelope: bytes, trusted: Iterable[PublicKey]) -> Opened:
     """Parse an envelope and tell which trusted keys signed it. An unknown or wrong signature counts as none.
 
     Raises:
@@ -78,8 +105,8 @@ def unseal(envelope: bytes, trusted: Iterable[Ed25519PublicKey]) -> Opened:
     """
     try:
         raw = strict_json(envelope)
-        payload = base64.b64decode(raw["payload"], validate=True)
-        signatures = [(s["keyid"], base64.b64decode(s["sig"], validate=True)) for s in raw["signatures"]]
+        payload = _decoded(raw["payload"])
+        signatures = [(s["keyid"], _decoded(s["sig"])) for s in raw["signatures"]]
         if raw["payloadType"] != PAYLOAD_TYPE or set(raw) != {"payload", "payloadType", "signatures"}:
             raise ValueError
         body = strict_json(payload)
@@ -94,9 +121,26 @@ def unseal(envelope: bytes, trusted: Iterable[Ed25519PublicKey]) -> Opened:
     return Opened(body, payload, tuple(sorted(good)))
 
 
-def _verifies(key: Ed25519PublicKey, signature: bytes, payload: bytes) -> bool:
+def _decoded(text: str) -> bytes:
+    """Base64 in the one way that it is written: other bits in its padding would be other bytes of the same envelope.
+
+    Raises:
+        ValueError: it is not (RFC 4648, section 3.5).
+    """
+    data = base64.b64decode(text, validate=True)
+    if base64.b64encode(data).decode() != text:
+        raise ValueError
+    return data
+
+
+def _verifies(key: PublicKey, signature: bytes, payload: bytes) -> bool:
+    if isinstance(key, SshPublicKey):
+        return key.verifies(signature, pae(PAYLOAD_TYPE, payload))
     try:
-        key.verify(signature, pae(PAYLOAD_TYPE, payload))
+        if isinstance(key, EllipticCurvePublicKey):
+            key.verify(signature, pae(PAYLOAD_TYPE, payload), ECDSA(SHA256()))
+        else:
+            key.verify(signature, pae(PAYLOAD_TYPE, payload))
     except InvalidSignature:
         return False
     return True

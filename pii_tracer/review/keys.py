@@ -1,12 +1,14 @@
-"""Ed25519 keys as PEM files, and the file that says whose keys are trusted."""
+"""Keys as PEM files or SSH keys, and the file that says whose keys are trusted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 import yaml
 from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -16,24 +18,44 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
     load_pem_public_key,
 )
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
 
-from pii_tracer.errors import ReviewError
-from pii_tracer.files import write_atomic
+from pii_tracer.errors import ConfigError, ReviewError
+from pii_tracer.files import read_bounded, write_atomic
 from pii_tracer.model import Frozen
-from pii_tracer.review.dsse import keyid
+from pii_tracer.review.dsse import PublicKey, keyid
+from pii_tracer.review.sshsig import parse_public
+from pii_tracer.strict_yaml import parse_yaml
+
+MAX_BYTES = 16 * 1024 * 1024
 
 
 class Approver(Frozen):
-    """Somebody whose approvals count. public_key: PEM."""
+    """Somebody whose approvals count.
+
+    public_key: PEM, or the line of an SSH public key. valid_from, valid_until: when the key counts; always where None.
+    """
 
     name: str
     role: str
     public_key: str
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
 
-    def key(self) -> Ed25519PublicKey:
-        """The public key. Raises `ReviewError` when it is no Ed25519 key."""
-        return public_key(self.public_key.encode(), f"approver {self.name}")
+    @model_validator(mode="after")
+    def _zoned(self) -> Approver:
+        if any(at is not None and at.tzinfo is None for at in (self.valid_from, self.valid_until)):
+            raise ValueError("`valid_from` and `valid_until` need a time zone")
+        return self
+
+    def key(self) -> PublicKey:
+        """The public key. Raises `ReviewError` when it is none that is supported."""
+        return approver_key(self.public_key.encode(), f"approver {self.name}")
+
+    def valid_at(self, moment: datetime) -> bool:
+        """Whether the key counts at a time."""
+        begun = self.valid_from is None or self.valid_from <= moment
+        return begun and (self.valid_until is None or moment < self.valid_until)
 
 
 class TrustedApprovers(Frozen):
@@ -57,13 +79,13 @@ def generate(path: Path) -> Ed25519PublicKey:
     return key.public_key()
 
 
-def public_pem(key: Ed25519PublicKey) -> bytes:
+def public_pem(key: Ed25519PublicKey | EllipticCurvePublicKey) -> bytes:
     """A public key as PEM."""
     return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 
 def load_private(path: Path) -> Ed25519PrivateKey:
-    """A private key from PEM.
+    """A private key from a PEM file.
 
     Raises:
         ReviewError: missing, readable by others, or no Ed25519 key.
@@ -71,36 +93,65 @@ def load_private(path: Path) -> Ed25519PrivateKey:
     try:
         if path.stat().st_mode & 0o077:
             raise ReviewError("other people can read this private key", where=str(path), todo=f"chmod 600 {path}")
-        key = load_pem_private_key(path.read_bytes(), password=None)
-    except (OSError, ValueError, TypeError, UnsupportedAlgorithm):
+        data = path.read_bytes()
+    except OSError:
+        data = b""
+    return private_key(data, str(path))
+
+
+def private_key(pem: bytes, where: str) -> Ed25519PrivateKey:
+    """A private key from PEM. Raises `ReviewError` when it is no Ed25519 key."""
+    try:
+        key = load_pem_private_key(pem, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
         raise ReviewError(
-            "no private key could be read", where=str(path), todo="make one: openssl genpkey -algorithm ed25519"
+            "no private key could be read", where=where, todo="make one: openssl genpkey -algorithm ed25519"
         ) from None
     if not isinstance(key, Ed25519PrivateKey):
-        raise ReviewError("this is no Ed25519 key", where=str(path), todo="use an Ed25519 key")
+        raise ReviewError("this is no Ed25519 key", where=where, todo="use an Ed25519 key")
     return key
 
 
-def public_key(pem: bytes, where: str) -> Ed25519PublicKey:
-    """A public key from PEM. Raises `ReviewError` when it is no Ed25519 key."""
+def public_key(pem: bytes, where: str) -> Ed25519PublicKey | EllipticCurvePublicKey:
+    """A public key from PEM. Raises `ReviewError` when it is neither Ed25519 nor on P-256."""
     try:
         key = load_pem_public_key(pem)
     except (ValueError, UnsupportedAlgorithm):
         key = None
-    if not isinstance(key, Ed25519PublicKey):
-        raise ReviewError("this is no Ed25519 public key", where=where, todo="use the `.pub` file as it was made")
-    return key
+    if isinstance(key, Ed25519PublicKey):
+        return key
+    if isinstance(key, EllipticCurvePublicKey) and isinstance(key.curve, SECP256R1):
+        return key
+    raise ReviewError("this is no Ed25519 or P-256 public key", where=where, todo="use the `.pub` file as it was made")
+
+
+def approver_key(data: bytes, where: str) -> PublicKey:
+    """A public key from PEM or from an SSH line. Raises `ReviewError` when it is neither."""
+    if data.lstrip().startswith(b"-----BEGIN"):
+        return public_key(data, where)
+    return parse_public(data.decode("utf-8", "replace"), where)
 
 
 def load_trusted(path: Path) -> tuple[Approver, ...]:
-    """The approvers of a trusted approvers file (YAML: `version: 1`, `approvers: [{name, role, public_key}]`).
+    """The approvers of a trusted approvers file: YAML (`version: 1`, `approvers: [{name, role, public_key}]`), or
+    OpenSSH's allowed signers (see `allowed_signers`).
 
     Raises:
         ReviewError: unreadable, unknown keys, one name or one key for two people.
     """
+    from pii_tracer.review.allowed_signers import looks_like_signers, parse_signers
+
     try:
-        trusted = TrustedApprovers.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
+        text = read_bounded(path, MAX_BYTES).decode("utf-8")
+        if looks_like_signers(text):
+            trusted = TrustedApprovers(version=1, approvers=parse_signers(text, str(path)))
+        else:
+            trusted = TrustedApprovers.model_validate(parse_yaml(text, str(path), "trusted approvers"))
+    except ConfigError as error:
+        raise ReviewError(
+            f"the trusted approvers cannot be read: {error.what}", where=error.where, todo=error.todo
+        ) from None
+    except (OSError, UnicodeDecodeError, ValidationError) as error:
         raise ReviewError(
             f"the trusted approvers cannot be read ({type(error).__name__})",
             where=str(path),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from pii_tracer.errors import ReviewError
+from pii_tracer.files import read_bounded
 from pii_tracer.plan import FORMAT_VERSION, ErasurePlan, digest_of
 from pii_tracer.review.dsse import strict_json
 
+# a run's folder and a verdict's file are named by them
+_HARMLESS = re.compile(r"[A-Za-z0-9][^/\\\x00-\x1f]{0,199}")
 MAX_BYTES = 256 * 1024 * 1024
 
 
@@ -31,16 +35,11 @@ def load_plan(path: Path, *, max_bytes: int = MAX_BYTES) -> LoadedPlan:
         ReviewError: missing, too large, not strict JSON, unknown format version or fields.
     """
     try:
-        with path.open("rb") as stream:
-            raw = stream.read(max_bytes + 1)
+        raw = read_bounded(path, max_bytes)
     except OSError as error:
         raise ReviewError(
             f"the plan file cannot be read: {error.strerror}", where=str(path), todo="make one with `pii-tracer plan`"
         ) from None
-    if len(raw) > max_bytes:
-        raise ReviewError(
-            f"the plan file is larger than {max_bytes} bytes", where=str(path), todo="plan fewer requests at once"
-        )
     return parse_plan(raw, path.name, str(path))
 
 
@@ -67,4 +66,22 @@ def parse_plan(raw: bytes, name: str, where: str | None = None) -> LoadedPlan:
         raise ReviewError(
             f"the plan file is wrong at {place}: {first['msg']}", where=where, todo="plan again"
         ) from None
+    wrong = _contradiction(plan)
+    if wrong:
+        raise ReviewError(f"the plan file was not made by a planner: {wrong}", where=where, todo="plan again")
     return LoadedPlan(plan, raw, digest_of(raw), name)
+
+
+def _contradiction(plan: ErasurePlan) -> str | None:
+    """What no planner writes: names that lead to other places on a disk, one name for two, a claim that its own gaps
+    contradict. The words hold nothing of the file."""
+    copies, steps = [copy.id for copy in plan.copies], [step.id for step in plan.steps]
+    if not all(_HARMLESS.fullmatch(name) for name in (plan.plan_id, *copies)):
+        return "the id of the plan or of a copy cannot be the name of a file"
+    if len(set(copies)) != len(copies) or len(set(steps)) != len(steps):
+        return "two copies or two steps have one id"
+    if any(step.copy_ is not None and step.copy_ not in copies for step in plan.steps):
+        return "a step is for a copy that is not there"
+    if plan.complete is any(gap.waiver is None for gap in plan.gaps):
+        return "whether it is complete and whether gaps are open do not agree"
+    return None

@@ -1,15 +1,19 @@
-"""Policy as pure rules over a plan: each finding names its rule and says what is wrong."""
+"""Policy as pure rules over a plan: each finding names its rule, and what in the plan it is about."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from pii_tracer.config import Policy
 from pii_tracer.enums import StrEnum
 from pii_tracer.errors import PolicyDenied
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.plan import LEFT_OUT, ErasurePlan
+
+Place = tuple[str | int, ...]
+"""Where in the plan file: `("gaps", 3)`, `("totals", "cost")`; empty for the whole file."""
 
 
 class Level(StrEnum):
@@ -21,91 +25,215 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One rule that a plan does not satisfy."""
+    """One rule that a plan does not satisfy. at: what in the plan file it is about."""
 
     rule: str
     level: Level
     message: str
+    at: Place = ()
+
+
+@dataclass(frozen=True)
+class Signer:
+    """Somebody whose approval of these very bytes holds."""
+
+    name: str
+    role: str
 
 
 @dataclass(frozen=True)
 class PolicyInput:
-    """All that the rules look at."""
+    """All that the rules look at.
+
+    approvers: None where nobody has asked yet (before the approvals). digests: of the files as they are now, by the
+    plan's field (`policy_digest`); only what was looked at is in it.
+    """
 
     plan: ErasurePlan
     policy: Policy
     production: bool
     now: datetime
+    approvers: tuple[Signer, ...] | None = None
+    digests: Mapping[str, str] = field(default_factory=dict)
 
 
-Rule = Callable[[PolicyInput], Iterable[Finding]]
+def person(name: str) -> str:
+    """A name without regard to case and spaces: one person under two spellings is still one."""
+    return " ".join(name.casefold().split())
 
 
-def _slack(given: PolicyInput) -> Iterable[Finding]:
+Looks = Callable[[PolicyInput], Iterable[tuple[Level, str, Place]]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule. id: stable, as reports name it; summary: what it asks for."""
+
+    id: str
+    summary: str
+    looks: Looks
+
+
+def _applyable(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
+    if given.plan.complete and not given.plan.applyable:
+        yield Level.DENY, "the plan cannot be applied: a copy is blocked, or there is none", ("applyable",)
+
+
+def _slack(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
     totals = given.plan.totals
     if totals.finish > totals.deadline:
         late = totals.finish.date().isoformat()
-        yield Finding("min-slack", Level.DENY, f"the plan ends on {late}, after the legal deadline")
+        yield Level.DENY, f"the plan ends on {late}, after the legal deadline", ("totals", "finish")
     elif totals.slack_days < given.policy.min_slack_days:
-        yield Finding(
-            "min-slack",
-            Level.DENY,
-            f"{totals.slack_days:.1f} days of slack, the policy asks for {given.policy.min_slack_days:g}",
-        )
+        asked = f"{totals.slack_days:.1f} days of slack, the policy asks for {given.policy.min_slack_days:g}"
+        yield Level.DENY, asked, ("totals", "slack_days")
 
 
-def _cost(given: PolicyInput) -> Iterable[Finding]:
+def _cost(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
     totals, most = given.plan.totals, given.policy.max_cost
     if most is not None and totals.cost > most:
-        yield Finding(
-            "max-cost", Level.DENY, f"{totals.cost:.2f} {totals.currency} is more than the policy's {most:.2f}"
-        )
+        words = f"{totals.cost:.2f} {totals.currency} is more than the policy's {most:.2f}"
+        yield Level.DENY, words, ("totals", "cost")
 
 
-def _gaps(given: PolicyInput) -> Iterable[Finding]:
-    for gap in given.plan.gaps:
-        if gap.waiver is None:
-            yield Finding("gaps", Level.DENY, f"gap {gap.id} ({gap.kind}) is not waived")
+def _gaps(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
+    for index, gap in enumerate(given.plan.gaps):
+        at = ("gaps", index)
+        if gap.kind == LEFT_OUT:
+            level = Level.WARN if gap.waiver is None else Level.DENY
+            yield level, f"{gap.dataset} is left out: this plan is not the whole erasure, and nobody can waive that", at
+        elif gap.waiver is None:
+            yield Level.DENY, f"gap {gap.id} ({gap.kind}) is not waived", at
         elif gap.waiver.until <= given.now:
-            yield Finding("gaps", Level.DENY, f"the waiver of gap {gap.id} has run out")
+            yield Level.DENY, f"the waiver of gap {gap.id} has run out", at
         else:
-            yield Finding("gaps", Level.WARN, f"gap {gap.id} ({gap.kind}) was waived by {gap.waiver.who}")
+            yield Level.WARN, f"gap {gap.id} ({gap.kind}) was waived by {gap.waiver.who}", at
 
 
-def _retention(given: PolicyInput) -> Iterable[Finding]:
+def _waivers(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
+    most = given.policy.max_waivers_per_person
+    if most is None:
+        return
+    counts = Counter(person(gap.waiver.who) for gap in given.plan.gaps if gap.waiver)
+    for who, count in sorted(counts.items()):
+        if count > most:
+            yield Level.DENY, f"{who} waived {count} gaps, the policy lets one person waive {most}", ("gaps",)
+
+
+def _unwaivable(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
+    for index, gap in enumerate(given.plan.gaps):
+        if gap.waiver is not None and gap.kind in given.policy.unwaivable:
+            yield Level.DENY, f"gap {gap.id}: the policy lets nobody waive a gap of kind {gap.kind}", ("gaps", index)
+
+
+def _retention(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
     if given.plan.retention == "immediate" and not given.policy.allow_immediate_retention:
-        yield Finding("immediate-retention", Level.DENY, "the plan cuts time travel at once; the policy forbids it")
+        yield Level.DENY, "the plan cuts time travel at once; the policy forbids it", ("retention",)
 
 
-def _overrides(given: PolicyInput) -> Iterable[Finding]:
-    for override in given.plan.overrides:
-        yield Finding("overrides", Level.WARN, f"{override.kind} is set aside: {override.reason}")
+def _overrides(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
+    for index, override in enumerate(given.plan.overrides):
+        yield Level.WARN, f"{override.kind} is set aside: {override.reason}", ("overrides", index)
 
 
-def _writers(given: PolicyInput) -> Iterable[Finding]:
-    for step in given.plan.steps:
+def _exemptions(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
+    for index, hold in enumerate(given.plan.holds):
+        at, copies = ("holds", index), f"{len(hold.copies)} copies" if len(hold.copies) != 1 else "1 copy"
+        if hold.until is not None and hold.until <= given.now:
+            yield Level.DENY, f"the hold {hold.id} has lapsed; the plan still keeps {copies} for it", at
+        else:
+            until = "further notice" if hold.until is None else hold.until.date().isoformat()
+            words = f"{copies} not erased until {until}: {hold.basis}, {hold.citation} ({hold.id}, {hold.approver})"
+            yield Level.WARN, words, at
+
+
+def _writers(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
+    for index, step in enumerate(given.plan.steps):
         for precondition in step.preconditions:
             if precondition.kind == "writers_stopped" and precondition.expected != "true":
                 level = Level.DENY if step.irreversible else Level.WARN
-                yield Finding(
-                    "writers-stopped", level, f"step {step.id} runs while {precondition.target} may still write"
-                )
+                yield level, f"step {step.id} runs while {precondition.target} may still write", ("steps", index)
 
 
-def _separation(given: PolicyInput) -> Iterable[Finding]:
-    if given.production and given.policy.production_approvers < 2:
-        yield Finding(
-            "separation-of-duties", Level.WARN, "the policy lets one person approve in production; two are usual"
-        )
+def _unclassified(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
+    if not given.policy.require_classification:
+        return
+    known = {copy.id for copy in given.plan.copies if any(column.category for column in copy.columns)}
+    for index, step in enumerate(given.plan.steps):
+        if step.irreversible and step.copy_ is not None and step.copy_ not in known:
+            yield Level.DENY, f"step {step.id} cannot be undone, and {step.copy_} is not classified", ("steps", index)
 
 
-RULES: tuple[Rule, ...] = (_slack, _cost, _gaps, _retention, _overrides, _writers, _separation)
+def _digests(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
+    for name, found in sorted(given.digests.items()):
+        if getattr(given.plan, name) != found:
+            # the approval is bound to the policy of its own time; estate and manifest stop the run
+            level = Level.WARN if name == "policy_digest" else Level.DENY
+            what = _FILES[name]
+            yield level, f"the {what} is not the one the plan was made with", (name,)
 
 
-def evaluate(plan: ErasurePlan, policy: Policy, *, production: bool, now: datetime) -> tuple[Finding, ...]:
-    """All findings, in the rules' order."""
-    given = PolicyInput(plan, policy, production, now)
-    return tuple(finding for rule in RULES for finding in rule(given))
+_FILES = {
+    "policy_digest": "policy file",
+    "estate_digest": "estate file",
+    "subjects_digest": "sealed manifest beside the plan",
+}
+
+
+def _approvers(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
+    if given.approvers is None:
+        return
+    needed = given.policy.production_approvers if given.production else 1
+    names = {person(a.name) for a in given.approvers}
+    if len(names) < needed:
+        yield Level.DENY, f"{len(names)} of {needed} approvers have approved", ()
+    if given.production:
+        for role in sorted(set(given.policy.required_roles) - {a.role for a in given.approvers}):
+            yield Level.DENY, f"nobody in the role `{role}` has approved", ()
+
+
+def _separation(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
+    if not given.production:
+        return
+    planner = given.plan.planned_by
+    if not planner:
+        yield Level.DENY, "the plan does not say who planned it, so nobody can be told apart from them", ("planned_by",)
+    elif given.approvers and {person(a.name) for a in given.approvers} == {person(planner)}:
+        yield Level.DENY, "the planner is the only approver", ("planned_by",)
+    if given.policy.production_approvers < 2:
+        yield Level.WARN, "the policy lets one person approve in production; two are usual", ()
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("applyable", "every copy has a way to be erased", _applyable),
+    Rule("min-slack", "the plan ends before the legal deadline, with the policy's slack", _slack),
+    Rule("max-cost", "the plan costs no more than the policy allows", _cost),
+    Rule("gaps", "every gap is closed, or waived by a named person until a date to come", _gaps),
+    Rule("waivers-per-person", "no person waives more gaps than the policy allows", _waivers),
+    Rule("unwaivable-gaps", "no gap of a kind that nobody may waive is waived", _unwaivable),
+    Rule("immediate-retention", "time travel ends at once only where the policy allows it", _retention),
+    Rule("overrides", "protections that the plan sets aside are seen by the reviewers", _overrides),
+    Rule("exemptions", "what a hold keeps is seen by the reviewers, and no hold has lapsed", _exemptions),
+    Rule("writers-stopped", "no step that cannot be undone runs beside a writer", _writers),
+    Rule("irreversible-unclassified", "no step that cannot be undone runs on an unclassified table", _unclassified),
+    Rule("digests", "estate file, policy and sealed manifest are those the plan was made with", _digests),
+    Rule("production-approvers", "enough people in the right roles have approved", _approvers),
+    Rule("separation-of-duties", "whoever plans is not alone in approving", _separation),
+)
+
+
+def evaluate(
+    plan: ErasurePlan,
+    policy: Policy,
+    *,
+    production: bool,
+    now: datetime,
+    approvers: tuple[Signer, ...] | None = None,
+    digests: Mapping[str, str] | None = None,
+) -> tuple[Finding, ...]:
+    """All findings, in the rules' order. approvers, digests: as in `PolicyInput`."""
+    given = PolicyInput(plan, policy, production, now, approvers, digests or {})
+    return tuple(Finding(rule.id, *found) for rule in RULES for found in rule.looks(given))
 
 
 def enforce(findings: Iterable[Finding]) -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from pii_tracer.plan import Action, ErasurePlan
 from reports import timeline
-from reports.lineage_picture import NODE_WIDTH, copy_edges, picture, shorten
+from reports.layers import NODE_WIDTH, shorten
+from reports.lineage_picture import copy_edges, picture
 from reports.planview import PlanView
 from reports.timeline import LABEL, RIGHT, WIDTH, Lane, Span, Tone
 from tests.reports.example import NOW, SEEDS, example_edges, example_plan

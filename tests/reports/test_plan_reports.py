@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from datetime import datetime, timezone
 from html.parser import HTMLParser
 
 import pytest
@@ -11,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from pii_tracer.errors import UsageError
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.plan import ErasurePlan, Gap, HeldColumn, Mask, PlannedHold
 from reports.escape import visible
 from reports.plan_html import render_plan_html
 from reports.plan_markdown import BUDGET, LEAST_BUDGET, render_plan_markdown
@@ -226,6 +227,28 @@ def test_the_worst_names_stay_within_the_budget(plan: ErasurePlan) -> None:
         assert len(render_plan_markdown(worst, plan_file=FILE, budget=budget).encode()) <= budget
 
 
+def test_two_thousand_copies_with_hostile_names_fit_into_a_comment(plan: ErasurePlan) -> None:
+    """Also with everything that can stand above the copies: gaps, waivers, holds, left out, many requests."""
+    hostile = " ".join(HOSTILE)[:2_000]
+    many = poisoned(_huge(plan, 84), hostile)
+    assert len(many.copies) >= 2_000
+    kept = _kept_and_left(many, hostile).holds[0]
+    ids = tuple(copy.id for copy in many.copies)
+    holds = tuple(kept.model_copy(update={"id": f"H{n}", "copies": ids}) for n in range(200))
+    left = [gap.model_copy(update={"id": f"{gap.id}-left", "kind": "left_out"}) for gap in many.gaps]
+    requests = tuple(many.requests[0].model_copy(update={"id": f"R{n}-{hostile}"}) for n in range(300))
+    whole = many.model_copy(update={"holds": holds, "gaps": (*many.gaps, *left), "requests": requests})
+    for each in (many, whole):
+        text = render_plan_markdown(each, plan_file=FILE)
+        assert len(text.encode()) <= BUDGET
+        assert text.startswith("## ❌ Incomplete")
+        assert " · ".join(PlanView(each).numbers) in text
+        assert text.rstrip().endswith("```")
+        assert "pii-tracer check acme.plan.json" in text
+        assert text.count("<details>") == text.count("</details>")
+        assert re.search(r"… and [\d,]+ more", text)
+
+
 def test_a_budget_without_room_for_the_verdict_is_refused(plan: ErasurePlan) -> None:
     with pytest.raises(UsageError):
         render_plan_markdown(plan, plan_file=FILE, budget=LEAST_BUDGET - 1)
@@ -315,3 +338,85 @@ def test_an_empty_plan_can_be_shown(plan: ErasurePlan) -> None:
 def test_the_hostile_names_are_hostile() -> None:
     assert any("<script" in name for name in HOSTILE)
     assert len(set(HOSTILE)) == len(HOSTILE)
+
+
+# --- what stays: by a hold, or by choice
+
+
+def _kept_and_left(plan: ErasurePlan, name: str = "PMLA 2002") -> ErasurePlan:
+    ids = [copy.id for copy in plan.copies if copy.origin is None]
+    hold = PlannedHold(
+        id="H1",
+        kind="retention_duty",
+        basis=name,
+        citation="s. 12",
+        from_=plan.created_at,
+        until=datetime(2031, 3, 31, tzinfo=timezone.utc),
+        approver=name,
+        copies=(ids[0],),
+    )
+    gap = Gap(id="gap-x", dataset=plan.copies[3].dataset, kind="left_out", reason="left out", evidence="e")
+    totals = plan.totals.model_copy(update={"exempt": 1, "recheck_on": hold.until, "gaps": 1})
+    return plan.model_copy(update={"holds": (hold,), "gaps": (gap,), "complete": False, "totals": totals})
+
+
+def test_what_is_kept_or_left_out_is_said_in_every_report(plan: ErasurePlan) -> None:
+    stays = _kept_and_left(plan)
+    assert PlanView(stays).verdict is Verdict.PARTIAL
+    assert {"1 left out", "1 kept by a hold", "0 gaps"} < set(PlanView(stays).numbers)
+    for text in (
+        _terminal(stays, 140),
+        render_plan_markdown(stays, plan_file=FILE),
+        render_plan_html(stays, plan_file=FILE),
+    ):
+        assert "Not the whole erasure" in text
+        assert "PMLA 2002, s. 12, until 31 Mar 2031" in text
+        assert "plan again on 31 Mar 2031" in text
+        assert "Left out, not erased" in text
+        assert stays.copies[3].dataset.name in text
+        assert "pii-tracer apply" in text
+
+
+def test_where_columns_are_held_every_report_says_which_and_what_becomes_of_the_rest(plan: ErasurePlan) -> None:
+    stays = _kept_and_left(plan)
+    (kept,) = stays.holds[0].copies
+    mask = Mask(
+        columns=("email", "<b>note"),
+        held=(
+            HeldColumn(name="amount", holds=("H1",), until=None),
+            HeldColumn(name="paid_at", holds=("H2",), until=None),
+        ),
+        found_by=("uid",),
+    )
+    copies = tuple(c.model_copy(update={"mask": mask}) if c.id == kept else c for c in stays.copies)
+    stays = stays.model_copy(update={"copies": copies})
+    assert PlanView(stays).kept[0].names[0].endswith("(only amount)")
+    for text in (
+        " ".join(_terminal(stays, 140).split()),
+        render_plan_markdown(stays, plan_file=FILE),
+        render_plan_html(stays, plan_file=FILE),
+    ):
+        plain = text.replace("\\_", "_").replace("\\", "")
+        assert "(only amount)" in plain
+        assert "uid stays, because no held column tells whose row it is" in plain
+        assert "NULL in the persons" in plain
+    assert "<b>note" not in render_plan_html(stays, plan_file=FILE)
+    assert "<b>note" not in render_plan_markdown(stays, plan_file=FILE)
+
+
+def test_other_gaps_outrank_what_is_left_out(plan: ErasurePlan) -> None:
+    stays = _kept_and_left(plan)
+    both = stays.model_copy(update={"gaps": (*stays.gaps, *example_gaps()[:1])})
+    assert PlanView(both).verdict is Verdict.INCOMPLETE
+    assert PlanView(stays.model_copy(update={"applyable": False})).verdict is Verdict.NOT_APPLYABLE
+
+
+def test_hostile_names_of_holds(plan: ErasurePlan, hostile: str) -> None:
+    stays = _kept_and_left(plan, hostile)
+    text = render_plan_markdown(stays, plan_file=FILE)
+    assert "](" not in re.sub(r"(?s)```.*?```", "", text)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\u200b-\u200f\u202a-\u202e]", text + _terminal(stays, 140))
+    assert (
+        Page(render_plan_html(stays, plan_file=FILE)).tags
+        <= Page(render_plan_html(_kept_and_left(plan), plan_file=FILE)).tags
+    )

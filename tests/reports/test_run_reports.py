@@ -76,6 +76,11 @@ def test_facts_below_the_top_level_are_looked_at_too() -> None:
     assert run_headline(_with_copy(run, "copy-20", state=CopyState.RESIDUE))[1] == "bad"
 
 
+def test_a_backup_on_a_persons_word_does_not_make_a_run_partial() -> None:
+    run = _with_copy(example_run(), "copy-03", state=CopyState.CONFIRMED)
+    assert run_headline(run) == ("Erased and verified, but for what rests on a person's word", "good")
+
+
 def test_the_closing_table_has_every_copy_with_before_and_after() -> None:
     text = _closing(example_run())
     assert re.search(r"✔\s+lake\.prod\.payments\s+derived\s+7 → 0\s+214 → 0", text)

@@ -87,6 +87,7 @@ def plan(
         "tool_version": "0.1.0",
         "created_at": NOW,
         "estate": "test",
+        "planned_by": "chitra",
         "retention": "retain",
         "overrides": tuple(overrides),
         "requests": (

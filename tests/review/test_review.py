@@ -129,6 +129,12 @@ def test_the_envelope_verifies_with_securesystemslib() -> None:
         ([approved(approver="bala", role="owner")], {}, "another person"),
         ([approved(role="owner")], {}, "another person or role"),
         ([approved()], {"planner": "asha"}, "planner is the only approver"),
+        ([approved()], {"planner": " Asha "}, "planner is the only approver"),
+        (
+            [approved()],
+            {"policy": Policy(version=1, production_approvers=1, required_roles=("owner",))},
+            "role `owner`",
+        ),
         ([approved()], {"policy": Policy(version=1)}, "1 of 2"),
         ([approved(), approved(nonce="1" * 32)], {"policy": Policy(version=1)}, "1 of 2"),
         ([approved(key=None)], {}, "not signed"),
@@ -164,6 +170,22 @@ def test_no_changed_byte_of_an_approval_passes(data: st.DataObject) -> None:
     # white space between JSON tokens is no part of what is signed
     assert json.loads(whole) == json.loads(approved())
     assert one.signed
+
+
+def test_another_writing_of_the_same_base64_is_another_approval() -> None:
+    whole = approved()
+    for name in (b'"payload": "', b'"payload":"', b'"sig": "', b'"sig":"'):
+        start = whole.find(name)
+        end = whole.find(b'"', start + len(name))
+        pads = whole[:end].count(b"=", max(start, 0)) if start >= 0 else 0
+        if not pads:
+            continue
+        place = end - pads - 1
+        other = whole[:place] + bytes([whole[place] + 1]) + whole[place + 1 :]
+        with pytest.raises(NotApproved):
+            check([other])
+        return
+    raise AssertionError("nothing in the approval is padded")
 
 
 def test_consumption_is_once_and_for_one_run(tmp_path: Path) -> None:
@@ -247,7 +269,7 @@ def test_drift_of_every_kind() -> None:
     version = ObjectVersion(key="k", version_id="v", latest=True, size=1, modified="2026-01-01")
     objects = ObjectSet(
         dataset=table.dataset, bucket="b", prefix="p", region="r", of="c1", versioned=True, versions=(version,)
-    )
+    ).model_copy(update={"copied_to": (("c", "p"),)})
     inventory = Inventory(tables=(table, clone), objects=(objects,))
     facts = [
         ("snapshot", "/lake/c1", "s1"),
@@ -255,6 +277,7 @@ def test_drift_of_every_kind() -> None:
         ("columns", "/lake/c1", "id bigint"),
         ("clones", "/lake/c1", "/dev/c1"),
         ("object_versions", "s3://b/p", "k@v"),
+        ("replication", "s3://b/p", "to c: p"),
         ("writers_stopped", "job", "true"),
     ]
     same = [Precondition(kind=k, target=t, expected=e) for k, t, e in facts]
@@ -263,7 +286,40 @@ def test_drift_of_every_kind() -> None:
     found = compare(plan([step("a", preconditions=tuple(moved))]), inventory, {"job": True})
     assert [(i.kind, i.target, i.found) for i in found] == facts
     empty = compare(plan([step("a", preconditions=tuple(same))]), Inventory(tables=()))
-    assert [i.found for i in empty if i.kind != "clones"] == [MISSING] * 5
+    assert [i.found for i in empty if i.kind != "clones"] == [MISSING] * 6
     unknown = Precondition(kind="weather", target="/lake/c1", expected="fine", hard=False)
     (item,) = compare(plan([step("a", preconditions=(unknown, snapshot("/lake/c1")))]), inventory)
     assert (item.kind, item.hard) == ("weather", False)
+
+
+def test_what_drift_means_is_said() -> None:
+    from pii_tracer.cli.plan_commands import drift_verdict
+    from pii_tracer.review.drift import DriftItem
+
+    hard, soft = (DriftItem("c1", "snapshot", "/lake/c1", "1", "2", hard) for hard in (True, False))
+    assert drift_verdict([]) == "no drift"
+    assert "the plan can be applied as it is" in drift_verdict([soft, soft])
+    assert drift_verdict([hard, soft]) == "2 difference(s), 1 of which stop a run: make a new plan"
+
+
+def test_the_drift_command_knows_the_writers_and_exits_by_what_stops_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from pii_tracer.cli.main import run
+
+    (tmp_path / "w").mkdir()
+    estate = tmp_path / "e.yaml"
+    path = tmp_path / "p.plan.json"
+    writer = Precondition(kind="writers_stopped", target="nightly", expected="true")
+    path.write_bytes(plan([step("a", preconditions=(writer,))]).to_bytes())
+    for stopped, code, words in (("true", 0, "no drift"), ("false", 6, "make a new plan")):
+        estate.write_text(
+            "version: 1\nestate: t\nenvironment: local\ncatalogs: {}\nroots: [w]\nlineage: {}\n"
+            "subjects: [{name: c, source: s, key: k}]\n"
+            f"writers: [{{job: nightly, stopped: {stopped}}}]\n"
+        )
+        assert run(["drift", str(path), "--estate", str(estate), "--state", str(tmp_path / "s")]) == code
+        assert words in capsys.readouterr().out
+    path.write_bytes(plan([step("a", preconditions=(writer.model_copy(update={"hard": False}),))]).to_bytes())
+    assert run(["drift", str(path), "--estate", str(estate), "--state", str(tmp_path / "s")]) == 0
+    assert "applied as it is" in capsys.readouterr().out

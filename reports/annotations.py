@@ -1,0 +1,36 @@
+"""A check as workflow commands of GitHub Actions: annotations on the lines of the plan file.
+
+https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands; the escapes are those of the
+runner (actions/runner, ActionCommand): `%`, CR and LF in a message, and `:` and `,` in a property as well.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from pii_tracer.review.checking import CheckReport, Located
+from pii_tracer.review.policy import Level
+from reports.escape import visible
+
+_COMMANDS = {Level.DENY: "error", Level.WARN: "warning"}
+
+
+def render_annotations(report: CheckReport) -> str:
+    """One line a finding, denials first (the runner shows ten errors and ten warnings of a step)."""
+    ordered = sorted(report.findings, key=lambda item: item.finding.level is not Level.DENY)
+    return "".join(_command(report, item) + "\n" for item in ordered)
+
+
+def _command(report: CheckReport, item: Located) -> str:
+    file = _property(PurePath(report.plan_file).as_posix())
+    title = _property(f"{item.finding.level.value}: {item.finding.rule}")
+    command = _COMMANDS[item.finding.level]
+    return f"::{command} file={file},line={item.line},title={title}::{_message(visible(item.finding.message))}"
+
+
+def _message(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")

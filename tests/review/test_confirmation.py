@@ -1,0 +1,136 @@
+"""A person's word counts only when it is signed, by somebody trusted, under their own name, about this very step."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from executors.people import PeopleExecutor
+from pii_tracer.errors import NotApproved, RunError
+from pii_tracer.plan import Action, Estimate, Step
+from pii_tracer.review import dsse
+from pii_tracer.review.confirmation import Confirmation, confirm, confirmation_file, read_confirmation
+from pii_tracer.review.keys import Approver, generate, load_private, public_pem
+
+NOW = datetime(2026, 11, 21, 10, 0, tzinfo=timezone.utc)
+DIGEST, STEP = "sha256:" + "ab" * 32, "c-backup-nightly/01-backup-confirm"
+WORD = Confirmation(
+    plan_id="plan-1",
+    step=STEP,
+    by="Meera Iyer",
+    role="database owner",
+    said="recovery points deleted",
+    evidence_size=3,
+    evidence_sha256="cd" * 32,
+    confirmed_at=NOW,
+)
+
+
+@pytest.fixture
+def signer(tmp_path: Path) -> tuple[dsse.PrivateKey, Approver]:
+    public = generate(tmp_path / "key.pem")
+    who = Approver(name="Meera Iyer", role="database owner", public_key=public_pem(public).decode())
+    return load_private(tmp_path / "key.pem"), who
+
+
+def word(**changes: Any) -> Confirmation:
+    return WORD.model_copy(update=changes)
+
+
+def test_a_word_that_holds(signer: tuple[dsse.PrivateKey, Approver]) -> None:
+    key, who = signer
+    envelope = confirm(DIGEST, WORD, key)
+    assert read_confirmation(envelope, DIGEST, STEP, [who], NOW).said == WORD
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["another step", "another plan", "nobody trusted", "another name", "another role", "future", "expired", "bytes"],
+)
+def test_a_word_that_does_not(signer: tuple[dsse.PrivateKey, Approver], wrong: str) -> None:
+    key, who = signer
+    trusted = [] if wrong == "nobody trusted" else [who]
+    said = {
+        "another step": word(step="c-other/01"),
+        "another name": word(by="Ravi"),
+        "another role": word(role="auditor"),
+        "future": word(confirmed_at=NOW + timedelta(minutes=1)),
+    }.get(wrong, WORD)
+    envelope = confirm("sha256:" + "00" * 32 if wrong == "another plan" else DIGEST, said, key)
+    if wrong == "expired":
+        trusted = [who.model_copy(update={"valid_until": NOW - timedelta(days=1)})]
+    if wrong == "bytes":
+        raw = json.loads(envelope)
+        body = base64.b64decode(raw["payload"]).replace(b"deleted", b"KEPT   ")
+        envelope = json.dumps({**raw, "payload": base64.b64encode(body).decode()}).encode()
+    with pytest.raises(NotApproved):
+        read_confirmation(envelope, DIGEST, STEP, trusted, NOW)
+
+
+def step() -> Step:
+    return Step(
+        id=STEP,
+        copy_="c-backup-nightly",
+        action=Action.BACKUP_CONFIRM,
+        executor="people",
+        parameters={"backup": "nightly", "owner": "database team", "act": "delete", "due_days": 14},
+        depends_on=("c-a/99-verify",),
+        hazards=(),
+        preconditions=(),
+        verification="",
+        irreversible=True,
+        earliest_start=NOW,
+        earliest_finish=NOW,
+        latest_start=NOW,
+        estimate=Estimate(),
+        reason="",
+    )
+
+
+def test_the_executor_waits_until_it_is_due_takes_the_word_and_never_a_bad_one(
+    signer: tuple[dsse.PrivateKey, Approver], tmp_path: Path
+) -> None:
+    key, who = signer
+    people = PeopleExecutor(tmp_path / "words", DIGEST, [who], lambda: NOW, lambda _: NOW - timedelta(days=1))
+    waits = people.run(step(), None)
+    assert waits.waiting_until == NOW + timedelta(days=13)
+    assert waits.facts["waits_for"] == "database team"
+    assert not people.verify(step(), None).ok
+    path = confirmation_file(tmp_path / "words", STEP)
+    path.parent.mkdir()
+    path.write_bytes(confirm(DIGEST, word(step="c-other/01"), key))
+    with pytest.raises(RunError, match="another step"):
+        people.run(step(), None)
+    path.write_bytes(confirm(DIGEST, WORD, key))
+    done = people.run(step(), None)
+    assert done.waiting_until is None
+    assert (done.facts["confirmed_by"], done.facts["evidence_sha256"]) == ("Meera Iyer", "cd" * 32)
+    assert people.verify(step(), None).ok
+
+
+def test_a_word_from_before_the_erasure_does_not_count(
+    signer: tuple[dsse.PrivateKey, Approver], tmp_path: Path
+) -> None:
+    key, who = signer
+    erased = WORD.confirmed_at + timedelta(minutes=1)
+    people = PeopleExecutor(tmp_path, DIGEST, [who], lambda: erased, lambda _: erased)
+    path = confirmation_file(tmp_path, STEP)
+    path.write_bytes(confirm(DIGEST, WORD, key))
+    waits = people.run(step(), None)
+    assert waits.waiting_until == erased + timedelta(days=14)
+    assert waits.facts["confirmed_too_early"] == WORD.confirmed_at.isoformat()
+    assert people.verify(step(), None).findings[0].startswith("it was confirmed before the contents were erased")
+    path.write_bytes(confirm(DIGEST, WORD.model_copy(update={"confirmed_at": erased}), key))
+    assert people.run(step(), None).waiting_until is None
+    assert people.verify(step(), None).ok
+
+
+def test_without_anybody_trusted_the_step_fails_before_it_waits(tmp_path: Path) -> None:
+    nobody = PeopleExecutor(tmp_path, DIGEST, [], lambda: NOW, lambda _: None)
+    with pytest.raises(RunError, match="nobody whose signature counts"):
+        nobody.check(step(), None)
