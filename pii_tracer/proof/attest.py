@@ -9,37 +9,57 @@ Evidence folder: `plan.json`, `journal.jsonl`, `approvals/NNN.json`, `leaves.jso
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from pii_tracer.errors import ProofError
 from pii_tracer.files import write_atomic
 from pii_tracer.journal import Kind, Record, iso, parse
 from pii_tracer.model import Strategy
-from pii_tracer.plan import ErasurePlan, digest_of
+from pii_tracer.plan import HELD, Action, ErasurePlan, PlannedRequest, digest_of
 from pii_tracer.proof import merkle
-from pii_tracer.proof.leaves import Erased, ScopeFile, evidence_leaves, lines_digest, scope_lines
+from pii_tracer.proof.findings import PREDICATE_TYPE
+from pii_tracer.proof.leaves import (
+    Erased,
+    Reserved,
+    ReservedKind,
+    ScopeFile,
+    evidence_leaves,
+    lines_digest,
+    scope_lines,
+)
+from pii_tracer.proof.log import position
 from pii_tracer.review import dsse
 from pii_tracer.review.planfile import LoadedPlan
 
-PREDICATE_TYPE = "https://pii-tracer.dev/erasure/v1"
 LIMITS = (
     "copies outside the inventory that the plan names by its digest",
     "copies that people or jobs made outside the estate, or after the time of the scan",
     "bytes on media below the storage's interface, and in backups that the estate file does not declare",
 )
+NO_AUTHORITY = "when it was signed: no time stamp authority was asked, the times are the machine's own"
+
+
+@dataclass(frozen=True)
+class Others:
+    """Everybody else's rows, before against after: copies compared, rows lost, copies whose rows differ."""
+
+    compared: int = 0
+    rows_lost: int = 0
+    changed: int = 0
 
 
 @dataclass(frozen=True)
 class Proven:
     """All that an attestation is made of.
 
-    journal: bytes of the run's journal. residue: what the verifier still found. scanned_at: end of its scan.
-    exceptions: what stays by right or by waiver, one sentence each, beside those that the plan itself holds.
+    request: id of the one that it is about; all that the plan answers where None. journal: bytes of the run's journal.
+    residue: what the verifier still found. scanned_at: end of its scan. exceptions: beside those that the plan itself
+    holds. confirmations: signed words of persons, kept in the evidence; their digests are in the steps' results.
+    history: the lines of the estate's log of attestations (`proof.log`). authority: URL of the time stamp authority
+    that will be asked about the envelope.
     """
 
     loaded: LoadedPlan
@@ -49,8 +69,18 @@ class Proven:
     scanned_at: datetime
     erased: Sequence[Erased] = ()
     residue: Sequence[str] = ()
-    exceptions: Sequence[str] = ()
+    exceptions: Sequence[Reserved] = ()
     tools: Mapping[str, str] = field(default_factory=dict)
+    history: Sequence[bytes] = ()
+    confirmations: Sequence[bytes] = ()
+    authority: str | None = None
+    others: Others = Others()
+    request: str | None = None
+
+    @property
+    def requests(self) -> tuple[PlannedRequest, ...]:
+        """What it is about."""
+        return tuple(r for r in self.loaded.plan.requests if self.request in (None, r.id))
 
 
 @dataclass(frozen=True)
@@ -60,14 +90,13 @@ class Attestation:
     envelope: bytes
     evidence: Mapping[str, bytes]
 
-    def write(self, envelope: Path, folder: Path) -> None:
-        """Write the evidence first and the attestation last, each whole or not at all."""
+    def write_evidence(self, folder: Path) -> None:
+        """Write the evidence folder, each file whole or not at all. The envelope comes last, see `proof.publish`."""
         for name, data in self.evidence.items():
             write_atomic(folder / name, data)
-        write_atomic(envelope, self.envelope)
 
 
-def attest(proven: Proven, key: Ed25519PrivateKey, *, nonce: Callable[[], str]) -> Attestation:
+def attest(proven: Proven, key: dsse.PrivateKey, *, nonce: Callable[[], str]) -> Attestation:
     """Attest a finished erasure. nonce: gives at least 128 random bits as text at each call.
 
     Raises:
@@ -89,6 +118,7 @@ def attest(proven: Proven, key: Ed25519PrivateKey, *, nonce: Callable[[], str]) 
         "leaves.jsonl": _joined(leaves),
         "scope.jsonl": _joined(scope),
         **{f"approvals/{i:03}.json": data for i, data in enumerate(proven.approvals)},
+        **{f"confirmations/{i:03}.json": data for i, data in enumerate(proven.confirmations)},
     }
     return Attestation(dsse.seal(dsse.statement(PREDICATE_TYPE, subjects, predicate), key), evidence)
 
@@ -102,10 +132,14 @@ def open_steps(plan: ErasurePlan, records: Sequence[Record]) -> tuple[str, ...]:
 def _refuse_open(proven: Proven, records: Sequence[Record], torn: int) -> None:
     plan = proven.loaded.plan
     digests = {r.facts.get("plan_digest") for r in records if r.kind is Kind.RUN_STARTED}
+    if not proven.requests:
+        raise ProofError("the plan does not answer this request", todo="name one of its requests")
     if torn or digests != {proven.loaded.digest}:
         raise ProofError("the journal is torn or of another plan", todo="resume the run, then attest")
     if proven.residue:
         raise ProofError(f"the person is still in {len(proven.residue)} place(s)", todo="see the verifier's residue")
+    if proven.others.rows_lost or proven.others.changed:
+        raise ProofError("rows of other people were lost or changed", todo="see the report, and restore them")
     left = open_steps(plan, records)
     if left:
         raise ProofError(f"{len(left)} step(s) are open, first {left[0]}", todo="resume the run, then attest")
@@ -114,6 +148,8 @@ def _refuse_open(proven: Proven, records: Sequence[Record], torn: int) -> None:
     blocked = [copy.id for copy in plan.copies if copy.strategy is Strategy.BLOCKED]
     if blocked:
         raise ProofError(f"{len(blocked)} copies are blocked, first {blocked[0]}", todo="plan them again")
+    if not plan.complete:
+        raise ProofError("the plan is not the whole erasure: it leaves copies out", todo="plan the others, too")
     if not proven.scope:
         raise ProofError("the verifier's scope is empty: nothing was looked at", todo="verify, then attest")
     if not proven.approvals:
@@ -126,7 +162,7 @@ def _predicate(
     plan = proven.loaded.plan
     at, scope_digest = iso(proven.scanned_at), lines_digest(scope)
     return {
-        "requests": [{"id": r.id, "subject": r.subject, "law": r.law} for r in plan.requests],
+        "requests": [{"id": r.id, "subject": r.subject, "law": r.law} for r in proven.requests],
         "plan": {"id": plan.plan_id, "digest": proven.loaded.digest, "subjects_digest": plan.subjects_digest},
         "inventory_digest": plan.inventory_digest,
         "approvals": [digest_of(data) for data in proven.approvals],
@@ -134,10 +170,13 @@ def _predicate(
         "journal": {"head": records[-1].hash, "records": len(records)},
         "merkle": {"root": root.hex(), "leaves": size},
         "scope": {"files": len(scope), "digest": scope_digest, "at": at},
+        "others": asdict(proven.others),
         "tools": dict(proven.tools),
-        "exceptions": [*_exceptions(plan), *proven.exceptions],
+        "exceptions": [item.model_dump(mode="json") for item in (*_exceptions(plan, records), *proven.exceptions)],
         "statement": f"not found in scope {scope_digest} ({len(scope)} files) at time {at}",
-        "not_proved": list(LIMITS),
+        "log": position(proven.history),
+        "timestamp": {"authority": proven.authority},
+        "not_proved": [*LIMITS, *([] if proven.authority else [NO_AUTHORITY])],
     }
 
 
@@ -150,6 +189,7 @@ def _steps(plan: ErasurePlan, records: Sequence[Record]) -> list[dict[str, Any]]
             "copy": step.copy_,
             "action": step.action,
             "result": results[step.id].facts.get("facts", {}) if step.id in results else {},
+            "seen": verified[step.id].facts.get("facts", {}),
             "verified_at": verified[step.id].time,
             "record": verified[step.id].hash,
         }
@@ -157,10 +197,37 @@ def _steps(plan: ErasurePlan, records: Sequence[Record]) -> list[dict[str, Any]]
     ]
 
 
-def _exceptions(plan: ErasurePlan) -> list[str]:
-    exempt = [f"copy {c.id} is exempt: {c.reason}" for c in plan.copies if c.strategy is Strategy.EXEMPT]
-    waived = [f"gap {g.id} was waived by {g.waiver.who}: {g.waiver.why}" for g in plan.gaps if g.waiver]
-    return exempt + waived
+def _exceptions(plan: ErasurePlan, records: Sequence[Record]) -> list[Reserved]:
+    """What stays by right, and what a named person answers for."""
+    found = []
+    holds = {hold.id: hold for hold in plan.holds}
+    for copy in plan.copies:
+        if copy.strategy is Strategy.DESTROY_KEY:
+            why = "the person's ciphertext is kept: the key that opened it was destroyed"
+            found.append(Reserved(kind=ReservedKind.SEALED, what=copy.id, why=why))
+        if copy.strategy not in HELD:
+            continue
+        by = [holds[i] for i in copy.exemption.holds if i in holds] if copy.exemption else []
+        until = copy.exemption.until if copy.exemption else None
+        kind = ReservedKind.HOLD if by else ReservedKind.EXEMPTION
+        who = ", ".join(sorted({hold.approver for hold in by})) or None
+        found.append(Reserved(kind=kind, what=copy.id, why=copy.reason, who=who, until=iso(until) if until else None))
+    words = {r.facts["step"]: r.facts.get("facts", {}) for r in records if r.kind is Kind.STEP_RESULT}
+    for step in plan.steps:
+        if step.action is Action.BACKUP_CONFIRM and step.id in words:
+            word = words[step.id]
+            why = f"nobody looked at it: confirmed as {word.get('role')} on {word.get('confirmed_at')}, a person's word"
+            who = str(word.get("confirmed_by"))
+            found.append(Reserved(kind=ReservedKind.CONFIRMED, what=str(step.copy_), why=why, who=who))
+    for gap in plan.gaps:
+        if gap.waiver:
+            waiver = gap.waiver
+            found.append(
+                Reserved(
+                    kind=ReservedKind.CONFIRMED, what=gap.id, why=waiver.why, who=waiver.who, until=iso(waiver.until)
+                )
+            )
+    return found
 
 
 def _subject(item: Erased, leaf: bytes) -> dict[str, Any]:

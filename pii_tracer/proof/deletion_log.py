@@ -1,30 +1,35 @@
 """The deletion log: who was erased where, when, how; one table an estate, to which rows are only ever added.
 
-SQLite's triggers refuse changes and removals. A step's later state is a new row; the last one counts.
+SQLite's triggers refuse changes and removals. A step's later state is a new row; the last one counts. Beside it the
+rows can be kept as a Delta or Iceberg table (`proof.log_table`), which is filled from here. The log's own retention
+cuts it off at its beginning, and says so in a second table (`prune`).
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import sqlite3
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from pii_tracer.enums import StrEnum
 from pii_tracer.errors import ProofError
-from pii_tracer.files import write_atomic
-from pii_tracer.journal import iso, parse_time
+from pii_tracer.journal import canonical, iso, parse_time
 from pii_tracer.model import Format, Frozen
 from pii_tracer.plan import Action
+from pii_tracer.proof.leaves import lines_digest
 
 
 class EntryState(StrEnum):
-    """How a step ended for a request."""
+    """How a step, or a copy without steps, stands for a request.
+
+    partial: erased but for the columns that a hold keeps. confirmed: a person answers for it, by name.
+    """
 
     ERASED = "erased"
+    PARTIAL = "partial"
     DEFERRED = "deferred"
     BLOCKED = "blocked"
     EXEMPT = "exempt"
@@ -32,7 +37,15 @@ class EntryState(StrEnum):
 
 
 class Entry(Frozen):
-    """One step of one request. subject: keyed reference, never a value of the person."""
+    """One step of one request, or a copy (or gap) that the plan has no step for: then `step_id` is empty.
+
+    subject: keyed reference, never a value of the person. snapshot_planned, snapshot_before, snapshot_after: the
+    format's own ids when the request was planned, before this step and after it (after VACUUM or a clean it is the id
+    of that very run). manifest_before, manifest: SHA-256 of the newest file of the table's log (Delta's commit,
+    Iceberg's metadata file, Hudi's instant) before and after the step; on the step that verified a copy, `manifest` is
+    the digest over path and SHA-256 of each of its files that was decoded. run_id: OpenLineage run of the step.
+    files_removed, bytes_removed: counted in the storage itself, before against after; None where nobody counted.
+    """
 
     request_id: str
     subject: str
@@ -40,20 +53,59 @@ class Entry(Frozen):
     step_id: str
     copy_id: str
     dataset: str
-    format: Format
-    action: Action
+    format: Format | None
+    action: Action | None
     state: EntryState
+    snapshot_planned: str | None = None
     snapshot_before: str | None = None
     snapshot_after: str | None = None
+    manifest_before: str | None = None
+    manifest: str | None = None
+    run_id: str | None = None
     run_at: datetime
     files_removed: int | None = None
     bytes_removed: int | None = None
     approver: str | None = None
+    reason: str | None = None
     tool_version: str
     evidence: str
 
 
-_COLUMNS = tuple(Entry.model_fields)
+COLUMNS = tuple(Entry.model_fields)
+NUMBERS = frozenset({"files_removed", "bytes_removed"})
+_OPEN = (EntryState.DEFERRED, EntryState.BLOCKED)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which rows: each field that is given must be met. dataset: with `*` and `?` as in file names.
+
+    since (inclusive), until (exclusive): when the step ran. newest: of each request, plan, copy and step the last row.
+    """
+
+    request: str | None = None
+    subject: str | None = None
+    plan: str | None = None
+    copy: str | None = None
+    dataset: str | None = None
+    action: Action | None = None
+    state: EntryState | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    newest: bool = False
+
+
+ALL = Selection()
+
+
+class Pruning(Frozen):
+    """Rows that were removed because the log's retention had passed. digest: over their canonical lines."""
+
+    at: datetime
+    before: datetime
+    last_seq: int
+    rows: int
+    digest: str
 
 
 class DeletionLog:
@@ -63,97 +115,179 @@ class DeletionLog:
         """Open or create. Raises `ProofError` when the file is no log."""
         self.path = path
         self._table = _quoted(f"deletions {estate}")
+        self._prunings = _quoted(f"prunings {estate}")
+        self._estate = estate
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with closing(self._connect()) as connection, connection:
-                for statement in self._schema(estate):
-                    connection.execute(statement)
-        except sqlite3.DatabaseError as error:
-            raise self._error(error) from None
+        with self._writing() as connection:
+            for statement in self._schema():
+                connection.execute(statement)
+            stands = {row[1] for row in connection.execute(f"PRAGMA table_info({self._table})")}
+            for name in COLUMNS:
+                if name not in stands:  # a log that an earlier version began
+                    connection.execute(f"ALTER TABLE {self._table} ADD COLUMN {_quoted(name)} {_sql_type(name)}")
 
-    def _schema(self, estate: str) -> Iterable[str]:
-        columns = ", ".join(f"{_quoted(name)} {_sql_type(name)}" for name in _COLUMNS)
+    def _schema(self) -> Iterator[str]:
+        columns = ", ".join(f"{_quoted(name)} {_sql_type(name)}" for name in COLUMNS)
         yield f"CREATE TABLE IF NOT EXISTS {self._table} (seq INTEGER PRIMARY KEY, {columns})"
-        for act in ("UPDATE", "DELETE"):
-            yield (
-                f"CREATE TRIGGER IF NOT EXISTS {_quoted(f'no {act} {estate}')} BEFORE {act} ON {self._table} "
-                "BEGIN SELECT RAISE(ABORT, 'the deletion log is append-only'); END"
-            )
-        # INSERT OR REPLACE would remove a row without asking the trigger for DELETE
-        stands = f"SELECT 1 FROM {self._table} WHERE seq = NEW.seq"  # noqa: S608 (a quoted name)
         yield (
-            f"CREATE TRIGGER IF NOT EXISTS {_quoted(f'no REPLACE {estate}')} BEFORE INSERT ON {self._table} "
-            f"WHEN EXISTS ({stands}) BEGIN SELECT RAISE(ABORT, 'the deletion log is append-only'); END"
+            f"CREATE TABLE IF NOT EXISTS {self._prunings} "
+            "(at TEXT, before TEXT, last_seq INTEGER PRIMARY KEY, rows INTEGER, digest TEXT)"
         )
+        for name in ("evidence", "request_id"):
+            index = _quoted(f"{name} {self._estate}")
+            yield f"CREATE INDEX IF NOT EXISTS {index} ON {self._table} ({_quoted(name)})"
+        for table, key, word in ((self._table, "seq", ""), (self._prunings, "last_seq", "pruning ")):
+            yield from self._guards(table, key, word)
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path)
-        connection.execute("PRAGMA synchronous = FULL")
-        return connection
+    def _guards(self, table: str, key: str, word: str) -> Iterator[str]:
+        abort = "BEGIN SELECT RAISE(ABORT, 'the deletion log is append-only'); END"
+        for act in ("UPDATE", "DELETE"):
+            name = _quoted(f"no {word}{act} {self._estate}")
+            yield f"CREATE TRIGGER IF NOT EXISTS {name} BEFORE {act} ON {table} {abort}"
+        # INSERT OR REPLACE would remove a row without asking the trigger for DELETE
+        stands = f"SELECT 1 FROM {table} WHERE {key} = NEW.{key}"  # noqa: S608 (quoted names)
+        name = _quoted(f"no {word}REPLACE {self._estate}")
+        yield f"CREATE TRIGGER IF NOT EXISTS {name} BEFORE INSERT ON {table} WHEN EXISTS ({stands}) {abort}"
 
-    def _error(self, error: sqlite3.Error) -> ProofError:
-        return ProofError(f"the deletion log cannot be used: {error}", where=str(self.path), todo="check the file")
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(sqlite3.connect(self.path, isolation_level=None, timeout=120)) as connection:
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("PRAGMA secure_delete = ON")
+                yield connection
+        except sqlite3.DatabaseError as error:
+            raise ProofError(
+                f"the deletion log cannot be used: {error}", where=str(self.path), todo="check the file"
+            ) from None
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of it or nothing."""
+        with self._connected() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    # -- adding --------------------------------------------------------------------------------------------------
 
     def append(self, entries: Iterable[Entry]) -> None:
-        """Add rows, all or none. Rows that stand there already, the same in every field, are not added again."""
-        marks = ", ".join("?" for _ in _COLUMNS)
-        names = ", ".join(_quoted(name) for name in _COLUMNS)
-        same = " AND ".join(f"{_quoted(name)} IS ?" for name in _COLUMNS)
+        """Add rows, all or none. Rows that stand there already, the same in every field, are not added again; nor are
+        rows from before the last pruning, which a run that is looked at again would bring back."""
+        marks = ", ".join("?" for _ in COLUMNS)
+        names = ", ".join(_quoted(name) for name in COLUMNS)
+        same = " AND ".join(f"{_quoted(name)} IS ?" for name in COLUMNS)
+        pruned = f"SELECT coalesce(max(last_seq), 0) FROM {self._prunings}"  # noqa: S608 (quoted names)
+        seq = f"SELECT max(coalesce(max(seq), 0), ({pruned})) + 1 FROM {self._table}"  # noqa: S608
         statement = (
-            f"INSERT INTO {self._table} ({names}) SELECT {marks} "  # noqa: S608 (quoted names, bound values)
-            f"WHERE NOT EXISTS (SELECT 1 FROM {self._table} WHERE {same})"
+            f"INSERT INTO {self._table} (seq, {names}) SELECT ({seq}), {marks} "  # noqa: S608 (bound values)
+            f"WHERE NOT EXISTS (SELECT 1 FROM {self._table} WHERE {same}) "
+            f"AND NOT EXISTS (SELECT 1 FROM {self._prunings} WHERE before > ?)"
         )
-        try:
-            with closing(self._connect()) as connection, connection:
-                connection.executemany(statement, [_row(e) * 2 for e in entries])
-        except sqlite3.DatabaseError as error:
-            raise self._error(error) from None
+        with self._writing() as connection:
+            for entry in entries:
+                connection.execute(statement, (*_row(entry) * 2, iso(entry.run_at)))
 
-    def entries(self) -> tuple[Entry, ...]:
-        """All rows in the order in which they were added."""
-        names = ", ".join(_quoted(name) for name in _COLUMNS)
-        query = f"SELECT {names} FROM {self._table} ORDER BY seq"  # noqa: S608 (quoted names)
-        with closing(self._connect()) as connection:
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    def entries(self, selection: Selection = ALL) -> tuple[Entry, ...]:
+        """Rows in the order in which they were added."""
+        return tuple(entry for _, entry in self.numbered(selection))
+
+    def numbered(self, selection: Selection = ALL) -> tuple[tuple[int, Entry], ...]:
+        """Rows with their numbers, which count from 1 and go on over a pruning."""
+        where, values = self._where(selection)
+        names = ", ".join(("seq", *(_quoted(name) for name in COLUMNS)))
+        query = f"SELECT {names} FROM {self._table}{where} ORDER BY seq"  # noqa: S608 (quoted names, bound values)
+        with self._connected() as connection:
+            rows = connection.execute(query, values).fetchall()
+        return tuple((row[0], _entry(row[1:])) for row in rows)
+
+    def _where(self, selection: Selection) -> tuple[str, list[object]]:
+        asked: list[tuple[str, object]] = [
+            ("request_id = ?", selection.request),
+            ("subject = ?", selection.subject),
+            ("plan_id = ?", selection.plan),
+            ("copy_id = ?", selection.copy),
+            ("dataset GLOB ?", selection.dataset),
+            ("action = ?", selection.action),
+            ("state = ?", selection.state),
+            ("run_at >= ?", iso(selection.since) if selection.since else None),
+            ("run_at < ?", iso(selection.until) if selection.until else None),
+        ]
+        given = [(text, value) for text, value in asked if value is not None]
+        conditions = [text for text, _ in given]
+        if selection.newest:
+            conditions.append(f"seq IN ({self._newest('request_id, plan_id, copy_id, step_id')})")
+        return " WHERE " + " AND ".join(conditions) if conditions else "", [value for _, value in given]
+
+    def _newest(self, key: str) -> str:
+        return f"SELECT max(seq) FROM {self._table} GROUP BY {key}"  # noqa: S608 (quoted names)
+
+    @property
+    def prunings(self) -> tuple[Pruning, ...]:
+        """What the log's retention has removed, the oldest first."""
+        query = f"SELECT at, before, last_seq, rows, digest FROM {self._prunings} ORDER BY last_seq"  # noqa: S608
+        with self._connected() as connection:
             rows = connection.execute(query).fetchall()
-        return tuple(_entry(row) for row in rows)
+        return tuple(
+            Pruning(at=parse_time(at), before=parse_time(before), last_seq=last, rows=number, digest=digest)
+            for at, before, last, number, digest in rows
+        )
 
-    def export_csv(self, path: Path) -> None:
-        """All rows as CSV. Cells that a spreadsheet would run as a formula get an apostrophe in front."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(_COLUMNS)
-        for entry in self.entries():
-            writer.writerow(_inert(cell) for cell in _row(entry))
-        write_atomic(path, text.getvalue().encode())
+    # -- retention -----------------------------------------------------------------------------------------------
 
-    def export_parquet(self, path: Path) -> None:
-        """All rows as Parquet, `run_at` as a UTC timestamp."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+    def prune(self, before: datetime, at: datetime) -> Pruning | None:
+        """Remove the oldest rows up to the first that is of `before` or later, or of a request that is still open.
 
-        types = {"run_at": pa.timestamp("us", tz="UTC"), "files_removed": pa.int64(), "bytes_removed": pa.int64()}
-        schema = pa.schema([(name, types.get(name, pa.string())) for name in _COLUMNS])
-        rows = [{**e.model_dump(mode="json"), "run_at": e.run_at} for e in self.entries()]
-        buffer = io.BytesIO()
-        pq.write_table(pa.Table.from_pylist(rows, schema=schema), buffer)
-        write_atomic(path, buffer.getvalue())
+        The bytes go too. Gives what was removed, or None where nothing was to be removed.
+        """
+        with self._writing() as connection:
+            rows = self._prunable(connection, before)
+            if not rows:
+                return None
+            last = rows[-1][0]
+            lines = [canonical(dict(zip(("seq", *COLUMNS), row, strict=True))) for row in rows]
+            done = Pruning(at=at, before=before, last_seq=last, rows=len(rows), digest=lines_digest(lines))
+            guard = _quoted(f"no DELETE {self._estate}")
+            connection.execute(f"DROP TRIGGER {guard}")
+            connection.execute(f"DELETE FROM {self._table} WHERE seq <= ?", (last,))  # noqa: S608 (a quoted name)
+            for statement in self._guards(self._table, "seq", ""):
+                connection.execute(statement)
+            connection.execute(
+                f"INSERT INTO {self._prunings} VALUES (?, ?, ?, ?, ?)",  # noqa: S608 (a quoted name)
+                (iso(at), iso(before), last, done.rows, done.digest),
+            )
+        with self._connected() as connection:
+            connection.execute("VACUUM")
+        return done
+
+    def _prunable(self, connection: sqlite3.Connection, before: datetime) -> Sequence[tuple[object, ...]]:
+        marks = ", ".join("?" for _ in _OPEN)
+        newest = self._newest("request_id, copy_id, step_id")
+        still_open = f"SELECT request_id FROM {self._table} WHERE seq IN ({newest}) AND state IN ({marks})"  # noqa: S608
+        kept = f"SELECT min(seq) FROM {self._table} WHERE run_at >= ? OR request_id IN ({still_open})"  # noqa: S608
+        names = ", ".join(("seq", *(_quoted(name) for name in COLUMNS)))
+        query = f"SELECT {names} FROM {self._table} WHERE seq < coalesce(({kept}), 9e18) ORDER BY seq"  # noqa: S608
+        return connection.execute(query, (iso(before), *_OPEN)).fetchall()
 
 
 def _sql_type(name: str) -> str:
-    return "INTEGER" if name in ("files_removed", "bytes_removed") else "TEXT"
+    return "INTEGER" if name in NUMBERS else "TEXT"
 
 
 def _row(entry: Entry) -> tuple[object, ...]:
     return tuple({**entry.model_dump(mode="json"), "run_at": iso(entry.run_at)}.values())
 
 
-def _entry(row: tuple[object, ...]) -> Entry:
-    values = dict(zip(_COLUMNS, row, strict=True))
+def _entry(row: Sequence[object]) -> Entry:
+    values = dict(zip(COLUMNS, row, strict=True))
     return Entry.model_validate({**values, "run_at": parse_time(str(values["run_at"]))})
-
-
-def _inert(cell: object) -> object:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
 
 
 def _quoted(name: str) -> str:

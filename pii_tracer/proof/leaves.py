@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from pii_tracer.enums import StrEnum
 from pii_tracer.journal import Kind, Record, canonical
 from pii_tracer.model import Frozen
 
@@ -27,6 +28,26 @@ class Erased(Frozen):
     uri: str
     version_id: str | None = None
     sha256: str | None = None
+
+
+class ReservedKind(StrEnum):
+    """Why something is not called erased. confirmed: a person answers for it, by name. sealed: its key is gone."""
+
+    HOLD = "hold"
+    EXEMPTION = "exemption"
+    CONFIRMED = "confirmed"
+    SEALED = "sealed"
+    UNVERIFIED = "unverified"
+
+
+class Reserved(Frozen):
+    """An exception: something that stays, or that nobody proved. what: id of the copy or gap. until: RFC 3339."""
+
+    kind: ReservedKind
+    what: str
+    why: str
+    who: str | None = None
+    until: str | None = None
 
 
 def evidence_leaves(records: Iterable[Record], erased: Iterable[Erased], nonce: Callable[[], str]) -> tuple[bytes, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 def leaf_hash(entry: bytes) -> bytes:
@@ -16,30 +16,84 @@ def node_hash(left: bytes, right: bytes) -> bytes:
     return hashlib.sha256(b"\x01" + left + right).digest()
 
 
-def root(leaves: Sequence[bytes]) -> bytes:
-    """Root over leaf hashes; of an empty tree the hash of nothing (section 2.1.1)."""
-    if not leaves:
-        return hashlib.sha256(b"").digest()
-    if len(leaves) == 1:
-        return leaves[0]
-    split = _split(len(leaves))
-    return node_hash(root(leaves[:split]), root(leaves[split:]))
+class Tree:
+    """A tree over leaf hashes, every level kept: n + n/2 + n/4 + … hashes, and any path is looked up, not computed.
 
-
-def inclusion(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """Path that proves leaf `index` (from 0) is in the tree (section 2.1.3.1).
-
-    Raises:
-        IndexError: no such leaf.
+    A level's last node without a partner goes up as it is; that is the tree of section 2.1.1, where the left part is
+    always the largest power of two.
     """
-    if not 0 <= index < len(leaves):
-        raise IndexError(index)
-    if len(leaves) == 1:
-        return []
-    split = _split(len(leaves))
-    if index < split:
-        return [*inclusion(leaves[:split], index), root(leaves[split:])]
-    return [*inclusion(leaves[split:], index - split), root(leaves[:split])]
+
+    def __init__(self, leaves: Iterable[bytes]) -> None:
+        """leaves: leaf hashes (`leaf_hash`), 32 bytes each."""
+        level = list(leaves)
+        self._levels = [level]
+        while len(level) > 1:
+            level = _parents(level)
+            self._levels.append(level)
+
+    def __len__(self) -> int:
+        return len(self._levels[0])
+
+    @property
+    def root(self) -> bytes:
+        """The root; of an empty tree the hash of nothing (section 2.1.1)."""
+        return self._levels[-1][0] if len(self) else hashlib.sha256(b"").digest()
+
+    def inclusion(self, index: int) -> list[bytes]:
+        """Path that proves leaf `index` (from 0) is in the tree (section 2.1.3.1).
+
+        Raises:
+            IndexError: no such leaf.
+        """
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        path = []
+        for level in self._levels[:-1]:
+            sibling = index ^ 1
+            if sibling < len(level):
+                path.append(level[sibling])
+            index >>= 1
+        return path
+
+    def consistency(self, old_size: int) -> list[bytes]:
+        """Path that proves the first `old_size` leaves are unchanged (section 2.1.4.1).
+
+        Raises:
+            IndexError: `old_size` is not between 1 and the number of leaves.
+        """
+        if not 1 <= old_size <= len(self):
+            raise IndexError(old_size)
+        return self._subproof(old_size, 0, len(self), complete=True)
+
+    def _subproof(self, old: int, first: int, end: int, *, complete: bool) -> list[bytes]:
+        """Over leaves `first` to `end`; old: how many are old. complete: whether these are the whole old tree."""
+        if old == end - first:
+            return [] if complete else [self._node(first, end)]
+        middle = first + _split(end - first)
+        if first + old <= middle:
+            return [*self._subproof(old, first, middle, complete=complete), self._node(middle, end)]
+        return [*self._subproof(first + old - middle, middle, end, complete=False), self._node(first, middle)]
+
+    def _node(self, first: int, end: int) -> bytes:
+        """Root over leaves `first` to `end`, which is a node of this tree."""
+        height = (end - first - 1).bit_length()
+        return self._levels[height][first >> height]
+
+
+def root(leaves: Iterable[bytes]) -> bytes:
+    """Root over leaf hashes; keeps one level at a time."""
+    level = list(leaves)
+    while len(level) > 1:
+        level = _parents(level)
+    return level[0] if level else hashlib.sha256(b"").digest()
+
+
+def _parents(level: list[bytes]) -> list[bytes]:
+    sha256, pairs = hashlib.sha256, iter(level)
+    above = [sha256(b"\x01" + left + right).digest() for left, right in zip(pairs, pairs, strict=False)]
+    if len(level) % 2:
+        above.append(level[-1])
+    return above
 
 
 def verify_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], expected: bytes) -> bool:
@@ -58,26 +112,6 @@ def verify_inclusion(leaf: bytes, index: int, size: int, path: Sequence[bytes], 
             found = node_hash(found, sibling)
         fn, sn = fn >> 1, sn >> 1
     return sn == 0 and found == expected
-
-
-def consistency(leaves: Sequence[bytes], old_size: int) -> list[bytes]:
-    """Path that proves the first `old_size` leaves are unchanged (section 2.1.4.1).
-
-    Raises:
-        IndexError: `old_size` is not between 1 and the number of leaves.
-    """
-    if not 1 <= old_size <= len(leaves):
-        raise IndexError(old_size)
-    return _subproof(leaves, old_size, complete=True)
-
-
-def _subproof(leaves: Sequence[bytes], old: int, *, complete: bool) -> list[bytes]:
-    if old == len(leaves):
-        return [] if complete else [root(leaves)]
-    split = _split(len(leaves))
-    if old <= split:
-        return [*_subproof(leaves[:split], old, complete=complete), root(leaves[split:])]
-    return [*_subproof(leaves[split:], old - split, complete=False), root(leaves[:split])]
 
 
 def verify_consistency(old_size: int, new_size: int, old_root: bytes, new_root: bytes, path: Sequence[bytes]) -> bool:

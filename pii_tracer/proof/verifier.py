@@ -7,150 +7,200 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.x509 import Certificate
 
-from pii_tracer.enums import StrEnum
-from pii_tracer.errors import JournalError, PiiTracerError, ReviewError
-from pii_tracer.journal import Kind, canonical, parse
-from pii_tracer.plan import digest_of
+from pii_tracer.errors import JournalError, PiiTracerError, ProofError, ReviewError
+from pii_tracer.journal import Kind, parse, parse_time
+from pii_tracer.plan import STAYS, ErasurePlan, digest_of
+from pii_tracer.proof import log as attestation_log
 from pii_tracer.proof import merkle
-from pii_tracer.proof.attest import PREDICATE_TYPE, open_steps
+from pii_tracer.proof.attest import open_steps
+from pii_tracer.proof.findings import Check, ProofFinding, Report, open_envelope
 from pii_tracer.proof.leaves import lines_digest
-from pii_tracer.review import approval, dsse
+from pii_tracer.proof.reading import canonical_object, read_limited, split_lines, whole
+from pii_tracer.review import approval, confirmation, dsse
 from pii_tracer.review.planfile import parse_plan
 
-
-class Check(StrEnum):
-    """What a finding is about."""
-
-    SIGNATURE = "signature"
-    PREDICATE = "predicate"
-    PLAN = "plan"
-    APPROVAL = "approval"
-    JOURNAL = "journal"
-    MERKLE = "merkle"
-    SCOPE = "scope"
-    MISSING = "missing_file"
+_CLOCKS_APART = timedelta(minutes=5)
+"""How far the machine's clock and the authority's may differ: the result of a scan is never stamped before its end."""
 
 
 @dataclass(frozen=True)
-class ProofFinding:
-    """One thing that does not hold."""
+class Given:
+    """What an auditor has beside attestation, evidence and the attester's key; each makes one more check possible.
 
-    check: Check
-    message: str
+    approvers: public keys; each approval must then be signed by one of them. previous: the attestation before this one.
+    log: the estate's whole log of attestations. stamp: the time stamp. authority: certificates of who made it.
+    """
+
+    approvers: Sequence[dsse.PublicKey] | None = None
+    previous: bytes | None = None
+    log: bytes | None = None
+    stamp: bytes | None = None
+    authority: Sequence[Certificate] | None = None
 
 
 def verify_attestation(
-    attestation: bytes,
-    evidence: Path,
-    trusted: Ed25519PublicKey,
-    approvers: Sequence[Ed25519PublicKey] | None = None,
-) -> tuple[ProofFinding, ...]:
-    """All findings; none means that everything holds.
+    attestation: bytes, evidence: Path, trusted: Sequence[dsse.PublicKey], given: Given | None = None
+) -> Report:
+    """All findings; none means that everything holds that was looked at. Notes say what was not.
 
     Args:
-        trusted: the attester's public key.
-        approvers: public keys of approvers; where given, each approval must be signed by one of them.
+        trusted: the attester's public keys; several where the key was changed. One of them must have signed.
     """
+    given = given or Given()
+    opened = open_envelope(attestation, trusted)
+    if isinstance(opened, ProofFinding):
+        return Report((opened,))
+    check = _Check(opened, attestation, evidence, trusted, given)
     try:
-        opened = dsse.unseal(attestation, [trusted])
-    except ReviewError as error:
-        return (ProofFinding(Check.SIGNATURE, error.what),)
-    if not opened.keyids:
-        return (ProofFinding(Check.SIGNATURE, "the attestation is not signed by the trusted key, or was changed"),)
-    if opened.statement["predicateType"] != PREDICATE_TYPE:
-        return (ProofFinding(Check.PREDICATE, "this version does not know the attestation's predicate type"),)
-    try:
-        return _Evidence(opened.statement, evidence, approvers).findings()
-    except (KeyError, TypeError, AttributeError, ValueError, PiiTracerError):
-        return (ProofFinding(Check.PREDICATE, "the attestation or its evidence does not have the form it must have"),)
+        check.run()
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError, PiiTracerError):
+        check.find(Check.FORM, "the attestation or its evidence does not have the form it must have")
+    return Report(tuple(check.found), tuple(check.notes))
 
 
-class _Evidence:
+def previous_of(attestation: bytes) -> tuple[str, str] | None:
+    """Digest and plan of the attestation before this one, as this one says; nothing is checked."""
+    try:
+        said = dsse.unseal(attestation, ()).statement["predicate"]["log"]["previous"]
+        return str(said["attestation"]), str(said["plan"])
+    except (ReviewError, KeyError, TypeError):
+        return None
+
+
+def requests_of(attestation: bytes) -> tuple[str, ...]:
+    """Ids of the requests that an attestation is about, as it says; nothing is checked."""
+    try:
+        said = dsse.unseal(attestation, ()).statement["predicate"]["requests"]
+        return tuple(str(request["id"]) for request in said)
+    except (ReviewError, KeyError, TypeError):
+        return ()
+
+
+class _Check:
     """One pass over the evidence; collects findings."""
 
     def __init__(
-        self, statement: Mapping[str, Any], folder: Path, approvers: Sequence[Ed25519PublicKey] | None
+        self,
+        statement: Mapping[str, Any],
+        envelope: bytes,
+        folder: Path,
+        trusted: Sequence[dsse.PublicKey],
+        given: Given,
     ) -> None:
         self.statement, self.claims = statement, statement["predicate"]
-        self.folder, self.approvers = folder, approvers
+        self.envelope, self.folder, self.trusted, self.given = envelope, folder, trusted, given
         self.found: list[ProofFinding] = []
+        self.notes: list[str] = []
 
-    def findings(self) -> tuple[ProofFinding, ...]:
-        plan = self._read("plan.json")
+    def find(self, check: Check, message: str) -> None:
+        self.found.append(ProofFinding(check, message))
+
+    def expect(self, holds: bool, check: Check, otherwise: str) -> None:
+        if not holds:
+            self.find(check, otherwise)
+
+    def run(self) -> None:
+        plan = self._plan()
         journal = self._read("journal.jsonl")
-        leaves = self._read("leaves.jsonl")
-        scope = self._read("scope.jsonl")
-        if plan is not None:
-            self._expect(digest_of(plan) == self.claims["plan"]["digest"], Check.PLAN, "the plan has other bytes")
         if journal is not None:
             self._journal(journal, plan)
+        leaves = self._read("leaves.jsonl")
         if leaves is not None:
-            self._merkle(_lines(leaves), leaves)
+            self._leaves(split_lines(leaves), leaves, plan)
+        scope = self._read("scope.jsonl")
         if scope is not None:
-            self._scope(_lines(scope), scope)
+            self._scope(split_lines(scope), scope)
         self._approvals()
-        return tuple(self.found)
+        self._confirmations()
+        self._history()
+        self._stamp()
 
     def _read(self, name: str) -> bytes | None:
         try:
-            return (self.folder / name).read_bytes()
+            return read_limited(self.folder / name)
         except OSError:
-            self.found.append(ProofFinding(Check.MISSING, f"the evidence lacks {name}"))
+            self.find(Check.MISSING, f"the evidence lacks {name}")
+        except ProofError as error:
+            self.find(Check.OVERSIZED, f"{name}: {error.what}")
+        return None
+
+    def _plan(self) -> ErasurePlan | None:
+        data = self._read("plan.json")
+        if data is None:
             return None
+        if digest_of(data) != self.claims["plan"]["digest"]:
+            self.find(Check.PLAN, "the plan has other bytes")
+            return None
+        plan = parse_plan(data, "plan.json").plan
+        answered = [{"id": r.id, "subject": r.subject, "law": r.law} for r in plan.requests]
+        about = self.claims["requests"]
+        known = about == answered or (len(about) == 1 and about[0] in answered)
+        self.expect(known, Check.PLAN, "the attestation is about another request than the plan")
+        attested = {step["id"] for step in self.claims["steps"]}
+        left = sum(step.id not in attested for step in plan.steps)
+        self.expect(not left, Check.COVERAGE, f"{left} step(s) of the plan are not attested")
+        return plan
 
-    def _expect(self, holds: bool, check: Check, otherwise: str) -> None:
-        if not holds:
-            self.found.append(ProofFinding(check, otherwise))
-
-    def _journal(self, data: bytes, plan: bytes | None) -> None:
+    def _journal(self, data: bytes, plan: ErasurePlan | None) -> None:
         try:
             records, torn = parse(data)
         except JournalError as error:
-            self.found.append(ProofFinding(Check.JOURNAL, f"{error.what} ({error.where})"))
+            self.find(Check.JOURNAL, f"{error.what} ({error.where})")
             return
         head = records[-1].hash if records else ""
         claimed = self.claims["journal"]
-        whole = not torn and head == claimed["head"] and len(records) == claimed["records"]
-        self._expect(whole, Check.JOURNAL, "the journal does not end where the attestation says")
+        complete = not torn and head == claimed["head"] and len(records) == claimed["records"]
+        self.expect(complete, Check.JOURNAL, "the journal does not end where the attestation says")
         digests = {r.facts.get("plan_digest") for r in records if r.kind is Kind.RUN_STARTED}
-        self._expect(digests == {self.claims["plan"]["digest"]}, Check.JOURNAL, "the journal is of another plan")
-        verified = {r.hash: r.facts.get("step") for r in records if r.kind is Kind.STEP_VERIFIED}
+        self.expect(digests == {self.claims["plan"]["digest"]}, Check.JOURNAL, "the journal is of another plan")
+        verified = {r.hash: r.facts for r in records if r.kind is Kind.STEP_VERIFIED}
+        results = {r.facts.get("step"): r.facts for r in records if r.kind is Kind.STEP_RESULT}
         for step in self.claims["steps"]:
-            said = verified.get(step["record"]) == step["id"]
-            self._expect(said, Check.JOURNAL, f"the journal does not say that step {step['id']} was verified")
-        if plan is not None and digest_of(plan) == self.claims["plan"]["digest"]:
-            left = open_steps(parse_plan(plan, "plan.json").plan, records)
-            self._expect(not left, Check.JOURNAL, f"{len(left)} step(s) of the plan were never verified")
+            record = verified.get(step["record"], {})
+            said = record.get("step") == step["id"]
+            self.expect(said, Check.JOURNAL, f"the journal does not say that step {step['id']} was verified")
+            told = (record.get("facts", {}), results.get(step["id"], {}).get("facts", {}))
+            same = not said or told == (step["seen"], step["result"])
+            self.expect(same, Check.JOURNAL, f"the journal says something else of what step {step['id']} did")
+        if plan is not None:
+            left = open_steps(plan, records)
+            self.expect(not left, Check.JOURNAL, f"{len(left)} step(s) of the plan were never verified")
 
-    def _merkle(self, lines: list[bytes], data: bytes) -> None:
+    def _leaves(self, lines: list[bytes], data: bytes, plan: ErasurePlan | None) -> None:
         claimed = self.claims["merkle"]
-        self._expect(data == b"".join(line + b"\n" for line in lines), Check.MERKLE, "the last leaf is cut off")
+        self.expect(whole(data), Check.INCLUSION, "the last leaf is cut off")
         hashes = [merkle.leaf_hash(line) for line in lines]
-        self._expect(len(lines) == claimed["leaves"], Check.MERKLE, "the number of leaves is another")
-        self._expect(merkle.root(hashes).hex() == claimed["root"], Check.MERKLE, "the leaves do not give the root")
-        bodies = [dsse.strict_json(line) for line in lines if _is_json(line)]
+        self.expect(len(lines) == claimed["leaves"], Check.INCLUSION, "the number of leaves is another")
+        self.expect(merkle.root(hashes).hex() == claimed["root"], Check.INCLUSION, "the leaves do not give the root")
+        bodies = [body for body in map(canonical_object, lines) if body is not None]
         in_leaves = {(b.get("step"), b.get("record")) for b in bodies if b.get("kind") == "step"}
         for step in self.claims["steps"]:
             included = (step["id"], step["record"]) in in_leaves
-            self._expect(included, Check.MERKLE, f"step {step['id']} is in no leaf")
+            self.expect(included, Check.INCLUSION, f"step {step['id']} is in no leaf")
         by_digest = {h.hex() for h in hashes} | {str(b.get("sha256")) for b in bodies}
+        plan_hex = self.claims["plan"]["digest"].removeprefix("sha256:")
         for subject in self.statement["subject"]:
-            if subject["digest"] == {"sha256": self.claims["plan"]["digest"].removeprefix("sha256:")}:
-                continue
-            included = set(subject["digest"].values()) <= by_digest
-            self._expect(included, Check.MERKLE, f"subject {subject['name']} is in no leaf")
+            digests = set(subject["digest"].values())
+            included = digests == {plan_hex} or digests <= by_digest
+            self.expect(included, Check.INCLUSION, f"subject {subject['name']} is in no leaf")
+        gone = {body.get("copy_id") for body in bodies if body.get("kind") == "erased"}
+        for copy in plan.copies if plan else ():
+            said = any(isinstance(e, dict) and e.get("what") == copy.id for e in self.claims["exceptions"])
+            covered = copy.id in gone or (copy.strategy in STAYS and said)
+            self.expect(covered, Check.COVERAGE, f"copy {copy.id} of the plan is not attested as erased")
 
     def _scope(self, lines: list[bytes], data: bytes) -> None:
         claimed = self.claims["scope"]
-        same = lines_digest(lines) == claimed["digest"] and data == b"".join(line + b"\n" for line in lines)
-        self._expect(same, Check.SCOPE, "the scope is not the one that was scanned")
-        self._expect(len(lines) == claimed["files"], Check.SCOPE, "the number of files in scope is another")
-        self._expect(bool(lines), Check.SCOPE, "the scope is empty: nothing was looked at")
+        same = lines_digest(lines) == claimed["digest"] and whole(data)
+        self.expect(same, Check.SCOPE, "the scope is not the one that was scanned")
+        self.expect(len(lines) == claimed["files"], Check.SCOPE, "the number of files in scope is another")
+        self.expect(bool(lines), Check.SCOPE, "the scope is empty: nothing was looked at")
 
     def _approvals(self) -> None:
         for number, claimed in enumerate(self.claims["approvals"]):
@@ -158,31 +208,98 @@ class _Evidence:
             data = self._read(name)
             if data is not None:
                 self._approval(name, data, claimed)
-        self._expect(bool(self.claims["approvals"]), Check.APPROVAL, "nobody approved")
+        self.expect(bool(self.claims["approvals"]), Check.APPROVAL, "nobody approved")
+        if self.given.approvers is None:
+            self.notes.append("not checked: signatures of approvals and confirmations (no approver's key was given)")
 
     def _approval(self, name: str, data: bytes, claimed: str) -> None:
         if digest_of(data) != claimed:
-            self.found.append(ProofFinding(Check.APPROVAL, f"{name} has other bytes than attested"))
+            self.find(Check.APPROVAL, f"{name} has other bytes than attested")
             return
         try:
-            opened = dsse.unseal(data, self.approvers or ())
+            opened = dsse.unseal(data, self.given.approvers or ())
         except ReviewError:
-            self.found.append(ProofFinding(Check.APPROVAL, f"{name} is no approval"))
+            self.find(Check.APPROVAL, f"{name} is no approval")
             return
         digests = [subject["digest"] for subject in opened.statement["subject"]]
         of_plan = digests == [{"sha256": self.claims["plan"]["digest"].removeprefix("sha256:")}]
         is_approval = opened.statement["predicateType"] == approval.PREDICATE_TYPE
-        self._expect(of_plan and is_approval, Check.APPROVAL, f"{name} approves something else")
-        if self.approvers is not None:
-            self._expect(bool(opened.keyids), Check.APPROVAL, f"{name} is not signed by a known approver")
+        self.expect(of_plan and is_approval, Check.APPROVAL, f"{name} approves something else")
+        if self.given.approvers is not None:
+            self.expect(bool(opened.keyids), Check.APPROVAL, f"{name} is not signed by a known approver")
+
+    def _confirmations(self) -> None:
+        """A person's word, where a step has nothing else: the very bytes that the run took, about step and plan."""
+        wanted = {step["result"]["confirmation"]: step["id"] for step in self.claims["steps"] if _word(step)}
+        if not wanted:
+            return
+        there = sorted(path.name for path in (self.folder / "confirmations").glob("*.json"))
+        read = [self._read(f"confirmations/{name}") for name in there]
+        found = {digest_of(data): data for data in read if data is not None}
+        for digest, step in wanted.items():
+            if digest in found:
+                self._confirmation(step, found[digest])
+            elif len(there) < len(wanted):
+                self.find(Check.MISSING, f"the evidence lacks the confirmation of step {step}")
+            else:
+                self.find(Check.CONFIRMATION, f"the confirmation of step {step} has other bytes than attested")
+
+    def _confirmation(self, step: str, data: bytes) -> None:
+        try:
+            opened = dsse.unseal(data, self.given.approvers or ())
+        except ReviewError:
+            self.find(Check.CONFIRMATION, f"what stands for the confirmation of step {step} is none")
+            return
+        digests = [subject["digest"] for subject in opened.statement["subject"]]
+        of_plan = digests == [{"sha256": self.claims["plan"]["digest"].removeprefix("sha256:")}]
+        is_word = opened.statement["predicateType"] == confirmation.PREDICATE_TYPE
+        of_step = opened.statement["predicate"]["step"] == step
+        about = of_plan and is_word and of_step
+        self.expect(about, Check.CONFIRMATION, f"the confirmation of step {step} is about something else")
+        if self.given.approvers is not None:
+            known = bool(opened.keyids)
+            self.expect(known, Check.CONFIRMATION, f"the confirmation of step {step} is not signed by a known person")
+
+    def _history(self) -> None:
+        said = self.claims["log"]
+        wrong = attestation_log.check_position(said)
+        if self.given.log is not None:
+            wrong += attestation_log.check_log(said, self.envelope, self.given.log)
+        if self.given.previous is not None:
+            before = open_envelope(self.given.previous, self.trusted)
+            if isinstance(before, ProofFinding):
+                wrong.append(f"the attestation before this one: {before.message}")
+            else:
+                wrong += attestation_log.check_previous(said, self.given.previous, before["predicate"]["log"])
+        elif said["previous"] is not None:
+            self.notes.append(
+                f"not checked: the attestation before this one, of {said['previous']['plan']} (it was not given)"
+            )
+        if self.given.log is None:
+            self.notes.append("not checked: what was attested after this (the log of attestations was not given)")
+        for message in wrong:
+            self.find(Check.CONSISTENCY, message)
+
+    def _stamp(self) -> None:
+        authority = self.claims["timestamp"]["authority"]
+        if authority is None:
+            self.expect(not self.given.authority, Check.TIMESTAMP, "the attestation says that nobody stamped it")
+            self.notes.append("not checked: when it was signed (no time stamp authority was asked)")
+        elif self.given.stamp is None:
+            self.find(Check.MISSING, "the attestation says that it was stamped, and the time stamp is missing")
+        elif not self.given.authority:
+            self.notes.append("not checked: the time stamp (the authority's certificate was not given)")
+        else:
+            from pii_tracer.proof.timestamp import verify_stamp
+
+            try:
+                at = verify_stamp(self.given.stamp, self.envelope, list(self.given.authority))
+            except ProofError as error:
+                self.find(Check.TIMESTAMP, error.what)
+                return
+            early = parse_time(self.claims["scope"]["at"]) - at > _CLOCKS_APART
+            self.expect(not early, Check.TIMESTAMP, "the time stamp is older than the scan that is attested")
 
 
-def _lines(data: bytes) -> list[bytes]:
-    return data.split(b"\n")[:-1] if data.endswith(b"\n") else data.split(b"\n")
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        return canonical(dsse.strict_json(line)) == line and line.startswith(b"{")
-    except (ValueError, PiiTracerError):
-        return False
+def _word(step: Mapping[str, Any]) -> bool:
+    return isinstance(step["result"], dict) and "confirmation" in step["result"]

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
-from pii_tracer.plan import Copy
+from pii_tracer.errors import EstateError
+from pii_tracer.plan import NUMBERED, Copy, Mask
+from pii_tracer.scan.beside import search_beside
+from pii_tracer.scan.columns import key_columns, with_hudi_keys
 from pii_tracer.scan.forms import Patterns
-from pii_tracer.scan.hits import FileScan, Hit
+from pii_tracer.scan.hits import FileScan, Hit, column_of
 from pii_tracer.scan.tree import scan_bytes, scan_tree
+from pii_tracer.verify.kept import excused, held_values, rows_with_more, with_names
 from pii_tracer.verify.verdict import ByteVerdict, Residue, SameDigits, ScannedFile
-
-_HUDI_KEYS = {
-    "_hoodie_record_key": "hoodie.table.recordkey.fields",
-    "_hoodie_partition_path": "hoodie.table.partition.fields",
-}
 
 
 class ObjectVersionBytes(Protocol):
@@ -45,8 +44,15 @@ class ObjectVersionBytes(Protocol):
     def size(self) -> int:
         """Size in bytes."""
 
+    @property
+    def answer(self) -> Mapping[str, Any]:
+        """HeadObject's, empty where there is none."""
+
     def open(self) -> BinaryIO:
         """The bytes."""
+
+    def tags(self) -> Mapping[str, str]:
+        """The tags. Raises `EstateError` when they may not be read."""
 
 
 def verify_bytes(
@@ -54,24 +60,54 @@ def verify_bytes(
 ) -> ByteVerdict:
     """Search every file under `root`, the folder that holds everything of the copy.
 
-    Weak numbers in columns that lineage proves to mean something else (`copy.other_keys`) are reported apart.
+    Weak numbers in columns that lineage proves to mean something else (`copy.other_keys`) are reported apart, and so is
+    what a hold keeps (`copy.mask`), in rows that hold nothing else. Cells of the columns by which the plan deletes here
+    (`copy.match`) are compared as a whole.
 
     Raises:
         ScanError: the folder is missing or cannot be listed.
     """
+    patterns = patterns.comparing(key_columns(copy.match, root))
     scanned = scan_tree(root, patterns, on_file)
-    return judge(copy, str(root), scanned.files, _other_columns(copy, root))
+    others = with_hudi_keys(copy.other_keys, root)
+    if copy.mask is None:
+        verdict = judge(copy, str(root), scanned.files, others)
+    else:
+        verdict = _without_held(copy, copy.mask, scanned.files, others, patterns, root)
+    return verdict.model_copy(update={"compared": patterns.key_columns.labels})
+
+
+def _without_held(
+    copy: Copy, mask: Mask, files: tuple[FileScan, ...], others: frozenset[str], patterns: Patterns, root: Path
+) -> ByteVerdict:
+    """The verdict where a hold keeps columns: what stands in them is told apart, unless its row holds more."""
+    kept, files = with_hudi_keys(mask.kept, root), with_names(copy, files, mask, root)
+    more, unread = rows_with_more(copy, mask, files, kept, root, patterns)
+    rest = judge(copy, str(root), files, others, kept)
+    rows = tuple(
+        Residue(copy_id=copy.id, file=path, where="data: rows that hold more than what is held", form="row")
+        for path in sorted(more)
+    )
+    return rest.model_copy(
+        update={
+            "residue": (*rest.residue, *rows),
+            "unverified": (*rest.unverified, *unread),
+            "held": held_values(copy, mask, files, kept),
+        }
+    )
 
 
 def verify_objects(copy: Copy, patterns: Patterns, versions: Iterable[ObjectVersionBytes]) -> ByteVerdict:
     """Search every version of every object of a copy. What cannot be read is unverified, never clean.
 
+    What stands beside the bytes (user metadata, content headers, tags) is searched as well, of archived versions, too.
     A version that is archived but known by S3's own SHA-256 to be bytes this run wrote counts as searched: those bytes
     were searched before they were written.
 
     Raises:
         EstateError: reading a version was refused.
     """
+    patterns = patterns.comparing(key_columns(copy.match))
     files: list[FileScan] = []
     for version in versions:
         name = f"{patterns.mask(version.key)}?versionId={version.version_id}"
@@ -88,17 +124,62 @@ def verify_objects(copy: Copy, patterns: Patterns, versions: Iterable[ObjectVers
         else:
             reason = version.reason or "its bytes cannot be read"
             result = FileScan(path=name, size=version.size, sha256="", decoded_as="", unread=(reason,))
+        if version.evidence != "marker":
+            result = _with_beside(result, version, patterns)
         files.append(result.model_copy(update={"path": name}))
-    return judge(copy, copy.location, tuple(files), frozenset(copy.other_keys))
+    verdict = judge(copy, copy.location, tuple(files), frozenset(copy.other_keys))
+    return verdict.model_copy(update={"compared": patterns.key_columns.labels})
 
 
-def judge(copy: Copy, root: str, files: tuple[FileScan, ...], others: frozenset[str]) -> ByteVerdict:
-    """Sort hits into residue and same digits. others: columns in which a weak number means something else."""
+def _with_beside(result: FileScan, version: ObjectVersionBytes, patterns: Patterns) -> FileScan:
+    """Tags that may not be read are unverified: they can say anything."""
+    tags: Mapping[str, str] = {}
+    refused: tuple[str, ...] = ()
+    try:
+        tags = version.tags()
+    except EstateError as error:
+        refused = (error.what,)
+    hits, unread = search_beside(version.answer, tags, patterns)
+    return result.model_copy(update={"hits": (*result.hits, *hits), "unread": (*result.unread, *unread, *refused)})
+
+
+def look_past(name: str, root: str, scanned: Iterable[FileScan]) -> ByteVerdict:
+    """The verdict on what is no copy: only values that cannot be mistaken count, since no lineage leads here."""
+    residue = tuple(
+        Residue(copy_id=name, file=scan.path, where=hit.column or hit.where, form=hit.form.value)
+        for scan in scanned
+        for hit in scan.strong
+    )
+    return ByteVerdict(copy_id=name, root=root, files=(), residue=residue)
+
+
+def with_uploads(verdict: ByteVerdict, uploads: int) -> ByteVerdict:
+    """The verdict on a place with unfinished multipart uploads: their bytes cannot be read, so it is not clean."""
+    if not uploads:
+        return verdict
+    told = f"{verdict.root}: {uploads} unfinished multipart upload(s), whose bytes nobody can read"
+    return verdict.model_copy(update={"unverified": (*verdict.unverified, told)})
+
+
+def _numbered(copy: Copy, hit: Hit) -> str | None:
+    """The hit's column, where its digits are the number of somebody else's row."""
+    means = copy.facts.get(NUMBERED, {}).get(hit.column)
+    return hit.column if means is not None and hit.key_set not in means else None
+
+
+def judge(
+    copy: Copy, root: str, files: tuple[FileScan, ...], others: frozenset[str], kept: frozenset[str] = frozenset()
+) -> ByteVerdict:
+    """Sort hits into residue and same digits. others: columns in which a weak number means something else.
+
+    kept: columns that a hold keeps: what stands in them is no residue.
+    """
     residue: dict[tuple[str, str, str], Residue] = {}
     digits: dict[str, list[tuple[str, int]]] = {}
     for file in files:
-        for hit in file.hits:
-            if hit.weak and (column := _means_other(hit, others)):
+        explained = excused(file, copy.mask, kept) if copy.mask else ()
+        for hit in (h for h in file.hits if h not in explained):
+            if hit.weak and (column := column_of(hit, others) or _numbered(copy, hit)):
                 digits.setdefault(column, []).append((file.path, hit.count))
                 continue
             where = f"{hit.where}: {hit.column}" if hit.column else hit.where
@@ -118,30 +199,3 @@ def judge(copy: Copy, root: str, files: tuple[FileScan, ...], others: frozenset[
             for c, seen in sorted(digits.items())
         ),
     )
-
-
-def _means_other(hit: Hit, others: frozenset[str]) -> str | None:
-    """The column of `others` that the hit stands in, itself or a member of it. No column known: no excuse."""
-    if hit.column is None:
-        return None
-    return next((c for c in sorted(others) if hit.column == c or hit.column.startswith((c + ".", c + "["))), None)
-
-
-def _other_columns(copy: Copy, root: Path) -> frozenset[str]:
-    """`copy.other_keys`, and Hudi's own key columns where all they are made of is among them."""
-    others = set(copy.other_keys)
-    properties = _hudi_properties(root)
-    for column, key in _HUDI_KEYS.items():
-        fields = [name.strip() for name in properties.get(key, "").split(",") if name.strip()]
-        if fields and all(name in copy.other_keys for name in fields):
-            others.add(column)
-    return frozenset(others)
-
-
-def _hudi_properties(root: Path) -> dict[str, str]:
-    try:
-        text = (root / ".hoodie" / "hoodie.properties").read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return {}
-    pairs = (line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
-    return {key.strip(): value.strip() for key, value in pairs}

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from pii_tracer.errors import ScanError
 from pii_tracer.model import FieldAccess, KeySet, Match, MatchTerm
-from pii_tracer.plan import Copy
+from pii_tracer.plan import Copy, Mask
 from pii_tracer.verify.states import State, states
 from pii_tracer.verify.verdict import Baseline, Bystanders, RowVerdict, StateBaseline, StateRows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import DataType, StructType
 
 _FLAG = "__pii_tracer_person"
 
@@ -25,8 +26,10 @@ class Verifier:
         self._spark = spark
         self._keys: Mapping[str, KeySet] = {k.name: k for k in keys}
 
-    def rows(self, copy: Copy) -> RowVerdict:
-        """Count the persons' rows in every state of a copy.
+    def rows(self, copy: Copy, before: Baseline | None = None) -> RowVerdict:
+        """Count the persons' rows in every state of a copy; where a hold keeps columns, those that hold more.
+
+        before: the copy's baseline, where there is one: all key columns were there then.
 
         Raises:
             ScanError: the copy has no match, or its current state cannot be read.
@@ -35,7 +38,7 @@ class Verifier:
         result = []
         for state in states(self._spark, copy):
             try:
-                result.append(self._count(state, match))
+                result.append(self._count(state, match, copy.mask, before))
             except ScanError:
                 raise
             except Exception as error:  # Spark raises py4j and Java errors of many kinds for a state that is gone
@@ -49,11 +52,14 @@ class Verifier:
                 result.append(StateRows(state=state.name, rows=None, reason=reason))
         return RowVerdict(copy_id=copy.id, states=tuple(result))
 
-    def baseline(self, copy: Copy) -> Baseline:
+    def baseline(self, copy: Copy, before: Baseline | None = None) -> Baseline:
         """Count everybody and sum up the other people's rows: the current state, every branch and tag.
 
+        before: as for `rows`.
+
         Raises:
-            ScanError: a state cannot be read, or the copy has no match.
+            ScanError: a state cannot be read, the copy has no match, or rows of which a hold keeps some columns would
+                be nobody's without the others.
         """
         match = _match(copy)
         result = []
@@ -61,7 +67,7 @@ class Verifier:
             if not state.kept:
                 continue
             try:
-                result.append(self._sum(state, match))
+                result.append(self._sum(state, match, copy.mask, before))
             except ScanError:
                 raise
             except Exception as error:
@@ -72,39 +78,77 @@ class Verifier:
                 ) from None
         return Baseline(copy_id=copy.id, states=tuple(result))
 
-    def _count(self, state: State, match: Match) -> StateRows:
+    def _count(self, state: State, match: Match, mask: Mask | None, before: Baseline | None) -> StateRows:
         frame = state.load()
         terms = _present(frame, match)
         if state.kept and len(terms) != len(match.terms):
-            raise _missing(state, match, terms)
+            if not _may_lack(state, frame, before):
+                raise _missing(state, match, terms)
+            if not terms:
+                return StateRows(state=state.name, rows=0)
         if not terms:
             reason = "none of the key columns is in this state"
             return StateRows(state=state.name, rows=None, reason=reason)
-        flagged = self._flag(frame, terms)
-        return StateRows(state=state.name, rows=flagged.where(f"`{_FLAG}`").count())
+        flagged = self._flag(frame, terms).where(f"`{_FLAG}`")
+        if mask is None:
+            return StateRows(state=state.name, rows=flagged.count())
+        return self._more_than_held(state, flagged, mask)
 
-    def _sum(self, state: State, match: Match) -> StateBaseline:
+    def _more_than_held(self, state: State, rows: DataFrame, mask: Mask) -> StateRows:
+        from pyspark.sql import functions as f
+
+        names = {name.lower() for name in rows.columns}
+        there = [name for name in mask.columns if name.lower() in names]
+        if state.kept and len(there) != len(mask.columns):
+            raise ScanError(
+                f"a column that was to become NULL is missing in the {state.name} state",
+                where=", ".join(sorted(set(mask.columns) - set(there))),
+                todo="the plan is for another schema: make it again",
+            )
+        more = reduce(lambda a, b: a | b, (_named(name).isNotNull() for name in there), f.lit(False))
+        row = rows.agg(f.count(f.lit(1)).alias("held"), f.count_if(more).alias("more")).collect()[0]
+        return StateRows(state=state.name, rows=row["more"], held=row["held"])
+
+    def _sum(self, state: State, match: Match, mask: Mask | None, before: Baseline | None) -> StateBaseline:
         from pyspark.sql import functions as f
 
         frame = state.load()
         terms = _present(frame, match)
-        if len(terms) != len(match.terms):
+        if len(terms) != len(match.terms) and not _may_lack(state, frame, before):
             raise _missing(state, match, terms)
         columns = sorted(name for name in frame.columns if not name.startswith("_hoodie_"))
+        kept = {name.lower() for name in mask.kept} if mask else set()
         flagged = self._flag(frame, terms)
-        other = f.when(~f.col(_FLAG), _row_hash(flagged, columns))
+        lasting = self._flag(frame, tuple(t for t in terms if t.column.lower() in kept)) if mask else None
         row = flagged.agg(
             f.count(f.lit(1)).alias("total"),
             f.count_if(f.col(_FLAG)).alias("person"),
-            f.coalesce(f.sum(other.cast("decimal(38,0)")), f.lit(0)).alias("sum"),
-            f.coalesce(f.bit_xor(other), f.lit(0)).alias("xor"),
+            *_sums(f.when(~f.col(_FLAG), _row_hash(flagged, columns, state.loose))),
         ).collect()[0]
+        held = None
+        if lasting is not None:
+            held = self._held(state, lasting, [c for c in columns if c.lower() in kept], row["person"])
         return StateBaseline(
             state=state.name,
             rows_total=row["total"],
             rows_person=row["person"],
             checksum=f"{row['sum']}:{row['xor']}",
+            held=held,
         )
+
+    def _held(self, state: State, lasting: DataFrame, kept: list[str], rows: int) -> str:
+        """The sum over what stays of the persons' rows, which must be found by what stays of them."""
+        from pyspark.sql import functions as f
+
+        mine = lasting.where(f"`{_FLAG}`")
+        row = mine.agg(f.count(f.lit(1)).alias("rows"), *_sums(_row_hash(mine, kept, state.loose))).collect()[0]
+        if row["rows"] != rows:
+            raise ScanError(
+                f"{rows - row['rows']} rows in the {state.name} state are found only by columns that would become NULL:"
+                " what is held in them would be nobody's",
+                todo="name a column that finds them in the hold, too, then plan again",
+            )
+        return f"{row['sum']}:{row['xor']}"
 
     def _flag(self, frame: DataFrame, terms: tuple[MatchTerm, ...]) -> DataFrame:
         """The frame with one more column: whether the row is a person's."""
@@ -118,7 +162,7 @@ class Verifier:
             keys = keys.withColumn(mark, f.lit(True))
             frame = frame.join(f.broadcast(keys), _leaf(term) == f.col(key), "left").drop(key)
             marks.append(mark)
-        flag = reduce(lambda a, b: a | b, (f.coalesce(f.col(mark), f.lit(False)) for mark in marks))
+        flag = reduce(lambda a, b: a | b, (f.coalesce(f.col(mark), f.lit(False)) for mark in marks), f.lit(False))
         return frame.withColumn(_FLAG, flag).drop(*marks)
 
     def _key_set(self, term: MatchTerm) -> KeySet:
@@ -129,7 +173,10 @@ class Verifier:
 
 
 def compare(before: Baseline, after: Baseline) -> Bystanders:
-    """What became of the other people's rows. A branch or tag that is gone counts with all its rows as lost."""
+    """What became of the other people's rows. A branch or tag that is gone counts with all its rows as lost.
+
+    Where a hold keeps columns, the persons' own rows and what is held in them count as well.
+    """
     now = {state.state: state for state in after.states}
     lost, equal, missing = 0, True, []
     for state in before.states:
@@ -140,6 +187,9 @@ def compare(before: Baseline, after: Baseline) -> Bystanders:
             equal = equal and not state.rows_other
             continue
         lost += max(0, state.rows_other - found.rows_other)
+        if state.held is not None:
+            lost += max(0, state.rows_person - found.rows_person)
+            equal = equal and (found.rows_person, found.held) == (state.rows_person, state.held)
         equal = equal and found.rows_other == state.rows_other and found.checksum == state.checksum
     return Bystanders(copy_id=before.copy_id, lost=lost, equal=equal and not missing, missing=tuple(missing))
 
@@ -155,15 +205,34 @@ def _match(copy: Copy) -> Match:
 
 
 def _present(frame: DataFrame, match: Match) -> tuple[MatchTerm, ...]:
-    """Terms whose column this state has (an older state may lack it)."""
-    names = {name.lower() for name in frame.columns}
-    return tuple(term for term in match.terms if term.column.lower() in names)
+    """Terms whose column, or field of a struct, this state has (an older state may lack it)."""
+    return tuple(term for term in match.terms if _stands(frame.schema, term))
+
+
+def _stands(schema: StructType, term: MatchTerm) -> bool:
+    from pyspark.sql.types import StructType
+
+    kind: DataType | None = schema
+    for step in (FieldAccess(name=term.column), *term.access):
+        if not isinstance(step, FieldAccess):
+            break  # into a text with JSON, whose members no schema tells
+        fields = kind.fields if isinstance(kind, StructType) else []
+        kind = next((f.dataType for f in fields if f.name.lower() == step.name.lower()), None)
+    return kind is not None
+
+
+def _may_lack(state: State, frame: DataFrame, before: Baseline | None) -> bool:
+    """Whether key columns that are not there say no more than that no row has a key in them.
+
+    Of files without a schema that is so where the baseline had the columns; a folder without any rows has no schema.
+    """
+    return state.loose and (before is not None or frame.isEmpty())
 
 
 def _missing(state: State, match: Match, present: tuple[MatchTerm, ...]) -> ScanError:
     return ScanError(
         f"a key column is missing in the {state.name} state",
-        where=", ".join(sorted({t.column for t in match.terms} - {t.column for t in present})),
+        where=", ".join(sorted({t.label() for t in match.terms} - {t.label() for t in present})),
         todo="the plan is for another schema: make it again",
     )
 
@@ -172,7 +241,7 @@ def _leaf(term: MatchTerm) -> Column:
     """The compared value as text."""
     from pyspark.sql import functions as f
 
-    leaf = f.col("`" + term.column.replace("`", "``") + "`")
+    leaf = _named(term.column)
     for access in term.access:
         if isinstance(access, FieldAccess):
             leaf = leaf.getField(access.name)
@@ -184,17 +253,56 @@ def _leaf(term: MatchTerm) -> Column:
     return leaf.cast("string")
 
 
-def _row_hash(frame: DataFrame, columns: list[str]) -> Column:
+def _named(name: str) -> Column:
+    from pyspark.sql import functions as f
+
+    return f.col("`" + name.replace("`", "``") + "`")
+
+
+def _sums(hashes: Column) -> tuple[Column, Column]:
+    """`sum` and `xor` over rows' hashes, independent of their order."""
+    from pyspark.sql import functions as f
+
+    return (
+        f.coalesce(f.sum(hashes.cast("decimal(38,0)")), f.lit(0)).alias("sum"),
+        f.coalesce(f.bit_xor(hashes), f.lit(0)).alias("xor"),
+    )
+
+
+def _row_hash(frame: DataFrame, columns: list[str], loose: bool) -> Column:
     """64 bits over all columns and over which of them are NULL (the hash itself steps over NULLs).
 
-    Maps have no hash in Spark, so a column with a map inside goes in as JSON.
+    Maps have no hash in Spark, so a column with a map inside goes in as JSON. Numbers go in as the widest of their
+    kind: a reference that is written again has the types of today's schema, with the same values. loose: over what
+    the row has, by name: a column, or a field of a struct, that only the persons' rows had may be gone.
     """
     from pyspark.sql import functions as f
 
-    kinds = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+    if loose:
+        row = f.to_json(f.struct(*(_named(name) for name in columns)), {"ignoreNullFields": "true"})
+        return f.xxhash64(row if columns else f.lit("{}"))
+    kinds = {field.name: field.dataType for field in frame.schema.fields}
     parts, nulls = [], []
     for name in columns:
-        column = f.col("`" + name.replace("`", "``") + "`")
-        parts.append(f.to_json(column) if "map<" in kinds[name] else column)
+        kind, column = _widest(kinds[name]), _named(name)
+        column = column if kind == kinds[name] else column.cast(kind)
+        parts.append(f.to_json(column) if "map<" in kind.simpleString() else column)
         nulls.append(f.when(column.isNull(), f.lit("1")).otherwise(f.lit("0")))
     return f.xxhash64(*parts, f.concat(*nulls))
+
+
+def _widest(kind: DataType) -> DataType:
+    """The type in which every value of one is the same and in which it would be after Iceberg widened it."""
+    from pyspark.sql import types as t
+
+    if isinstance(kind, t.StructType):
+        return t.StructType([t.StructField(f.name, _widest(f.dataType), f.nullable) for f in kind.fields])
+    if isinstance(kind, t.ArrayType):
+        return t.ArrayType(_widest(kind.elementType), kind.containsNull)
+    if isinstance(kind, t.MapType):
+        return t.MapType(_widest(kind.keyType), _widest(kind.valueType), kind.valueContainsNull)
+    if isinstance(kind, t.DecimalType):
+        return t.DecimalType(38, kind.scale)
+    if isinstance(kind, (t.ByteType, t.ShortType, t.IntegerType)):
+        return t.LongType()
+    return t.DoubleType() if isinstance(kind, t.FloatType) else kind

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,8 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.errors import ScanError
+from pii_tracer.estate.files import DataFile, data_file, decompressed
 from pii_tracer.model import Format
 from pii_tracer.plan import Copy
+from pii_tracer.verify.avro import avro_frame
+from pii_tracer.verify.nessie import NESSIE, nessie_states
+from pii_tracer.verify.parquet import beyond_spark, parquet_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -20,11 +26,15 @@ _INSTANT = re.compile(r"(\d{14,17})(?:_\d{14,17})?\.(?:commit|deltacommit|replac
 
 @dataclass(frozen=True)
 class State:
-    """One state: `load` gives its rows when called. kept: must be the same for other people after the run."""
+    """One state: `load` gives its rows when called. kept: must be the same for other people after the run.
+
+    loose: files without a schema (JSON, or no files at all): a column is there only as long as a row has a value in it.
+    """
 
     name: str
     load: Callable[[], DataFrame]
     kept: bool = False
+    loose: bool = False
 
 
 def states(spark: SparkSession, copy: Copy) -> Iterator[State]:
@@ -33,14 +43,16 @@ def states(spark: SparkSession, copy: Copy) -> Iterator[State]:
     Raises:
         ScanError: an Iceberg copy without a table name.
     """
-    if copy.format is Format.ICEBERG:
+    if NESSIE in copy.facts:
+        yield from (State(name, load, kept) for name, load, kept in nessie_states(spark, copy))
+    elif copy.format is Format.ICEBERG:
         yield from _iceberg(spark, copy)
     elif copy.format is Format.DELTA:
         yield from _delta(spark, copy)
     elif copy.format is Format.HUDI:
         yield from _hudi(spark, copy)
     else:
-        yield State("current", lambda: _files(spark, copy), kept=True)
+        yield State("current", lambda: _files(spark, copy), kept=True, loose=_loose(copy))
 
 
 def _quoted(name: str) -> str:
@@ -61,7 +73,9 @@ def _iceberg(spark: SparkSession, copy: Copy) -> Iterator[State]:
     table = _quoted(copy.table)
 
     def at(option: str, value: str) -> Callable[[], DataFrame]:
-        return lambda: spark.read.option(option, value).table(table)
+        # since Spark 4, Iceberg takes only Spark's own option, for snapshots, branches and tags alike
+        name = option if spark.version.startswith("3.") else "versionAsOf"
+        return lambda: spark.read.option(name, value).table(table)
 
     only = copy.facts.get("ref")
     refs = spark.sql(f"SELECT name, type FROM {table}.refs ORDER BY name").collect()
@@ -70,7 +84,8 @@ def _iceberg(spark: SparkSession, copy: Copy) -> Iterator[State]:
     for ref in refs:
         if ref["name"] == only or (only is None and ref["name"] != "main"):
             kind = ref["type"].lower()
-            yield State(f"{kind} {ref['name']}", at(kind, ref["name"]), kept=True)
+            stays = ref["name"] not in copy.facts.get("lapsing_refs", ())
+            yield State(f"{kind} {ref['name']}", at(kind, ref["name"]), kept=stays)
     if only is None:
         rows = spark.sql(f"SELECT snapshot_id FROM {table}.snapshots ORDER BY committed_at").collect()
         for row in rows:
@@ -120,8 +135,56 @@ def _instants(location: Path) -> list[str]:
 
 
 def _files(spark: SparkSession, copy: Copy) -> DataFrame:
+    folder = Path(copy.location)
+    files = _data_files(folder)
+    if not files and folder.is_dir():  # a place that is gone is no empty folder: reading it fails
+        return spark.createDataFrame([], "struct<>")
+    if copy.format is Format.AVRO and files:
+        return avro_frame(spark, folder, files)
+    if copy.format is Format.PARQUET and beyond_spark(files):
+        return parquet_frame(spark, folder, files)
     reader = spark.read.option("recursiveFileLookup", "false")
+    if copy.format is Format.JSON:
+        # as texts: with types that Spark guesses, one row less could make another type of everybody's numbers
+        reader = reader.option("primitivesAsString", "true")
     if copy.format is Format.CSV:
+        # a cell may hold line ends; without this, the rest of such a cell is a row that the person's files alone tell
+        reader = reader.option("multiLine", "true").option("escape", _escape(files, copy))
         reader = reader.option("header", str(copy.facts.get("header", True)).lower())
         reader = reader.option("sep", str(copy.facts.get("delimiter", ",")))
+        reader = reader.option("encoding", str(copy.facts.get("encoding", "utf-8")))
     return reader.format(copy.format.value).load(copy.location)
+
+
+def _escape(files: list[Path], copy: Copy) -> str:
+    """How quotes stand in quoted cells: doubled (RFC 4180), or as Spark writes them where a file cannot be parsed so.
+
+    By the wrong one, a cell that ends in a backslash would go on into the next rows.
+    """
+    encoding = str(copy.facts.get("encoding", "utf-8"))
+    for path in files:
+        known = data_file(path) or DataFile(path, Format.CSV, None)
+        with decompressed(known) as stream:
+            text = io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline="")
+            try:
+                for _ in csv.reader(text, strict=True, delimiter=str(copy.facts.get("delimiter", ","))):
+                    pass
+            except csv.Error:
+                return "\\"
+    return '"'
+
+
+def _loose(copy: Copy) -> bool:
+    """A folder without data files has no schema either, whatever its format."""
+    return copy.format is Format.JSON or not _data_files(Path(copy.location))
+
+
+def _data_files(folder: Path) -> list[Path]:
+    """Files that Spark takes for data: not empty, and no part of the way begins with `.`, or with `_` without `=`."""
+    found = []
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        hidden = any(part[0] == "." or (part[0] == "_" and "=" not in part) for part in parts)
+        if not hidden and path.is_file() and path.stat().st_size:
+            found.append(path)
+    return found

@@ -27,6 +27,20 @@ class SameDigits(Frozen):
     count: int
 
 
+class HeldValue(Frozen):
+    """Values of a key set that stand in a column which a hold keeps: not erased, and no residue.
+
+    column: None where the scan saw the same value once more in a place that tells no column: nobody can say that it
+    stands for the held one only.
+    """
+
+    copy_id: str
+    column: str | None
+    key_set: str
+    files: int
+    count: int
+
+
 class ScannedFile(Frozen):
     """One file of the scope. sha256: hex, of the bytes that were searched."""
 
@@ -37,7 +51,11 @@ class ScannedFile(Frozen):
 
 
 class ByteVerdict(Frozen):
-    """One copy's files, decoded and searched. `files` is the scope of every claim."""
+    """One copy's files, decoded and searched. `files` is the scope of every claim.
+
+    compared: columns whose cells were compared as a whole, as the plan's delete compares them: a longer word in them is
+    somebody else's key.
+    """
 
     copy_id: str
     root: str
@@ -45,6 +63,8 @@ class ByteVerdict(Frozen):
     residue: tuple[Residue, ...] = ()
     unverified: tuple[str, ...] = ()
     same_digits: tuple[SameDigits, ...] = ()
+    held: tuple[HeldValue, ...] = ()
+    compared: tuple[str, ...] = ()
 
     @property
     def clean(self) -> bool:
@@ -55,12 +75,14 @@ class ByteVerdict(Frozen):
 class StateRows(Frozen):
     """Rows of the persons in one state of a copy: `current`, `snapshot 123`, `branch audit`, `version 4`, `changes`.
 
-    rows: None when the state could not be read; `reason` then says why.
+    rows: None when the state could not be read; `reason` then says why. Where a hold keeps columns: only rows that hold
+    more than these; held: all rows of the persons, which stay.
     """
 
     state: str
     rows: int | None
     reason: str | None = None
+    held: int | None = None
 
 
 class RowVerdict(Frozen):
@@ -85,12 +107,16 @@ class RowVerdict(Frozen):
 
 
 class StateBaseline(Frozen):
-    """Everybody in one state. checksum: of the other rows, independent of their order."""
+    """Everybody in one state. checksum: of the other rows, independent of their order.
+
+    held: where a hold keeps columns, the same over these columns of the persons' rows.
+    """
 
     state: str
     rows_total: int
     rows_person: int
     checksum: str
+    held: str | None = None
 
     @property
     def rows_other(self) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+import rfc8785
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pii_tracer.errors import JournalError
@@ -110,3 +111,66 @@ def test_what_json_cannot_hold_is_refused_before_anything_is_written(tmp_path: P
 
 def test_canonical_is_rfc_8785() -> None:
     assert canonical({"b": 1, "a": "é\n"}) == '{"a":"é\\n","b":1}'.encode()
+
+
+_NAMES = st.text(st.characters(exclude_categories=["Cs"]))
+_WHOLE, _DOUBLES = st.integers(-(2**53) + 1, 2**53 - 1), st.floats(-(2.0**53) + 1, 2.0**53 - 1) | st.just(float("inf"))
+_SCALARS = st.none() | st.booleans() | _WHOLE | _DOUBLES | _NAMES
+
+
+@settings(max_examples=400)
+@given(st.recursive(_SCALARS, lambda inner: st.lists(inner) | st.dictionaries(_NAMES, inner), max_leaves=12))
+@example({"\U0001f600": 1, "\ufb33": 2})  # UTF-16 sorts these the other way round
+@example({"control": '\x00\x1f\x7f\u2028"\\/'})
+@example([1e15, 1e-7, -0.0, 5e-324, 2.0])
+def test_canonical_says_what_the_library_for_rfc_8785_says(value: object) -> None:
+    try:
+        expected = rfc8785.dumps(value)  # type: ignore[arg-type]
+    except rfc8785.CanonicalizationError:
+        with pytest.raises(JournalError):
+            canonical(value)
+    else:
+        assert canonical(value) == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.recursive(
+        _SCALARS | st.integers() | st.floats(),
+        lambda inner: st.lists(inner) | st.dictionaries(_NAMES, inner),
+        max_leaves=6,
+    )
+)
+def test_a_record_that_was_appended_is_the_record_that_is_read(
+    tmp_path_factory: pytest.TempPathFactory, fact: object
+) -> None:
+    path = tmp_path_factory.mktemp("j") / "j"
+    journal = Journal.open(path, clock)
+    try:
+        journal.append(Kind.STEP_RESULT, fact=fact)
+    except JournalError:  # not a number, or an infinite one
+        assert path.read_bytes() == b""
+    assert Journal.open(path, clock).records == journal.records
+
+
+def test_two_writers_are_told_and_the_chain_of_the_first_stays_whole(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    first, second = Journal.open(path, clock), Journal.open(path, clock)
+    first.append(Kind.STEP_INTENT, step="s0")
+    with pytest.raises(JournalError, match="somebody else"):
+        second.append(Kind.STEP_INTENT, step="s0")
+    first.append(Kind.STEP_RESULT, step="s0")
+    assert len(Journal.open(path, clock).records) == 2
+
+
+def test_a_clock_that_was_set_back_stops_the_run_until_it_is_right_again(tmp_path: Path) -> None:
+    path, times = tmp_path / "j", [NOW, NOW - timedelta(seconds=1), NOW - timedelta(days=1), NOW]
+    journal = Journal.open(path, lambda: times.pop(0))
+    journal.append(Kind.STEP_INTENT, step="s0")
+    journal.append(Kind.STEP_RESULT, step="s0")  # a second back is a time server's doing
+    before = path.read_bytes()
+    with pytest.raises(JournalError, match="set back"):
+        journal.append(Kind.STEP_VERIFIED, step="s0")
+    assert path.read_bytes() == before
+    journal.append(Kind.STEP_VERIFIED, step="s0")
+    assert len(Journal.open(path, clock).records) == 3

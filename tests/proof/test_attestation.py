@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
+import json
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +18,11 @@ from hypothesis import strategies as st
 from pii_tracer.errors import ProofError
 from pii_tracer.journal import Journal
 from pii_tracer.model import Strategy
-from pii_tracer.plan import ErasurePlan
-from pii_tracer.proof.attest import PREDICATE_TYPE, Proven, attest
-from pii_tracer.proof.leaves import Erased, ScopeFile
-from pii_tracer.proof.verifier import Check, verify_attestation
+from pii_tracer.plan import ErasurePlan, Exemption, Gap, HeldColumn, Mask, PlannedHold, Waiver
+from pii_tracer.proof.attest import Others, Proven, attest
+from pii_tracer.proof.findings import PREDICATE_TYPE, Check
+from pii_tracer.proof.leaves import Erased, Reserved, ReservedKind, ScopeFile
+from pii_tracer.proof.verifier import Given, verify_attestation
 from pii_tracer.review import dsse
 from pii_tracer.review.planfile import parse_plan
 from pii_tracer.runner import run
@@ -57,13 +61,14 @@ def proven(folder: Path, a_plan: ErasurePlan | None = None, **run_with: Any) -> 
 
 def made(folder: Path, given: Proven | None = None) -> bytes:
     attestation = attest(given or proven(folder), KEY, nonce=nonces())
-    attestation.write(folder / "attestation.json", folder / "evidence")
+    attestation.write_evidence(folder / "evidence")
+    (folder / "attestation.json").write_bytes(attestation.envelope)
     return attestation.envelope
 
 
 def check(envelope: bytes, folder: Path) -> list[Check]:
-    found = verify_attestation(envelope, folder / "evidence", KEY.public_key(), [APPROVER.public_key()])
-    return [f.check for f in found]
+    given = Given(approvers=[APPROVER.public_key()])
+    return [f.check for f in verify_attestation(envelope, folder / "evidence", [KEY.public_key()], given).findings]
 
 
 def test_a_whole_attestation_holds_and_says_what_it_cannot_prove(tmp_path: Path) -> None:
@@ -85,6 +90,8 @@ def test_a_whole_attestation_holds_and_says_what_it_cannot_prove(tmp_path: Path)
         ({"scope": []}, "nothing was looked at"),
         ({"approvals": []}, "no approval"),
         ({"journal": b""}, "torn or of another plan"),
+        ({"others": Others(compared=2, rows_lost=1)}, "other people"),
+        ({"others": Others(compared=2, changed=1)}, "other people"),
     ],
 )
 def test_it_is_refused_while_anything_is_left(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
@@ -104,16 +111,18 @@ def test_it_is_refused_with_open_steps_and_blocked_copies(tmp_path: Path) -> Non
 def test_signatures_of_others_and_unknown_versions(tmp_path: Path) -> None:
     envelope = made(tmp_path)
     payload = dsse.unseal(envelope, []).payload
-    assert check(dsse.seal(payload, APPROVER), tmp_path) == [Check.SIGNATURE]
-    assert check(b"{}", tmp_path) == [Check.SIGNATURE]
+    assert check(dsse.seal(payload, APPROVER), tmp_path) == [Check.FOREIGN_KEY]
+    changed = json.loads(envelope)
+    changed["payload"] = base64.b64encode(payload.replace(b"c1/2", b"c1/9")).decode()
+    assert check(json.dumps(changed).encode(), tmp_path) == [Check.SIGNATURE]
     newer = payload.replace(PREDICATE_TYPE.encode(), PREDICATE_TYPE.replace("v1", "v9").encode())
-    assert check(dsse.seal(newer, KEY), tmp_path) == [Check.PREDICATE]
+    assert check(dsse.seal(newer, KEY), tmp_path) == [Check.PREDICATE_VERSION]
 
 
 FILES = {
     "plan.json": Check.PLAN,
     "journal.jsonl": Check.JOURNAL,
-    "leaves.jsonl": Check.MERKLE,
+    "leaves.jsonl": Check.INCLUSION,
     "scope.jsonl": Check.SCOPE,
     "approvals/000.json": Check.APPROVAL,
 }
@@ -123,8 +132,8 @@ FILES = {
 def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
     envelope = made(tmp_path)
     (tmp_path / "evidence" / name).unlink()
-    found = verify_attestation(envelope, tmp_path / "evidence", KEY.public_key())
-    assert [(f.check, name in f.message) for f in found] == [(Check.MISSING, True)]
+    found = verify_attestation(envelope, tmp_path / "evidence", [KEY.public_key()])
+    assert [(f.check, name in f.message) for f in found.findings] == [(Check.MISSING, True)]
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -150,4 +159,57 @@ def test_a_step_that_the_journal_does_not_hold_is_found(tmp_path: Path) -> None:
     payload = dsse.unseal(envelope, []).payload
     claimed = payload.replace(b'"id":"c1/2"', b'"id":"c1/9"')
     assert claimed != payload
-    assert set(check(dsse.seal(claimed, KEY), tmp_path)) == {Check.JOURNAL, Check.MERKLE}
+    assert set(check(dsse.seal(claimed, KEY), tmp_path)) == {Check.JOURNAL, Check.INCLUSION, Check.COVERAGE}
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_changed_byte_of_the_envelope_is_found(tmp_path: Path, data: st.DataObject) -> None:
+    if not (tmp_path / "attestation.json").exists():
+        made(tmp_path)
+    whole = (tmp_path / "attestation.json").read_bytes()
+    place = data.draw(st.integers(0, len(whole) - 1))
+    byte = data.draw(st.integers(0, 255).filter(lambda b: b != whole[place]))
+    changed = whole[:place] + bytes([byte]) + whole[place + 1 :]
+    if not check(changed, tmp_path):
+        # white space of the JSON around: the signed bytes are the same
+        assert dsse.unseal(changed, ()).payload == dsse.unseal(whole, ()).payload
+
+
+@pytest.mark.parametrize(
+    ("said", "instead"),
+    [
+        (b'"result":{"snapshot":"1152921504606846977"}', b'"result":{"snapshot":"7"}'),
+        (b'"seen":{"rows":0}', b'"seen":{"rows":1}'),
+    ],
+)
+def test_facts_that_the_journal_does_not_hold_are_found(tmp_path: Path, said: bytes, instead: bytes) -> None:
+    payload = dsse.unseal(made(tmp_path), []).payload
+    assert said in payload
+    assert set(check(dsse.seal(payload.replace(said, instead, 1), KEY), tmp_path)) == {Check.JOURNAL}
+
+
+def test_what_stays_or_was_not_proved_is_an_exception_by_its_kind(tmp_path: Path) -> None:
+    until = NOW + timedelta(days=3650)
+    held = copy("c2", strategy=Strategy.EXEMPT, reason="law", exemption=Exemption(holds=("h",), until=until))
+    exempt = copy("c3", strategy=Strategy.EXEMPT, reason="a public statue")
+    mask = Mask(columns=("note",), held=(HeldColumn(name="pan", holds=("h",), until=until),))
+    part = held.model_copy(update={"id": "c4", "strategy": Strategy.MASK_COLUMNS, "mask": mask, "reason": "kept: pan"})
+    waiver = Waiver(who="dpo", why="the vendor said so", until=until)
+    gap = Gap(id="g", dataset=None, kind="unknown", reason="r", evidence="e", waiver=waiver)
+    hold = PlannedHold(
+        id="h", kind="law", basis="b", citation="c", from_=NOW, until=until, approver="counsel", copies=("c2",)
+    )
+    given = proven(tmp_path, plan(copies=[copy("c1"), held, exempt, part], gaps=[gap], holds=(hold,)))
+    unread = Reserved(kind=ReservedKind.UNVERIFIED, what="(no copy) t", why="the broker is silent")
+    envelope = made(tmp_path, replace(given, exceptions=[unread]))
+    assert check(envelope, tmp_path) == []
+    said = dsse.unseal(envelope, [KEY.public_key()]).statement["predicate"]["exceptions"]
+    day = "2036-11-18T09:00:00.000000Z"
+    assert [tuple(item[name] for name in ("kind", "what", "who", "until")) for item in said] == [
+        ("hold", "c2", "counsel", day),
+        ("exemption", "c3", None, None),
+        ("hold", "c4", "counsel", day),
+        ("confirmed", "g", "dpo", day),
+        ("unverified", "(no copy) t", None, None),
+    ]

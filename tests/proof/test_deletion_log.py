@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import csv
+import shutil
 import sqlite3
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import DeltaError
+from pyiceberg.table import StaticTable
 
+from pii_tracer.config_proof import DeletionLogKind
 from pii_tracer.errors import ProofError
+from pii_tracer.journal import canonical, iso
 from pii_tracer.model import Format
 from pii_tracer.plan import Action
-from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState
+from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState, Selection
+from pii_tracer.proof.leaves import lines_digest
+from pii_tracer.proof.log_export import arrow, export
+from pii_tracer.proof.log_table import fill_table
 from tests.review.plans import NOW
 
 
@@ -65,15 +75,187 @@ def test_nothing_is_changed_or_removed(tmp_path: Path, statement: str) -> None:
 def test_exports(tmp_path: Path) -> None:
     log = DeletionLog(tmp_path / "log.db", "e")
     log.append([entry(dataset="=cmd()"), entry(step_id="c1/2")])
-    log.export_csv(tmp_path / "log.csv")
+    export(log.numbered(), tmp_path / "log.csv")
     rows = list(csv.DictReader((tmp_path / "log.csv").open()))
     assert [r["dataset"] for r in rows] == ["'=cmd()", "file:/lake/c1"]
-    log.export_parquet(tmp_path / "log.parquet")
+    export(log.numbered(), tmp_path / "log.parquet")
     table = pq.read_table(tmp_path / "log.parquet").to_pylist()
     assert [(r["step_id"], r["run_at"], r["files_removed"]) for r in table] == [("c1/1", NOW, 3), ("c1/2", NOW, 3)]
+
+
+def test_rows_are_selected(tmp_path: Path) -> None:
+    log = DeletionLog(tmp_path / "log.db", "e")
+    later = NOW + timedelta(days=1)
+    rows = [
+        entry(state=EntryState.DEFERRED),
+        entry(request_id="REQ-2", subject="hmac:01", dataset="s3:b/x"),
+        entry(run_at=later, action=Action.DELTA_VACUUM, copy_id="c2", plan_id="p2"),
+        entry(),
+    ]
+    log.append(rows)
+
+    def chosen(**given: object) -> list[int]:
+        return [seq for seq, _ in log.numbered(Selection(**given))]  # type: ignore[arg-type]
+
+    assert chosen() == [1, 2, 3, 4]
+    assert chosen(request="REQ-2") == chosen(subject="hmac:01") == chosen(dataset="s3:*") == [2]
+    assert chosen(dataset="s3") == chosen(request="REQ-2' OR '1'='1") == []
+    assert chosen(copy="c2") == chosen(plan="p2") == chosen(action=Action.DELTA_VACUUM) == chosen(since=later) == [3]
+    assert chosen(state=EntryState.DEFERRED) == [1]
+    assert chosen(until=later) == [1, 2, 4]
+    assert chosen(newest=True) == [2, 3, 4]
+    assert chosen(newest=True, state=EntryState.DEFERRED) == []
+
+
+def test_the_log_is_pruned_from_its_beginning_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    log = DeletionLog(path, "e")
+    days = [NOW + timedelta(days=n) for n in range(4)]
+    log.append([entry(request_id=f"REQ-{n}", subject=f"hmac:unmistakable{n}", run_at=at) for n, at in enumerate(days)])
+    removed = [canonical(_with_seq(seq, e)) for seq, e in log.numbered()[:2]]
+    done = log.prune(days[2], at=days[3])
+    assert done is not None
+    assert (done.rows, done.last_seq, done.digest) == (2, 2, lines_digest(removed))
+    assert log.prunings == (done,)
+    assert [seq for seq, _ in log.numbered()] == [3, 4]
+    assert b"unmistakable1" not in path.read_bytes()
+    assert b"unmistakable2" in path.read_bytes()
+    assert log.prune(days[2], at=days[3]) is None
+    # a run from before that is concluded once more brings nothing back, and numbers go on
+    log.append([entry(request_id="REQ-0", subject="hmac:unmistakable0", run_at=days[0])])
+    assert log.prune(days[3] + timedelta(days=1), at=days[3]) is not None
+    assert log.entries() == ()
+    log.append([entry(run_at=days[3] + timedelta(days=2))])
+    assert [seq for seq, _ in log.numbered()] == [5]
+    for table in ("deletions e", "prunings e"):
+        connection = sqlite3.connect(path)
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            connection.execute(f'DELETE FROM "{table}"')
+        connection.close()
+
+
+def test_what_is_open_and_what_came_after_it_stays(tmp_path: Path) -> None:
+    log = DeletionLog(tmp_path / "log.db", "e")
+    late = NOW + timedelta(days=9)
+    log.append([entry(request_id="REQ-0"), entry(state=EntryState.BLOCKED), entry(request_id="REQ-2")])
+    assert getattr(log.prune(late, at=late), "rows", 0) == 1
+    assert [e.request_id for e in log.entries()] == ["REQ-1", "REQ-2"]
+    log.append([entry()])  # now it is erased
+    assert getattr(log.prune(late, at=late), "rows", 0) == 0, "rows from before the last pruning are not added"
+    log.append([entry(run_at=late)])
+    assert getattr(log.prune(late + timedelta(days=1), at=late), "rows", 0) == 3
+    assert log.entries() == ()
+
+
+@pytest.mark.parametrize("kind", [DeletionLogKind.DELTA, DeletionLogKind.ICEBERG])
+def test_a_pruned_log_takes_the_rows_and_files_of_its_table_along(tmp_path: Path, kind: DeletionLogKind) -> None:
+    log = DeletionLog(tmp_path / "deletion_log.sqlite", "e")
+    late = NOW + timedelta(days=9)
+    log.append([entry(subject="hmac:unmistakable"), entry(run_at=late)])
+    folder = fill_table(log, "e", kind)
+    log.prune(late, at=late)
+    assert fill_table(log, "e", kind) == folder
+    assert [r["seq"] for r in _table(folder, kind)] == [2]
+    log.append([entry(run_at=late, step_id="c1/2")])
+    fill_table(log, "e", kind)
+    assert [r["seq"] for r in _table(folder, kind)] == [2, 3]
+    subjects = {row["subject"] for path in folder.rglob("*.parquet") for row in pq.read_table(path).to_pylist()}
+    assert subjects == {"hmac:00"}
+    # a table that lacks rows in front of what the log still has was changed by somebody
+    shutil.rmtree(folder)
+    other = DeletionLog(tmp_path / "other" / "deletion_log.sqlite", "e")
+    other.append([entry()])
+    other.prune(late, at=late)
+    other.append([entry(run_at=late), entry(run_at=late, step_id="c1/2")])
+    other.prune(late + timedelta(days=1), at=late)
+    other.append([entry(run_at=late + timedelta(days=2))])
+    made = fill_table(other, "e", kind)
+    assert [r["seq"] for r in _table(made, kind)] == [4]
+    made.rename(folder)
+    with pytest.raises(ProofError, match=r"do not agree|cannot be written"):
+        fill_table(log, "e", kind)
+
+
+def test_a_table_that_an_earlier_version_began_gets_the_new_columns(tmp_path: Path) -> None:
+    log = DeletionLog(tmp_path / "deletion_log.sqlite", "e")
+    log.append([entry()])
+    folder = tmp_path / "deletion_log.delta" / "e"
+    old = arrow(log.numbered()).drop_columns(["reason", "run_id", "manifest_before", "snapshot_planned"])
+    write_deltalake(folder, old, configuration={"delta.appendOnly": "true"})
+    log.append([entry(step_id="c1/2", reason="waits")])
+    fill_table(log, "e", DeletionLogKind.DELTA)
+    assert [r["reason"] for r in _table(folder, DeletionLogKind.DELTA)] == [None, "waits"]
+
+
+def _with_seq(seq: int, e: Entry) -> dict[str, object]:
+    return {"seq": seq, **e.model_dump(mode="json"), "run_at": iso(e.run_at)}
 
 
 def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
     (tmp_path / "log.db").write_bytes(b"not a database at all" * 100)
     with pytest.raises(ProofError, match="deletion log"):
         DeletionLog(tmp_path / "log.db", "e")
+
+
+def test_a_log_that_an_earlier_version_began_goes_on(tmp_path: Path) -> None:
+    log = DeletionLog(tmp_path / "log.db", "e")
+    log.append([entry()])
+    connection = sqlite3.connect(tmp_path / "log.db")
+    connection.execute('ALTER TABLE "deletions e" DROP COLUMN manifest')
+    connection.close()
+    log = DeletionLog(tmp_path / "log.db", "e")
+    log.append([entry(), entry(manifest="sha256:11")])
+    assert log.entries() == (entry(), entry(manifest="sha256:11"))
+
+
+@pytest.mark.parametrize("kind", [DeletionLogKind.DELTA, DeletionLogKind.ICEBERG])
+def test_a_table_beside_the_log_gets_each_row_once(tmp_path: Path, kind: DeletionLogKind) -> None:
+    log = DeletionLog(tmp_path / "deletion_log.sqlite", "e/..")
+    assert fill_table(log, "e/..", DeletionLogKind.SQLITE) == log.path
+    folder = fill_table(log, "e/..", kind)
+    assert folder.parent == tmp_path / f"deletion_log.{kind}"
+    for count in (2, 3, 3):
+        log.append([entry(step_id=f"c1/{n}") for n in range(count)])
+        fill_table(log, "e/..", kind)
+    rows = _table(folder, kind)
+    assert [r["seq"] for r in rows] == [1, 2, 3]
+    assert [Entry.model_validate({k: v for k, v in r.items() if k != "seq"}) for r in rows] == list(log.entries())
+
+
+@pytest.mark.parametrize("kind", [DeletionLogKind.DELTA, DeletionLogKind.ICEBERG])
+def test_a_table_that_is_ahead_of_the_log_is_refused(tmp_path: Path, kind: DeletionLogKind) -> None:
+    log = DeletionLog(tmp_path / "deletion_log.sqlite", "e")
+    log.append([entry(), entry(step_id="c1/2")])
+    fill_table(log, "e", kind)
+    (tmp_path / "deletion_log.sqlite").unlink()
+    log = DeletionLog(tmp_path / "deletion_log.sqlite", "e")
+    log.append([entry()])
+    with pytest.raises(ProofError, match="do not agree"):
+        fill_table(log, "e", kind)
+
+
+def test_delta_refuses_to_remove_a_row(tmp_path: Path) -> None:
+    log = DeletionLog(tmp_path / "deletion_log.sqlite", "e")
+    log.append([entry()])
+    folder = fill_table(log, "e", DeletionLogKind.DELTA)
+    with pytest.raises(DeltaError):
+        DeltaTable(folder).delete()
+    assert len(_table(folder, DeletionLogKind.DELTA)) == 1
+
+
+def test_a_folder_that_is_no_table_is_refused(tmp_path: Path) -> None:
+    log = DeletionLog(tmp_path / "deletion_log.sqlite", "e")
+    log.append([entry()])
+    folder = tmp_path / "deletion_log.delta"
+    folder.write_text("a file")
+    with pytest.raises(ProofError, match="cannot be written"):
+        fill_table(log, "e", DeletionLogKind.DELTA)
+
+
+def _table(folder: Path, kind: DeletionLogKind) -> list[dict[str, object]]:
+    if kind is DeletionLogKind.DELTA:
+        rows = DeltaTable(folder).to_pyarrow_table()
+    else:
+        newest = max((folder / "log" / "deletions" / "metadata").glob("*.metadata.json"))
+        rows = StaticTable.from_metadata(newest.as_uri()).scan().to_arrow()
+    return rows.sort_by("seq").to_pylist()  # type: ignore[no-any-return]

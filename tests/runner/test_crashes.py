@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,11 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from pii_tracer.errors import Refused
 from pii_tracer.journal import Journal, Kind, write_and_sync
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.plan import Copy, ErasurePlan, Step
+from pii_tracer.protocol import Outcome
 from pii_tracer.runner import RunState, State, run
 from tests.review.plans import NOW, plan, step
 from tests.runner.fakes import FakeExecutor, FakeLease, Fuse, Killed, Ticking, World
+from tests.runner.history import violations
 
 
 @st.composite
@@ -29,8 +34,10 @@ def plans(draw: st.DrawFn) -> ErasurePlan:
     return plan(draw(st.permutations(steps)), [])
 
 
-def attempt(path: Path, a_plan: ErasurePlan, executor: FakeExecutor, clock: Ticking) -> RunState | None:
-    """One process: None when it was killed. The journal's writes are dangerous moments, torn halves included."""
+def attempt(
+    path: Path, a_plan: ErasurePlan, executor: FakeExecutor, clock: Ticking, lease: FakeLease | None = None
+) -> RunState | None:
+    """One process: None when it was killed or overtaken. The journal's writes are dangerous moments, torn halves too."""
     executor.clock = clock
 
     def write(fd: int, data: bytes) -> None:
@@ -43,8 +50,12 @@ def attempt(path: Path, a_plan: ErasurePlan, executor: FakeExecutor, clock: Tick
 
     try:
         journal = Journal.open(path, clock, write=write)
-        return run(a_plan, {"fake": executor}, journal, clock=clock, lease=FakeLease())
+        return run(a_plan, {"fake": executor}, journal, clock=clock, lease=lease or FakeLease())
     except Killed:
+        return None
+    except Refused:
+        assert lease is not None
+        assert lease.lost
         return None
 
 
@@ -74,21 +85,40 @@ def test_killed_at_every_moment_once(a_plan: ErasurePlan) -> None:
     raise AssertionError("the run never came to its end")
 
 
+@dataclass
+class Frozen(FakeExecutor):
+    """Its machine stops in the middle of an act; when it wakes up, another runner has gone on."""
+
+    which: str = ""
+    meanwhile: Callable[[], None] = lambda: None
+
+    def run(self, step: Step, copy: Copy | None) -> Outcome:
+        outcome = super().run(step, copy)
+        if step.id == self.which:
+            self.meanwhile()
+        return outcome
+
+
 class Crashes(RuleBasedStateMachine):
-    """Any sequence of kills, failures, waits and resumes; the model is the set of acts that must have happened."""
+    """Any sequence of kills, failures, waits, takeovers, torn tails and resumes.
+
+    The model is the set of acts that must have happened, each once and after what it depends on; the journal is read as
+    a history that keeps every promise of the runner.
+    """
 
     @initialize(a_plan=plans())
     def start(self, a_plan: ErasurePlan) -> None:
         self.folder = TemporaryDirectory()
         self.path = Path(self.folder.name) / "j"
         self.plan, self.world, self.clock = a_plan, World(), Ticking()
-        self.complete = False
+        self.complete, self.token = False, 0
 
-    def _attempt(self, executor: FakeExecutor) -> None:
-        before = self.world.side_effects
-        state = attempt(self.path, self.plan, executor, self.clock)
-        if self.complete:
-            assert state is not None
+    def _attempt(self, executor: FakeExecutor, lease: FakeLease | None = None) -> None:
+        before, was_complete = self.world.side_effects, self.complete
+        self.token += 1
+        state = attempt(self.path, self.plan, executor, self.clock, lease or FakeLease(self.token))
+        if was_complete:  # at most it dies while it notes that a torn line was cut
+            assert state is not None or executor.fuse.left == 0
             assert executor.calls == []
             assert self.world.side_effects == before
         if state is not None:
@@ -112,6 +142,23 @@ class Crashes(RuleBasedStateMachine):
         self._attempt(FakeExecutor(self.world, Fuse(moment), waits=waits))
         self.clock.now += timedelta(minutes=5)
 
+    @rule(which=st.integers(0, 5), moment=st.none() | st.integers(0, 60))
+    def overtaken(self, which: int, moment: int | None) -> None:
+        lease = FakeLease(self.token + 1)
+
+        def meanwhile() -> None:
+            lease.lost = True
+            self._attempt(FakeExecutor(self.world, Fuse(moment)))
+
+        self._attempt(Frozen(self.world, which=f"s{which}", meanwhile=meanwhile), lease)
+
+    @rule(size=st.integers(1, 40))
+    def torn(self, size: int) -> None:
+        """Part of a line that was being written when the machine went down."""
+        if self.path.exists():
+            with self.path.open("ab") as stream:
+                stream.write(b'{"facts":{"copy":"c1","step":"s0"},"kind":"step_intent"'[:size])
+
     @rule()
     def time_passes(self) -> None:
         self.clock.now += timedelta(hours=1)
@@ -127,12 +174,13 @@ class Crashes(RuleBasedStateMachine):
             records, _ = _parsed(self.path)
             intents = {r.facts["step"] for r in records if r.kind is Kind.STEP_INTENT}
             assert set(self.world.done) | self.world.half <= intents
+            assert violations(records, self.plan) == []
 
     def teardown(self) -> None:
         if not hasattr(self, "plan"):
             return
         self.clock.now = NOW + timedelta(days=400)
-        state = attempt(self.path, self.plan, FakeExecutor(self.world), self.clock)
+        state = attempt(self.path, self.plan, FakeExecutor(self.world), self.clock, FakeLease(self.token + 1))
         assert state is not None
         assert state.state is State.COMPLETE
         assert set(self.world.done) == {s.id for s in self.plan.steps}

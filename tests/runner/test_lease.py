@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.errors import Refused
-from pii_tracer.lease import Lease
+from pii_tracer.lease import Lease, who_runs
 
 HOLDER = """
 import sys
@@ -35,11 +35,13 @@ def test_a_second_runner_is_refused_and_told_who_holds_it(tmp_path: Path) -> Non
     try:
         with pytest.raises(Refused, match=f"process {process.pid} on "):
             Lease.acquire(tmp_path)
+        assert str(who_runs(tmp_path)).startswith(f"process {process.pid} on ")
         with pytest.raises(Refused):  # said or not: who lives is not taken over
             Lease.acquire(tmp_path, take_over=True)
     finally:
         process.kill()
         process.communicate()
+    assert who_runs(tmp_path) is None
     with Lease.acquire(tmp_path) as lease:
         assert lease.token == 2
         assert lease.took_over is not None
@@ -55,6 +57,7 @@ def test_tokens_grow_and_a_released_lease_is_free(tmp_path: Path) -> None:
     with Lease.acquire(tmp_path) as lease:
         assert (lease.token, lease.took_over) == (2, None)
     lease.release()
+    assert who_runs(tmp_path) is None
 
 
 def test_a_frozen_runner_finds_out_that_it_was_overtaken(tmp_path: Path) -> None:
@@ -70,6 +73,7 @@ def test_a_frozen_runner_finds_out_that_it_was_overtaken(tmp_path: Path) -> None
 
 def test_another_hosts_lease_needs_a_persons_word(tmp_path: Path) -> None:
     elsewhere = Lease.acquire(tmp_path, host="elsewhere")
+    assert " on elsewhere, since " in str(who_runs(tmp_path))
     (tmp_path / "runner.lock").unlink()  # a lock that this host cannot see
     with pytest.raises(Refused, match="elsewhere"):
         Lease.acquire(tmp_path, host="here")
@@ -80,5 +84,6 @@ def test_another_hosts_lease_needs_a_persons_word(tmp_path: Path) -> None:
 
 def test_an_unreadable_lease_is_not_taken(tmp_path: Path) -> None:
     (tmp_path / "lease.json").write_text("{")
+    assert str(who_runs(tmp_path)).startswith("unknown: ")
     with pytest.raises(Refused, match="cannot be read"):
         Lease.acquire(tmp_path)

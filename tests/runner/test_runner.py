@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.errors import Refused
+from pii_tracer.errors import Refused, RunError
 from pii_tracer.journal import Journal, Kind
-from pii_tracer.plan import ErasurePlan, Step
+from pii_tracer.plan import ASKED_AGAIN, Action, ErasurePlan, Step
+from pii_tracer.protocol import Outcome
 from pii_tracer.review.drift import DriftItem
-from pii_tracer.runner import RunState, State, StepEvent, run, running_order
+from pii_tracer.runner import RunState, State, StepEvent, run
+from pii_tracer.tracks import running_order
 from tests.review.plans import NOW, copy, plan, snapshot, step
 from tests.runner.fakes import FakeExecutor, FakeLease, Ticking, World
+from tests.runner.history import violations
 
 
 def go(
@@ -80,6 +83,20 @@ def test_an_unexpected_error_tells_its_type_and_never_its_message(tmp_path: Path
     state = go(tmp_path, plan([step("a")]), Leaky(World()))
     assert "ValueError" in state.failed[0].reason
     assert b"9876543210" not in (tmp_path / "journal.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize("action", sorted(ASKED_AGAIN))
+def test_a_wait_that_a_person_can_end_is_looked_at_before_its_date(tmp_path: Path, action: Action) -> None:
+    until = NOW + timedelta(days=14)
+    a_plan = plan([step("a", action=action), step("b", after=["a"])])
+    world = World()
+    assert go(tmp_path, a_plan, FakeExecutor(world, waits={"a": until})).waiting_until == until
+    still = FakeExecutor(world, waits={"a": until})
+    assert go(tmp_path, a_plan, still).state is State.WAITING
+    assert ("run", "a") in still.calls
+    assert go(tmp_path, a_plan, FakeExecutor(world)).state is State.COMPLETE  # somebody did it
+    assert world.done == ["a", "b"]
+    assert violations(Journal.open(tmp_path / "journal.jsonl", Ticking()).records, a_plan) == []
 
 
 def test_an_asynchronous_step_waits_and_the_rest_goes_on(tmp_path: Path) -> None:
@@ -184,3 +201,55 @@ def test_a_runner_that_lost_its_lease_stops(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="lost"):
         go(tmp_path, plan(), losing, lease=lease, on_event=on_event)
     assert world.done == ["c1/1"]
+
+
+def test_a_runner_that_was_frozen_in_an_act_writes_nothing_when_it_wakes(tmp_path: Path) -> None:
+    """Its lease was taken over while its act was going on; its answer must not get into the other's journal."""
+    a_plan, world, clock, lease = plan(), World(), Ticking(), FakeLease()
+
+    class Frozen(FakeExecutor):
+        def run(self, step: Step, copy: object) -> Outcome:  # type: ignore[override]
+            outcome = super().run(step, None)
+            lease.lost = True
+            go(tmp_path, a_plan, FakeExecutor(world), clock, lease=FakeLease(2))
+            return outcome
+
+    with pytest.raises(Refused, match="lost"):
+        go(tmp_path, a_plan, Frozen(world), clock, lease=lease)
+    records = Journal.open(tmp_path / "journal.jsonl", clock).records  # whole: one chain, of the second runner
+    assert records[-1].facts["state"] == "complete"
+    assert world.done == ["c1/1", "c1/2"]
+    assert violations(records, a_plan) == []
+
+
+def test_a_step_that_holds_no_longer_at_the_end_keeps_the_plan_open(tmp_path: Path) -> None:
+    a_plan, world = plan(), World()
+    state = go(tmp_path, a_plan, FakeExecutor(world), undone=lambda s: "the person is back" if s.id == "c1/1" else None)
+    assert (state.state, state.done, [f.step for f in state.failed]) == (State.PARTIAL, ("c1/2",), ["c1/1"])
+    state = go(tmp_path, a_plan, FakeExecutor(world, unverifiable={"c1/1"}))
+    assert state.state is State.PARTIAL, "it is looked at again, and not taken for done"
+
+    def unreadable(a_step: Step) -> str | None:
+        raise RunError("the bucket does not answer")
+
+    assert go(tmp_path, a_plan, FakeExecutor(world), undone=unreadable).state is State.PARTIAL
+    assert go(tmp_path, a_plan, FakeExecutor(world)).state is State.COMPLETE
+    assert violations(Journal.open(tmp_path / "journal.jsonl", Ticking()).records, a_plan) == []
+
+
+@pytest.mark.parametrize("retention", ["immediate", "retain"])
+def test_what_was_undone_is_done_again_when_the_run_goes_on(tmp_path: Path, retention: str) -> None:
+    """A writer, a RESTORE or a compaction brings the person back: the approved steps that hold no longer are repeated.
+
+    Not where a retention window was waited for: repeating the expiry would cut what others may still read.
+    """
+    look = step("c1/3", after=["c1/2"], action=Action.VERIFY_COPY)
+    a_plan = plan([step("c1/1"), step("c1/2", after=["c1/1"]), look], retention=retention)
+    world = World()
+    assert go(tmp_path, a_plan, FakeExecutor(world, unverifiable={"c1/3"})).state is State.PARTIAL
+    world.done.remove("c1/1")
+    state = go(tmp_path, a_plan, FakeExecutor(world))
+    assert world.done.count("c1/1") == (1 if retention == "immediate" else 0)
+    assert world.done.count("c1/2") == 1, "what still holds is left alone"
+    assert state.state is State.COMPLETE
+    assert violations(Journal.open(tmp_path / "journal.jsonl", Ticking()).records, a_plan) == []

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import io
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from email.header import Header
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pytest
 
-from pii_tracer.model import Format
-from pii_tracer.verify.bytes import verify_bytes, verify_objects
+from pii_tracer.errors import EstateError
+from pii_tracer.model import Format, KeySet, Match, MatchTerm
+from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.tree import scan_tree
+from pii_tracer.verify.bytes import look_past, verify_bytes, verify_objects
 from pii_tracer.verify.verdict import Bystanders, CopyVerdict, RowVerdict, RunVerdict, StateRows
 from tests.scan.support import BOTH, OTHER_PHONE, PHONE, USER, parquet, write
 from tests.verify.conftest import a_copy
@@ -60,6 +65,48 @@ def test_hudi_record_keys_mean_what_they_are_made_of(tmp_path: Path, key: str, r
     assert bool(verify_bytes(copy, BOTH, tmp_path).residue) is residue
 
 
+HANDLE, LONGER = "ashakumar", "ashakumari"
+BY_HANDLE = Match(terms=(MatchTerm(column="handle", key_set="handle", type="string"),))
+HANDLES = build_patterns([KeySet(name="handle", origin="handle", weak=False, values=(("s", HANDLE),))])
+
+
+@pytest.mark.parametrize(
+    ("column", "match", "key", "residue"),
+    [
+        ("handle", BY_HANDLE, LONGER, False),
+        ("handle", BY_HANDLE, HANDLE, True),
+        ("nickname", BY_HANDLE, LONGER, True),
+        ("handle", None, LONGER, True),
+        ("handle", Match(terms=(MatchTerm(column="handle", key_set="other", type="string"),)), LONGER, True),
+    ],
+)
+def test_cells_of_the_columns_that_the_plan_deletes_by_are_compared_as_a_whole(
+    tmp_path: Path, column: str, match: Match | None, key: str, residue: bool
+) -> None:
+    data = parquet(pa.table({column: ["a", key, "z"]}))
+    write(tmp_path, "a.parquet", data)
+    verdict = verify_bytes(a_copy(Format.PARQUET, tmp_path, match=match), HANDLES, tmp_path)
+    assert bool(verdict.residue) is residue
+    assert verdict.compared == (("handle",) if match else ())
+    copy = a_copy(Format.PARQUET, "s3://bucket/archive", match=match)
+    verdict = verify_objects(copy, HANDLES, [Version("archive/a.parquet", "bytes", data)])
+    assert bool(verdict.residue) is residue
+
+
+@pytest.mark.parametrize(("fields", "residue"), [("handle", False), ("handle,at", True), ("at", True)])
+def test_hudi_keys_that_are_made_of_the_key_alone(tmp_path: Path, fields: str, residue: bool) -> None:
+    write(tmp_path, ".hoodie/hoodie.properties", f"hoodie.table.recordkey.fields={fields}\n".encode())
+    table = pa.table({"_hoodie_record_key": [f"handle:{LONGER}", LONGER], "handle": [LONGER, LONGER]})
+    write(tmp_path, "a.parquet", parquet(table))
+    verdict = verify_bytes(a_copy(Format.HUDI, tmp_path, match=BY_HANDLE), HANDLES, tmp_path)
+    assert bool(verdict.residue) is residue
+
+
+def test_what_is_no_copy_has_no_key_columns(tmp_path: Path) -> None:
+    write(tmp_path, "a.parquet", parquet(pa.table({"handle": [LONGER]})))
+    assert look_past("other", str(tmp_path), scan_tree(tmp_path, HANDLES).files).residue
+
+
 def test_an_unread_file_is_not_clean(tmp_path: Path) -> None:
     write(tmp_path, "a.bin", os.urandom(2000))
     verdict = verify_bytes(a_copy(Format.PARQUET, tmp_path), BOTH, tmp_path)
@@ -78,6 +125,13 @@ class Version:
     version_id: str = "v1"
     reason: str | None = None
     sha256: str | None = None
+    answer: Mapping[str, Any] = field(default_factory=dict)
+    labels: Mapping[str, str] | None = field(default_factory=dict)
+
+    def tags(self) -> Mapping[str, str]:
+        if self.labels is None:
+            raise EstateError("its tags cannot be read: AccessDenied")
+        return self.labels
 
     @property
     def size(self) -> int:
@@ -109,6 +163,43 @@ def test_object_versions(tmp_path: Path) -> None:
         "archive/d.parquet?versionId=v1",
         "archive/e.parquet?versionId=v1",
     ]
+
+
+ENCODED = Header(PHONE, "utf-8").encode()
+
+
+@pytest.mark.parametrize(
+    ("answer", "labels", "where"),
+    [
+        ({"Metadata": {"owner": PHONE}}, {}, "object metadata: owner"),
+        ({"Metadata": {f"of-{PHONE}": "x"}}, {}, "object metadata"),
+        ({"Metadata": {"owner": ENCODED}}, {}, "object metadata: owner"),
+        ({"Metadata": {"raw": f'{{"tel": "{PHONE}"}}'}}, {}, "object metadata: raw.$.tel"),
+        ({"ContentDisposition": f'attachment; filename="{PHONE}.parquet"'}, {}, "object header: ContentDisposition"),
+        ({}, {"customer": PHONE}, "object tag: customer"),
+        ({}, {PHONE: "yes"}, "object tag"),
+    ],
+)
+@pytest.mark.parametrize("evidence", ["bytes", "known", "unreadable"])
+def test_what_stands_beside_the_bytes_is_residue(
+    answer: dict[str, Any], labels: dict[str, str], where: str, evidence: str
+) -> None:
+    clean = parquet(pa.table({"phone": [OTHER_PHONE]}))
+    version = Version("archive/a.parquet", evidence, clean, sha256="ab" * 32, answer=answer, labels=labels)
+    verdict = verify_objects(a_copy(Format.PARQUET, "s3://bucket/archive"), BOTH, [version])
+    assert where in {r.where for r in verdict.residue}
+    assert PHONE not in verdict.model_dump_json()
+
+
+def test_what_is_beside_the_bytes_and_cannot_be_read_is_unverified() -> None:
+    clean = parquet(pa.table({"phone": [OTHER_PHONE]}))
+    copy = a_copy(Format.PARQUET, "s3://bucket/archive")
+    for told in ({"labels": None}, {"answer": {"MissingMeta": 1}}, {"answer": {"Metadata": {"a": "=?no?Q?x?="}}}):
+        verdict = verify_objects(copy, BOTH, [Version("archive/a.parquet", "bytes", clean, **told)])  # type: ignore[arg-type]
+        assert len(verdict.unverified) == 1
+        assert not verdict.clean
+    other = Version("archive/a.parquet", "bytes", clean, answer={"Metadata": {"by": OTHER_PHONE}}, labels={"a": "b"})
+    assert verify_objects(copy, BOTH, [other]).clean
 
 
 def test_a_copy_is_erased_only_when_everything_looked_at_says_so(tmp_path: Path) -> None:

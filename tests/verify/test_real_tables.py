@@ -14,7 +14,7 @@ from pii_tracer.verify.bytes import verify_bytes
 from pii_tracer.verify.rows import Verifier, compare
 from tests.scan.support import BOTH, OTHER_PHONE, OTHER_USER, PHONE, PHONES, USER, USERS
 from tests.sparksession import SparkEstate
-from tests.verify.conftest import MATCH, Tables, a_copy
+from tests.verify.conftest import MATCH, NESTED, Tables, a_copy
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -152,3 +152,19 @@ def test_what_cannot_be_compared_is_an_error(tables: Tables, verifier: Verifier)
     with pytest.raises(ScanError, match="current state") as caught:
         verifier.rows(a_copy(Format.PARQUET, "/nowhere/at/all"))
     assert PHONE not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_an_older_state_may_lack_a_field_of_a_struct(
+    spark: SparkSession, spark_estate: SparkEstate, verifier: Verifier
+) -> None:
+    """The field came later: the older version has no person, and the newer one is counted by it."""
+    folder = spark_estate.folder("verify/later_field")
+    spark.sql("SELECT named_struct('name', 'Asha') AS payer").write.format("delta").save(str(folder))
+    later = spark.sql(f"SELECT named_struct('name', 'Ravi', 'id', {USER}L) AS payer")
+    later.write.format("delta").mode("append").option("mergeSchema", "true").save(str(folder))
+    match = Match(terms=(NESTED.terms[0],))
+    states = verifier.rows(a_copy(Format.DELTA, folder, match=match)).states
+    found = {state.state: (state.rows, state.reason) for state in states}
+    assert found["current"] == (1, None)
+    assert found["version 0"] == (None, "none of the key columns is in this state")

@@ -1,0 +1,140 @@
+"""The estate's log of attestations: one line each, only ever added to, and a Merkle tree over its lines.
+
+Every attestation says how large the log was before it, the root over it, and proves (RFC 9162, sections 2.1.3 and
+2.1.4) that this log only added the attestation before to the log that the one before was made over. So who holds any
+two of them can tell whether one in between was taken out or changed. docs/adr/0006 says why.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pii_tracer.errors import ProofError
+from pii_tracer.journal import canonical, write_and_sync
+from pii_tracer.plan import digest_of
+from pii_tracer.proof import merkle
+from pii_tracer.proof.reading import canonical_object, read_limited, split_lines
+
+LOG_NAME = "attestations.jsonl"
+
+
+def log_line(attestation: bytes, plan_id: str) -> bytes:
+    """The line for an attestation's envelope."""
+    return canonical({"attestation": digest_of(attestation), "plan": plan_id})
+
+
+def position(lines: Sequence[bytes]) -> dict[str, Any]:
+    """What an attestation says about the log before it: size, root, and proofs about the last step."""
+    tree = merkle.Tree(merkle.leaf_hash(line) for line in lines)
+    size = len(tree)
+    said: dict[str, Any] = {"size": size, "root": tree.root.hex(), "previous": None}
+    if size:
+        last = canonical_object(lines[-1]) or {}
+        before = merkle.Tree(merkle.leaf_hash(line) for line in lines[:-1])
+        said["previous"] = {
+            "attestation": last["attestation"],
+            "plan": last["plan"],
+            "size": size - 1,
+            "root": before.root.hex(),
+            "inclusion": [node.hex() for node in tree.inclusion(size - 1)],
+            "consistency": [node.hex() for node in tree.consistency(size - 1)] if size > 1 else [],
+        }
+    return said
+
+
+def check_position(said: Mapping[str, Any]) -> list[str]:
+    """What does not hold in an attestation's own words about the log.
+
+    Raises:
+        KeyError, TypeError, ValueError: it has not the form it must have.
+    """
+    size, root, previous = int(said["size"]), bytes.fromhex(said["root"]), said["previous"]
+    if size == 0:
+        return [] if previous is None and root == merkle.root([]) else ["the log is said to be empty and is not"]
+    line = canonical({"attestation": previous["attestation"], "plan": previous["plan"]})
+    before, path = bytes.fromhex(previous["root"]), [bytes.fromhex(node) for node in previous["consistency"]]
+    found = []
+    if previous["size"] != size - 1:
+        found.append("the attestation before this one stands at another place of the log")
+    inclusion = [bytes.fromhex(node) for node in previous["inclusion"]]
+    if not merkle.verify_inclusion(merkle.leaf_hash(line), size - 1, size, inclusion, root):
+        found.append("the attestation before this one is not in the log's tree")
+    grown = before == merkle.root([]) if size == 1 else merkle.verify_consistency(size - 1, size, before, root, path)
+    if not grown:
+        found.append("the log did not grow out of the one before: something in it was changed or taken out")
+    return found
+
+
+def check_previous(said: Mapping[str, Any], envelope: bytes, before: Mapping[str, Any]) -> list[str]:
+    """Whether an attestation (its envelope, and what it says about the log) is the one before `said`'s."""
+    previous = said["previous"]
+    if previous is None:
+        return ["an attestation before this one was given, and this one says that it is the first"]
+    if digest_of(envelope) != previous["attestation"]:
+        return ["the attestation given is not the one before this one (give that one, or the whole log)"]
+    if (before["size"], before["root"]) != (previous["size"], previous["root"]):
+        return ["this attestation tells another history of the log than the one before it"]
+    return []
+
+
+def check_log(said: Mapping[str, Any], envelope: bytes, log: bytes) -> list[str]:
+    """Whether the whole log (its file) holds this attestation where it must stand, after the history it tells."""
+    lines = split_lines(log) if log else []
+    size = int(said["size"])
+    if len(lines) <= size:
+        return ["the log ends before this attestation: its end was cut off"]
+    found = []
+    if merkle.root([merkle.leaf_hash(line) for line in lines[:size]]).hex() != said["root"]:
+        found.append("the log before this attestation is not the one it was made over")
+    stands = canonical_object(lines[size])
+    if stands is None or stands.get("attestation") != digest_of(envelope):
+        found.append("another attestation stands in the log where this one must stand")
+    return found
+
+
+@dataclass
+class AttestationLog:
+    """The log file. Use it inside `locked`."""
+
+    path: Path
+    _lines: list[bytes] = field(default_factory=list)
+
+    @contextmanager
+    def locked(self) -> Iterator[tuple[bytes, ...]]:
+        """Nobody else reads or adds while this is open. Gives the lines.
+
+        A torn last line is cut off: its writer was never told that it stands.
+
+        Raises:
+            ProofError: unreadable, or a line that no log has.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            data = read_limited(self.path)
+            kept = data[: data.rfind(b"\n") + 1]
+            if len(kept) != len(data):
+                os.ftruncate(fd, len(kept))
+                os.fsync(fd)
+            self._lines = split_lines(kept) if kept else []
+            if any(set(canonical_object(line) or ()) != {"attestation", "plan"} for line in self._lines):
+                raise ProofError("the log of attestations is broken", where=str(self.path), todo="restore the file")
+            yield tuple(self._lines)
+        finally:
+            os.close(fd)
+
+    def append(self, line: bytes) -> None:
+        """Add a line, inside `locked`; it is on the disk when this returns."""
+        fd = os.open(self.path, os.O_WRONLY | os.O_APPEND)
+        try:
+            write_and_sync(fd, line + b"\n")
+        finally:
+            os.close(fd)
+        self._lines.append(line)

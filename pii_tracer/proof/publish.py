@@ -1,0 +1,89 @@
+"""How an attestation comes to stand: evidence, envelope, time stamp, log, and only then under its name.
+
+The line in the log is the act. A crash before it leaves nothing that counts; a crash after it leaves an envelope that
+`recover` puts in its place, so that no line of the log is ever without its attestation.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pii_tracer.files import write_atomic
+from pii_tracer.plan import digest_of
+from pii_tracer.proof.attest import Attestation
+from pii_tracer.proof.log import AttestationLog, log_line
+
+Stamp = Callable[[bytes], bytes]
+
+
+def stamp_of(envelope: Path) -> Path:
+    """Where the time stamp of an attestation lies: beside it."""
+    return envelope.with_suffix(".tsr")
+
+
+def _pending(envelope: Path) -> Path:
+    return envelope.with_name(envelope.name + ".pending")
+
+
+def publish(
+    make: Callable[[Sequence[bytes]], Attestation],
+    envelope: Path,
+    evidence: Path,
+    log: AttestationLog,
+    plan_id: str,
+    stamp: Stamp | None = None,
+) -> None:
+    """Make an attestation over the log's lines and let it stand.
+
+    Raises:
+        ProofError: as `make` and `stamp` do, or a broken log; nothing stands then.
+    """
+    with log.locked() as lines:
+        made = make(lines)
+        made.write_evidence(evidence)
+        if envelope.exists():
+            _keep(envelope)
+        write_atomic(_pending(envelope), made.envelope)
+        if stamp is not None:
+            write_atomic(_pending(stamp_of(envelope)), stamp(made.envelope))
+        log.append(log_line(made.envelope, plan_id))
+        _rename(envelope)
+
+
+def recover(envelope: Path, log: AttestationLog, plan_id: str) -> None:
+    """Finish what a crash interrupted: an envelope whose line stands in the log gets its name, any other goes."""
+    pending = _pending(envelope)
+    if not pending.exists():
+        return
+    with log.locked() as lines:
+        if log_line(pending.read_bytes(), plan_id) in lines:
+            _rename(envelope)
+        else:
+            _pending(stamp_of(envelope)).unlink(missing_ok=True)
+            pending.unlink()
+
+
+def _keep(envelope: Path) -> None:
+    """An attestation that another one of the same run will take the place of stays: its line stands in the log."""
+    data = envelope.read_bytes()
+    name = f"{envelope.stem}-{digest_of(data).removeprefix('sha256:')[:12]}{envelope.suffix}"
+    kept = envelope.with_name(name)
+    write_atomic(kept, data)
+    stamp = stamp_of(envelope)
+    if stamp.exists():
+        write_atomic(stamp_of(kept), stamp.read_bytes())
+        stamp.unlink()
+
+
+def _rename(envelope: Path) -> None:
+    stamp = stamp_of(envelope)
+    if _pending(stamp).exists():
+        _pending(stamp).replace(stamp)
+    _pending(envelope).replace(envelope)
+    fd = os.open(envelope.parent, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,156 @@
+"""Parquet folders with types that Spark refuses to read: nanoseconds (the default of pandas), UUIDs, times of a day, …
+
+Arrow decodes them in Spark's workers. Columns keep what tells rows apart: what Spark has no type for is text, which is
+the same before and after; a UUID is written as the standard writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pii_tracer.errors import ScanError
+from pii_tracer.estate.files import partition_values
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
+
+_Turn = Callable[[Any], Any]
+_Kind = tuple["DataType", "pa.DataType", _Turn]
+"""Spark's type, the Arrow type that is decoded to, and what becomes of a decoded value."""
+
+_Place = tuple[str, tuple[str | None, ...], tuple[str, ...]]
+"""A file, the values of its partition folders, and the columns that are read from it."""
+
+_REFUSED = frozenset({"UUID", "TIME", "FLOAT16", "INTERVAL", "UNKNOWN", "NULL", "VARIANT"})
+"""https://github.com/apache/spark/blob/v3.5.3/sql/core/src/main/scala/org/apache/spark/sql/execution/datasources/parquet/
+ParquetSchemaConverter.scala: all else is an `Illegal Parquet type`."""
+
+_MOST_DIGITS = 38
+_ROWS = 4096
+
+
+def beyond_spark(files: list[Path]) -> bool:
+    """Whether a file has a type that Spark refuses. Encrypted ones count as read: Spark has the keys."""
+    return any(_refused(path) for path in files)
+
+
+def _refused(path: Path) -> bool:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            schema = file.schema
+            return any(_is_refused(schema.column(index)) for index in range(len(schema)))
+    except (pa.ArrowException, OSError):
+        return False
+
+
+def _is_refused(column: Any) -> bool:
+    kind = column.logical_type
+    if kind.type == "DECIMAL":
+        return int(column.precision) > _MOST_DIGITS
+    return kind.type in _REFUSED or (kind.type == "TIMESTAMP" and "nanoseconds" in str(kind))
+
+
+def parquet_frame(spark: SparkSession, folder: Path, files: list[Path]) -> DataFrame:
+    """The rows of Parquet files (at least one), with their partition folders as text columns.
+
+    Raises:
+        ScanError: a type that is not read.
+    """
+    import pyarrow.parquet as pq
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    groups: dict[str, tuple[StructType, list[_Place]]] = {}
+    for path in files:
+        parts = partition_values(folder, path)
+        own = [field for field in pq.read_schema(path) if field.name not in parts]
+        fields = [StructField(field.name, _kind(field.type)[0]) for field in own]
+        kind = StructType([*fields, *(StructField(name, StringType()) for name in parts)])
+        places = groups.setdefault(kind.json(), (kind, []))[1]
+        places.append((str(path), tuple(parts.values()), tuple(field.name for field in own)))
+    frames = [
+        # without Spark's own check: its message would quote a value. The schema is the files'
+        spark.createDataFrame(
+            spark.sparkContext.parallelize(places, len(places)).flatMap(rows), kind, verifySchema=False
+        )
+        for kind, places in groups.values()
+    ]
+    whole = frames[0]
+    for frame in frames[1:]:
+        whole = whole.unionByName(frame, allowMissingColumns=True)
+    return whole
+
+
+def rows(place: _Place) -> Iterator[tuple[Any, ...]]:
+    """The rows of one file as tuples for Spark. Runs in a worker."""
+    import pyarrow.parquet as pq
+
+    path, parts, names = place
+    with pq.ParquetFile(path) as file:
+        kinds = [_kind(file.schema_arrow.field(name).type) for name in names]
+        for batch in file.iter_batches(_ROWS, columns=list(names)):
+            columns = [batch.column(name).cast(kind[1]).to_pylist() for name, kind in zip(names, kinds, strict=True)]
+            for index in range(batch.num_rows):
+                yield (*(kind[2](column[index]) for column, kind in zip(columns, kinds, strict=True)), *parts)
+
+
+def _kind(kind: pa.DataType) -> _Kind:
+    import pyarrow as pa
+    from pyspark.sql import types as t
+
+    is_ = pa.types
+    if is_.is_dictionary(kind):
+        return _kind(kind.value_type)
+    if is_.is_struct(kind):
+        inner = [(field, _kind(field.type)) for field in kind]
+        struct = t.StructType([t.StructField(field.name, one[0]) for field, one in inner])
+        names, turns = [field.name for field, _ in inner], [one[2] for _, one in inner]
+        target = pa.struct([field.with_type(one[1]) for field, one in inner])
+        return struct, target, _maybe(lambda v: tuple(turn(v[name]) for name, turn in zip(names, turns, strict=True)))
+    if is_.is_map(kind):
+        key, value = _kind(kind.key_type), _kind(kind.item_type)
+        target = pa.map_(key[1], value[1])
+        return t.MapType(key[0], value[0]), target, _maybe(lambda v: {key[2](k): value[2](i) for k, i in v})
+    if is_.is_list(kind) or is_.is_large_list(kind) or is_.is_fixed_size_list(kind):
+        one = _kind(kind.value_type)
+        target = pa.list_(kind.value_field.with_type(one[1]))
+        return t.ArrayType(one[0]), target, _maybe(lambda v: [one[2](item) for item in v])
+    return _leaf(kind)
+
+
+def _leaf(kind: pa.DataType) -> _Kind:
+    import pyarrow as pa
+    from pyspark.sql import types as t
+
+    is_ = pa.types
+    if is_.is_boolean(kind):
+        return t.BooleanType(), kind, _maybe(bool)
+    if is_.is_integer(kind) and kind != pa.uint64():
+        return t.LongType(), pa.int64(), _maybe(int)
+    if is_.is_floating(kind):
+        return (t.DoubleType() if kind == pa.float64() else t.FloatType()), kind, _maybe(float)
+    if is_.is_decimal(kind) and kind.precision <= _MOST_DIGITS:
+        return t.DecimalType(kind.precision, kind.scale), kind, _maybe(Decimal)
+    if is_.is_binary(kind) or is_.is_large_binary(kind) or is_.is_fixed_size_binary(kind):
+        return t.BinaryType(), kind, _maybe(bytearray)
+    # instants, times and lengths of time as the number that is stored: it says all that the file says
+    if is_.is_timestamp(kind) or is_.is_time64(kind) or is_.is_duration(kind):
+        return t.StringType(), pa.int64(), _maybe(str)
+    if is_.is_time32(kind):
+        return t.StringType(), pa.int32(), _maybe(str)
+    if is_.is_string(kind) or is_.is_large_string(kind) or is_.is_null(kind):
+        return t.StringType(), pa.string(), _maybe(str)
+    if is_.is_date(kind) or is_.is_decimal(kind) or kind in (pa.uint64(), pa.uuid()):
+        return t.StringType(), kind, _maybe(str)
+    raise ScanError("a Parquet file has a type that is not read", where=str(kind), todo="rewrite the folder by its job")
+
+
+def _maybe(turn: _Turn) -> _Turn:
+    return lambda value: None if value is None else turn(value)

@@ -1,0 +1,130 @@
+"""A plan that answers several requests: one attestation for each, none of which tells another's name for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from pii_tracer.cli.applying import Ran
+from pii_tracer.cli.attesting import attest_run
+from pii_tracer.cli.main import run as command
+from pii_tracer.cli.runs import RunFolder, RunInfo
+from pii_tracer.journal import Journal
+from pii_tracer.plan import ErasurePlan, PlannedRequest
+from pii_tracer.proof.findings import Check
+from pii_tracer.proof.verifier import requests_of, verify_attestation
+from pii_tracer.review import dsse
+from pii_tracer.review.keys import load_private
+from pii_tracer.runner import State
+from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, RunVerdict, ScannedFile
+from tests.proof.test_attestation import proven
+from tests.review.plans import DEADLINE, NOW, plan
+from tests.runner.fakes import Ticking
+
+SCOPE = (ScannedFile(path="a.parquet", size=9, sha256="a" * 64, decoded_as="parquet"),)
+CLEAN = RunVerdict(copies=(CopyVerdict(copy_id="c1", bytes=ByteVerdict(copy_id="c1", root="/", files=SCOPE)),))
+
+
+def several(*ids: str) -> ErasurePlan:
+    return plan(
+        requests=tuple(
+            PlannedRequest(id=i, subject=f"subj_{i}", law="dpdp", citation="s", received=NOW, deadline=DEADLINE)
+            for i in ids
+        )
+    )
+
+
+def ran(folder: Path, made: ErasurePlan) -> Ran:
+    """A finished run of a plan, as far as attesting looks at it."""
+    state = folder / "state"
+    place = RunFolder(state / "runs" / made.plan_id)
+    place.path.mkdir(parents=True)
+    given = proven(place.path, made)
+    (folder / "approval.json").write_bytes(given.approvals[0])
+    place.journal.write_bytes(given.journal)
+    info = RunInfo(
+        plan_id=made.plan_id,
+        plan_digest=given.loaded.digest,
+        plan_file="p",
+        estate_file=str(folder / "e.yaml"),
+        policy_file="q",
+        approvals=(str(folder / "approval.json"),),
+        trusted=None,
+        state=str(state),
+    )
+    place.write_info(info)
+    place.result.write_text('{"state": "complete", "residue": []}')
+    estate = SimpleNamespace(timestamp_authority=None, attestation_key=None, environment="local")
+    fields: dict[str, Any] = {
+        "folder": place,
+        "info": info,
+        "loaded": given.loaded,
+        "state": SimpleNamespace(state=State.COMPLETE),
+        "records": Journal.open(place.journal, Ticking()).records,
+        "verification": SimpleNamespace(estate=estate, patterns=None),
+    }
+    return cast(Ran, SimpleNamespace(**fields))
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_each_request_has_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = ran(tmp_path, several("REQ-1", "REQ-2"))
+    whole = attest_run(done, CLEAN, ())
+    assert whole == done.folder.attestation
+    assert requests_of(whole.read_bytes()) == ("REQ-1", "REQ-2")
+    key = str(tmp_path / "state" / "keys" / "attest.pem.pub")
+    log = str(tmp_path / "state" / "attestations.jsonl")
+    assert len(Path(log).read_bytes().splitlines()) == 3
+    for request, other in (("REQ-1", "REQ-2"), ("REQ-2", "REQ-1")):
+        envelope = done.folder.attestation_of(request)
+        assert requests_of(envelope.read_bytes()) == (request,)
+        assert other.encode() not in dsse.unseal(envelope.read_bytes(), ()).payload
+        assert command(["attest", "verify", str(envelope), "--key", key, "--log", log]) == 0
+        told = capsys.readouterr().out
+        assert "before this one" not in told, "the one before was found beside"
+    asked = ["attest", "certificate", "plan-1", "--state", str(tmp_path / "state")]
+    assert command([*asked, "--request", "REQ-2"]) == 0
+    page = Path(capsys.readouterr().out.strip())
+    assert page.parent == done.folder.attestation_of("REQ-2").parent
+    assert ("subj_REQ-2" in page.read_text(), "REQ-1" in page.read_text()) == (True, False)
+    assert command([*asked, "--request", "../REQ-2"]) == 2
+    assert "name one of: REQ-1, REQ-2" in capsys.readouterr().err
+
+
+def test_a_run_that_is_looked_at_again_keeps_them_and_a_crash_in_between_is_mended(tmp_path: Path) -> None:
+    done = ran(tmp_path, several("REQ-1", "REQ-2"))
+    attest_run(done, CLEAN, ())
+    before = files(tmp_path / "state")
+    attest_run(done, CLEAN, ())
+    assert files(tmp_path / "state") == before
+    last = done.folder.attestation_of("REQ-2")
+    last.unlink()  # as if it had died before this one
+    log = tmp_path / "state" / "attestations.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:2]))
+    attest_run(done, CLEAN, ())
+    assert last.exists()
+    assert {n: d for n, d in files(tmp_path / "state").items() if "REQ-1" in n} == {
+        n: d for n, d in before.items() if "REQ-1" in n
+    }
+
+
+def test_one_request_has_one(tmp_path: Path) -> None:
+    done = ran(tmp_path, several("REQ-1"))
+    attest_run(done, CLEAN, ())
+    assert not (done.folder.path / "requests").exists()
+
+
+def test_a_request_that_the_plan_does_not_answer_is_found(tmp_path: Path) -> None:
+    done = ran(tmp_path, several("REQ-1", "REQ-2"))
+    attest_run(done, CLEAN, ())
+    private = load_private(tmp_path / "state" / "keys" / "attest.pem")
+    payload = dsse.unseal(done.folder.attestation_of("REQ-2").read_bytes(), ()).payload
+    changed = dsse.seal(payload.replace(b'"id":"REQ-2"', b'"id":"REQ-9"'), private)
+    found = verify_attestation(changed, done.folder.attestation_of("REQ-2").parent / "evidence", [private.public_key()])
+    assert [f.check for f in found.findings] == [Check.PLAN]

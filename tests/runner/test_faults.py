@@ -1,0 +1,151 @@
+"""Faults that a run must survive without a false word: what failed in part, what was lost, who came in between."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from executors import delta_sweep
+from pii_tracer.cli.main import run as cli
+from pii_tracer.cli.results import counts_lost, step_facts
+from pii_tracer.journal import Journal, Kind
+from pii_tracer.plan import Copy, Step
+from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
+from pii_tracer.runner import State, run
+from tests.review.plans import plan, step
+from tests.runner.fakes import FakeExecutor, FakeLease, Ticking, World
+from tests.runner.history import violations
+
+
+@dataclass
+class Batch:
+    """Deletes objects one by one; some are refused until they are let go. Deleting what is gone is an error."""
+
+    there: set[str]
+    refused: set[str]
+    deletes: list[str] = field(default_factory=list)
+    name: str = "fake"
+
+    def check(self, step: Step, copy: Copy | None) -> None:
+        """Nothing stands against it."""
+
+    def run(self, step: Step, copy: Copy | None) -> Outcome:
+        gone = sorted(self.there - self.refused)
+        for key in gone:
+            self.there.remove(key)
+            self.deletes.append(key)
+        facts: dict[str, Any] = {"deleted": [{"key": key, "version_id": "1"} for key in gone]}
+        if self.there:
+            raise PartlyDone("1 was not deleted: AccessDenied", facts, where="s3://b", todo="lift the hold")
+        return Outcome(facts)
+
+    def verify(self, step: Step, copy: Copy | None) -> Check:
+        return Check(not self.there, tuple(f"{key} is there" for key in sorted(self.there)))
+
+    def probe(self, step: Step, copy: Copy | None) -> Progress:
+        return Progress.PARTIAL if self.there else Progress.DONE
+
+
+def test_a_batch_that_failed_in_part_is_not_done_and_only_the_rest_is_tried_again(tmp_path: Path) -> None:
+    a_plan, clock = plan([step("a"), step("b", after=["a"])]), Ticking()
+    batch = Batch({"x", "y", "z"}, {"y"})
+    journal = Journal.open(tmp_path / "j", clock)
+    state = run(a_plan, {"fake": batch}, journal, clock=clock, lease=FakeLease())
+    assert (state.state, state.done, state.never_started) == (State.PARTIAL, (), ("b",))
+    assert batch.deletes == ["x", "z"]
+    batch.refused.clear()
+    state = run(a_plan, {"fake": batch}, Journal.open(tmp_path / "j", clock), clock=clock, lease=FakeLease(2))
+    assert state.state is State.COMPLETE
+    assert batch.deletes == ["x", "z", "y"]
+    records = Journal.open(tmp_path / "j", clock).records
+    # what the failed attempt had deleted is written down and told with the rest
+    assert [item["key"] for item in step_facts(records)["a"]["deleted"]] == ["x", "z", "y"]
+    assert violations(records, a_plan) == []
+
+
+def test_a_count_that_a_crash_took_along_is_known_to_be_lost(tmp_path: Path) -> None:
+    a_plan, clock, world = plan([step("a"), step("b", after=["a"])]), Ticking(), World()
+
+    class Deaf(FakeExecutor):
+        def run(self, step: Step, copy: Copy | None) -> Outcome:
+            super().run(step, copy)
+            raise ConnectionError("the answer was lost")
+
+    journal = Journal.open(tmp_path / "j", clock)
+    state = run(a_plan, {"fake": Deaf(world)}, journal, clock=clock, lease=FakeLease())
+    assert (state.state, world.side_effects) == (State.PARTIAL, 1)
+    journal = Journal.open(tmp_path / "j", clock)
+    state = run(a_plan, {"fake": FakeExecutor(world)}, journal, clock=clock, lease=FakeLease())
+    assert (state.state, world.done) == (State.COMPLETE, ["a", "b"]), "recognised, not done a second time"
+    assert counts_lost(journal.records) == {"a"}
+    assert [r.kind for r in journal.records if r.facts.get("step") == "a"][-3:] == [
+        Kind.STEP_PROBED,
+        Kind.STEP_RESULT,
+        Kind.STEP_VERIFIED,
+    ]
+
+
+def test_a_writer_that_commits_while_the_sweep_looks_loses_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the two things the sweep reads, the folder and the log, somebody commits a new file."""
+    folder = tmp_path / "t"
+    write_deltalake(folder, pa.table({"id": [1, 2]}))
+    (folder / "part-never-committed.parquet").write_bytes(b"left by a job that died")
+    looked: list[str] = []
+
+    def then_a_writer_commits(name: str) -> None:
+        look = getattr(delta_sweep, name)
+
+        def looking(where: Path) -> Any:
+            answer = list(look(where))
+            looked.append(name)
+            if len(looked) == 1:
+                write_deltalake(folder, pa.table({"id": [3]}), mode="append")
+            return answer if name == "files_below" else set(answer)
+
+        monkeypatch.setattr(delta_sweep, name, looking)
+
+    then_a_writer_commits("files_below")
+    then_a_writer_commits("live_paths")
+    swept = delta_sweep.unreferenced(folder)
+    assert sorted(set(looked)) == ["files_below", "live_paths"]
+    assert [Path(p).name for p in swept] == ["part-never-committed.parquet"]
+    for path in swept:
+        Path(path).unlink()
+    assert sorted(DeltaTable(folder).to_pyarrow_table().column("id").to_pylist()) == [1, 2, 3]
+
+
+def test_a_full_disk_in_the_middle_of_an_act_is_told_and_resumed_from(tmp_path: Path) -> None:
+    a_plan, clock, world = plan([step("a"), step("b", after=["a"])]), Ticking(), World()
+
+    class Full(FakeExecutor):
+        def run(self, step: Step, copy: Copy | None) -> Outcome:
+            raise OSError(errno.ENOSPC, "No space left on device", "/lake/email=asha@clinic.example/part-0")
+
+    state = run(a_plan, {"fake": Full(world)}, Journal.open(tmp_path / "j", clock), clock=clock, lease=FakeLease())
+    assert state.state is State.PARTIAL
+    assert "No space left on device" in state.failed[0].reason
+    assert b"asha" not in (tmp_path / "j").read_bytes()
+    again = FakeExecutor(world)
+    state = run(a_plan, {"fake": again}, Journal.open(tmp_path / "j", clock), clock=clock, lease=FakeLease(2))
+    assert (state.state, world.done) == (State.COMPLETE, ["a", "b"])
+
+
+def test_a_full_disk_outside_of_steps_is_told_and_leaves_nothing_half_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr("pii_tracer.files.os.fsync", full)
+        assert cli(["init", str(tmp_path), "--state", str(tmp_path / "state")]) == 1
+    assert "No space left on device" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,182 @@
+"""Bare folders: what the verifier says of the other people's rows does not hang on the persons' rows."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import fastavro
+import pytest
+
+from pii_tracer.errors import ScanError
+from pii_tracer.model import FieldAccess, Format, KeySet, Match, MatchTerm
+from pii_tracer.verify.avro import columns, rows
+from pii_tracer.verify.rows import Verifier, compare
+from tests.sparksession import SparkEstate
+from tests.verify.conftest import a_copy
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+KEYS = KeySet(name="cust", origin="cust", weak=False, values=(("s", "K-30011"),))
+MATCH = Match(terms=(MatchTerm(column="cust", key_set="cust", type="string"),))
+INNER = Match(terms=(MatchTerm(column="who", access=(FieldAccess(name="cust"),), key_set="cust", type="string"),))
+
+SCHEMA: dict[str, Any] = {
+    "type": "record",
+    "name": "r",
+    "fields": [
+        {"name": "who", "type": {"type": "record", "name": "p", "fields": [{"name": "cust", "type": "string"}]}},
+        {"name": "friend", "type": ["null", "p"]},
+        {"name": "n", "type": ["null", "long"]},
+        {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+        {"name": "due", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
+        {"name": "any", "type": ["null", "long", "string", {"type": "array", "items": "int"}]},
+        {"name": "raw", "type": "bytes"},
+        {"name": "more", "type": {"type": "map", "values": "double"}},
+        {"name": "tags", "type": {"type": "array", "items": {"type": "enum", "name": "e", "symbols": ["A", "B"]}}},
+    ],
+}
+
+
+def a_record(cust: str, **changes: Any) -> dict[str, Any]:
+    friend = {"cust": "K-1"}
+    plain = {"friend": friend, "n": 7, "day": date(2026, 1, 2), "due": Decimal("12.50"), "any": [1, 2], "raw": b"\0x"}
+    return {"who": {"cust": cust}, **plain, "more": {"a": 1.5}, "tags": ["A"], **changes}
+
+
+def avro(path: Path, *records: dict[str, Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as stream:
+        fastavro.writer(stream, SCHEMA, records)
+    return path
+
+
+def test_avro_records_are_rows_with_types_that_hang_on_the_schema_only(tmp_path: Path) -> None:
+    path = avro(tmp_path / "a.avro", a_record("K-30012"), a_record("K-30013", n=None, friend=None, any="x"))
+    names = tuple(f["name"] for f in SCHEMA["fields"])
+    assert columns(SCHEMA).simpleString() == (
+        "struct<who:struct<cust:string>,friend:struct<cust:string>,n:bigint,day:string,due:string,any:string,"
+        "raw:binary,more:map<string,double>,tags:array<string>>"
+    )
+    assert list(rows((str(path), ("east",), names))) == [
+        (("K-30012",), ("K-1",), 7, "2026-01-02", "12.50", "[1, 2]", bytearray(b"\0x"), {"a": 1.5}, ["A"], "east"),
+        (("K-30013",), None, None, "2026-01-02", "12.50", "x", bytearray(b"\0x"), {"a": 1.5}, ["A"], "east"),
+    ]
+
+
+def test_an_avro_type_inside_itself_is_refused() -> None:
+    link = {"type": "record", "name": "l", "fields": [{"name": "next", "type": ["null", "l"]}]}
+    with pytest.raises(ScanError, match="contains itself"):
+        columns(link)
+
+
+@pytest.fixture
+def verifier(spark: SparkSession) -> Verifier:
+    return Verifier(spark, [KEYS])
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_an_avro_folder_is_counted_before_and_after(spark_estate: SparkEstate, verifier: Verifier) -> None:
+    folder = spark_estate.folder("bare/avro")
+    avro(folder / "city=A" / "a.avro", a_record("K-30011"), a_record("K-30012", n=None))
+    avro(folder / "city=B" / "b.avro", a_record("K-300110"))
+    copy = a_copy(Format.AVRO, folder, match=INNER)
+    assert verifier.rows(copy).rows_left == 1
+    before = verifier.baseline(copy)
+    assert [(s.rows_total, s.rows_person) for s in before.states] == [(3, 1)]
+    avro(folder / "city=A" / "a.avro", a_record("K-30012", n=None))
+    assert verifier.rows(copy).rows_left == 0
+    assert compare(before, verifier.baseline(copy)).equal
+    avro(folder / "city=A" / "a.avro", a_record("K-30012", n=8))
+    assert not compare(before, verifier.baseline(copy)).equal
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_csv_cell_may_hold_line_ends(spark_estate: SparkEstate, verifier: Verifier) -> None:
+    """A person's cell with a line end, which was a second row, that nobody's key is in: another person's row."""
+    folder = spark_estate.folder("bare/lines")
+    folder.mkdir()
+    file = folder / "a.csv"
+    others = 'K-30012,"more\r\nline ""q"" é"\r\nK-30013, lead\r\n'
+    file.write_text('cust,t\r\nK-30011,"a\nb"\r\n' + others, newline="")
+    copy = a_copy(Format.CSV, folder, match=MATCH)
+    before = verifier.baseline(copy)
+    assert [(s.rows_total, s.rows_person) for s in before.states] == [(3, 1)]
+    file.write_text("cust,t\r\n" + others, newline="")
+    assert compare(before, verifier.baseline(copy)).equal
+    assert verifier.rows(copy).rows_left == 0
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("quote", ['""', '\\"'])
+def test_a_csv_cell_may_end_in_a_backslash(spark_estate: SparkEstate, verifier: Verifier, quote: str) -> None:
+    """Quotes are doubled, or escaped as Spark does it. Taken for the other way, a cell goes on into the next rows."""
+    folder = spark_estate.folder(f"bare/escape{len(quote.strip(chr(34)))}")
+    folder.mkdir()
+    ends = "C:\\" if quote == '""' else "C:\\\\"
+    rows = [f'{who},"{ends}","say {quote}a, b{quote}"\n' for who in ("K-30012", "K-30011", "K-30013")]
+    (folder / "a.csv").write_text("cust,t,u\n" + "".join(rows))
+    copy = a_copy(Format.CSV, folder, match=MATCH)
+    before = verifier.baseline(copy)
+    assert [(s.rows_total, s.rows_person) for s in before.states] == [(3, 1)]
+    (folder / "a.csv").write_text("cust,t,u\n" + rows[0] + rows[2])
+    assert compare(before, verifier.baseline(copy)).equal
+    assert verifier.rows(copy).rows_left == 0
+
+
+HERS = {"cust": "K-30011"}
+OTHERS = [{"cust": "K-30012", "n": 2, "a": {"x": 3}, "e": None}, {"cust": "K-300110", "n": 2, "a": {"x": 3}}]
+
+
+def lines(path: Path, *rows: dict[str, Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_what_only_the_person_had_in_json_does_not_change_other_people(
+    spark_estate: SparkEstate, verifier: Verifier
+) -> None:
+    """A column, a field of a struct, and a number's type that come from the person's row alone, and go with it."""
+    file = spark_estate.folder("bare/json") / "a.json"
+    lines(file, HERS | {"note": "hers", "n": 1.5, "a": {"x": 1, "y": [2]}}, *OTHERS)
+    copy = a_copy(Format.JSON, file.parent, match=MATCH)
+    before = verifier.baseline(copy)
+    assert verifier.rows(copy).rows_left == 1
+    lines(file, *OTHERS)
+    assert compare(before, verifier.baseline(copy, before)).equal
+    assert verifier.rows(copy, before).rows_left == 0
+    for changed in ({"n": 3}, {"n": None}, {"a": {"y": 3}}, {"a": {"x": 4}}, {"extra": 1}):
+        lines(file, OTHERS[0] | changed, OTHERS[1])
+        assert not compare(before, verifier.baseline(copy, before)).equal, changed
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_json_folder_that_was_wholly_the_persons_ends_clean(spark_estate: SparkEstate, verifier: Verifier) -> None:
+    """Without rows there is no column. Rows without the key column are another matter: a baseline must know of it."""
+    file = lines(spark_estate.folder("bare/all") / "a.json", HERS, HERS)
+    copy = a_copy(Format.JSON, file.parent, match=MATCH)
+    before = verifier.baseline(copy)
+    file.write_text("")
+    assert compare(before, verifier.baseline(copy, before)).equal
+    assert verifier.rows(copy, before).rows_left == 0
+    assert [s.rows for s in verifier.rows(copy).states] == [0]
+    assert [s.rows for s in verifier.rows(a_copy(Format.PARQUET, file.parent, match=MATCH)).states] == [0]
+    lines(file, {"other": "K-30012"})
+    assert [s.rows for s in verifier.rows(copy, before).states] == [0]
+    assert not compare(before, verifier.baseline(copy, before)).equal
+    with pytest.raises(ScanError, match="key column is missing"):
+        verifier.rows(copy)
+    for fmt in (Format.PARQUET, Format.JSON, Format.AVRO, Format.CSV):
+        with pytest.raises(ScanError, match="cannot be read"):
+            verifier.rows(a_copy(fmt, file.parent / "gone", match=MATCH), before)
