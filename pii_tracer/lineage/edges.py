@@ -38,12 +38,18 @@ DIRECT_SUBTYPES = (Subtype.AGGREGATION, Subtype.TRANSFORMATION, Subtype.IDENTITY
 
 
 class Evidence(Frozen):
-    """Who says so. where: `file:line`, of an event or a statement. at: event time, or None for SQL files."""
+    """Who says so. where: `file:line`, of an event or a statement. at: event time, or None for SQL files.
+
+    What several runs of a job tell is one evidence: where is the first of them, last the last, runs their number and
+    at the time of the last event.
+    """
 
     source: Literal["openlineage", "sql"]
     where: str
     job: str | None = None
     at: str | None = None
+    last: str | None = None
+    runs: int = 1
 
 
 class Edge(Frozen):
@@ -82,7 +88,10 @@ class LineageGap(Frozen):
 
 
 class JobRef(Frozen):
-    """A job that writes a dataset, with its statement where one is recorded."""
+    """A job that writes a dataset, with its statement where one is recorded.
+
+    sql: the statement, if running it again writes the dataset anew. statement: its text, whatever it does.
+    """
 
     job: str
     sql: str | None
@@ -90,3 +99,4 @@ class JobRef(Frozen):
     output: DatasetId
     at: str | None = None
     where: str = ""
+    statement: str | None = None

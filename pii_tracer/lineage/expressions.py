@@ -20,6 +20,7 @@ from pii_tracer.lineage.relations import (
     IDENTITY,
     MASKED,
     MAX_ALTERNATIVES,
+    MAX_EXPRESSION,
     TRANSFORMATION,
     WINDOW,
     Alt,
@@ -217,21 +218,29 @@ def _window(node: exp.Window) -> Iterator[tuple[exp.Expression, Kind]]:
         inner = inner.this
     if not _is_rank(inner):
         yield inner, TRANSFORMATION
-    for spec in (node, _named_window(node)):
-        if spec is None:
-            continue
+    for spec in (node, *_named_windows(node)):
         yield from ((part, WINDOW) for part in spec.args.get("partition_by") or ())
         if spec.args.get("order") is not None:
             yield from ((o.this, WINDOW) for o in spec.args["order"].expressions)
 
 
-def _named_window(node: exp.Window) -> exp.Window | None:
-    name = node.alias
+def _named_windows(node: exp.Window) -> Iterator[exp.Window]:
+    """The windows that a window refers to by name, and those that they refer to."""
     select = node.find_ancestor(exp.Select)
-    if not name or select is None:
-        return None
-    windows = select.args.get("windows") or ()
-    return next((w for w in windows if w.name.lower() == name.lower()), None)
+    named = {w.name.lower(): w for w in select.args.get("windows") or ()} if select is not None else {}
+    name = node.alias.lower()
+    while name in named:
+        spec = named.pop(name)
+        yield spec
+        name = spec.alias.lower()
+
+
+def dependencies(expression: exp.Expression, resolve: Resolve) -> Iterator[Dep]:
+    """What an expression reads, by all alternatives of the columns and nested queries in it."""
+    found: dict[int, tuple[exp.Expression, Field]] = {}
+    _leaves(expression, resolve, frozenset(), found)
+    for _, item in found.values():
+        yield from item.deps()
 
 
 def evaluate(expression: exp.Expression, resolve: Resolve) -> tuple[Alt, ...]:
@@ -252,7 +261,8 @@ def evaluate(expression: exp.Expression, resolve: Resolve) -> tuple[Alt, ...]:
             alts.append(chosen[id(expression)])
         else:
             members = _members(expression, resolve)
-            alts.append(Alt(_substituted(expression, found, chosen), _deps(expression, chosen), members))
+            text, size = _substituted(expression, found, chosen)
+            alts.append(Alt(text, _deps(expression, chosen), members, size))
     return limited(alts)
 
 
@@ -297,9 +307,9 @@ def _leaves(
     for child in node.iter_expressions():
         _leaves(child, resolve, shadowed, found)
     if isinstance(node, exp.Window):
-        spec = _named_window(node)
-        for child in spec.iter_expressions() if spec is not None else ():
-            _leaves(child, resolve, shadowed, found)
+        for spec in _named_windows(node):
+            for child in spec.iter_expressions():
+                _leaves(child, resolve, shadowed, found)
 
 
 def _deps(expression: exp.Expression, chosen: Mapping[int, Alt]) -> tuple[Dep, ...]:
@@ -338,17 +348,19 @@ def _substituted(
     expression: exp.Expression,
     found: Mapping[int, tuple[exp.Expression, Field]],
     chosen: Mapping[int, Alt],
-) -> exp.Expression | None:
-    """The expression with its columns replaced by what they stand for."""
-    if any(chosen[slot].expression is None and found[slot][1].alts for slot in found):
-        return None
+) -> tuple[exp.Expression | None, int]:
+    """The expression with its columns replaced by what they stand for, and how many nodes that is."""
+    size = sum(alt.size for alt in chosen.values())
+    if size > MAX_EXPRESSION or any(chosen[slot].expression is None and found[slot][1].alts for slot in found):
+        return None, size
     for number, slot in enumerate(found):
         found[slot][0].meta["slot"] = number
     whole = expression.this if isinstance(expression, exp.Aliases) else expression.unalias()
     copy = cast(exp.Expression, whole.copy())
     order = list(found)
+    nodes = cast(list[exp.Expression], list(copy.walk()))
     try:
-        for node in cast(list[exp.Expression], list(copy.walk())):
+        for node in nodes:
             slot_number = node.meta.get("slot")
             if slot_number is not None:
                 value = chosen[order[slot_number]].expression
@@ -356,7 +368,7 @@ def _substituted(
     finally:
         for slot in found:
             found[slot][0].meta.pop("slot", None)
-    return copy
+    return copy, size + len(nodes)
 
 
 def _replaced(tree: exp.Expression, node: exp.Expression, value: exp.Expression) -> exp.Expression:

@@ -1,32 +1,52 @@
-"""Events and SQL into one graph. What either cannot tell is a gap; what both tell is told once, with both evidences."""
+"""All sources of lineage into one graph. What none can tell is a gap; what several tell is told once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pii_tracer.config import LineageSources, Relocation
+from pii_tracer.collecting import rare_collections
+from pii_tracer.config import Relocation
+from pii_tracer.config_lineage import LineageSources
 from pii_tracer.errors import LineageError
-from pii_tracer.lineage.edges import Edge, EdgeType, Evidence, JobRef, LineageGap, Membership, Subtype
+from pii_tracer.lineage.edges import LineageGap
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.lineage.identity import UNRESOLVED, Identities
+from pii_tracer.lineage.identity import Identities
 from pii_tracer.lineage.names import Names
-from pii_tracer.lineage.openlineage import Events, Run, event_files, read_events
-from pii_tracer.lineage.outcome import Effect, StatementLineage
-from pii_tracer.lineage.sql import Script, known_dialect
-from pii_tracer.model import Column, ColumnId, DatasetId
+from pii_tracer.lineage.openlineage import Events, event_files, read_events
+from pii_tracer.lineage.sources.dbt import manifest_of, read_dbt
+from pii_tracer.lineage.sources.eras import Eras
+from pii_tracer.lineage.sources.event_sql import told_by_events
+from pii_tracer.lineage.sources.ledger import Ledger
+from pii_tracer.lineage.sources.lines import files_of
+from pii_tracer.lineage.sources.notes import Notes, Tag
+from pii_tracer.lineage.sources.proof import in_file
+from pii_tracer.lineage.sources.queries import Parser, log_files, parse_here, read_queries
+from pii_tracer.lineage.sources.statements import SPARK, Mended, Told, locations, parsed, tell, views
+from pii_tracer.lineage.sources.told_runs import tell_changes, tell_gaps, tell_run
+from pii_tracer.lineage.sql import known_dialect
+from pii_tracer.model import Column, DatasetId
 
-_MOVES_DATA = frozenset({Effect.REPLACE, Effect.APPEND, Effect.CHANGE, Effect.VIEW, Effect.CLONE, Effect.RENAME})
-_REBUILDS = frozenset({Effect.REPLACE, Effect.APPEND, Effect.VIEW, Effect.CLONE})
-# what is not certain about a query or a temporary view counts where its outcome is written
-_QUIET = frozenset({Effect.NONE, Effect.QUERY, Effect.TEMPORARY, Effect.SCHEMA, Effect.DROP, Effect.DELETE})
+Progress = Callable[[str], None]
+
+_SQL = frozenset({".sql", ".hql", ".ddl"})
+
+
+@dataclass(frozen=True)
+class SourceRead:
+    """How much of one source was read, from how many files."""
+
+    source: str
+    read: int
+    unit: str
+    files: int = 0
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a harvest read: events, and statements by how far they were resolved."""
+    """What a harvest read: events, and statements by how far they were resolved; the same by source."""
 
     events: int
     statements: int
@@ -34,49 +54,38 @@ class Summary:
     partial: int
     opaque: int
     gaps: int
+    sources: tuple[SourceRead, ...] = ()
 
 
 @dataclass(frozen=True)
-class Told:
-    """A statement with where it was found; `job` and `at` when an event tells it."""
+class Harvested:
+    """The graph, what was read, and what was said about datasets beside their lineage."""
 
-    made: StatementLineage
-    where: str
-    job: str
-    at: str | None
-    run: Run | None = None
+    graph: LineageGraph
+    summary: Summary
+    notes: Notes
 
 
-@dataclass
-class Harvest:
-    """Facts on their way into the graph."""
+@dataclass(frozen=True)
+class Given:
+    """What a harvest starts from beside its sources.
 
-    identities: Identities
-    columns: dict[DatasetId, tuple[Column, ...]] = field(default_factory=dict)
-    edges: list[Edge] = field(default_factory=list)
-    memberships: list[Membership] = field(default_factory=list)
-    jobs: list[JobRef] = field(default_factory=list)
-    gaps: list[LineageGap] = field(default_factory=list)
+    base: folder that relative paths of the sources start from. aliases: datasets by table name. schemas: columns by
+    table name, as the catalogs show them now; declared: the same, from files, where no catalog tells. log: folder of
+    the project's own event log. gaps and reads: of what was fetched into it. parser: what parses the texts of query
+    logs.
+    """
 
-    def dataset(self, table: str, where: str) -> DatasetId:
-        """The dataset of a table in SQL; a name that nothing explains is kept as such, with a gap."""
-        found = self.identities.of_table(table)
-        if found is not None:
-            return found
-        made = DatasetId(namespace=UNRESOLVED, name=table.replace("`", ""))
-        self.gaps.append(
-            LineageGap(
-                dataset=made,
-                kind="unresolved_name",
-                reason=f"no catalog, symlink or path explains the table name {table}",
-                evidence=where,
-                closes="declare its catalog in the estate file",
-            )
-        )
-        return made
-
-
-Progress = Callable[[str], None]
+    base: Path
+    relocations: Iterable[Relocation] = ()
+    aliases: Mapping[str, DatasetId] = field(default_factory=dict)
+    schemas: Mapping[str, Sequence[Column]] = field(default_factory=dict)
+    declared: Mapping[str, Sequence[Column]] = field(default_factory=dict)
+    log: Path | None = None
+    gaps: Sequence[LineageGap] = ()
+    reads: Sequence[SourceRead] = ()
+    progress: Progress = lambda text: None
+    parser: Parser = parse_here
 
 
 def harvest(
@@ -87,14 +96,7 @@ def harvest(
     schemas: Mapping[str, Sequence[Column]] | None = None,
     progress: Progress | None = None,
 ) -> LineageGraph:
-    """The lineage graph of an estate.
-
-    base: folder that relative paths of the sources start from. aliases: datasets by table name. schemas: columns by
-    table name, as the catalogs show them now.
-
-    Raises:
-        LineageError: a source does not exist, or the dialect is not known.
-    """
+    """The lineage graph of an estate's files. See `harvest_all`."""
     return harvest_with_summary(sources, base, relocations, aliases, schemas, progress)[0]
 
 
@@ -107,33 +109,56 @@ def harvest_with_summary(
     progress: Progress | None = None,
 ) -> tuple[LineageGraph, Summary]:
     """As `harvest`, with the numbers of what was read."""
-    say = progress or (lambda text: None)
-    identities = Identities(aliases or {}, relocations, base)
-    work = Harvest(identities)
-    files = [(f, _shown(f, base)) for place in sources.events for f in event_files(_existing(base / place))]
-    say(f"reading {len(files)} files of events")
-    events = read_events(files, identities)
-    _learn(work, events, schemas or {})
-    scripts = [f for place in sources.sql for f in _sql_files(_existing(base / place))]
-    say(f"reading {len(scripts)} files of SQL")
-    told = _told(scripts, base, events, work, known_dialect(sources.dialect))
+    given = Given(base, relocations, aliases or {}, schemas or {}, progress=progress or (lambda text: None))
+    found = harvest_all(sources, given)
+    return found.graph, found.summary
+
+
+@rare_collections()
+def harvest_all(sources: LineageSources, given: Given) -> Harvested:
+    """Read every source and make the graph. Reads only: what streams and services tell is in the event log.
+
+    Raises:
+        LineageError: a source does not exist, or a dialect is not known.
+    """
+    identities = Identities(given.aliases, given.relocations, given.base)
+    ledger = Ledger(identities)
+    ledger.plain_gaps += given.gaps
+    dialect = known_dialect(sources.dialect)
+    reads = list(given.reads)
+    events = _events(sources, given, identities, reads)
+    _learn(ledger, events, given)
+    names = Names(ledger.known_tables())
+    told = _files(sources, given, dialect, names, ledger, reads)
+    eras = Eras(ledger.known_tables(), events.schemas, ledger)
+    told += told_by_events(events, dialect, names, eras, ledger)
+    dbt, tags = _dbt(sources, given, dialect, ledger, reads)
+    told += dbt
+    told += _queries(sources, given, dialect, eras, ledger, reads)
+    reads += _left_out(sources, given.base)
+    locations(told, ledger)
+    views(told, ledger)
     for one in told:
-        _locations(one, work)
-    for one in told:
-        _statement(one, work)
-    for rename in sorted(events.renames, key=repr):
-        _renamed(*rename, work)
-    for run in events.runs.values():
-        _run(run, work)
-    for run in events.runs.values():
-        _run_gaps(run, work, told)
-    work.gaps += events.gaps
-    facts = collect(work.edges, work.memberships, work.jobs, work.gaps, work.columns, identities.aliases)
+        tell(one, ledger)
+    tell_changes(events.notes.changes, ledger)
+    for run in events.runs:
+        tell_run(run, ledger)
+    tell_gaps(events, ledger, Mended(told, ledger))
+    ledger.plain_gaps += events.gaps
+    facts = collect(
+        ledger.edges(), ledger.memberships(), ledger.jobs(), ledger.gaps(), ledger.columns, identities.aliases
+    )
     graph = LineageGraph(facts)
-    return graph, _summary(events, told, graph)
+    notes = events.notes.model_copy(update={"tags": tuple(sorted({*events.notes.tags, *tags}, key=repr))})
+    return Harvested(graph, _summary(events, told, graph, reads), notes)
 
 
-def _existing(place: Path) -> Path:
+def existing(place: Path) -> Path:
+    """The place, where there is one.
+
+    Raises:
+        LineageError: there is none.
+    """
     if not place.exists():
         raise LineageError(
             "a lineage source does not exist", where=str(place), todo="correct `lineage` in the estate file"
@@ -141,7 +166,7 @@ def _existing(place: Path) -> Path:
     return place
 
 
-def _shown(file: Path, base: Path) -> str:
+def shown(file: Path, base: Path) -> str:
     """Relative to the estate file where possible: evidence must not depend on the machine."""
     try:
         return file.resolve().relative_to(base.resolve()).as_posix()
@@ -149,205 +174,111 @@ def _shown(file: Path, base: Path) -> str:
         return file.name
 
 
-def _sql_files(place: Path) -> list[Path]:
-    return sorted(p for p in place.rglob("*.sql") if p.is_file()) if place.is_dir() else [place]
+def _events(sources: LineageSources, given: Given, identities: Identities, reads: list[SourceRead]) -> Events:
+    """Event files and the project's own event log."""
+    found = {place: event_files(existing(given.base / place)) for place in sources.events}
+    if given.log is not None and given.log.is_dir():
+        found["the event log"] = event_files(given.log)
+    given.progress(f"reading {sum(map(len, found.values()))} files of events")
+    named = [(f, shown(f, given.base)) for files in found.values() for f in files]
+    events = read_events(named, identities, given.progress)
+    counts = iter(events.by_file)
+    for place, files in found.items():
+        reads.append(SourceRead(place, sum(next(counts) for _ in files), "events", len(files)))
+    return events
 
 
-def _learn(work: Harvest, events: Events, schemas: Mapping[str, Sequence[Column]]) -> None:
+def _left_out(sources: LineageSources, base: Path) -> Iterator[SourceRead]:
+    """Files of folders whose names say that they hold something else: not read, and said so."""
+    kinds: list[tuple[Callable[[Path], list[Path]], list[str]]] = [
+        (event_files, list(sources.events)),
+        (sql_files, list(sources.sql)),
+        (log_files, [log.path for log in sources.queries]),
+    ]
+    for read, places in kinds:
+        for place in places:
+            other = len(files_of(base / place)) - len(read(base / place))
+            if other:
+                yield SourceRead(place, other, "files with other endings, which were not read")
+
+
+def _learn(ledger: Ledger, events: Events, given: Given) -> None:
     """Names and schemas: catalogs first, then what events say (the schema with most columns, whatever the order)."""
     for name in sorted(events.symlinks):
         targets = events.symlinks[name]
         if len(targets) == 1:
-            work.identities.learn(name, next(iter(targets)))
+            ledger.identities.learn(name, next(iter(targets)))
     for dataset, versions in events.schemas.items():
-        work.columns[dataset] = max(versions.values(), key=lambda columns: (len(columns), repr(columns)))
-    for name, columns in schemas.items():
-        known = work.identities.of_table(name)
+        ledger.columns[dataset] = max(versions, key=lambda columns: (len(columns), repr(columns)))
+    for name, columns in given.schemas.items():
+        known = ledger.identities.of_table(name)
         if known is not None:
-            work.columns[known] = tuple(columns)
+            ledger.columns[known] = tuple(columns)
+    ledger.declared = {name: [(c.name, c.type) for c in columns] for name, columns in given.declared.items()}
+    for name, columns in given.declared.items():
+        known = ledger.identities.of_table(name)
+        if known is not None and not ledger.columns.get(known):
+            ledger.columns[known] = tuple(columns)
 
 
-def _names(work: Harvest) -> Names:
-    """Every known name of a table with its columns."""
-    known: dict[str, list[tuple[str, str]]] = {}
-    for alias, dataset in work.identities.aliases.items():
-        if dataset in work.columns:
-            known[alias] = [(c.name, c.type) for c in work.columns[dataset]]
-    for dataset, columns in work.columns.items():
-        if dataset.namespace == "file":
-            for kind in ("delta", "parquet", "iceberg", "hudi", "orc", "path"):
-                known[f"{kind}.`{dataset.name}`"] = [(c.name, c.type) for c in columns]
-    return Names(known)
+def sql_files(place: Path) -> list[Path]:
+    """The SQL files of a file or folder, sorted."""
+    return [f for f in files_of(place) if not place.is_dir() or f.suffix.lower() in _SQL]
 
 
-def _told(scripts: Sequence[Path], base: Path, events: Events, work: Harvest, dialect: str) -> list[Told]:
-    names = _names(work)
-    told: list[Told] = []
-    for file in scripts:
-        shown = _shown(file, base)
+def _files(
+    sources: LineageSources, given: Given, dialect: str, names: Names, ledger: Ledger, reads: list[SourceRead]
+) -> list[Told]:
+    """Statements of SQL files. What one file creates, a later one knows."""
+    files = [f for place in sources.sql for f in sql_files(existing(given.base / place))]
+    given.progress(f"reading {len(files)} files of SQL")
+    told = []
+    for file in files:
+        name = shown(file, given.base)
         try:
-            text = file.read_text(encoding="utf-8")
+            text = file.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            work.gaps.append(_gap(None, "unreadable_sql", f"the file cannot be read ({type(error).__name__})", shown))
+            reason = f"the file cannot be read ({type(error).__name__})"
+            ledger.gap(None, "unreadable_sql", reason, in_file(name, file.stem), "correct the file")
             continue
-        for made in _run_sql(text, names, dialect, shown, work):
-            told.append(Told(made, f"{shown}:{made.line}", file.stem, None))
-    for run in sorted(events.runs.values(), key=lambda r: r.run):
-        for text in sorted(run.sql):
-            for made in _run_sql(text, names, "spark", run.where, work):
-                told.append(Told(made, run.where, run.job, run.at or None, run))
+        for made in parsed(text, names, dialect, in_file(name, file.stem), ledger):
+            told.append(Told(made, in_file(f"{name}:{made.line}", file.stem), rebuild=dialect in SPARK))
+    if sources.sql:
+        reads.append(SourceRead(", ".join(sources.sql), len(told), "statements", len(files)))
     return told
 
 
-def _run_sql(text: str, names: Names, dialect: str, where: str, work: Harvest) -> list[StatementLineage]:
-    try:
-        return Script(names, dialect).run(text)
-    except LineageError as error:
-        work.gaps.append(_gap(None, "unreadable_sql", error.what, where))
-        return []
+def _dbt(
+    sources: LineageSources, given: Given, dialect: str, ledger: Ledger, reads: list[SourceRead]
+) -> tuple[list[Told], list[Tag]]:
+    """Models, snapshots, stored test failures and hooks of dbt projects."""
+    told: list[Told] = []
+    tags: list[Tag] = []
+    for place in sources.dbt:
+        file = existing(manifest_of(existing(given.base / place)))
+        name = shown(file, given.base)
+        given.progress(f"reading {name}")
+        made, more = read_dbt(file, name, ledger.known_tables(), dialect, ledger)
+        reads.append(SourceRead(name, len(made), "statements"))
+        told, tags = told + made, tags + more
+    return told, tags
 
 
-def _gap(dataset: DatasetId | None, kind: str, reason: str, evidence: str, closes: str = "") -> LineageGap:
-    return LineageGap(dataset=dataset, kind=kind, reason=reason, evidence=evidence, closes=closes)
+def _queries(
+    sources: LineageSources, given: Given, dialect: str, eras: Eras, ledger: Ledger, reads: list[SourceRead]
+) -> list[Told]:
+    """Statements of query logs."""
+    told: list[Told] = []
+    for log in sources.queries:
+        files = [(f, shown(f, given.base)) for f in log_files(existing(given.base / log.path))]
+        known = ledger.known_tables()
+        rows, made = read_queries(log, files, dialect, known, given.parser, eras, ledger, given.progress)
+        reads.append(SourceRead(log.path, rows, "rows", len(files)))
+        told += made
+    return told
 
 
-def _locations(told: Told, work: Harvest) -> None:
-    """`CREATE TABLE … LOCATION` names a path."""
-    if told.made.location and told.made.output and told.made.effect is not Effect.TEMPORARY:
-        work.identities.learn(told.made.output, work.identities.of_path(told.made.location))
-
-
-def _statement(told: Told, work: Harvest) -> None:
-    made = told.made
-    if made.output is None or made.effect in _QUIET:
-        known = work.identities.of_table(made.output) if made.output is not None else None
-        for reason in made.reasons if made.effect not in (Effect.QUERY, Effect.TEMPORARY) else ():
-            work.gaps.append(
-                _gap(known, "sql_opaque", reason, told.where, "rewrite the statement, or say what it does")
-            )
-        return
-    if made.effect not in _MOVES_DATA:
-        return
-    target = work.dataset(made.output, told.where)
-    proof = (Evidence(source="sql", where=told.where, job=told.job),)
-    inputs = {table: work.dataset(table, told.where) for table in made.inputs}
-
-    def source(table: str) -> DatasetId:
-        return inputs.get(table) or work.dataset(table, told.where)
-
-    for edge in made.edges:
-        if "*" not in (edge.source[1], edge.target[1]):
-            origin = ColumnId(dataset=source(edge.source[0]), column=edge.source[1])
-            work.edges.append(
-                Edge(
-                    source=origin,
-                    target=ColumnId(dataset=target, column=edge.target[1]),
-                    type=edge.type,
-                    subtype=edge.subtype,
-                    masking=edge.masking,
-                    expression=edge.expression,
-                    evidence=proof,
-                )
-            )
-    for table, column, subtype in made.indirect:
-        origin = ColumnId(dataset=source(table), column=column)
-        work.memberships.append(Membership(source=origin, target=target, subtype=subtype, evidence=proof))
-    alone = set(made.read) <= set(made.inputs) | {made.output}
-    work.jobs.append(
-        JobRef(
-            job=told.job,
-            sql=made.sql if made.effect in _REBUILDS and alone else None,
-            inputs=tuple(sorted(set(inputs.values()))),
-            output=target,
-            at=told.at,
-            where=told.where,
-        )
-    )
-    kind = "sql_opaque" if made.opaque else "sql_partial"
-    work.gaps += [_gap(target, kind, r, told.where, "give the schemas of the tables it reads") for r in made.reasons]
-
-
-def _renamed(old: DatasetId, new: DatasetId, where: str, work: Harvest) -> None:
-    """Everything of the old dataset is the new one's."""
-    columns = work.columns.get(new) or work.columns.get(old) or ()
-    proof = (Evidence(source="openlineage", where=where),)
-    for column in columns:
-        work.edges.append(
-            Edge(
-                source=ColumnId(dataset=old, column=column.name),
-                target=ColumnId(dataset=new, column=column.name),
-                type=EdgeType.DIRECT,
-                subtype=Subtype.IDENTITY,
-                evidence=proof,
-            )
-        )
-    work.jobs.append(JobRef(job="rename", sql=None, inputs=(old,), output=new, where=where))
-    if not columns:
-        work.gaps.append(
-            _gap(new, "no_columns", f"{old} was renamed to it, and the columns of neither are known", where)
-        )
-
-
-def _run(run: Run, work: Harvest) -> None:
-    work.edges += [e for e in run.edges if e.source != e.target]
-    work.memberships += run.memberships
-    for output in run.outputs:
-        work.columns.setdefault(output, ())
-        inputs = tuple(sorted(run.inputs - {output}))
-        if not inputs:
-            continue  # an empty table was made, or constants went in
-        work.jobs.append(
-            JobRef(job=run.job, sql=None, inputs=inputs, output=output, at=run.at or None, where=run.where)
-        )
-    for source in run.inputs:
-        work.columns.setdefault(source, ())
-
-
-def _run_gaps(run: Run, work: Harvest, told: Sequence[Told]) -> None:
-    """What the run's events leave open, unless SQL says it."""
-    if run.inputs and not run.outputs:
-        if not _mended(run, work, told):
-            work.gaps.append(
-                _gap(
-                    None,
-                    "no_outputs",
-                    f"job {run.job} read {', '.join(str(d) for d in sorted(run.inputs))} and its events name no output",
-                    run.where,
-                    "give the job's SQL, or declare what it writes",
-                )
-            )
-        return
-    linked = {(e.source.dataset, e.target.dataset) for e in work.edges}
-    linked |= {(m.source.dataset, m.target) for m in work.memberships}
-    for output in sorted(run.outputs - run.with_columns):
-        missing = [d for d in sorted(run.inputs - {output}) if (d, output) not in linked]
-        if missing:
-            may = "may have written" if run.failed else "wrote"
-            work.gaps.append(
-                _gap(
-                    output,
-                    "no_columns",
-                    f"job {run.job} {may} it from {', '.join(str(d) for d in missing)}, and no event tells the columns",
-                    run.where,
-                    "give the job's SQL",
-                )
-            )
-
-
-def _mended(run: Run, work: Harvest, told: Sequence[Told]) -> bool:
-    """A complete statement of the run itself, or one that reads the same datasets, tells where the data went."""
-    for one in told:
-        if not one.made.complete:
-            continue
-        if one.run is run and (one.made.output is not None or one.made.effect is Effect.NONE):
-            return True
-        read = {work.identities.of_table(t) for t in one.made.inputs}
-        if one.made.effect in _MOVES_DATA and run.inputs <= read:
-            return True
-    return False
-
-
-def _summary(events: Events, told: Sequence[Told], graph: LineageGraph) -> Summary:
+def _summary(events: Events, told: Sequence[Told], graph: LineageGraph, reads: Sequence[SourceRead]) -> Summary:
     opaque = sum(t.made.opaque for t in told)
     partial = sum(not t.made.complete and not t.made.opaque for t in told)
     return Summary(
@@ -357,4 +288,5 @@ def _summary(events: Events, told: Sequence[Told], graph: LineageGraph) -> Summa
         partial=partial,
         opaque=opaque,
         gaps=len(graph.gaps),
+        sources=tuple(reads),
     )

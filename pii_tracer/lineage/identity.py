@@ -7,7 +7,8 @@ are `s3://bucket` and the key.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -17,9 +18,21 @@ from pii_tracer.model import DatasetId
 
 UNRESOLVED = "unresolved"
 """Namespace of table names that nothing explains."""
+VIEW = "view"
+"""Namespace of views: names of queries, behind which no bytes lie."""
 
 _URI = re.compile(r"^(?P<scheme>[a-z][a-z0-9+.-]*):/{1,3}", re.IGNORECASE)
 _PATH_TABLE = re.compile(rf"^(?:{'|'.join(sorted(PATH_FORMATS))}|path)\.`(?P<path>.+)`$", re.IGNORECASE | re.DOTALL)
+
+
+_STORES = ("s3://", "gs://", "abfss://", "abfs://", "wasbs://", "oss://")
+_WITHIN = re.compile(r"^[^=]+=|[*?\[{]")
+"""A partition of a table (Hive's layout), or a pattern of paths within it."""
+
+
+def is_place(dataset: DatasetId) -> bool:
+    """Whether a name is that of files: https://openlineage.io/docs/spec/naming."""
+    return dataset.namespace == "file" or dataset.namespace.startswith((*_STORES, "hdfs://"))
 
 
 class Identities:
@@ -30,25 +43,47 @@ class Identities:
     ) -> None:
         self._moved = [(_moved(r.to, base), r.from_.rstrip("/")) for r in relocations]
         self._aliases: dict[str, DatasetId] = {}
-        for name, dataset in aliases.items():
-            self.learn(name, self.normal(dataset.namespace, dataset.name))
+        self._by_end: dict[str, set[DatasetId]] = defaultdict(set)  # datasets of longer aliases that end so
+        declared = {name: self._spelled(d.namespace, d.name) for name, d in aliases.items()}
+        self._roots = frozenset(declared.values())
+        for name, dataset in declared.items():
+            self.learn(name, dataset)
 
     def learn(self, name: str, dataset: DatasetId) -> None:
         """A further name; what is known first stays."""
-        self._aliases.setdefault(_plain(name), dataset)
+        plain = _plain(name)
+        if plain not in self._aliases:
+            self._aliases[plain] = dataset
+            for end in _ends(plain):
+                self._by_end[end].add(dataset)
 
     @property
     def aliases(self) -> dict[str, DatasetId]:
         return dict(self._aliases)
 
     def normal(self, namespace: str, name: str) -> DatasetId:
-        """One identity for all spellings of a path; other names stay as they are."""
+        """One identity for all spellings of a path, and for all partitions of a table; other names stay as they are.
+
+        Jobs write `/lake/t/day=1` and read `/lake/t` or `/lake/t/*`: trailing segments `key=value` and patterns are
+        left out, unless a catalog has a table right there.
+        """
+        full = self._spelled(namespace, name)
+        if full in self._roots or not is_place(full):
+            return full
+        parts = full.name.split("/")
+        while len(parts) > 1 and parts[-2] and _WITHIN.search(parts[-1]):
+            parts.pop()
+        return full if len(parts) == full.name.count("/") + 1 else full.model_copy(update={"name": "/".join(parts)})
+
+    def _spelled(self, namespace: str, name: str) -> DatasetId:
         if namespace in ("file", "file:", "file://", "") and name.startswith("/"):
             return DatasetId(namespace="file", name=self._path(name))
         if namespace.startswith(("s3a://", "s3n://")):
             namespace = "s3://" + namespace[6:]
-        if namespace.startswith("s3://"):
+        if namespace.startswith(_STORES):
             return DatasetId(namespace=namespace.rstrip("/"), name=name.strip("/"))
+        if namespace.startswith("hdfs://"):
+            return DatasetId(namespace=namespace.rstrip("/"), name="/" + name.strip("/"))
         return DatasetId(namespace=namespace, name=name)
 
     def of_path(self, path: str) -> DatasetId:
@@ -56,7 +91,7 @@ class Identities:
         found = _URI.match(path)
         scheme = found["scheme"].lower() if found else "file"
         if scheme == "file":
-            return DatasetId(namespace="file", name=self._path(path[found.end() - 1 :] if found else path))
+            return self.normal("file", "/" + (path[found.end() :] if found else path))
         bucket, _, key = path[found.end() if found else 0 :].partition("/")
         return self.normal(f"{scheme}://{bucket}", key)
 
@@ -75,13 +110,18 @@ class Identities:
         plain = _plain(name)
         if plain in self._aliases:
             return self._aliases[plain]
-        longer = {d for alias, d in self._aliases.items() if alias.endswith("." + plain)}
+        longer = self._by_end.get(plain, set())
         if not longer:  # an alias without its catalog, as symlinks have it; never one whose catalog is known
-            longer = {d for a, d in self._aliases.items() if plain.endswith("." + a) and not self._has_catalog(a)}
-        return longer.pop() if len(longer) == 1 else None
+            longer = {self._aliases[a] for a in _ends(plain) if a in self._aliases and a not in self._by_end}
+        return next(iter(longer)) if len(longer) == 1 else None
 
-    def _has_catalog(self, alias: str) -> bool:
-        return any(other.endswith("." + alias) for other in self._aliases)
+
+def _ends(plain: str) -> Iterator[str]:
+    """What follows each dot of a name."""
+    at = plain.find(".")
+    while at >= 0:
+        yield plain[at + 1 :]
+        at = plain.find(".", at + 1)
 
 
 def _plain(name: str) -> str:

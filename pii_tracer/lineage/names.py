@@ -15,6 +15,16 @@ def path_table(path: str) -> str:
     return f"path.`{path}`"
 
 
+def is_place(table: str) -> bool:
+    """True for a folder as `path_table` names it: files take their columns' names from what is written."""
+    return table.startswith("path.`")
+
+
+def is_location(name: str) -> bool:
+    """A folder, a URI or a stage where a table's name could stand."""
+    return name.startswith(("/", "@", "file:")) or "://" in name
+
+
 def _is_path(name: str) -> bool:
     return "/" in name
 
@@ -45,8 +55,8 @@ class Names:
         parts = [p.name for p in table.parts]
         if len(parts) >= 2 and parts[-2].lower() in PATH_FORMATS and table.this.args.get("quoted"):
             return self._spell(f"{parts[-2].lower()}.`{parts[-1].rstrip('/') or '/'}`")
-        if len(parts) == 1 and table.this.args.get("quoted") and parts[0].strip("'").startswith(("/", "s3", "file:")):
-            return self._spell(path_table(parts[0].strip("'").rstrip("/")))
+        if len(parts) == 1 and is_location(place := parts[0].strip("'")):
+            return self._spell(path_table(place.rstrip("/")))
         return self.of_text(".".join(parts))
 
     def of_text(self, written: str) -> str:
@@ -57,6 +67,8 @@ class Names:
             if name in self._schemas:
                 return self._schemas[name][0]
         ends = [key for key in self._schemas if key.endswith("." + plain)]
+        if self._defaults:  # a table of the same name in another schema is another table
+            ends = [key for key in ends if full.endswith("." + key) or key.endswith("." + full)]
         if len(ends) == 1:
             return self._schemas[ends[0]][0]
         return self._spell(self._qualified(written.replace("`", "")), full)

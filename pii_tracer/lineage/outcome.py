@@ -45,7 +45,7 @@ class StatementLineage:
 
     inputs: the tables it comes from, seen through temporary views; read: the tables as named in the statement.
     columns: names of the output's columns that the statement tells. location: the folder its LOCATION clause names.
-    reasons: why it is not complete; empty when it is.
+    reasons: why it is not complete; empty when it is. assumed: those that only say how columns were named.
     """
 
     sql: str
@@ -59,6 +59,7 @@ class StatementLineage:
     columns: tuple[str, ...] = ()
     location: str | None = None
     reasons: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
     opaque: bool = False
 
     @property

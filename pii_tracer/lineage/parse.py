@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
+from pii_tracer.collecting import rare_collections
 from pii_tracer.errors import PiiTracerError
 from pii_tracer.lineage.names import Names
 from pii_tracer.lineage.outcome import Effect, SqlEdge, StatementLineage
@@ -20,11 +21,12 @@ Schemas = Mapping[str, Sequence[tuple[str, str]]]
 def parse_lines(lines: Iterable[str], out: TextIO) -> bool:
     """Answer every line; True when all answers are complete and without error."""
     good = True
-    for line in lines:
-        if line.strip():
-            answer = answer_line(line)
-            good &= answer["complete"] and answer["error"] is None
-            out.write(json.dumps(answer, ensure_ascii=False) + "\n")
+    with rare_collections():
+        for line in lines:
+            if line.strip():
+                answer = answer_line(line)
+                good &= answer["complete"] and answer["error"] is None
+                out.write(json.dumps(answer, ensure_ascii=False) + "\n")
     return good
 
 
@@ -79,7 +81,15 @@ def _column(given: Any) -> tuple[str, str]:
 
 
 def _failed(id_: Any, what: str) -> dict[str, Any]:
-    return {"id": id_, "edges": [], "indirect": [], "complete": False, "unresolved": [what], "error": what}
+    return {
+        "id": id_,
+        "edges": [],
+        "indirect": [],
+        "complete": False,
+        "unresolved": [what],
+        "assumed": [],
+        "error": what,
+    }
 
 
 def answer_sql(
@@ -87,21 +97,46 @@ def answer_sql(
 ) -> dict[str, Any]:
     """Edges, indirect dependencies and completeness of a text of one or more statements, contracted.
 
+    assumed: how the columns of a target without a schema were named, where the schemas of all that goes in were given
+    (no value is missing then); without those the answer is not complete.
+
     Raises:
         LineageError: the text cannot be cut into statements, or the dialect is not known.
     """
-    script = Script(Names(schemas, default_db, default_schema), known_dialect(dialect), contract=True)
-    made = script.run(sql)
+    known = known_dialect(dialect)
+    made = Script(Names(schemas, default_db, default_schema), known, contract=True).run(sql)
     last = list(_last(made))
-    reasons = list(dict.fromkeys(r for s in made for r in s.reasons))
+    between = [s for s in made if s.effect in _STAYS and s not in last]
+    ends: list[SqlEdge] = []
+    if between:
+        plain = Script(Names(schemas, default_db, default_schema), known).run(sql)
+        ends = list(_left_standing(between, plain))
+    names = Names(schemas, default_db, default_schema)
+    assumed = list(dict.fromkeys(r for s in made for r in s.assumed if all(map(names.columns, s.inputs))))
+    reasons = [r for r in dict.fromkeys(r for s in made for r in s.reasons) if r not in assumed]
     unread = [s for s in made if s.opaque and s.effect is Effect.NONE]
     return {
-        "edges": _edges(e for s in last for e in s.edges),
+        "edges": _edges([*(e for s in last for e in s.edges), *ends]),
         "indirect": _indirect(last),
         "complete": not reasons and bool(made),
         "unresolved": reasons if made else ["there is no statement"],
+        "assumed": assumed,
         "error": unread[0].reasons[0] if unread and len(unread) == len(made) else None,
     }
+
+
+_STAYS = frozenset({Effect.REPLACE, Effect.APPEND, Effect.CHANGE, Effect.CLONE})
+
+
+def _left_standing(between: Sequence[StatementLineage], plain: Sequence[StatementLineage]) -> Iterator[SqlEdge]:
+    """Edges into columns of intermediate tables that no later statement takes a value from: they are ends as well."""
+    dropped = {s.output for s in plain if s.effect is Effect.DROP}
+    taken = {(table.lower(), column.lower()) for s in plain for e in s.edges for table, column in (e.source,)}
+    for statement in between:
+        for edge in statement.edges if statement.output not in dropped else ():
+            table, column = (part.lower() for part in edge.target)
+            if not {(table, column), (table, "*")} & taken:
+                yield edge
 
 
 def _last(made: Sequence[StatementLineage]) -> Iterator[StatementLineage]:
@@ -109,7 +144,8 @@ def _last(made: Sequence[StatementLineage]) -> Iterator[StatementLineage]:
     for number, statement in enumerate(made):
         if statement.output is None or statement.effect in (Effect.TEMPORARY, Effect.SCHEMA, Effect.DROP, Effect.NONE):
             continue
-        if not any(_uses(later, statement.output) for later in made[number + 1 :]):
+        later = (other for other in made[number + 1 :] if (other.line, other.sql) != (statement.line, statement.sql))
+        if not any(_uses(other, statement.output) for other in later):
             yield statement
 
 

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from sqlglot import exp
 
 from pii_tracer.lineage.edges import EdgeType, Subtype
+
+MAX_EXPRESSION = 5_000
+"""Beyond this many nodes a composed expression is given up: each step may double it."""
 
 MAX_ALTERNATIVES = 32
 """Beyond this many branches a column keeps its dependencies and loses the expression."""
@@ -33,12 +37,17 @@ class Kind:
         OpenLineage's rule (TransformationInfo.merge of its Spark integration): indirect wins, the outer one first;
         among direct ones the stronger wins; masking sticks.
         """
-        masking = self.masking or inner.masking
-        if self.type is EdgeType.INDIRECT:
-            return replace(self, masking=masking)
-        if inner.type is EdgeType.INDIRECT or _STRENGTH[inner.subtype] < _STRENGTH[self.subtype]:
-            return replace(inner, masking=masking)
-        return replace(self, masking=masking)
+        return _after(self, inner)
+
+
+@lru_cache(maxsize=1024)
+def _after(outer: Kind, inner: Kind) -> Kind:
+    masking = outer.masking or inner.masking
+    if outer.type is EdgeType.INDIRECT:
+        return replace(outer, masking=masking)
+    if inner.type is EdgeType.INDIRECT or _STRENGTH[inner.subtype] < _STRENGTH[outer.subtype]:
+        return replace(inner, masking=masking)
+    return replace(outer, masking=masking)
 
 
 IDENTITY = Kind(EdgeType.DIRECT, Subtype.IDENTITY)
@@ -61,11 +70,15 @@ class Dep:
 
 @dataclass(frozen=True)
 class Alt:
-    """One way a column gets its value. members: the fields, when the value is a struct made in the statement."""
+    """One way a column gets its value. members: the fields, when the value is a struct made in the statement.
+
+    size: nodes of the expression's tree, at least.
+    """
 
     expression: exp.Expression | None
     deps: tuple[Dep, ...]
     members: Mapping[str, Field] = field(default_factory=dict, compare=False)
+    size: int = field(default=1, compare=False)
 
 
 @dataclass(frozen=True)
@@ -90,7 +103,10 @@ def constant(name: str, expression: exp.Expression | None = None) -> Field:
 
 
 class Relation:
-    """Columns in order. `rest` are relations whose further, unknown columns are columns of this one as well."""
+    """Columns in order. `rest` are relations whose further, unknown columns are columns of this one as well.
+
+    made: rows that a function makes of constants; whatever its columns are called, they come from no table.
+    """
 
     def __init__(
         self,
@@ -98,13 +114,14 @@ class Relation:
         rest: tuple[Relation, ...] = (),
         base: str | None = None,
         indirect: frozenset[tuple[str, str, Subtype]] = frozenset(),
-        hidden: frozenset[str] = frozenset(),
+        *,
+        made: bool = False,
     ) -> None:
         self.fields = tuple(fields)
         self.rest = rest
         self.base = base
         self.indirect = indirect
-        self.hidden = hidden
+        self.made = made
         self._by_name: dict[str, Field] = {}
         for item in self.fields:
             self._by_name.setdefault(item.name.lower(), item)
@@ -120,15 +137,17 @@ class Relation:
     def get(self, name: str) -> Field | None:
         """The column of that name; an open table is taken to have every column it is asked for."""
         found = self.known(name)
-        if found is not None or name.lower() in self.hidden:
+        if found is not None:
             return found
         if self.base is not None and self.open:
             return table_field(self.base, name)
         found = next((f for r in self.rest if (f := r.known(name))), None)
         if found is not None:
             return found
+        if self.made:
+            return constant(name)
         asked = [f for r in self.rest if (f := r.get(name))]
-        return Field(name, _limited(a for f in asked for a in f.alts)) if asked else None
+        return Field(name, limited(a for f in asked for a in f.alts)) if asked else None
 
     def bases(self) -> Iterator[str]:
         """Tables whose columns are not known."""
@@ -145,9 +164,10 @@ class Relation:
             yield Dep(table, "*", IDENTITY)
 
 
+@lru_cache(maxsize=65536)
 def table_field(table: str, column: str, type_: str = "") -> Field:
-    """A column of a table of the statement."""
-    expression = exp.column(exp.to_identifier(column), table=_qualifier(table))
+    """A column of a table of the statement. Its expression is shared: whoever changes one, copies it first."""
+    expression = exp.Column(this=exp.to_identifier(column), table=_qualifier(table))
     return Field(column, (Alt(expression, (Dep(table, column, IDENTITY),)),), type_)
 
 
@@ -165,7 +185,7 @@ def table_relation(table: str, columns: Sequence[tuple[str, str]]) -> Relation:
 def union(left: Relation, right: Relation) -> Relation:
     """Columns by position, named by the left side."""
     fields = [
-        Field(a.name, _limited((*a.alts, *b.alts)), a.type) for a, b in zip(left.fields, right.fields, strict=False)
+        Field(a.name, limited((*a.alts, *b.alts)), a.type) for a, b in zip(left.fields, right.fields, strict=False)
     ]
     rest = (*left.rest, *right.rest)
     longer = max(left.fields, right.fields, key=len)
@@ -179,7 +199,7 @@ def union_by_name(left: Relation, right: Relation) -> Relation:
     fields = []
     for item in left.fields:
         other = right.get(item.name)
-        fields.append(Field(item.name, _limited((*item.alts, *(other.alts if other else ()))), item.type))
+        fields.append(Field(item.name, limited((*item.alts, *(other.alts if other else ()))), item.type))
     fields += [f for f in right.fields if left.known(f.name) is None]
     rest = (*left.rest, *right.rest, *(r for r in (left, right) if r.base is not None and r.open))
     return Relation(fields, rest)
@@ -197,7 +217,7 @@ def renamed(relation: Relation, names: Sequence[str]) -> Relation:
     return Relation(fields, rest, indirect=relation.indirect)
 
 
-def _limited(alts: Iterable[Alt]) -> tuple[Alt, ...]:
+def limited(alts: Iterable[Alt]) -> tuple[Alt, ...]:
     """Without repetition; too many become one without an expression."""
     found: list[Alt] = []
     for alt in alts:
@@ -206,6 +226,3 @@ def _limited(alts: Iterable[Alt]) -> tuple[Alt, ...]:
     if len(found) <= MAX_ALTERNATIVES:
         return tuple(found)
     return (Alt(None, tuple(dict.fromkeys(d for a in found for d in a.deps))),)
-
-
-limited = _limited

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import cast
 
 from sqlglot import exp
 
 from pii_tracer.lineage.edges import Subtype
 from pii_tracer.lineage.expressions import evaluate
-from pii_tracer.lineage.names import Names
+from pii_tracer.lineage.froms import Ctes, FromItems
 from pii_tracer.lineage.relations import (
     TRANSFORMATION,
     Alt,
@@ -23,25 +22,15 @@ from pii_tracer.lineage.relations import (
     union,
     union_by_name,
 )
-from pii_tracer.lineage.scopes import Findings, Scope, Source
+from pii_tracer.lineage.scopes import Scope, Source, whole_row
 from pii_tracer.lineage.stars import star
-from pii_tracer.lineage.tables import generated, pivoted
-
-Ctes = dict[str, Callable[[], Relation]]
-"""Common table expressions in reach, by name; each is resolved when it is first read."""
 
 MAX_ROUNDS = 20
 """Rounds after which the dependencies of a recursive query are given up as not settled."""
 
 
-@dataclass
-class Query:
-    """Resolves the queries of one statement. lookup: a table's relation by its name (views are seen through)."""
-
-    names: Names
-    lookup: Callable[[str], Relation]
-    dialect: str
-    findings: Findings = field(default_factory=Findings)
+class Query(FromItems):
+    """Resolves the queries of one statement."""
 
     def relation(self, node: exp.Expression, ctes: Ctes | None = None, outer: Scope | None = None) -> Relation:
         """The columns that a query returns."""
@@ -63,24 +52,24 @@ class Query:
 
     def field(self, node: exp.Expression, scope: Scope, ctes: Ctes) -> Field:
         """What an expression of a scope is made from."""
-        return Field("", evaluate(node, self._resolver(scope, ctes)))
+        return Field("", evaluate(node, self.resolver(scope, ctes)))
 
     def ctes_of(self, node: exp.Expression) -> dict[str, Callable[[], Relation]]:
         """The WITH clause of a statement that is not a query itself."""
         return self._with(node, {}, None)
 
-    def _resolver(self, scope: Scope, ctes: Ctes, *, aliases_first: bool = False) -> Callable[[exp.Expression], Field]:
+    def resolver(self, scope: Scope, ctes: Ctes, *, aliases_first: bool = False) -> Callable[[exp.Expression], Field]:
         def resolve(node: exp.Expression) -> Field:
             if isinstance(node, exp.Column):
                 return scope.column(node, aliases_first=aliases_first)
-            if isinstance(node, exp.Exists):
-                self._decides(self.relation(node.this, ctes, scope))
+            if isinstance(node, exp.Exists):  # what it selects does not matter, only whether there are rows
+                self.relation(node.this, ctes, scope)
                 return constant("")
             inner = self.relation(node, ctes, scope)
             if isinstance(node.parent, exp.In | exp.Any | exp.All):
                 self._decides(inner)
                 return constant("")
-            return inner.fields[0] if len(inner.fields) == 1 and not inner.open else _one(inner)
+            return inner.fields[0] if len(inner.fields) == 1 and not inner.open else whole_row(inner)
 
         return resolve
 
@@ -90,19 +79,6 @@ class Query:
             self.findings.note(item, Subtype.FILTER)
         for table in relation.bases():
             self.findings.indirect[table, "*", Subtype.FILTER] = None
-
-    def _note(
-        self,
-        nodes: Sequence[exp.Expression],
-        subtype: Subtype,
-        scope: Scope,
-        ctes: Ctes,
-        *,
-        aliases_first: bool = False,
-    ) -> None:
-        for node in nodes:
-            alts = evaluate(node, self._resolver(scope, ctes, aliases_first=aliases_first))
-            self.findings.note(Field("", alts), subtype)
 
     def _with(self, node: exp.Expression, ctes: Ctes, outer: Scope | None) -> dict[str, Callable[[], Relation]]:
         clause = node.args.get("with_")
@@ -118,12 +94,13 @@ class Query:
 
         def resolve() -> Relation:
             if not done:
+                self.findings.followed.add(id(cte))
                 body = cte.this
                 recursion = isinstance(body, exp.Union) and _reads(body.expression, cte.alias)
                 if recursion and (recursive or self.dialect in ("tsql", "oracle", "teradata")):
                     done.append(self._recursive(cte, body, names, ctes, outer))
                 else:
-                    done.append(renamed(self.relation(body, ctes, outer), names))
+                    done.append(self.renamed(self.relation(body, ctes, outer), names))
             return done[0]
 
         return resolve
@@ -171,6 +148,7 @@ class Query:
 
     def _tail(self, node: exp.Expression, result: Relation, scope: Scope, ctes: Ctes) -> Relation:
         """ORDER BY, SORT BY, DISTRIBUTE BY, CLUSTER BY."""
+        scope.outputs = {f.name.lower(): f for f in reversed(result.fields)}
         for key in ("order", "sort", "cluster", "distribute"):
             clause = node.args.get(key)
             if clause is not None:
@@ -194,7 +172,7 @@ class Query:
                 for item in result.fields:
                     self.findings.note(item, subtype)
             elif not isinstance(key, exp.Var):
-                self._note([key], subtype, scope, ctes, aliases_first=True)
+                self.note([key], subtype, scope, ctes, aliases_first=True)
 
     def _values(self, node: exp.Values, ctes: Ctes, outer: Scope | None) -> Relation:
         scope = Scope(self.findings, outer=outer)
@@ -212,26 +190,28 @@ class Query:
         for unknown in _unfollowed(node):
             self.findings.doubt(f"the clause {unknown} of a query is not followed")
         scope = Scope(self.findings, outer=outer)
-        self._from(node, scope, ctes)
+        self.from_clause(node, scope, ctes)
+        result = self._projection(node, scope, ctes)
         where = node.args.get("where")
         if where is not None:
-            self._note([where.this], Subtype.FILTER, scope, ctes)
-        result = self._projection(node, scope, ctes)
+            scope.late, scope.aliases = scope.aliases, {}
+            self.note([where.this], Subtype.FILTER, scope, ctes)
+            scope.aliases, scope.late = scope.late, {}
         self._grouping(node, result, scope, ctes)
         for key in ("having", "qualify"):
             clause = node.args.get(key)
             if clause is not None:
-                self._note([clause.this], Subtype.FILTER, scope, ctes, aliases_first=True)
+                self.note([clause.this], Subtype.FILTER, scope, ctes, aliases_first=True)
         connect = node.args.get("connect")
         if connect is not None:
             conditions = [c for k in ("start", "connect") if (c := connect.args.get(k)) is not None]
-            self._note(conditions, Subtype.FILTER, scope, ctes)
+            self.note(conditions, Subtype.FILTER, scope, ctes)
         return self._tail(node, result, scope, ctes)
 
     def _grouping(self, node: exp.Select, result: Relation, scope: Scope, ctes: Ctes) -> None:
         distinct = node.args.get("distinct")
         if distinct is not None and distinct.args.get("on") is not None:
-            self._note(distinct.args["on"].expressions, Subtype.GROUP_BY, scope, ctes)
+            self.note(distinct.args["on"].expressions, Subtype.GROUP_BY, scope, ctes)
         elif distinct is not None:
             for item in result.fields:
                 self.findings.note(item, Subtype.GROUP_BY)
@@ -246,12 +226,12 @@ class Query:
         if group.args.get("all"):
             for projection in node.expressions:
                 if not projection.find(exp.AggFunc):
-                    self._note([projection.unalias()], Subtype.GROUP_BY, scope, ctes)
+                    self.note([projection.unalias()], Subtype.GROUP_BY, scope, ctes)
 
     def _projection(self, node: exp.Select, scope: Scope, ctes: Ctes) -> Relation:
         fields: list[Field] = []
         rest: list[Relation] = []
-        resolve = self._resolver(scope, ctes, aliases_first=True)
+        resolve = self.resolver(scope, ctes, aliases_first=True)
         for item in node.expressions:
             if _is_star(item):
                 more, unknown = star(item, scope, resolve)
@@ -294,108 +274,6 @@ class Query:
         names = [c.name for c in schema.expressions] if schema is not None else ["key", "value"]
         return [Field(n, (Alt(None, weak),)) for n in names]
 
-    def _from(self, node: exp.Select, scope: Scope, ctes: Ctes) -> None:
-        clause = node.args.get("from_")
-        if clause is not None:
-            scope.sources.append(self.source(clause.this, ctes, scope))
-            self.joins(clause.this, scope, ctes)
-        self.joins(node, scope, ctes)
-        for lateral in node.args.get("laterals") or ():
-            scope.sources.append(self.source(lateral, ctes, scope))
-
-    def joins(self, node: exp.Expression, scope: Scope, ctes: Ctes) -> None:
-        """Add the joined relations to the scope, and note what decides the joins."""
-        for join in node.args.get("joins") or ():
-            source = self.source(join.this, ctes, scope)
-            before = list(scope.sources)
-            scope.sources.append(source)
-            self.joins(join.this, scope, ctes)
-            if join.args.get("on") is not None:
-                self._note([join.args["on"]], Subtype.JOIN, scope, ctes)
-            using = [c.name for c in join.args.get("using") or ()]
-            if str(join.args.get("method") or "").upper() == "NATURAL":
-                using = [f.name for f in source.relation.fields if any(s.relation.known(f.name) for s in before)]
-                if source.relation.open or any(s.relation.open for s in before):
-                    self.findings.doubt("NATURAL JOIN of tables whose schemas are not given")
-            self._using(using, source, before, str(join.side or "").upper())
-            if str(join.kind or "").upper() in ("SEMI", "ANTI"):
-                source.unseen = frozenset(f.name.lower() for f in source.relation.fields)
-                scope.sources[-1] = Source(source.names, Relation([]))
-
-    def _using(self, names: Sequence[str], source: Source, before: list[Source], side: str) -> None:
-        """The columns of USING decide the join; the output has them once, of both sides in a full join."""
-        for name in names:
-            owners = [s for s in before if name.lower() not in s.unseen and s.relation.known(name)]
-            left = owners or [s for s in before if s.relation.open][:1]
-            for one in (*left, source):
-                found = one.relation.get(name)
-                if found is not None:
-                    self.findings.note(found, Subtype.JOIN)
-            if side == "RIGHT":
-                for one in left:
-                    one.unseen |= {name.lower()}
-            else:
-                source.unseen |= {name.lower()}
-            if side == "FULL" and left:
-                self._merge(name, left[0], source)
-
-    @staticmethod
-    def _merge(name: str, left: Source, right: Source) -> None:
-        a, b = left.relation.get(name), right.relation.get(name)
-        if a is None or b is None or left.relation.open:
-            return
-        both = Field(a.name, limited((*a.alts, *b.alts)))
-        fields = [both if f.name.lower() == name.lower() else f for f in left.relation.fields]
-        left.relation = Relation(fields, left.relation.rest, left.relation.base)
-
-    def source(self, node: exp.Expression, ctes: Ctes, scope: Scope) -> Source:
-        """One item of a FROM clause, with its alias, column aliases and pivots."""
-        source = self._item(node, ctes, scope)
-        for pivot in node.args.get("pivots") or ():
-            source.relation = pivoted(pivot, source.relation, scope, self)
-            if pivot.alias:
-                source.names = (pivot.alias.lower(),)
-        alias = node.args.get("alias")
-        if isinstance(alias, exp.TableAlias) and alias.this is not None:
-            source.names = (alias.name.lower(),)
-        if isinstance(alias, exp.TableAlias) and alias.columns and isinstance(node, exp.Table | exp.Subquery):
-            source.relation = renamed(source.relation, [c.name for c in alias.columns])
-        return source
-
-    def _item(self, node: exp.Expression, ctes: Ctes, scope: Scope) -> Source:
-        if isinstance(node, exp.Stream):
-            return self._item(node.this, ctes, scope)
-        if isinstance(node, exp.Table):
-            return self._table(node, ctes, scope)
-        if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
-            return Source((), self.relation(node.this, ctes, scope))
-        if isinstance(node, exp.Lateral | exp.Unnest | exp.TableFromRows | exp.Explode | exp.Inline):
-            return Source((), generated(node, scope, lambda e: self.field(e, scope, ctes)))
-        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
-            inner = Scope(self.findings, outer=scope.outer)
-            inner.sources.append(self.source(node.this, ctes, inner))
-            self.joins(node.this, inner, ctes)
-            fields = [f for s in inner.sources for f in s.relation.fields]
-            rest = tuple(s.relation for s in inner.sources if s.relation.open)
-            scope.sources += inner.sources[:-1]
-            return inner.sources[-1] if not node.alias else Source((), Relation(fields, rest))
-        return Source((), self.relation(node, ctes, scope.outer))
-
-    def _table(self, node: exp.Table, ctes: Ctes, scope: Scope) -> Source:
-        if isinstance(node.this, exp.Func) and not isinstance(node.this, exp.Identifier):
-            inner = generated(node, scope, lambda e: self.field(e, scope, ctes))
-            return Source((node.this.sql_name().lower(),), inner)
-        if not node.args.get("db") and node.name.lower() in ctes:
-            return Source((node.name.lower(),), ctes[node.name.lower()]())
-        written = ".".join(p.name for p in node.parts).lower()
-        ends = tuple(written.split(".", n)[-1] for n in range(written.count(".") + 1))
-        name = self.names.of(node)
-        self.findings.tables[name] = None
-        relation = self.lookup(name)
-        for item in relation.indirect:
-            self.findings.indirect[item] = None
-        return Source((*ends, name.lower()), relation)
-
 
 _FOLLOWED = frozenset(
     {
@@ -409,12 +287,6 @@ _FOLLOWED = frozenset(
 
 def _unfollowed(node: exp.Select) -> list[str]:
     return sorted(key for key, value in node.args.items() if value and key not in _FOLLOWED)
-
-
-def _one(relation: Relation) -> Field:
-    """Several columns as one value: a struct, or an array of them."""
-    deps = tuple(dict.fromkeys(Dep(d.table, d.column, TRANSFORMATION.then(d.kind)) for d in relation.all_deps()))
-    return Field("", (Alt(None, deps, {f.name.lower(): f for f in relation.fields}),))
 
 
 def _reads(node: exp.Expression, name: str) -> bool:

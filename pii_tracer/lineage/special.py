@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlglot
 from sqlglot import exp
 
-from pii_tracer.lineage.names import path_table
+from pii_tracer.lineage.moves import Move
+from pii_tracer.lineage.names import is_location, path_table
 from pii_tracer.lineage.outcome import Draft, Effect
 from pii_tracer.lineage.relations import Field, Relation
 from pii_tracer.lineage.selects import Query
@@ -45,7 +46,7 @@ _KEEP_DATA = frozenset(
 
 def _table(query: Query, written: str) -> str:
     """The name of a table written as text, `parquet`.`/path` included."""
-    if written.startswith(("/", "file:", "s3")):
+    if is_location(written):
         return path_table(written.rstrip("/"))
     return query.names.of(sqlglot.to_table(written, dialect="spark"))
 
@@ -68,6 +69,16 @@ def cloned(query: Query, clone: Clone) -> Draft:
     """CREATE TABLE … SHALLOW or DEEP CLONE."""
     draft = _whole(query, Effect.CLONE, _table(query, clone.source), _table(query, clone.to))
     draft.location = clone.location
+    return draft
+
+
+def moved(query: Query, move: Move) -> Draft:
+    """A whole table's columns come to another table or folder."""
+    draft = _whole(query, move.effect, _table(query, move.source), _table(query, move.target))
+    if move.effect is Effect.RENAME and draft.output is not None:
+        old = _table(query, move.source)
+        query.names.learn(draft.output, query.names.columns(old))
+        query.names.forget(old)
     return draft
 
 
@@ -102,9 +113,11 @@ def _new_name(action: exp.Expression) -> str:
     return named.name if isinstance(named, exp.Expression) else ""
 
 
-def _placed(action: exp.Expression) -> bool:
-    """A partition or table is told to lie somewhere else."""
-    return bool(action.args.get("location")) or action.find(exp.LocationProperty) is not None
+def _placed(action: exp.Expression) -> str:
+    """Where the data of a partition or table is told to lie."""
+    found = action.args.get("location") or action.find(exp.LocationProperty)
+    named = found.this if isinstance(found, exp.LocationProperty) else found
+    return str(named.name) if isinstance(named, exp.Expression) else ""
 
 
 def altered(query: Query, node: exp.Alter) -> Draft:
@@ -131,7 +144,10 @@ def altered(query: Query, node: exp.Alter) -> Draft:
         else:
             added = action.find_all(exp.ColumnDef)
             known += [(c.name, c.kind.sql("spark") if c.kind is not None else "") for c in added if known]
-            if isinstance(action, exp.SwapTable) or action.find(exp.Query) or _placed(action):
+            location = _placed(action)
+            if location:
+                return _whole(query, Effect.APPEND, path_table(location.rstrip("/")), target)
+            if isinstance(action, exp.SwapTable) or action.find(exp.Query):
                 query.findings.opaque = True
                 query.findings.doubt(f"ALTER of {target} brings other data in, in a way that is not followed")
     if known:

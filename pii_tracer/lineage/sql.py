@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import sqlglot
@@ -13,12 +14,16 @@ from sqlglot.errors import SqlglotError
 
 from pii_tracer.errors import LineageError
 from pii_tracer.lineage import writes
+from pii_tracer.lineage.audit import audit
+from pii_tracer.lineage.bodies import T_SQL, task_of
+from pii_tracer.lineage.hoisting import hoisted
+from pii_tracer.lineage.moves import Move, moves_of
 from pii_tracer.lineage.names import Names
 from pii_tracer.lineage.outcome import Draft, Effect, StatementLineage
 from pii_tracer.lineage.relations import Relation, table_relation, union, union_by_name
 from pii_tracer.lineage.selects import Query
-from pii_tracer.lineage.special import altered, called, cloned
-from pii_tracer.lineage.splitting import Statement, call_of, clone_of, prepared, split
+from pii_tracer.lineage.special import altered, called, cloned, moved
+from pii_tracer.lineage.splitting import Statement, call_of, clone_of, evolves, expanded, prepared, recut, split
 
 _MAINTENANCE = frozenset(
     [
@@ -55,6 +60,9 @@ _HARMLESS = (
 )  # fmt: skip
 
 
+_FOLLOWED = frozenset(Effect) - {Effect.SCHEMA, Effect.DROP, Effect.NONE, Effect.RENAME}
+
+
 @dataclass
 class _View:
     """What reading an intermediate result means."""
@@ -72,6 +80,7 @@ class Script:
     dialect: str
     contract: bool = False
     views: dict[str, _View] = field(default_factory=dict)
+    created: set[str] = field(default_factory=set)
 
     def run(self, sql: str) -> list[StatementLineage]:
         """The lineage of every write of a text.
@@ -89,9 +98,15 @@ class Script:
 
     def statement(self, statement: Statement) -> list[StatementLineage]:
         """One statement; what cannot be resolved comes out with its reasons."""
+        if not statement.text:
+            return [self._failed(statement, statement.doubt or "")]
         try:
-            return self._statement(statement)
+            made = self._statement(statement)
+            return [replace(m, reasons=(*m.reasons, statement.doubt)) for m in made] if statement.doubt else made
         except SqlglotError as error:
+            parts = recut(statement, self.dialect)
+            if len(parts) > 1:
+                return [made for part in parts for made in self.statement(part)]
             return [self._failed(statement, f"the statement does not parse: {_short(error)}")]
         except RecursionError:
             return [self._failed(statement, "the statement is nested too deeply")]
@@ -128,12 +143,32 @@ class Script:
         call = call_of(statement.text)
         if call is not None:
             return [self._finish(statement, query, called(query, call))]
+        moves = moves_of(statement.text)
+        if moves is not None:
+            return self._moved(statement, moves)
+        task = task_of(statement.text)
+        if task is not None:
+            return self._statement(replace(statement, text=task))
         for node in _parsed(prepared(statement.text), self.dialect):
             if isinstance(node, exp.MultitableInserts):
                 queries = ((self._query(), insert) for insert in writes.several(node))
-                return [self._finish(statement, q, writes.inserted(q, i)) for q, i in queries]
-            return [self._finish(statement, query, self._draft(query, node))]
+                return [self._finish(statement, q, self._draft(q, i)) for q, i in queries]
+            made = []
+            for part in hoisted(node):
+                query = self._query()
+                query.findings.evolves = evolves(statement.text)
+                made.append(self._finish(statement, query, self._draft(query, part)))
+            return made
         return []
+
+    def _moved(self, statement: Statement, moves: Sequence[Move]) -> list[StatementLineage]:
+        made = []
+        for move in moves:
+            query = self._query()
+            made.append((query, moved(query, move)))  # an exchange: both sides as they were before
+        if not made:
+            return [self._finish(statement, self._query(), Draft(Effect.NONE, None))]
+        return [self._finish(statement, query, draft) for query, draft in made]
 
     def _draft(self, query: Query, node: exp.Expression) -> Draft:
         handlers: Sequence[tuple[type | tuple[type, ...], Callable[[Query, Any], Draft]]] = (
@@ -144,12 +179,16 @@ class Script:
             (exp.Delete, writes.deleted),
             (exp.Copy, writes.copied),
             (exp.LoadData, writes.loaded),
+            (exp.Export, writes.exported),
             (exp.Alter, altered),
             ((exp.Query, exp.Values), writes.selected),
         )
         for kind, handler in handlers:
             if isinstance(node, kind):
-                return handler(query, node)
+                draft = handler(query, node)
+                if draft.effect in _FOLLOWED:
+                    audit(node, query.findings)
+                return draft
         if isinstance(node, exp.Cache):
             name = query.names.of(node.this)
             relation = query.relation(node.expression) if node.expression is not None else Relation([])
@@ -193,6 +232,7 @@ class Script:
             columns=tuple(f.name for f in draft.fields) if not draft.unknown else (),
             location=draft.location,
             reasons=reasons,
+            assumed=tuple(query.findings.assumed),
             opaque=query.findings.opaque,
         )
         self._remember(draft, made)
@@ -203,6 +243,8 @@ class Script:
             return
         key = draft.output.lower()
         whole = draft.effect in (Effect.REPLACE, Effect.VIEW, Effect.TEMPORARY, Effect.CLONE)
+        if whole or draft.effect is Effect.SCHEMA:
+            self.created.add(key)
         if whole and made.columns and draft.effect is not Effect.TEMPORARY:
             self.names.learn(draft.output, [(c, "") for c in made.columns])
         if draft.effect is Effect.RENAME and made.inputs and made.inputs[0].lower() in self.views:
@@ -216,6 +258,8 @@ class Script:
         if draft.effect in (Effect.DROP, Effect.DELETE, Effect.NONE):
             return
         fresh = draft.relation()
+        if not whole and key not in self.created:
+            fresh = self._with_older_columns(draft.output or "", fresh)
         before = self.views.get(key)
         if before is None or whole:
             relation = Relation(fresh.fields, fresh.rest, indirect=frozenset(made.indirect))
@@ -232,9 +276,19 @@ class Script:
             tuple(dict.fromkeys((*before.reasons, *made.reasons))),
         )
 
+    def _with_older_columns(self, table: str, fresh: Relation) -> Relation:
+        """A table that was there before has columns that this write does not mention."""
+        known = self._base(table)
+        rest = () if known.fields or not fresh.fields or fresh.rest else (known,)
+        return Relation(
+            [*fresh.fields, *(f for f in known.fields if fresh.known(f.name) is None)], (*fresh.rest, *rest)
+        )
+
 
 def _parsed(text: str, dialect: str) -> list[exp.Expression]:
     """Parse without the parser's warnings: what it falls back on becomes a reason."""
+    if dialect in T_SQL:
+        text = expanded(text)
     logger = logging.getLogger("sqlglot")
     level = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -244,12 +298,17 @@ def _parsed(text: str, dialect: str) -> list[exp.Expression]:
         logger.setLevel(level)
 
 
+_QUOTED_TEXT = re.compile(r"\s*but got\b.*|<Token.*|['\"].*", re.DOTALL)
+"""Where a parser's message goes on to show the text."""
+
+
 def _short(error: Exception) -> str:
     """Where, not what: the text of a statement may hold a person's value."""
     errors = getattr(error, "errors", None)
     if errors:
         first = errors[0]
-        return f"{first.get('description', 'syntax error')} (line {first.get('line')}, column {first.get('col')})"
+        what = _QUOTED_TEXT.sub("", str(first.get("description", "syntax error"))).strip()
+        return f"{what} (line {first.get('line')}, column {first.get('col')})"
     return type(error).__name__
 
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from pii_tracer.lineage.expressions import evaluate
 from pii_tracer.lineage.relations import Field, Relation
-from pii_tracer.lineage.scopes import Scope, Source, member
+from pii_tracer.lineage.scopes import Scope, Source, member, struct_fields
 
 
 def star(
@@ -25,7 +24,13 @@ def star(
         if not named:
             return _filtered(node, _struct(prefix, item, scope, resolve), resolve), []
         sources = [Source(named[0].names, named[0].relation)]
-    fields = [f for s in sources for f in s.relation.fields if f.name.lower() not in s.unseen]
+    excepted = _qualified_exceptions(node)
+    fields = [
+        f
+        for s in sources
+        for f in s.relation.fields
+        if f.name.lower() not in s.unseen and not any((n, f.name.lower()) in excepted for n in s.names)
+    ]
     unknown = [s.relation for s in sources if s.relation.open]
     if unknown and (node.args.get("except_") or node.args.get("rename") or node.args.get("replace")):
         scope.findings.doubt("`* EXCEPT` of a table whose schema is not given: the excepted columns are taken as well")
@@ -36,30 +41,40 @@ def _struct(
     prefix: list[str], item: exp.Expression, scope: Scope, resolve: Callable[[exp.Expression], Field]
 ) -> list[Field]:
     """The fields of a struct, from the statement that made it or from its declared type."""
-    column = exp.column(*[exp.to_identifier(p) for p in reversed(prefix[-4:])]) if prefix else item
-    found = resolve(column)
+    found = _prefixed(prefix, item, scope, resolve)
     if len(found.alts) == 1 and found.alts[0].members:
         return list(found.alts[0].members.values())
-    names = struct_fields(found.type)
+    names = list(struct_fields(found.type))
     if not names:
         scope.findings.doubt(f"the fields of {'.'.join(prefix)} are not known: its type is not given")
         return [found.named(f"{prefix[-1] if prefix else ''}.*")]
     return [member(found, [name]).named(name) for name in names]
 
 
-def struct_fields(type_: str) -> list[str]:
-    """Names of the fields of a struct type as Spark's DDL writes it; empty for anything else."""
-    if not type_.lower().startswith("struct"):
-        return []
-    try:
-        kind = exp.DataType.build(type_, dialect="spark")
-    except SqlglotError:
-        return []
-    return [d.name for d in kind.expressions if isinstance(d, exp.ColumnDef)]
+def _prefixed(
+    prefix: list[str], item: exp.Expression, scope: Scope, resolve: Callable[[exp.Expression], Field]
+) -> Field:
+    """The struct before the star: a column, or any expression in parentheses."""
+    if isinstance(item, exp.Dot):
+        inner = item.this.unnest()
+        if isinstance(inner, exp.Column):
+            return resolve(inner)
+        return Field(prefix[-1] if prefix else "", evaluate(item.this, resolve))
+    scope.findings.followed.add(id(item))
+    return resolve(exp.column(*[exp.to_identifier(p) for p in reversed(prefix[-4:])]))
+
+
+def _qualified_exceptions(node: exp.Star) -> set[tuple[str, str]]:
+    """`EXCEPT (t.a)` leaves the column a of other tables in."""
+    return {
+        (e.table.lower(), e.name.lower())
+        for e in node.args.get("except_") or ()
+        if isinstance(e, exp.Column) and e.table
+    }
 
 
 def _filtered(node: exp.Star, fields: list[Field], resolve: Callable[[exp.Expression], Field]) -> list[Field]:
-    excepted = {e.name.lower() for e in node.args.get("except_") or ()}
+    excepted = {e.name.lower() for e in node.args.get("except_") or () if not (isinstance(e, exp.Column) and e.table)}
     renames = {e.this.name.lower(): e.alias for e in node.args.get("rename") or ()}
     replaced = {e.alias.lower(): e for e in node.args.get("replace") or ()}
     result = []
@@ -68,7 +83,7 @@ def _filtered(node: exp.Star, fields: list[Field], resolve: Callable[[exp.Expres
         if key in excepted:
             continue
         if key in replaced:
-            result.append(Field(item.name, evaluate(replaced[key].this, resolve)))
+            result.append(Field(renames.get(key, item.name), evaluate(replaced[key].this, resolve)))
         else:
             result.append(item.named(renames.get(key, item.name)))
     return result

@@ -1,56 +1,40 @@
-"""The graph in one file: versioned, written whole or not at all."""
+"""The graph in one file: versioned, written whole or not at all, mapped into memory and not read into objects."""
 
 from __future__ import annotations
 
-import json
+import mmap
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from pii_tracer.errors import LineageError
-from pii_tracer.files import write_atomic
-from pii_tracer.lineage.facts import Facts
+from pii_tracer.files import sweep_temporaries, write_atomic
+from pii_tracer.lineage.container import pack, unpack
 from pii_tracer.lineage.graph import LineageGraph
-
-FORMAT_VERSION = 1
 
 
 def save(graph: LineageGraph, file: Path) -> None:
-    """Write the graph; an equal graph gives an equal file."""
-    text = json.dumps(
-        {"format_version": FORMAT_VERSION, "digest": graph.digest(), "facts": graph.facts.model_dump(mode="json")},
-        ensure_ascii=False,
-        sort_keys=True,
-    )
-    write_atomic(file, (text + "\n").encode())
+    """Write the graph; an equal graph gives an equal file.
+
+    Raises:
+        OSError: as the file system says; an older file is then untouched.
+    """
+    pieces, _ = pack(graph.columnar)
+    sweep_temporaries(file.parent)
+    write_atomic(file, b"".join(pieces))
 
 
 def load(file: Path) -> LineageGraph:
-    """Read a graph.
+    """Map a graph's file; objects are made when they are asked for. Files are only ever replaced, never written into,
+    so a graph stays what it was when the next harvest writes its own.
 
     Raises:
-        LineageError: no such file, broken, changed since, or of a version this program does not know.
+        LineageError: no such file, cut, broken, changed since, or of a version this program does not know.
     """
-    again = "harvest again"
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        with file.open("rb") as stream:
+            data = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
     except FileNotFoundError:
         raise LineageError("there is no lineage graph yet", where=str(file), todo="run `pii-tracer harvest`") from None
-    except (OSError, ValueError, RecursionError):
-        raise LineageError("the lineage graph cannot be read", where=str(file), todo=again) from None
-    version = content.get("format_version") if isinstance(content, dict) else None
-    if not isinstance(version, int):
-        raise LineageError("the file is not a lineage graph", where=str(file), todo=again)
-    if version > FORMAT_VERSION:
-        raise LineageError(
-            f"the lineage graph has format {version}, this program knows up to {FORMAT_VERSION}",
-            where=str(file),
-            todo="use the newer pii-tracer, or harvest again",
-        )
-    try:
-        graph = LineageGraph(Facts.model_validate(content.get("facts")))
-    except ValidationError:
-        raise LineageError("the lineage graph is broken", where=str(file), todo=again) from None
-    if graph.digest() != content.get("digest"):
-        raise LineageError("the lineage graph was changed after it was written", where=str(file), todo=again)
-    return graph
+    except (OSError, ValueError):
+        raise LineageError("the lineage graph cannot be read", where=str(file), todo="harvest again") from None
+    columnar, digest = unpack(data, str(file))
+    return LineageGraph.of(columnar, digest)

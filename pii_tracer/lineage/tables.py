@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from pii_tracer.lineage.edges import Subtype
 from pii_tracer.lineage.expressions import evaluate
 from pii_tracer.lineage.relations import CONDITIONAL, TRANSFORMATION, Alt, Dep, Field, Relation, limited
-from pii_tracer.lineage.scopes import Scope, Source
-from pii_tracer.lineage.stars import struct_fields
-
-if TYPE_CHECKING:
-    from pii_tracer.lineage.selects import Query
+from pii_tracer.lineage.scopes import Scope, Source, struct_fields
 
 _DEFAULT_NAMES = {"posexplode": ("pos", "col"), "posexplodeouter": ("pos", "col"), "unnest": ("col",)}
 
@@ -40,7 +35,7 @@ def generated(node: exp.Expression, scope: Scope, field: Callable[[exp.Expressio
     if isinstance(node, exp.Unnest) and node.args.get("offset"):
         offset = node.args["offset"]
         names = [*names, offset.name if isinstance(offset, exp.Expression) else "offset"]
-    return Relation([Field(n, (Alt(expression, deps),)) for n in names])
+    return Relation([Field(n, (Alt(expression, deps),)) for n in names], made=not deps)
 
 
 def _element(type_: str) -> str:
@@ -48,7 +43,7 @@ def _element(type_: str) -> str:
     return text[6:-1] if text.lower().startswith("array<") and text.endswith(">") else ""
 
 
-def pivoted(pivot: exp.Pivot, relation: Relation, scope: Scope, query: Query) -> Relation:
+def pivoted(pivot: exp.Pivot, relation: Relation, scope: Scope) -> Relation:
     """Rows to columns, or columns to rows."""
     inner = Scope(scope.findings, [Source((), relation)], scope.outer)
 

@@ -8,11 +8,12 @@ from typing import cast
 from sqlglot import exp
 
 from pii_tracer.lineage.edges import Subtype
-from pii_tracer.lineage.names import path_table
+from pii_tracer.lineage.froms import Ctes
+from pii_tracer.lineage.names import is_place, path_table
 from pii_tracer.lineage.outcome import Draft, Effect, by_name
 from pii_tracer.lineage.relations import TRANSFORMATION, Alt, Dep, Field, Relation, constant, renamed
 from pii_tracer.lineage.scopes import Scope, Source
-from pii_tracer.lineage.selects import Ctes, Query
+from pii_tracer.lineage.selects import Query
 
 BARE = "lineage_out"
 """The output of a query that writes nowhere (a stable interface)."""
@@ -22,11 +23,11 @@ def placed(
     query: Query, target: str, relation: Relation, columns: Sequence[str], *, named: bool = False
 ) -> list[Field]:
     """The query's columns as the target's columns: by name, or by position as SQL's INSERT does."""
-    if named:
+    if named or (not columns and is_place(target)):
         return list(relation.fields)
     if not columns:
         if not relation.open and any(relation.fields):
-            query.findings.doubt(f"the columns of {target} are not given: they are named by the query")
+            query.findings.assume(f"the columns of {target} are not given: they are named by the query")
         return list(relation.fields)
     if relation.open:
         return _anything(query, target, relation, columns)
@@ -74,23 +75,25 @@ def selected(query: Query, node: exp.Expression) -> Draft:
 
 def created(query: Query, node: exp.Create) -> Draft:
     """CREATE TABLE and VIEW, with a query or only a schema."""
+    body = node.expression
+    if str(node.args.get("kind") or "").upper() not in ("TABLE", "VIEW"):
+        if body is not None and body.find(exp.Table, exp.Query) is not None:
+            query.findings.doubt(f"the body of CREATE {node.args.get('kind')} is not followed")
+        return Draft(Effect.NONE, None)
     table = node.this.this if isinstance(node.this, exp.Schema) else node.this
     target = query.names.of(table) if isinstance(table, exp.Table) else ""
     properties = node.args.get("properties")
     listed = properties.expressions if properties is not None else []
     location = next((p.this.name for p in listed if isinstance(p, exp.LocationProperty)), None) or _option(listed)
     temporary = any(isinstance(p, exp.TemporaryProperty) for p in listed)
-    view = str(node.args.get("kind") or "").upper() == "VIEW"
+    # a materialised view is a table that its engine fills
+    stored = any(isinstance(p, exp.MaterializedProperty) for p in listed)
+    view = str(node.args.get("kind") or "").upper() == "VIEW" and not stored
     columns = (
         [c.name for c in node.this.expressions if isinstance(c, exp.ColumnDef | exp.Identifier)]
         if isinstance(node.this, exp.Schema)
         else []
     )
-    body = node.expression
-    if str(node.args.get("kind") or "").upper() not in ("TABLE", "VIEW"):
-        if body is not None and body.find(exp.Table, exp.Query) is not None:
-            query.findings.doubt(f"the body of CREATE {node.args.get('kind')} is not followed")
-        return Draft(Effect.NONE, None)
     if isinstance(body, exp.Query | exp.Values | exp.Table):
         relation = renamed(query.relation(cast(exp.Expression, body)), columns)
         effect = (Effect.TEMPORARY if temporary else Effect.VIEW) if view else Effect.REPLACE
@@ -176,7 +179,9 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
     fields = placed(query, target, relation, columns, named=bool(node.args.get("by_name")))
     fields += _conflict(query, node, table, target, fields)
     fields = by_name((f.name, f) for f in fields) if node.args.get("conflict") is not None else fields
-    return drafted(query, effect, target, relation, fields + [constant(n) for n in static])
+    draft = drafted(query, effect, target, relation, fields)
+    draft.fields += [constant(n) for n in static]
+    return draft
 
 
 def _conflict(query: Query, node: exp.Insert, table: exp.Expression, target: str, fields: list[Field]) -> list[Field]:
@@ -248,12 +253,12 @@ def _clause(
     known = [c for c, _ in query.names.columns(target)]
     if isinstance(then, exp.Update):
         if any(isinstance(e, exp.Star) for e in then.expressions):
-            return _all_columns(source, known)
+            return _all_columns(source, known, evolves=query.findings.evolves)
         return assignments(query, then.expressions, scope, ctes)
     if not isinstance(then, exp.Insert):
         return []
     if isinstance(then.this, exp.Star):
-        return _all_columns(source, known)
+        return _all_columns(source, known, evolves=query.findings.evolves)
     columns = [c.name for c in then.this.expressions] if then.this is not None else known
     values = then.expression.expressions if isinstance(then.expression, exp.Tuple) else []
     if isinstance(then.expression, exp.Column | exp.Literal | exp.Func):
@@ -265,16 +270,19 @@ def _clause(
     return [(c, query.field(v, scope, ctes)) for c, v in zip(columns, values, strict=True)]
 
 
-def _all_columns(source: Relation, known: Sequence[str]) -> list[tuple[str, Field]]:
+def _all_columns(source: Relation, known: Sequence[str], *, evolves: bool) -> list[tuple[str, Field]]:
     """`SET *` and `INSERT *` pair by name."""
-    if known:
+    if known and not (evolves and source.fields):
         return [(c, f) for c in known if (f := source.get(c)) is not None]
     pairs = [(f.name, f) for f in source.fields]
     return [*pairs, ("*", constant("*"))] if source.open else pairs
 
 
 def assignments(query: Query, items: Sequence[exp.Expression], scope: Scope, ctes: Ctes) -> list[tuple[str, Field]]:
-    """`SET column = expression`; a struct's field counts for its column, `(a, b) = (query)` pairs by position."""
+    """`SET column = expression`; `(a, b) = (query)` pairs by position.
+
+    A struct's field counts for its column, with the value inside a struct: `contact.email = x` as `struct(x AS email)`.
+    """
     pairs: list[tuple[str, Field]] = []
     for item in items:
         left, right = item.this, item.expression
@@ -282,16 +290,21 @@ def assignments(query: Query, items: Sequence[exp.Expression], scope: Scope, cte
             inner = query.relation(right, ctes, scope)
             pairs += [(c.name, f) for c, f in zip(left.expressions, inner.fields, strict=False)]
         else:
-            pairs.append((_column_of(left, scope), query.field(right, scope, ctes)))
+            column, *fields = _way_of(left, scope)
+            for name in reversed(fields):
+                part = exp.PropertyEQ(this=exp.to_identifier(name), expression=right)
+                right = exp.Struct(expressions=[part])
+            pairs.append((column, query.field(right, scope, ctes)))
     return pairs
 
 
-def _column_of(node: exp.Expression, scope: Scope) -> str:
+def _way_of(node: exp.Expression, scope: Scope) -> list[str]:
+    """The target's column that is assigned to, and the fields on the way into its structs."""
     parts = [p.name for p in node.parts] if isinstance(node, exp.Column | exp.Dot) else [node.name]
     for length in range(len(parts) - 1, 0, -1):
         if ".".join(parts[:length]).lower() in scope.sources[0].names:
-            return parts[length]
-    return parts[0]
+            return parts[length:]
+    return parts
 
 
 def _called(node: exp.Expression, target: str) -> tuple[str, ...]:
@@ -307,17 +320,16 @@ def updated(query: Query, node: exp.Update) -> Draft:
     table = node.this
     scope = Scope(query.findings)
     clause = node.args.get("from_")
-    sources = [query.source(clause.this, ctes, scope)] if clause is not None else []
-    scope.sources = list(sources)
+    alias_of = next((s for s in _tables(clause) if isinstance(table, exp.Table) and s.alias == table.name), None)
+    target = query.names.of(alias_of if alias_of is not None else table)
+    if alias_of is None:
+        scope.sources.append(Source(_called(table, target), query.lookup(target)))
     if clause is not None:
+        scope.sources.append(query.source(clause.this, ctes, scope))
         query.joins(clause.this, scope, ctes)
     if isinstance(table, exp.Table) and table.args.get("joins"):
         query.joins(table, scope, ctes)
-    alias_of = next((s for s in _tables(clause) if isinstance(table, exp.Table) and s.alias == table.name), None)
-    target = query.names.of(alias_of if alias_of is not None else table)
     query.findings.tables.pop(target, None)
-    if alias_of is None:
-        scope.sources.insert(0, Source(_called(table, target), query.lookup(target)))
     where = node.args.get("where")
     if where is not None:
         query.findings.note(query.field(where.this, scope, ctes), Subtype.FILTER)
@@ -336,6 +348,7 @@ def deleted(query: Query, node: exp.Delete) -> Draft:
     using = node.args.get("using")
     for item in using if isinstance(using, list) else ():
         scope.sources.append(query.source(item, ctes, scope))
+        query.joins(item, scope, ctes)
     where = node.args.get("where")
     if where is not None:
         query.findings.note(query.field(where.this, scope, ctes), Subtype.FILTER)
@@ -343,31 +356,51 @@ def deleted(query: Query, node: exp.Delete) -> Draft:
 
 
 def copied(query: Query, node: exp.Copy) -> Draft:
-    """COPY INTO a table from a folder or a query over one; or from a table into a folder."""
+    """COPY INTO a table from a folder or a query over one; or from a table or query into a folder."""
     source = node.args["files"][0] if node.args.get("files") else None
-    if not node.args.get("kind") or source is None:
+    if source is None:
         query.findings.opaque = True
         query.findings.doubt("this form of COPY is not supported")
         return Draft(Effect.APPEND, None)
+    if not node.args.get("kind"):  # COPY … TO
+        relation = query.relation(node.this)
+        return drafted(query, Effect.REPLACE, path_table(source.name.rstrip("/")), relation, list(relation.fields))
     columns = [c.name for c in node.this.expressions] if isinstance(node.this, exp.Schema) else []
     table = node.this.this if isinstance(node.this, exp.Schema) else node.this
     target = query.names.of(table)
     columns = columns or [c for c, _ in query.names.columns(target)]
-    if isinstance(source, exp.Subquery | exp.Table):
+    if isinstance(source, exp.Subquery):
         relation = query.relation(source)
-        return drafted(query, Effect.APPEND, target, relation, list(relation.fields))
-    return _loaded(query, target, source.name, columns)
+        return drafted(query, Effect.APPEND, target, relation, placed(query, target, relation, columns))
+    if isinstance(source, exp.Table):
+        query.findings.followed.add(id(source))
+        return _loaded(query, target, query.names.of(source), columns)
+    return _loaded(query, target, path_table(source.name.rstrip("/")), columns)
+
+
+def exported(query: Query, node: exp.Export) -> Draft:
+    """BigQuery's EXPORT DATA: a query's rows go to the folder of its `uri` option."""
+    options = node.args.get("options")
+    named = {o.name.lower(): o for o in options.expressions} if options is not None else {}
+    uri = named.get("uri")
+    value = uri.args.get("value") if uri is not None else None
+    relation = query.relation(node.this)
+    if not isinstance(value, exp.Expression):
+        query.findings.doubt("where EXPORT DATA writes to is not told")
+        return drafted(query, Effect.REPLACE, BARE, relation, list(relation.fields))
+    folder = value.name.rsplit("/", 1)[0] if "*" in value.name else value.name
+    return drafted(query, Effect.REPLACE, path_table(folder.rstrip("/")), relation, list(relation.fields))
 
 
 def loaded(query: Query, node: exp.LoadData) -> Draft:
     """LOAD DATA INPATH: files come into the table as they are."""
     target = query.names.of(node.this)
-    return _loaded(query, target, node.args["inpath"].name, [c for c, _ in query.names.columns(target)])
+    source = path_table(node.args["inpath"].name.rstrip("/"))
+    return _loaded(query, target, source, [c for c, _ in query.names.columns(target)])
 
 
-def _loaded(query: Query, target: str, path: str, columns: Sequence[str]) -> Draft:
+def _loaded(query: Query, target: str, source: str, columns: Sequence[str]) -> Draft:
     """Files hold the columns by name."""
-    source = path_table(path.rstrip("/"))
     query.findings.tables[source] = None
     relation = query.lookup(source)
     if columns:

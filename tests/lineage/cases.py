@@ -209,8 +209,8 @@ CASES = (
     ),
     Case(
         "insert into an unknown table",
-        "INSERT INTO nowhere SELECT pan FROM payments",
-        "payments.pan -> nowhere.pan IDENTITY",
+        "INSERT INTO nowhere SELECT a FROM elsewhere",
+        "elsewhere.a -> nowhere.a IDENTITY",
         complete=False,
     ),
     Case(
@@ -312,8 +312,15 @@ CASES = (
          merchants.name -> merchants.name TRANSFORMATION""", dialect="postgres"),
     Case("insert all", "INSERT ALL WHEN age > 1 THEN INTO merchants (name) VALUES (email) SELECT email, age FROM users",
          "users.email -> merchants.name IDENTITY", "users.age FILTER", dialect="oracle"),
-    Case("partition from elsewhere", "ALTER TABLE parted ADD PARTITION (ds = 'x') LOCATION '/y'", "", complete=False),
-    Case("swap", "ALTER TABLE users SWAP WITH merchants", "", complete=False, dialect="snowflake"),
+    Case("partition from elsewhere", "ALTER TABLE parted ADD PARTITION (ds = 'x') LOCATION '/y'",
+         """path.`/y`.user_id -> parted.user_id IDENTITY
+         path.`/y`.pan -> parted.pan IDENTITY
+         path.`/y`.ds -> parted.ds IDENTITY"""),
+    Case("swap", "ALTER TABLE merchants SWAP WITH merchants_new",
+         """merchants.merchant_id -> merchants_new.merchant_id IDENTITY
+         merchants.name -> merchants_new.name IDENTITY
+         merchants_new.merchant_id -> merchants.merchant_id IDENTITY
+         merchants_new.name -> merchants.name IDENTITY""", dialect="snowflake"),
     Case("changed column", "ALTER TABLE users CHANGE COLUMN email mail string", "users.email -> users.mail IDENTITY"),
     Case("renamed table", "ALTER TABLE users RENAME TO people; CREATE TABLE z AS SELECT email FROM people",
          "users.email -> z.email IDENTITY"),
@@ -326,8 +333,132 @@ CASES = (
          """users.user_id -> archive.users.user_id IDENTITY
          users.email -> archive.users.email IDENTITY
          users.age -> archive.users.age IDENTITY"""),
-    Case("procedure", "CREATE PROCEDURE p AS BEGIN INSERT INTO target SELECT pan FROM payments END", "",
-         complete=False, dialect="tsql"),
+    Case("procedure", "CREATE PROCEDURE p AS BEGIN INSERT INTO target (pan) SELECT pan FROM payments END",
+         "payments.pan -> target.pan IDENTITY", dialect="tsql"),
+    Case("procedure with control flow and no semicolons", """CREATE PROCEDURE p (@d date) AS BEGIN
+           BEGIN TRY
+             IF EXISTS (SELECT 1 FROM users)
+             BEGIN
+               INSERT INTO merchants (merchant_id, name)
+               SELECT user_id, email FROM users WHERE age > 3
+               UPDATE merchants SET name += 'x'
+             END
+             ELSE TRUNCATE TABLE merchants
+           END TRY
+           BEGIN CATCH
+             THROW;
+           END CATCH
+         END;
+         INSERT INTO target (pan) SELECT pan FROM payments""",
+         """users.user_id -> merchants.merchant_id IDENTITY
+         users.email -> merchants.name IDENTITY
+         users.email -> merchants.name TRANSFORMATION
+         payments.pan -> target.pan IDENTITY""", "users.age FILTER", dialect="tsql"),
+    Case("quoted procedure", """CREATE PROCEDURE f() LANGUAGE plpgsql AS $$ DECLARE x int; BEGIN
+         IF x > 1 THEN INSERT INTO merchants SELECT user_id, email FROM users; END IF; END; $$""",
+         "users.user_id -> merchants.merchant_id IDENTITY\nusers.email -> merchants.name IDENTITY", dialect="postgres"),
+    Case("a value through a variable", """CREATE PROCEDURE f() LANGUAGE plpgsql AS $$ DECLARE x int; BEGIN
+         SELECT age INTO x FROM users; END; $$""", "", complete=False, dialect="postgres"),
+    Case("a function's body", """CREATE FUNCTION f() RETURNS void AS $$ BEGIN
+         INSERT INTO merchants SELECT user_id, email FROM users; END; $$ LANGUAGE plpgsql""",
+         "users.user_id -> merchants.merchant_id IDENTITY\nusers.email -> merchants.name IDENTITY", complete=False,
+         dialect="postgres"),
+    Case("a procedure in Python", "CREATE PROCEDURE f() LANGUAGE PYTHON AS $$ run('INSERT INTO a SELECT 1') $$", "",
+         complete=False, dialect="snowflake"),
+    Case("block", "BEGIN INSERT INTO merchants SELECT user_id, email FROM users; EXCEPTION WHEN ERROR THEN SELECT 1; END;",
+         "users.user_id -> merchants.merchant_id IDENTITY\nusers.email -> merchants.name IDENTITY", dialect="bigquery"),
+    Case("transaction", "BEGIN; INSERT INTO merchants SELECT user_id, email FROM users; COMMIT",
+         "users.user_id -> merchants.merchant_id IDENTITY\nusers.email -> merchants.name IDENTITY", dialect="postgres"),
+    Case("no semicolons", "INSERT INTO merchants SELECT user_id, email FROM users\nSELECT pan FROM payments",
+         """users.user_id -> merchants.merchant_id IDENTITY
+         users.email -> merchants.name IDENTITY
+         payments.pan -> lineage_out.pan IDENTITY""", dialect="tsql"),
+    Case("task", "CREATE TASK t WAREHOUSE = w AS INSERT INTO merchants SELECT user_id, email FROM users",
+         "users.user_id -> merchants.merchant_id IDENTITY\nusers.email -> merchants.name IDENTITY", dialect="snowflake"),
+    Case("static partition of a table without schema", "INSERT INTO nowhere PARTITION (ds = 1) SELECT * FROM elsewhere",
+         "elsewhere.* -> nowhere.* IDENTITY", complete=False),
+    Case("joins in parentheses", "SELECT m.name, u.email FROM ((payments p LEFT JOIN users u ON p.user_id = u.user_id) "
+         "LEFT JOIN merchants m ON m.merchant_id = p.city)",
+         "merchants.name -> lineage_out.name IDENTITY\nusers.email -> lineage_out.email IDENTITY",
+         "payments.user_id JOIN, users.user_id JOIN, merchants.merchant_id JOIN, payments.city JOIN"),
+    Case("query and table in parentheses", "SELECT pan, email FROM ((SELECT pan FROM payments), users)",
+         "payments.pan -> lineage_out.pan IDENTITY\nusers.email -> lineage_out.email IDENTITY"),
+    Case("lateral view in parentheses", "SELECT w FROM (payments CROSS JOIN users LATERAL VIEW explode(split(city, ' ')) t AS w)",
+         "payments.city -> lineage_out.w TRANSFORMATION"),
+    Case("star of an expression", "SELECT f(pan).* FROM payments", "payments.pan -> lineage_out..* TRANSFORMATION",
+         complete=False),
+    Case("a window made from a window", "SELECT rank() OVER v r FROM users WINDOW w AS (PARTITION BY age), v AS (w ORDER BY email)",
+         "users.email -> lineage_out.r WINDOW\nusers.age -> lineage_out.r WINDOW"),
+    Case("table function nobody knows", "SELECT * FROM leak(1)", "", complete=False),
+    Case("change feed", "SELECT email FROM table_changes('users', 2)", "users.email -> lineage_out.email IDENTITY",
+         dialect="databricks"),
+    Case("read_files", "SELECT a FROM read_files('/landing', format => 'csv')",
+         "path.`/landing`.a -> lineage_out.a IDENTITY", dialect="databricks"),
+    Case("a column of either unknown table under a star", "SELECT a FROM (SELECT * FROM one JOIN two ON one.x = two.x)",
+         "one.a -> lineage_out.a IDENTITY\ntwo.a -> lineage_out.a IDENTITY", "one.x JOIN, two.x JOIN", complete=False),
+    Case("export", "EXPORT TABLE merchants TO '/x'", "merchants.merchant_id -> path.`/x`.merchant_id IDENTITY\n"
+         "merchants.name -> path.`/x`.name IDENTITY", dialect="hive"),
+    Case("import", "IMPORT TABLE merchants FROM '/x'", "path.`/x`.merchant_id -> merchants.merchant_id IDENTITY\n"
+         "path.`/x`.name -> merchants.name IDENTITY", dialect="hive"),
+    Case("export data", "EXPORT DATA OPTIONS (uri = 'gs://b/x/*.csv', format = 'CSV') AS SELECT email FROM users",
+         "users.email -> path.`gs://b/x`.email IDENTITY", dialect="bigquery"),
+    Case("unload", "UNLOAD ('SELECT email FROM users WHERE age > 1') TO 's3://b/x' IAM_ROLE 'r'",
+         "users.email -> path.`s3://b/x`.email IDENTITY", "users.age FILTER", dialect="redshift"),
+    Case("copy out", "COPY (SELECT email FROM users) TO '/x.csv'", "users.email -> path.`/x.csv`.email IDENTITY",
+         dialect="postgres"),
+    Case("copy to a stage", "COPY INTO @stage/x FROM (SELECT email FROM users)",
+         "users.email -> path.`@stage/x`.email IDENTITY", dialect="snowflake"),
+    Case("exchange partition", "ALTER TABLE parted EXCHANGE PARTITION (ds = 1) WITH TABLE other", "other.user_id -> parted.user_id "
+         "IDENTITY\nother.pan -> parted.pan IDENTITY\nother.ds -> parted.ds IDENTITY", dialect="hive"),
+    Case("rename statement", "RENAME TABLE merchants TO shops; CREATE TABLE z AS SELECT name FROM shops",
+         "merchants.name -> z.name IDENTITY", dialect="mysql"),
+    Case("convert", "CONVERT TO DELTA parquet.`/x`", "parquet.`/x`.* -> delta.`/x`.* IDENTITY", complete=False,
+         dialect="databricks"),
+    Case("restore brings nothing of another table", "RESTORE TABLE users TO VERSION AS OF 3", "", dialect="databricks"),
+    Case("replace into", "REPLACE INTO merchants SELECT user_id, email FROM users",
+         "users.user_id -> merchants.merchant_id IDENTITY\nusers.email -> merchants.name IDENTITY", dialect="mysql"),
+    Case("update with a join", "UPDATE users JOIN payments ON users.user_id = payments.user_id SET users.email = payments.pan",
+         "payments.pan -> users.email IDENTITY", "users.user_id JOIN, payments.user_id JOIN", dialect="mysql"),
+    Case("a write in a WITH clause", "WITH m AS (DELETE FROM users WHERE age > 3 RETURNING *) "
+         "INSERT INTO merchants SELECT user_id, email FROM m",
+         "users.user_id -> merchants.merchant_id IDENTITY\nusers.email -> merchants.name IDENTITY", "users.age FILTER",
+         dialect="postgres"),
+    Case("columns of an intermediate table that nobody reads are ends",
+         "CREATE TABLE mid AS SELECT user_id, email FROM users; CREATE TABLE z AS SELECT email FROM mid",
+         "users.email -> z.email IDENTITY\nusers.user_id -> mid.user_id IDENTITY"),
+    Case("a dropped intermediate table is no end",
+         "CREATE TABLE mid AS SELECT user_id, email FROM users; CREATE TABLE z AS SELECT email FROM mid; DROP TABLE mid",
+         "users.email -> z.email IDENTITY"),
+    Case("an older column of an intermediate table", "INSERT INTO target (pan) SELECT pan FROM payments; "
+         "CREATE TABLE z AS SELECT pan, total FROM target",
+         "payments.pan -> z.pan IDENTITY\ntarget.total -> z.total IDENTITY"),
+    Case("the query names the columns of a new target", "INSERT INTO brand_new SELECT email AS mail FROM users",
+         "users.email -> brand_new.mail IDENTITY"),
+    Case("merge that adds columns", "MERGE WITH SCHEMA EVOLUTION INTO merchants USING users ON merchants.merchant_id = users.user_id "
+         "WHEN NOT MATCHED THEN INSERT *",
+         """users.user_id -> merchants.user_id IDENTITY
+         users.email -> merchants.email IDENTITY
+         users.age -> merchants.age IDENTITY""", "merchants.merchant_id JOIN, users.user_id JOIN", dialect="databricks"),
+    Case("ORDER BY means the output", "SELECT u.email AS city FROM payments p, users u ORDER BY city",
+         "users.email -> lineage_out.city IDENTITY", "users.email SORT"),
+    Case("WHERE may mean an alias", "SELECT email AS mail FROM users WHERE mail > 'a'",
+         "users.email -> lineage_out.mail IDENTITY", "users.email FILTER", dialect="snowflake"),
+    Case("whole row", "SELECT to_json_string(u) AS j FROM users u", """users.user_id -> lineage_out.j TRANSFORMATION
+         users.email -> lineage_out.j TRANSFORMATION
+         users.age -> lineage_out.j TRANSFORMATION""", dialect="bigquery"),
+    Case("EXCEPT of one side", "SELECT * EXCEPT (u.user_id) FROM merchants m JOIN users u ON m.merchant_id = u.user_id",
+         """merchants.merchant_id -> lineage_out.merchant_id IDENTITY
+         merchants.name -> lineage_out.name IDENTITY
+         users.email -> lineage_out.email IDENTITY
+         users.age -> lineage_out.age IDENTITY""", "merchants.merchant_id JOIN, users.user_id JOIN"),
+    Case("EXISTS selects nothing", "SELECT name FROM merchants WHERE EXISTS (SELECT * FROM users WHERE age = merchant_id)",
+         "merchants.name -> lineage_out.name IDENTITY", "users.age FILTER, merchants.merchant_id FILTER"),
+    Case("column aliases of an unknown table", "SELECT a FROM nowhere AS n (a, b)", "nowhere.* -> lineage_out.a TRANSFORMATION",
+         complete=False),
+    Case("aliases before a pivot", "SELECT v FROM users AS u (a, b, c) UNPIVOT (v FOR k IN (b, c))",
+         "users.email -> lineage_out.v IDENTITY\nusers.age -> lineage_out.v IDENTITY", dialect="snowflake"),
+    Case("rows of a function", "SELECT r.id, email FROM users CROSS JOIN range(3) r", "users.email -> lineage_out.email IDENTITY"),
+    Case("create schema", "CREATE SCHEMA s", ""),
     Case("not a statement", "FROBNICATE x", "", complete=False),
     Case("does not parse", "SELEC pan FRM payments WHERE", "", complete=False),
     Case("select into", "SELECT TOP 5 email AS mail INTO copy FROM users", "users.email -> copy.mail IDENTITY",

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.config import LineageSources, Relocation
+from pii_tracer.config import Relocation
+from pii_tracer.config_lineage import LineageSources
 from pii_tracer.errors import LineageError
 from pii_tracer.lineage.harvest import harvest, harvest_with_summary
 from pii_tracer.model import DatasetId
@@ -116,9 +117,9 @@ def test_unknown_names_and_unreadable_statements_are_gaps(estate):
     assert graph.downstream(PAYMENTS) == (fresh,)
 
 
-def test_a_partition_from_elsewhere_is_a_gap(estate):
+def test_a_partition_from_elsewhere_brings_that_folder_in(estate):
     graph = estate(sql={"a.sql": "ALTER TABLE prod.copy ADD PARTITION (ds = 'x') LOCATION '/lakehouse/other'"})
-    assert [(g.kind, g.dataset) for g in graph.gaps] == [("sql_opaque", COPY)]
+    assert graph.upstream(COPY) == (DatasetId(namespace="file", name="/lakehouse/other"),)
 
 
 def test_a_table_of_another_catalog_is_another_table(estate):
@@ -179,6 +180,20 @@ def test_a_statement_over_temporary_views_is_not_given_for_a_rebuild(estate):
     graph = estate(sql={"a.sql": sql})
     assert arrows(graph) == EXPECTED
     assert [j.sql for j in graph.jobs_into(COPY)] == [None]
+
+
+def test_files_with_other_endings_are_counted_and_none_is_passed_over(tmp_path: Path):
+    for name in ("a.SQL", "b.hql", "sub/c.sql", "d.py", ".hidden.sql"):
+        (tmp_path / "jobs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "jobs" / name).write_text(WRITE)
+    (tmp_path / "events").mkdir()
+    (tmp_path / "events" / "notes.txt").write_text("x")
+    sources = LineageSources(events=("events",), sql=("jobs",))
+    _, summary = harvest_with_summary(sources, tmp_path, (), ALIASES, SCHEMAS)
+    left = "files with other endings, which were not read"
+    assert {(s.source, s.read, s.unit) for s in summary.sources} == {
+        ("events", 0, "events"), ("jobs", 3, "statements"), ("events", 1, left), ("jobs", 1, left),
+    }  # fmt: skip
 
 
 def test_missing_source_is_an_error(tmp_path: Path):

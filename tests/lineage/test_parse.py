@@ -56,10 +56,36 @@ def test_defaults_qualify_and_schemas_are_found_by_them():
     assert answer["complete"]
 
 
+def test_a_table_of_the_same_name_in_another_schema_is_another_table():
+    schemas = {"prod.payments": [("pan", "")]}
+    there = answer_sql("SELECT pan FROM payments", "spark", schemas, default_schema="other")
+    here = answer_sql("SELECT pan FROM payments", "spark", schemas, default_schema="prod")
+    assert [e["from"] for e in there["edges"]] == ["other.payments.pan"]
+    assert [e["from"] for e in here["edges"]] == ["prod.payments.pan"]
+
+
 def test_values_of_persons_do_not_come_out_of_errors():
     answer = answer_sql("DELETE FRM payments WHERE phone = '9812345678' ((", "spark", TYPED)
     assert "9812345678" not in json.dumps(answer)
     assert not answer["complete"]
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT a FROM [8841302]", "SELECT a FROM t WHERE b = 8841302 8841302", "SELECT '8841302"]
+)
+def test_syntax_errors_do_not_show_the_text(sql: str):
+    answer = answer_line(json.dumps({"id": 1, "sql": sql, "dialect": "redshift"}))
+    assert answer["complete"] is False
+    assert "8841302" not in json.dumps(answer)
+
+
+@pytest.mark.parametrize("text", ["rahul@example.in", "9812345678", "Rahul Verma"])
+def test_a_text_that_the_dialect_takes_for_a_name_is_not_shown(text: str):
+    answer = answer_line(
+        json.dumps({"sql": f'SELECT pan FROM payments WHERE phone = "{text}"', "dialect": "ansi", "schemas": SCHEMAS})
+    )
+    assert answer["complete"] is False
+    assert text not in json.dumps(answer)
 
 
 def test_protocol_keeps_order_and_never_stops():
@@ -78,7 +104,7 @@ def test_protocol_keeps_order_and_never_stops():
     assert [a["id"] for a in answers] == [1, None, 3, 4, None, 6, 7]
     assert [a["complete"] for a in answers] == [True] + [False] * 6
     assert all(a["error"] for a in answers[1:5])
-    assert all(set(a) == {"id", "edges", "indirect", "complete", "unresolved", "error"} for a in answers)
+    assert all(set(a) == {"id", "edges", "indirect", "complete", "unresolved", "assumed", "error"} for a in answers)
 
 
 @given(st.text(max_size=200))

@@ -1,0 +1,177 @@
+"""Procedures, triggers, tasks and blocks: the statements in their bodies, without the control flow around them.
+
+Values that travel through variables are not followed: `doubts` says so where it happens.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Token = Any
+"""A token of the parser's tokenizer: `text`, `start` and `end` (inclusive) in the text, `line`."""
+
+_HEAD = re.compile(
+    r"^\s*(?:CREATE\s+(?:OR\s+(?:REPLACE|ALTER)\s+)?(?:EDITIONABLE\s+|NONEDITIONABLE\s+|TEMP(?:ORARY)?\s+)?|ALTER\s+)"
+    r"(?P<kind>PROC(?:EDURE)?|TRIGGER|FUNCTION)\b",
+    re.IGNORECASE,
+)
+_TASK = re.compile(r"^\s*CREATE\s+(?:OR\s+REPLACE\s+)?TASK\b.*?\bAS\s+", re.IGNORECASE | re.DOTALL)
+_FOREIGN = re.compile(r"\bLANGUAGE\s+'?(?!SQL\b|PLPGSQL\b)(?P<name>\w+)", re.IGNORECASE)
+_NOT_A_BLOCK = frozenset({"TRAN", "TRANSACTION", "WORK", ";", ""})
+_CLOSED_APART = frozenset({"IF", "LOOP", "WHILE", "REPEAT", "FOR"})
+"""What END closes without a BEGIN before it: `END IF`."""
+_CONTROL = re.compile(
+    r"^\s*(?:(?:ELSE?IF|ELSIF|IF|WHEN)\b(?:(?!\bTHEN\b).)*\bTHEN\b|(?:WHILE|FOR)\b(?:(?!\b(?:DO|LOOP)\b).)*\b(?:DO|LOOP)\b"
+    r"|BEGIN(?:\s+(?:TRY|CATCH|ATOMIC)\b)?|ELSE|LOOP|REPEAT|EXCEPTION|RETURN\s+QUERY"
+    r"|END(?:\s+(?:TRY|CATCH|IF|LOOP|WHILE|REPEAT|FOR|CASE)\b)?)",
+    re.IGNORECASE | re.DOTALL,
+)
+_QUIET = re.compile(
+    r"^\s*(?:DECLARE|SET|RETURN|RAISE|RAISERROR|SIGNAL|RESIGNAL|PRINT|THROW|OPEN|CLOSE|FETCH|LEAVE|ITERATE|EXIT|CONTINUE"
+    r"|BREAK|NULL|GOTO|IF|WHILE|UNTIL|PERFORM|BEGIN\s+TRAN\w*|COMMIT|ROLLBACK|SAVE\s+TRAN\w*|LET|\w+\s*:=)(?:\b|\s|$)",
+    re.IGNORECASE,
+)
+_SELECTS = re.compile(r"\bSELECT\b", re.IGNORECASE)
+_INTO_VARIABLE = re.compile(r"^\s*(?:WITH\b.*)?SELECT\b.*\bINTO\b", re.IGNORECASE | re.DOTALL)
+_DEFINED = re.compile(r"\bBEGIN\b|\$\$|\bAS\s+'", re.IGNORECASE)
+_TSQL_STARTS = frozenset(
+    {"INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "DROP", "CREATE", "ALTER", "WITH", "DECLARE", "EXEC", "EXECUTE",
+     "SELECT", "SET", "PRINT", "IF", "WHILE", "RETURN", "BEGIN", "END", "ELSE", "COMMIT", "ROLLBACK"}
+)  # fmt: skip
+_JOINING = frozenset(
+    {"AS", "ALL", "UNION", "EXCEPT", "INTERSECT", "THEN", "DISTINCT", ",", "FOR", "ON", "WHEN", "=", "OF", "AFTER"}
+)
+
+_VERBS = frozenset({"SELECT", "VALUES", "INSERT", "UPDATE", "DELETE", "MERGE", "EXEC", "EXECUTE"})
+
+
+T_SQL = frozenset({"tsql", "fabric"})
+_VARIABLE = "values go through a variable or cursor of a procedure: not followed"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One statement of a body; without a text, and with a doubt, when it moves values in a way not followed."""
+
+    text: str
+    line: int
+    doubt: str | None = None
+
+
+def is_block(sql: str, tokens: Sequence[Token], first: int) -> bool:
+    """True when the statement that starts at a token holds statements of its own."""
+    after = tokens[first + 1].text.upper() if first + 1 < len(tokens) else ""
+    if tokens[first].text.upper() == "BEGIN":
+        return after not in _NOT_A_BLOCK
+    head = _HEAD.match(sql[tokens[first].start : tokens[first].start + 200])
+    return head is not None and (head["kind"].upper() != "FUNCTION" or bool(_DEFINED.search(sql, tokens[first].start)))
+
+
+def is_function(text: str) -> bool:
+    """True for CREATE FUNCTION: what it returns is used by statements that do not show it."""
+    head = _HEAD.match(text)
+    return head is not None and head["kind"].upper() == "FUNCTION"
+
+
+def block_end(tokens: Sequence[Token], first: int, dialect: str) -> int:
+    """The token at which a block that starts at `first` is over: after its END, or at the text's end."""
+    closed_apart = frozenset() if dialect in T_SQL else _CLOSED_APART
+    depth, opened = 0, False
+    position = first
+    while position < len(tokens):
+        word = tokens[position].text.upper()
+        after = tokens[position + 1].text.upper() if position + 1 < len(tokens) else ""
+        if word == "CASE" or (word == "BEGIN" and after not in ("TRAN", "TRANSACTION", "WORK")):
+            depth, opened = depth + 1, True
+        elif word == "END" and after not in closed_apart:
+            depth -= 1
+            position += after == "CASE"
+            if opened and depth <= 0:
+                return position + 1
+        elif word == ";" and not opened and depth == 0 and not _is_heading(tokens, first, position):
+            return position
+        position += 1
+    return len(tokens)
+
+
+def _is_heading(tokens: Sequence[Token], first: int, position: int) -> bool:
+    """Declarations before BEGIN end with semicolons as well."""
+    return any(t.text.upper() in ("DECLARE", "IS", "AS") for t in tokens[first:position]) and any(
+        t.text.upper() == "BEGIN" for t in tokens[position : position + 400]
+    )
+
+
+def pieces(sql: str, tokens: Sequence[Token], dialect: str) -> Iterator[Piece]:
+    """The statements in the body of a block, control flow taken off."""
+    begin = next((n for n, t in enumerate(tokens) if t.text.upper() == "BEGIN"), None)
+    start = begin + 1 if begin is not None else _after_as(tokens)
+    chunk: list[Token] = []
+    for token in [*tokens[start:], None]:
+        if token is not None and token.text != ";":
+            chunk.append(token)
+            continue
+        for part in cut(chunk) if dialect in T_SQL else [chunk]:
+            yield from _cleaned(sql, part, dialect)
+        chunk = []
+
+
+def _after_as(tokens: Sequence[Token]) -> int:
+    return next((n + 1 for n, t in enumerate(tokens) if t.text.upper() in ("AS", "IS")), len(tokens))
+
+
+def _cleaned(sql: str, part: Sequence[Token], dialect: str) -> Iterator[Piece]:
+    if not part:
+        return
+    text = sql[part[0].start : part[-1].end + 1]
+    while (found := _CONTROL.match(text)) is not None and found.end():
+        text = text[found.end() :]
+    text = text.strip()
+    if not text or _HEAD.match(text):
+        return
+    if _QUIET.match(text):
+        if _SELECTS.search(text) and not text.upper().startswith(("IF", "WHILE", "UNTIL")):
+            yield Piece("", part[0].line, _VARIABLE)
+    elif dialect not in T_SQL and _INTO_VARIABLE.match(text):
+        yield Piece("", part[0].line, _VARIABLE)
+    else:
+        yield Piece(text, part[0].line)
+
+
+def cut(tokens: Sequence[Token]) -> list[list[Token]]:
+    """T-SQL needs no semicolons: statements begin where a line begins with a word that begins statements."""
+    result: list[list[Token]] = [[]]
+    depth, needs_verb = 0, False
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        word = token.text.upper()
+        on_new_line = before is not None and token.line > before.line and before.text.upper() not in _JOINING
+        begins = depth == 0 and on_new_line and word in _TSQL_STARTS
+        if begins and not (needs_verb and word in _VERBS) and not _inside(result[-1], word):
+            result.append([])
+        if depth == 0 and not result[-1]:
+            needs_verb = word in ("INSERT", "WITH")  # a query, or what the common table expressions are for
+        elif depth == 0 and word in _VERBS - {"INSERT"}:
+            needs_verb = False
+        depth += (word == "(") - (word == ")")
+        result[-1].append(token)
+    return [part for part in result if part]
+
+
+def _inside(part: Sequence[Token], word: str) -> bool:
+    """SET belongs to an UPDATE, and the clauses of a MERGE have verbs of their own."""
+    first = part[0].text.upper() if part else ""
+    return first == "MERGE" or (word == "SET" and first in ("UPDATE", "WITH", "ALTER"))
+
+
+def foreign(text: str) -> str | None:
+    """The language of a body that is not SQL."""
+    found = _FOREIGN.search(text)
+    return found["name"] if found else None
+
+
+def task_of(text: str) -> str | None:
+    """The statement that a task runs."""
+    found = _TASK.match(text)
+    return text[found.end() :] if found else None

@@ -1,0 +1,269 @@
+"""dbt projects: the compiled SQL of `manifest.json`, with the columns of `catalog.json` beside it.
+
+https://docs.getdbt.com/reference/artifacts/manifest-json and …/catalog-json, schema versions 4 to 12 (`compiled_sql`
+until 6, `compiled_code` after).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pii_tracer.errors import LineageError
+from pii_tracer.lineage.names import Names
+from pii_tracer.lineage.sources.ledger import Ledger
+from pii_tracer.lineage.sources.notes import Tag
+from pii_tracer.lineage.sources.proof import Proof, in_file
+from pii_tracer.lineage.sources.statements import SPARK, Told, parsed
+from pii_tracer.lineage.sql import known_dialect
+from pii_tracer.model import Column
+
+_DIALECTS = {"sqlserver": "tsql", "synapse": "tsql", "fabric": "tsql", "fabricspark": "spark", "glue": "spark",
+             "impala": "hive", "athena": "athena"}  # fmt: skip
+"""Adapters whose SQL has another name; the others are called as their dialect."""
+
+_TABLES = frozenset({"table", "incremental", "snapshot"})
+_VIEWS = frozenset({"view", "materialized_view", "materializedview", "dynamic_table", "streaming_table"})
+_QUOTES = str.maketrans("", "", '"`[]')
+
+
+@dataclass
+class Project:
+    """A manifest on its way into the ledger. names: columns as the catalogs and `catalog.json` have them."""
+
+    shown: str
+    dialect: str
+    nodes: Mapping[str, Mapping[str, Any]]
+    sources: Mapping[str, Mapping[str, Any]]
+    names: Names
+    tags: list[Tag] = field(default_factory=list)
+
+    def relation(self, node_id: str) -> str | None:
+        """The name of a node's or source's table."""
+        node = self.nodes.get(node_id) or self.sources.get(node_id) or {}
+        return _unquoted(_text(node, "relation_name")) or None
+
+    def proof(self, node_id: str) -> Proof:
+        return in_file(f"{self.shown}, {node_id}", f"dbt {node_id}")
+
+
+def manifest_of(place: Path) -> Path:
+    """The manifest of a project folder, a target folder, or the file itself."""
+    if not place.is_dir():
+        return place
+    inside = [place / "manifest.json", place / "target" / "manifest.json"]
+    return next((f for f in inside if f.exists()), inside[0])
+
+
+def read_dbt(
+    file: Path, shown: str, known: Mapping[str, Sequence[tuple[str, str]]], default: str, ledger: Ledger
+) -> tuple[list[Told], list[Tag]]:
+    """The statements of a manifest, upstream first. A file that cannot be read is a gap."""
+    manifest = _json(file)
+    nodes = _maps(manifest.get("nodes"))
+    if not nodes:
+        reason = "it is not a dbt manifest, or one without nodes"
+        ledger.gap(
+            None, "unreadable_dbt", reason, in_file(shown, "dbt"), "run `dbt compile`, and name the target folder"
+        )
+        return [], []
+    broken = len(manifest["nodes"]) - len(nodes)
+    if broken:
+        reason = f"{broken} nodes of the manifest are not as dbt writes them"
+        ledger.gap(None, "unreadable_dbt", reason, in_file(shown, "dbt"), "write the manifest anew with `dbt compile`")
+    catalog = file.with_name("catalog.json")
+    columns = _catalog(_json(catalog))
+    if not columns and catalog.exists():
+        reason = "the catalog.json beside it tells no columns"
+        ledger.gap(None, "unreadable_dbt", reason, in_file(shown, "dbt"), "run `dbt docs generate`, or remove it")
+    for name, listed in columns.items():
+        dataset = ledger.identities.of_table(name)
+        if dataset is not None and not ledger.columns.get(dataset):
+            ledger.columns[dataset] = tuple(Column(name=n, type=t) for n, t in listed)
+    project = Project(
+        shown, _dialect(manifest, shown, default, ledger), nodes, _maps(manifest.get("sources")),
+        Names({**columns, **known}),
+    )  # fmt: skip
+    told = [one for node_id in _in_order(nodes) for one in _node(node_id, nodes[node_id], project, ledger)]
+    for node_id, node in [*nodes.items(), *project.sources.items()]:
+        _tags(node_id, node, project, ledger)
+    return told, project.tags
+
+
+def _json(file: Path) -> Mapping[str, Any]:
+    try:
+        value = msgspec.json.decode(file.read_bytes())
+    except (OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _maps(value: Any) -> dict[str, Mapping[str, Any]]:
+    return {k: v for k, v in value.items() if isinstance(v, dict)} if isinstance(value, dict) else {}
+
+
+def _map(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _text(value: Mapping[str, Any], *keys: str) -> str:
+    """The first of some texts that is there."""
+    return next((v for k in keys if isinstance(v := value.get(k), str) and v), "")
+
+
+def _unquoted(relation: str) -> str:
+    """`"db"."schema"."name"`, in whatever quotes, as dotted text."""
+    return relation.translate(_QUOTES)
+
+
+def _dialect(manifest: Mapping[str, Any], shown: str, default: str, ledger: Ledger) -> str:
+    adapter = _text(_map(manifest, "metadata"), "adapter_type")
+    try:
+        return known_dialect(_DIALECTS.get(adapter, adapter)) if adapter else default
+    except LineageError as error:
+        ledger.gap(
+            None, "unknown_dialect", error.what, in_file(shown, "dbt"), "its SQL is read as the estate's dialect"
+        )
+        return default
+
+
+def _catalog(catalog: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:
+    """Columns by `database.schema.name`, in their order."""
+    found = {}
+    for entry in [*_maps(catalog.get("nodes")).values(), *_maps(catalog.get("sources")).values()]:
+        place = _map(entry, "metadata")
+        name = ".".join(p for p in (_text(place, k) for k in ("database", "schema", "name")) if p)
+        listed = sorted(_maps(entry.get("columns")).values(), key=_index)
+        found[name] = [(_text(c, "name"), _text(c, "type").lower()) for c in listed]
+    return found
+
+
+def _index(column: Mapping[str, Any]) -> int:
+    index = column.get("index")
+    return index if isinstance(index, int) else 0
+
+
+def _in_order(nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Upstream before downstream."""
+    done: dict[str, None] = {}
+    for start in sorted(nodes):
+        stack = [(start, iter(_depends(nodes[start])))]
+        open_ = {start}
+        while stack:
+            node_id, rest = stack[-1]
+            following = next((d for d in rest if d in nodes and d not in done and d not in open_), None)
+            if following is None:
+                done[node_id] = None
+                stack.pop()
+            else:
+                open_.add(following)
+                stack.append((following, iter(_depends(nodes[following]))))
+    return list(done)
+
+
+def _depends(node: Mapping[str, Any]) -> list[str]:
+    listed = _map(node, "depends_on").get("nodes")
+    return sorted(d for d in listed if isinstance(d, str)) if isinstance(listed, list) else []
+
+
+def _node(node_id: str, node: Mapping[str, Any], project: Project, ledger: Ledger) -> Iterator[Told]:
+    kind, proof = _text(node, "resource_type"), project.proof(node_id)
+    code, relation = _text(node, "compiled_code", "compiled_sql"), _text(node, "relation_name")
+    config = _map(node, "config")
+    made = _text(config, "materialized")
+    if kind == "operation":
+        yield from _plain_sql(code or _text(node, "raw_code", "raw_sql"), project, proof, ledger)
+        return
+    if kind == "test":  # its failures are rows of persons, where they are stored
+        if not relation or not code:
+            return
+        made = "table"
+    elif kind not in ("model", "snapshot") or made == "ephemeral":
+        return  # ephemeral models stand within the compiled SQL of those that use them
+    language = _text(node, "language") or "sql"
+    if not relation or not code or language != "sql":
+        _opaque(node_id, node, language if language != "sql" else "", project, ledger)
+    else:
+        # dbt inserts by name, so for tables that grow the columns count as those of a table made by the query
+        verb = "VIEW" if made in _VIEWS else "TABLE"
+        rebuild = made == "table" and kind == "model" and project.dialect in SPARK
+        text = f"CREATE OR REPLACE {verb} {relation} AS\n{code}\n"
+        for one in parsed(text, project.names, project.dialect, proof, ledger):
+            yield Told(one, proof, rebuild=rebuild)
+        if made not in _TABLES | _VIEWS:
+            reason = f"the materialization `{made}` is not dbt's own: what else it writes is not known"
+            ledger.gap(
+                ledger.identities.of_table(_unquoted(relation)), "sql_partial", reason, proof, "say what it does"
+            )
+    for hook in _hooks(config):
+        yield from _plain_sql(hook, project, proof, ledger)
+
+
+def _opaque(node_id: str, node: Mapping[str, Any], language: str, project: Project, ledger: Ledger) -> None:
+    """A model whose code tells nothing here: what it reads is known from its dependencies."""
+    proof = project.proof(node_id)
+    above = [name for d in _above(node, project) if (name := project.relation(d))]
+    inputs = frozenset(ledger.dataset(name, proof) for name in above)
+    relation = project.relation(node_id)
+    target = ledger.dataset(relation, proof) if relation else None
+    if target is not None and inputs:
+        ledger.job(proof.job, None, inputs, target, proof)
+    if language:
+        reason, closes = f"its code is {language} and is not read", "declare what it does with the columns"
+    else:
+        reason, closes = "the manifest holds no compiled SQL of it", "run `dbt compile` for the whole project"
+    reads = ", ".join(above) or "nothing that is known"
+    ledger.gap(target, "dbt_opaque", f"dbt {node_id} reads {reads}: {reason}", proof, closes)
+
+
+def _above(node: Mapping[str, Any], project: Project) -> Iterator[str]:
+    """What a node reads, seen through ephemeral models."""
+    stack, seen = _depends(node), set()
+    while stack:
+        node_id = stack.pop()
+        if node_id in seen:
+            continue
+        seen.add(node_id)
+        above = project.nodes.get(node_id, {})
+        if _text(_map(above, "config"), "materialized") == "ephemeral":
+            stack += _depends(above)
+        else:
+            yield node_id
+
+
+def _hooks(config: Mapping[str, Any]) -> Iterator[str]:
+    for key in ("pre-hook", "post-hook", "pre_hook", "post_hook"):
+        listed = config.get(key)
+        for hook in listed if isinstance(listed, list) else [listed]:
+            text = _text(hook, "sql") if isinstance(hook, dict) else hook
+            if isinstance(text, str) and text.strip():
+                yield text
+
+
+def _plain_sql(text: str, project: Project, proof: Proof, ledger: Ledger) -> Iterator[Told]:
+    """Hooks and operations; the manifest holds them as they were written, so templates stay open."""
+    if "{{" in text or "{%" in text:
+        reason = "a hook or operation is a template, and the manifest does not hold what becomes of it"
+        ledger.gap(None, "dbt_opaque", reason, proof, "give the SQL that it runs")
+        return
+    for one in parsed(text, project.names, project.dialect, proof, ledger) if text.strip() else ():
+        yield Told(one, proof, rebuild=False)
+
+
+def _tags(node_id: str, node: Mapping[str, Any], project: Project, ledger: Ledger) -> None:
+    """Tags and plain `meta` entries of tables and columns."""
+    relation = project.relation(node_id)
+    dataset = ledger.identities.of_table(relation) if relation else None
+    if dataset is None:
+        return
+    entries = [(None, node), *((name, c) for name, c in _maps(node.get("columns")).items())]
+    for column, entry in entries:
+        listed = entry.get("tags")
+        found = [(t, "true") for t in listed if isinstance(t, str)] if isinstance(listed, list) else []
+        found += [(k, str(v).lower()) for k, v in _map(entry, "meta").items() if isinstance(v, str | bool | int)]
+        project.tags += [Tag(dataset=dataset, field=column, key=k, value=v, source="DBT") for k, v in found if k]
