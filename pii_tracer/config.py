@@ -5,45 +5,27 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
-import yaml
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from pii_tracer.config_backups import Backup, wrong_backups
+from pii_tracer.config_catalogs import Catalog
+from pii_tracer.config_keys import KeyTable, ParquetEncryption, wrong_keys
+from pii_tracer.config_lakefs import LakefsServer, wrong_lakefs
+from pii_tracer.config_lease import LeasePlace
+from pii_tracer.config_lineage import LineageSources
+from pii_tracer.config_maintenance import MaintenanceJob
+from pii_tracer.config_proof import AttestationKey, DeletionLogSettings, TimestampAuthority
+from pii_tracer.config_storage import InventoryReports
+from pii_tracer.config_subjects import Subject
+from pii_tracer.config_vaults import Vault, wrong_vaults
+from pii_tracer.config_windows import Windows
 from pii_tracer.enums import StrEnum
 from pii_tracer.errors import ConfigError
+from pii_tracer.holds import Hold, contradiction
 from pii_tracer.model import Format, Frozen
-
-
-class CatalogType(StrEnum):
-    """Catalogs that discovery can read and Spark sessions are set up with."""
-
-    ICEBERG_HADOOP = "iceberg-hadoop"
-    DECLARED = "declared"
-
-
-class DeclaredTable(Frozen):
-    """A table that has a name in the session catalog and lives at a path."""
-
-    name: str
-    format: Format
-    location: str
-
-
-class Catalog(Frozen):
-    """A Spark catalog. `iceberg-hadoop` needs `warehouse`; `declared` lists its tables (names in spark_catalog)."""
-
-    type: CatalogType
-    warehouse: str | None = None
-    tables: tuple[DeclaredTable, ...] = ()
-
-    @model_validator(mode="after")
-    def _complete(self) -> Catalog:
-        if self.type is CatalogType.ICEBERG_HADOOP and not self.warehouse:
-            raise ValueError("an iceberg-hadoop catalog needs `warehouse`")
-        if self.type is CatalogType.DECLARED and self.warehouse:
-            raise ValueError("a declared catalog lists `tables` and has no `warehouse`")
-        return self
+from pii_tracer.strict_yaml import load_yaml
 
 
 class Relocation(Frozen):
@@ -56,39 +38,9 @@ class Relocation(Frozen):
 class Spark(Frozen):
     """Session settings. `profile` picks the tried set of versions; `conf` is added as it is."""
 
-    profile: Literal["3.5"] = "3.5"
+    profile: Literal["3.5", "4.1"] = "3.5"
     master: str = "local[2]"
     conf: dict[str, str] = {}
-
-
-class LineageSources(Frozen):
-    """Where lineage is harvested from: NDJSON files or folders of events, SQL files or folders."""
-
-    events: tuple[str, ...] = ()
-    sql: tuple[str, ...] = ()
-    dialect: str = "spark"
-
-
-class Identifier(Frozen):
-    """A column that identifies a person by itself, with its data category (`national_id`, `phone`, `email`…)."""
-
-    column: str
-    category: str
-
-
-class Subject(Frozen):
-    """Where a kind of person is known from.
-
-    source: the table that holds key and identifiers together.
-    key: the column a request names the person by; record_keys: columns unique to one row of one person (bridges).
-    """
-
-    name: str
-    source: str
-    key: str
-    key_category: str = "account_id"
-    identifiers: tuple[Identifier, ...] = ()
-    record_keys: tuple[str, ...] = ()
 
 
 class S3(Frozen):
@@ -99,7 +51,13 @@ class S3(Frozen):
 
 
 class Archive(Frozen):
-    """A prefix of a bucket that holds snapshots of a table, with the format of its objects."""
+    """A prefix of a bucket that holds snapshots of a table, with the format of its objects.
+
+    bypass_governance: why versions under GOVERNANCE retention are deleted all the same; an override of the plan.
+    inventory: S3 Inventory reports, which planning then reads instead of listing the bucket.
+    manifest: a JSON file of object key -> tables in it; an object that is not in it can hold anybody.
+    delete_whole: why objects are deleted with everybody in them instead of being rewritten; an override of the plan.
+    """
 
     name: str
     of: str
@@ -107,6 +65,93 @@ class Archive(Frozen):
     prefix: str
     format: Format
     expires_after_days: int | None = None
+    bypass_governance: str | None = Field(default=None, min_length=1)
+    inventory: InventoryReports | None = None
+    manifest: str | None = None
+    delete_whole: str | None = Field(default=None, min_length=1)
+
+
+def _overlap(archives: tuple[Archive, ...]) -> str | None:
+    """Two archives that share objects: what one says of them (`delete_whole`) would be done to the other's."""
+    for number, inner in enumerate(archives):
+        for other in (*archives[:number], *archives[number + 1 :]):
+            if inner.bucket == other.bucket and inner.prefix.startswith(other.prefix):
+                return (
+                    f"the archive `{other.name}` takes in all of the archive `{inner.name}`: in the bucket"
+                    f" {inner.bucket} the prefix `{other.prefix}` begins `{inner.prefix}`, and a prefix ends where its"
+                    " characters end, not at a folder; end prefixes with `/`, and declare a place once"
+                )
+    return None
+
+
+class RecordFormat(StrEnum):
+    """How the bytes of a Kafka record's key or value are encoded. Protobuf is known and not read yet."""
+
+    STRING = "string"
+    JSON = "json"
+    AVRO = "avro"
+    PROTOBUF = "protobuf"
+
+
+class RecordPart(Frozen):
+    """The key or the value of a topic's records, and where in it columns of the table `of` stand.
+
+    column: the whole text is this column (string). fields: dotted path of a member (JSON, Avro) -> column.
+    other: members whose numbers are something else (a merchant), so that the same short digits are no find.
+    framed: a schema registry's five bytes come first. schema_file: writer's schema of Avro without them.
+    schema_ids: schema id -> file, for framed Avro; ids that are missing here are asked of the cluster's registry.
+    """
+
+    format: RecordFormat
+    column: str | None = None
+    fields: dict[str, str] = {}
+    other: tuple[str, ...] = ()
+    framed: bool = False
+    schema_file: str | None = None
+    schema_ids: dict[int, str] = {}
+
+    @model_validator(mode="after")
+    def _fits(self) -> RecordPart:
+        if self.format is RecordFormat.AVRO and self.framed is bool(self.schema_file):
+            raise ValueError("avro is either `framed` or has one `schema_file`")
+        if self.format is not RecordFormat.AVRO and (self.schema_file or self.schema_ids):
+            raise ValueError("schemas are for avro")
+        if self.column and self.format is not RecordFormat.STRING:
+            raise ValueError("`column` is for the format string; name the members of others in `fields`")
+        if (self.fields or self.other) and self.format is RecordFormat.STRING:
+            raise ValueError("a string has no members: use `column`")
+        return self
+
+    def places(self) -> dict[tuple[str, ...], str]:
+        """Path of members (empty: the whole text) -> column."""
+        whole: dict[tuple[str, ...], str] = {(): self.column} if self.column else {}
+        return whole | {tuple(path.split(".")): column for path, column in self.fields.items()}
+
+
+class Topic(Frozen):
+    """A topic that carries rows of the table `of`. key: None when records have no key.
+
+    producers: the jobs (see `writers`) that write to it; a rewrite needs them named and stopped, and consumers too.
+    """
+
+    name: str = Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")
+    of: str
+    key: RecordPart | None = None
+    value: RecordPart
+    producers: tuple[str, ...] = ()
+
+
+class KafkaCluster(Frozen):
+    """A Kafka cluster. Credentials stand only in `properties_file` (librdkafka's `name=value` lines), never here.
+
+    registry_url: schema registry; its credentials come from `PII_TRACER_REGISTRY_AUTH` (user:password).
+    """
+
+    name: str
+    bootstrap: str
+    properties_file: str | None = None
+    registry_url: str | None = Field(default=None, pattern=r"^https?://[^@\s]+$")
+    topics: tuple[Topic, ...] = ()
 
 
 class Writer(Frozen):
@@ -117,7 +162,9 @@ class Writer(Frozen):
 
 
 class Prices(Frozen):
-    """Prices per unit, in `currency`. None is charged twice; none may be negative."""
+    """Prices per unit, in `currency`. None is charged twice; none may be negative or without end."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     currency: str = "INR"
     archive_object: float = Field(default=0.0, ge=0)
@@ -125,26 +172,39 @@ class Prices(Frozen):
     scanned_gb: float = Field(default=0.0, ge=0)
     request_1000: float = Field(default=0.0, ge=0)
     spark_hour: float = Field(default=0.0, ge=0)
+    storage_gb_month: float = Field(default=0.0, ge=0)
 
 
 class RetentionClasses(Frozen):
-    """Days of time travel that the default policy keeps for tables with PII and for derived tables."""
+    """Days of time travel per class. `pii` and `derived` exist everywhere; `classes` adds own ones.
+
+    tables: the class of each table, by its SQL name or its path from the estate file. floors: days below which a
+    table's history must not be cut. pii_columns: column names that mean personal data wherever they are created.
+    """
 
     pii_days: int = Field(default=7, ge=0)
     derived_days: int = Field(default=30, ge=0)
+    classes: dict[str, Annotated[int, Field(ge=0)]] = {}
+    tables: dict[str, str] = {}
+    floors: dict[str, Annotated[int, Field(ge=0)]] = {}
+    pii_columns: dict[str, str] = {}
 
+    @model_validator(mode="after")
+    def _known(self) -> RetentionClasses:
+        days = self.days_of_classes()
+        for name in self.classes:
+            if name in ("pii", "derived"):
+                raise ValueError(f"the class `{name}` has its days under `{name}_days`")
+        for table, name in self.tables.items():
+            if name not in days:
+                raise ValueError(f"{table} has the class `{name}`, which is none of {', '.join(sorted(days))}")
+            if self.floors.get(table, 0) > days[name]:
+                raise ValueError(f"{table} must keep {self.floors[table]} days and its class allows {days[name]}")
+        return self
 
-class Windows(Frozen):
-    """Waits and windows, in UTC.
-
-    restore_hours: what the service promises, and plans reckon with; restore_check_minutes: how often a waiting run
-    looks whether it is there already. archive_weekday and archive_start_hour: when archive batches run.
-    """
-
-    restore_hours: int = Field(default=12, ge=0)
-    restore_check_minutes: float = Field(default=30, gt=0)
-    archive_weekday: Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"] | None = None
-    archive_start_hour: int = Field(default=0, ge=0, le=23)
+    def days_of_classes(self) -> dict[str, int]:
+        """Every class with its days."""
+        return {"pii": self.pii_days, "derived": self.derived_days, **self.classes}
 
 
 class Estate(Frozen):
@@ -163,10 +223,22 @@ class Estate(Frozen):
     dev_roots: tuple[str, ...] = ()
     s3: S3 | None = None
     archives: tuple[Archive, ...] = ()
+    backups: tuple[Backup, ...] = ()
+    vaults: tuple[Vault, ...] = ()
+    kafka: tuple[KafkaCluster, ...] = ()
+    lakefs: tuple[LakefsServer, ...] = ()
+    keys: tuple[KeyTable, ...] = ()
+    parquet_encryption: ParquetEncryption | None = None
     writers: tuple[Writer, ...] = ()
+    maintenance: tuple[MaintenanceJob, ...] = ()
     prices: Prices = Prices()
     retention: RetentionClasses = RetentionClasses()
     windows: Windows = Windows()
+    timestamp_authority: TimestampAuthority | None = None
+    deletion_log: DeletionLogSettings = DeletionLogSettings()
+    attestation_key: AttestationKey | None = None
+    holds: tuple[Hold, ...] = ()
+    lease: LeasePlace | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Estate:
@@ -181,8 +253,20 @@ class Estate(Frozen):
         locations = [t.location for c in self.catalogs.values() for t in c.tables]
         if len(set(locations)) != len(locations):
             raise ValueError("two declared tables have one location")
-        if self.archives and self.s3 is None:
-            raise ValueError("archives are declared and `s3` is missing")
+        if self.s3 is None and (self.archives or self.lease):
+            raise ValueError("archives or a lease in S3 are declared and `s3` is missing")
+        wrong = contradiction(self.holds) or wrong_keys(self.keys, set(names)) or wrong_backups(self.backups)
+        wrong = wrong or wrong_lakefs(self.lakefs) or wrong_vaults(self.vaults) or _overlap(self.archives)
+        if wrong:
+            raise ValueError(wrong)
+        if len({cluster.name for cluster in self.kafka}) != len(self.kafka):
+            raise ValueError("two Kafka clusters have one name")
+        topics = [(cluster.bootstrap, topic.name) for cluster in self.kafka for topic in cluster.topics]
+        if len(set(topics)) != len(topics):
+            raise ValueError("a Kafka topic is declared twice")
+        unknown = {p for c in self.kafka for t in c.topics for p in t.producers} - {w.job for w in self.writers}
+        if unknown:
+            raise ValueError(f"producers that are not among `writers`: {', '.join(sorted(unknown))}")
         return self
 
 
@@ -191,6 +275,13 @@ class SubjectRef(Frozen):
 
     type: str
     key: str = Field(min_length=1)
+
+    @field_validator("key", mode="before")
+    @classmethod
+    def _written_as_text(cls, key: object) -> object:
+        if isinstance(key, int | float):
+            raise ValueError("put the key in quotes: YAML reads a bare number, and 007 is not 7")
+        return key
 
 
 class Request(Frozen):
@@ -209,53 +300,30 @@ class Request(Frozen):
 
 
 class Policy(Frozen):
-    """Policy as data: what a plan must satisfy to be approved and applied."""
+    """Policy as data: what a plan must satisfy to be approved and applied. The rules are in `review.policy`.
+
+    max_waivers_per_person: gaps that one person may waive in one plan. unwaivable: kinds of gap that nobody may waive.
+    require_classification: no step that cannot be undone on a copy without a column of a known category.
+    required_roles: roles that must be among the approvers in production.
+    """
 
     version: Literal[1]
-    min_slack_days: float = 0
-    max_cost: float | None = None
+    min_slack_days: float = Field(default=0, allow_inf_nan=False)
+    max_cost: float | None = Field(default=None, allow_inf_nan=False)
     allow_immediate_retention: bool = False
+    max_waivers_per_person: int | None = Field(default=None, ge=0)
+    unwaivable: tuple[str, ...] = ()
+    require_classification: bool = False
     max_approval_hours: int = Field(default=72, ge=1)
     production_approvers: int = Field(default=2, ge=1)
+    required_roles: tuple[str, ...] = ()
 
 
 M = TypeVar("M", Estate, Request, Policy)
 
 
-class _StrictLoader(yaml.SafeLoader):
-    """SafeLoader that refuses duplicate keys (YAML 1.2, section 3.2.1.3: keys are unique)."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if key in seen:
-                raise ConfigError(
-                    f"the key `{key}` stands twice",
-                    where=f"{key_node.start_mark.name}, line {key_node.start_mark.line + 1}",
-                    todo="keep one of the two",
-                )
-            seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
 def _load(path: Path, kind: type[M], what: str) -> M:
-    try:
-        with path.open(encoding="utf-8") as stream:
-            data = yaml.load(stream, Loader=_StrictLoader)  # noqa: S506 (a SafeLoader)
-    except FileNotFoundError:
-        raise ConfigError(
-            f"the {what} file is missing", where=str(path), todo="name the right path, or run `pii-tracer init`"
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"the {what} file cannot be read: {error}", where=str(path), todo="check the path and its permissions"
-        ) from None
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else "?"
-        raise ConfigError(
-            f"the {what} file is not YAML: {error.problem}", where=f"{path}, line {line}", todo="mend that line"
-        ) from None
+    data = load_yaml(path, what)
     if not isinstance(data, dict):
         raise ConfigError(f"the {what} file is empty or not a mapping", where=str(path), todo="see docs/estate-file.md")
     try:

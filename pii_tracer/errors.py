@@ -128,5 +128,9 @@ class ResidueFound(PiiTracerError):
     exit_code = ExitCode.RESIDUE
 
 
+class ShredError(PiiTracerError):
+    """A person's key or a cell under it cannot be made, opened or destroyed."""
+
+
 class ProofError(PiiTracerError):
     """An attestation or its evidence does not hold."""

@@ -1,9 +1,17 @@
-"""Files that are whole or not there: written to a temporary name, fsynced, renamed."""
+"""Files that are whole or not there: written to a temporary name, fsynced, renamed. Reading what others wrote."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import re
+import stat
+import time
 from pathlib import Path
+
+_TEMPORARY = re.compile(r"\..+\.(\d+)\.tmp", re.DOTALL)
+_STALE_SECONDS = 3600.0
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int = 0o644) -> None:
@@ -25,3 +33,50 @@ def write_atomic(path: Path, data: bytes, *, mode: int = 0o644) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def system_reason(error: BaseException) -> str | None:
+    """Why the system refused, in its own words for the error's number: they hold no data, whatever the message does."""
+    number = error.errno if isinstance(error, OSError) else None
+    return os.strerror(number) if number is not None and number > 0 else None
+
+
+def read_bounded(path: Path, limit: int) -> bytes:
+    """A file's bytes, at most `limit` of them.
+
+    Raises:
+        OSError: as the file system says; also when it is larger, or no file (a pipe would never end).
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "not a file", str(path))
+    with path.open("rb") as stream:
+        data = stream.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"larger than {limit} bytes", str(path))
+    return data
+
+
+def sweep_temporaries(folder: Path) -> None:
+    """Remove what writers left in a folder that were killed in the middle of `write_atomic`.
+
+    Only what is an hour old and whose process is gone: a folder can be shared with another machine, and its writer is
+    never that slow.
+    """
+    with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            name = _TEMPORARY.fullmatch(entry.name)
+            if name is None or not entry.is_file(follow_symlinks=False) or _lives(int(name[1])):
+                continue
+            with contextlib.suppress(FileNotFoundError, PermissionError):
+                if time.time() - entry.stat(follow_symlinks=False).st_mtime > _STALE_SECONDS:
+                    Path(entry.path).unlink()
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass  # it lives, and is somebody else's
+    return True

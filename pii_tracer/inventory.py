@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
 
+from pydantic import PlainSerializer, PlainValidator
+
+from pii_tracer.config import Topic
+from pii_tracer.config_vaults import Vault
 from pii_tracer.enums import StrEnum
+from pii_tracer.lakefs_state import LakefsState
 from pii_tracer.model import Column, DatasetId, Format, Frozen
+from pii_tracer.packed import Packed
+
+ENCODING = "csv.encoding"
+"""In `TableState.properties`: what the estate file declares of CSV files that are not UTF-8."""
+
+GENERATED = "a generated column"
+"""In `TableState.fixed`: the table itself makes the column from others."""
 
 
 class RefKind(StrEnum):
@@ -14,14 +29,64 @@ class RefKind(StrEnum):
     BRANCH = "branch"
     TAG = "tag"
     SAVEPOINT = "savepoint"
+    NESSIE_BRANCH = "nessie-branch"
+    NESSIE_TAG = "nessie-tag"
+
+
+NESSIE_WORK_BRANCH = "pii_tracer_work"
+"""The branch that a tag of Nessie is erased through; it is there only while a step runs."""
 
 
 class Ref(Frozen):
-    """A branch, tag or savepoint; `at` is its snapshot id or instant."""
+    """A branch, tag or savepoint; `at` is its snapshot id or instant.
+
+    table: what Spark SQL calls the table there, for references of a catalog (Nessie), where it has a name.
+    lapses: when it is older than the table lets it become (ISO 8601); None where it stays for ever. Nothing removes it
+    then but a job that expires snapshots.
+    lost: columns of its snapshot that the table's schema no longer has, or has in another type: written again, the
+    reference would lose other people's values in them.
+    """
 
     name: str
     kind: RefKind
     at: str
+    table: str | None = None
+    lapses: str | None = None
+    lost: tuple[str, ...] = ()
+
+
+class Expiry(Frozen):
+    """What a table's own metadata tells of the jobs that expire its snapshots.
+
+    ran: snapshots have been removed before. due: since when the oldest snapshot that the table does not keep any more
+    may be removed (ISO 8601); None where there is none. A day long past: nothing removes them.
+    """
+
+    ran: bool
+    due: str | None = None
+
+
+class NessieTable(Frozen):
+    """A table whose history a Nessie catalog keeps.
+
+    catalog: its name in the estate file; ref and kind: the reference that `TableState.table` is read from.
+    """
+
+    catalog: str
+    ref: str
+    kind: RefKind
+
+
+class Sharing(Frozen):
+    """Another table or folder that has data files in common. files: their paths, sorted.
+
+    table: the other one's name in Spark SQL, where it has one; location: its folder.
+    """
+
+    table: str | None
+    location: str
+    format: Format
+    files: tuple[str, ...]
 
 
 class TableState(Frozen):
@@ -32,8 +97,17 @@ class TableState(Frozen):
     snapshot: current snapshot id, version or instant; for bare folders a digest over (relative path, size, checksum).
     write_mode: Iceberg `copy-on-write`/`merge-on-read`, Hudi `cow`/`mor`; None elsewhere.
     rows, files, bytes: of the current state (bytes of data files); rows None when only a scan could tell.
-    clone_of: location of the table whose files it reads (Delta shallow clone).
+    clone_of: location of the table whose files it reads (Delta shallow clone). clones: locations of those reading its.
     same_files_as: location of a table whose data files are byte for byte in here too (a copied folder).
+    metadata: the metadata file that the table's catalog points at (Iceberg in SQL, REST and Glue catalogs); None where
+    the folder itself tells which one counts.
+    sharing: with whom files are shared, so that neither side's clean-up may remove what the other still reads.
+    expiry: whether anything expires its snapshots (Iceberg).
+    fixed: columns that cannot become NULL, and why (`NOT NULL`, a generated column).
+    nessie: set where a Nessie catalog keeps the table; its other references are among `refs`.
+    staged: ids of snapshots that write-audit-publish has staged and nobody published (Iceberg).
+    uneven: columns of a bare folder that not every file has (JSON apart, where a row may always lack a field), sorted.
+    outside: data files beyond the table's folder that its snapshots read, sorted (Iceberg: `add_files`, `snapshot`).
     """
 
     dataset: DatasetId
@@ -55,11 +129,39 @@ class TableState(Frozen):
     versions: int = 1
     properties: dict[str, str] = {}
     clone_of: str | None = None
+    clones: tuple[str, ...] = ()
     same_files_as: str | None = None
+    metadata: str | None = None
+    nessie: NessieTable | None = None
+    sharing: tuple[Sharing, ...] = ()
+    outside: tuple[str, ...] = ()
+    expiry: Expiry | None = None
+    staged: tuple[str, ...] = ()
+    fixed: dict[str, str] = {}
+    uneven: tuple[str, ...] = ()
+
+
+class ObjectLock(Frozen):
+    """What S3 refuses a delete by. mode: `GOVERNANCE`, `COMPLIANCE` or None; until: ISO 8601, of its retention."""
+
+    mode: str | None = None
+    until: str | None = None
+    legal_hold: bool = False
+
+
+class Upload(Frozen):
+    """An unfinished multipart upload: bytes that no listing of objects shows.
+
+    touched: when it was begun or got its newest part, ISO 8601.
+    """
+
+    key: str
+    upload_id: str
+    touched: str
 
 
 class ObjectVersion(Frozen):
-    """One version of one object in a bucket (ListObjectVersions)."""
+    """One version of one object in a bucket (ListObjectVersions). lock: only in buckets that can lock."""
 
     key: str
     version_id: str
@@ -69,13 +171,32 @@ class ObjectVersion(Frozen):
     etag: str = ""
     storage_class: str = "STANDARD"
     modified: str
+    lock: ObjectLock | None = None
+
+
+def _packed(value: Any) -> Packed[ObjectVersion]:
+    if isinstance(value, Packed):
+        return value
+    return Packed(ObjectVersion, (ObjectVersion.model_validate(item) for item in value))
+
+
+Versions = Annotated[Sequence[ObjectVersion], PlainValidator(_packed), PlainSerializer(tuple)]
+"""Versions packed: a bucket has hundreds of thousands of them."""
 
 
 class ObjectSet(Frozen):
     """The objects under one prefix of one bucket, all versions.
 
-    of: table this prefix archives, as the estate file declares it.
+    of: table this prefix archives, as the estate file declares it. format: of its objects, as it declares.
     replica_of: `s3://bucket/prefix` this one is replicated from, read from the origin's replication rules.
+    fed: what is newly written at `replica_of` arrives here by itself; not where the rule is disabled or narrower than
+    the prefix, nor from a replica, since S3 does not replicate replicas again.
+    copied_to: (bucket, prefix) of enabled rules: what is written here under the prefix may be copied to that bucket.
+    bypass_governance: why locks in GOVERNANCE mode are set aside, as the estate file declares. delete_whole: why whole
+    objects are deleted, as it declares.
+    default_retention: the lock that every newly written object gets (`COMPLIANCE, 30 days`). cold_tiers: archive tiers
+    that Intelligent-Tiering moves objects into. named_in: inventories and access logs that name the objects (S8).
+    of_others: (key, version id, ETag) of versions that the manifest gives to other tables; not among `versions`.
     """
 
     dataset: DatasetId
@@ -83,15 +204,115 @@ class ObjectSet(Frozen):
     prefix: str
     region: str
     of: str
+    format: Format | None = None
     replica_of: str | None = None
+    fed: bool = False
+    copied_to: tuple[tuple[str, str], ...] = ()
     versioned: bool
     object_lock: bool = False
+    bypass_governance: str | None = None
+    delete_whole: str | None = None
+    default_retention: str | None = None
+    cold_tiers: tuple[str, ...] = ()
+    named_in: tuple[str, ...] = ()
+    of_others: tuple[tuple[str, str, str], ...] = ()
     expires_after_days: int | None = None
-    versions: tuple[ObjectVersion, ...]
+    versions: Versions
+    uploads: tuple[Upload, ...] = ()
 
     @property
     def location(self) -> str:
         return f"s3://{self.bucket}/{self.prefix}"
+
+
+class TopicState(Frozen):
+    """One Kafka topic as it is now.
+
+    declared: what the estate file says of it. topic_id: the broker's id, another one after it was made again.
+    replicas: how many brokers hold each partition. settings: values in force, by name; overrides: those of them that
+    are set on the topic itself. offsets: (first, next) of each partition; compaction leaves fewer records than that.
+    """
+
+    dataset: DatasetId
+    cluster: str
+    declared: Topic
+    topic_id: str
+    replicas: int
+    settings: dict[str, str]
+    overrides: dict[str, str]
+    offsets: tuple[tuple[int, int], ...]
+
+    @property
+    def location(self) -> str:
+        return f"{self.dataset.namespace}/{self.dataset.name}"
+
+    @property
+    def compacted(self) -> bool:
+        """Whether old values of a key are removed."""
+        return "compact" in self.settings.get("cleanup.policy", "")
+
+    def fingerprint(self) -> str:
+        """What a plan relies on: identity, partitions and settings, not the offsets."""
+        values = [f"{name}={self.settings[name]}" for name in sorted(self.settings)]
+        own = [f"{name} is set on the topic" for name in sorted(self.overrides)]
+        return "\n".join([f"id {self.topic_id}", f"partitions {len(self.offsets)}", *values, *own])
+
+
+class VaultArchive(Frozen):
+    """One archive of a Glacier vault. tree_hash: SHA-256 tree hash of its bytes, as Glacier reckons it.
+
+    of_others: the vault's manifest says that it holds other tables only.
+    """
+
+    id: str
+    description: str
+    created: str
+    size: int
+    tree_hash: str
+    of_others: bool = False
+
+
+class VaultState(Frozen):
+    """A Glacier vault as its newest inventory tells. taken: as of when."""
+
+    dataset: DatasetId
+    declared: Vault
+    taken: datetime
+    archives: tuple[VaultArchive, ...]
+
+    @property
+    def location(self) -> str:
+        return self.declared.location
+
+
+class KmsKey(Frozen):
+    """A KMS key as KMS tells it. state: KMS's `KeyState`, or `Deleted` where KMS does not know the key."""
+
+    key_id: str
+    region: str
+    state: str
+    deletion_date: datetime | None = None
+    grants: int = 0
+    replicas: tuple[KmsKey, ...] = ()
+
+
+class KeyFacts(Frozen):
+    """What reading a key table, and KMS, tells about the persons' keys.
+
+    kms: the KMS key that wraps the table; own: the persons' own ones. shared: data keys of theirs that stand in other
+    people's rows, too; shared_kms: KMS keys that are not theirs alone, or cannot be told to be. unread: why the table
+    could not be read.
+    """
+
+    kms: KmsKey | None = None
+    own: tuple[KmsKey, ...] = ()
+    shared: int = 0
+    shared_kms: int = 0
+    unread: str | None = None
+
+
+UNKNOWN_FILE = "unknown_file"
+"""Kind of the gap for a file of no known format that lies outside every table; its evidence is the file's path."""
 
 
 class InventoryGap(Frozen):
@@ -108,8 +329,15 @@ class Inventory(Frozen):
 
     tables: tuple[TableState, ...]
     objects: tuple[ObjectSet, ...] = ()
+    topics: tuple[TopicState, ...] = ()
+    lakefs: tuple[LakefsState, ...] = ()
+    vaults: tuple[VaultState, ...] = ()
     gaps: tuple[InventoryGap, ...] = ()
 
     def digest(self) -> str:
-        """SHA-256 over the canonical JSON of the inventory."""
-        return "sha256:" + hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+        """SHA-256 over the canonical JSON of the inventory; versions go in by a digest of their own."""
+        without: dict[str, Any] = {"objects": {"__all__": {"versions"}}}
+        found = hashlib.sha256(self.model_dump_json(exclude=without).encode())
+        for objects in self.objects:
+            found.update(_packed(objects.versions).digest().encode())
+        return "sha256:" + found.hexdigest()

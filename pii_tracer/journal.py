@@ -13,10 +13,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,9 @@ from pii_tracer.errors import JournalError
 
 GENESIS = "sha256:" + "0" * 64
 _LARGEST_JSON_INTEGER = 2**53 - 1
+_CLOCK_SLACK = timedelta(minutes=2)  # what a time server may take back without anybody noticing
 _FIELDS = ("facts", "kind", "prev", "seq", "time")
+_COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
 
 Clock = Callable[[], datetime]
 Write = Callable[[int, bytes], None]
@@ -70,31 +73,54 @@ def utc_now() -> datetime:
 def canonical(value: Any) -> bytes:
     """Canonical JSON (RFC 8785) of plain values, dates, enums and tuples.
 
-    Integers beyond 2^53 - 1 (snapshot ids of Iceberg) become strings: RFC 8785, section 3.2.2.3, has no other numbers
-    than IEEE 754 doubles.
+    Whole numbers beyond 2^53 - 1 (snapshot ids of Iceberg) become strings: RFC 8785, section 3.2.2.3, has no other
+    numbers than IEEE 754 doubles.
 
     Raises:
         JournalError: a value that JSON cannot hold.
     """
+    return _written(value)[0]
+
+
+def _written(value: Any) -> tuple[bytes, Any]:
+    """The line, and the value as the line's reader gets it."""
+    differing: list[Any] = []
+    plain = _plain(value, differing)
     try:
-        return rfc8785.dumps(_plain(value))
+        return rfc8785.dumps(plain) if differing else _COMPACT.encode(plain).encode(), plain
     except (rfc8785.CanonicalizationError, UnicodeError) as error:
         raise JournalError(f"a fact cannot be written as canonical JSON: {type(error).__name__}") from None
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, datetime):
-        return iso(value)
-    if isinstance(value, bool) or value is None or isinstance(value, (str, float)):
+def _plain(value: Any, differing: list[Any]) -> Any:
+    """The value in JSON's own types.
+
+    differing: takes what the standard library writes otherwise than RFC 8785 would: doubles (section 3.2.2.3), and
+    names of members that may sort otherwise as UTF-16 (section 3.2.3).
+    """
+    if type(value) is str or value is None or value is True or value is False:
         return value
+    if isinstance(value, Enum):
+        return _plain(value.value, differing)
     if isinstance(value, int):
         return value if abs(value) <= _LARGEST_JSON_INTEGER else str(value)
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(v) for v in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
+    if isinstance(value, (dict, Mapping)):
+        members = {str(k): _plain(v, differing) for k, v in value.items()}
+        differing.extend(name for name in members if not name.isascii())
+        return members
+    if isinstance(value, (list, tuple)):
+        return [_plain(v, differing) for v in value]
+    if isinstance(value, (set, frozenset)):
+        return [_plain(v, differing) for v in sorted(value)]
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, float):
+        if _LARGEST_JSON_INTEGER < abs(value) < math.inf:  # would be read as an integer that no double can hold
+            return str(int(value))
+        differing.append(value)
+        return value
+    if isinstance(value, str):
+        return str(value)
     raise JournalError(f"a fact of type {type(value).__name__} cannot be written to the journal")
 
 
@@ -130,6 +156,10 @@ def parse(data: bytes, where: str = "journal") -> tuple[tuple[Record, ...], int]
     return tuple(records), len(torn)
 
 
+def _hash(line: bytes) -> str:
+    return "sha256:" + hashlib.sha256(line).hexdigest()
+
+
 def _record(line: bytes, seq: int, prev: str, where: str) -> Record:
     def broken(what: str) -> JournalError:
         return JournalError(
@@ -147,7 +177,7 @@ def _record(line: bytes, seq: int, prev: str, where: str) -> Record:
             kind=Kind(raw["kind"]),
             facts=dict(raw["facts"].items()),
             prev=raw["prev"],
-            hash="sha256:" + hashlib.sha256(line).hexdigest(),
+            hash=_hash(line),
         )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError, JournalError):
         raise broken("the record cannot be read") from None
@@ -176,6 +206,7 @@ class Journal:
         self._clock = clock
         self._write = write
         self._records = list(records)
+        self._size = 0
         self._damaged = False
 
     @classmethod
@@ -193,6 +224,7 @@ class Journal:
                 path.touch(mode=0o600)
                 _sync_folder(path.parent)
             journal = cls(path, clock, write, records)
+            journal._size = len(data) - torn
             if torn:
                 journal._cut(data, torn)
         except OSError as error:
@@ -204,7 +236,7 @@ class Journal:
             stream.truncate(len(data) - torn)
             stream.flush()
             os.fsync(stream.fileno())
-        self.append(Kind.TORN_LINE_CUT, bytes=torn, digest="sha256:" + hashlib.sha256(data[-torn:]).hexdigest())
+        self.append(Kind.TORN_LINE_CUT, bytes=torn, digest=_hash(data[-torn:]))
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -216,31 +248,56 @@ class Journal:
         """Hash of the last record; stands for the whole journal."""
         return self._records[-1].hash if self._records else GENESIS
 
+    def holds(self, head: str) -> bool:
+        """Whether a record with this hash stands here: whether the journal that had this head is this one."""
+        return head == GENESIS or any(record.hash == head for record in self._records)
+
     def append(self, kind: Kind, /, **facts: Any) -> Record:
         """Write one record; it is on the disk when this returns.
 
         Raises:
             JournalError: it could not be written, now or at an earlier call: after a failed write nobody knows how
-                the file ends, so it must be opened again.
+                the file ends, so it must be opened again. Or the clock was set back, or somebody else has written.
         """
         if self._damaged:
             raise JournalError("a write to the journal has failed", where=str(self.path), todo="resume the run")
-        seq, prev = len(self._records), self.head
-        entry = {"seq": seq, "time": self._clock(), "kind": kind, "facts": facts, "prev": prev}
-        line = canonical(entry)
-        record = _record(line, seq, prev, f"{self.path}, record {seq}")
+        seq, prev, now = len(self._records), self.head, self._clock()
+        self._refuse_past(now)
+        entry = {"seq": seq, "time": now, "kind": kind, "facts": facts, "prev": prev}
+        line, plain = _written(entry)
+        record = Record(seq, parse_time(plain["time"]), kind, plain["facts"], prev, _hash(line))
         self._damaged = True
         try:
             fd = os.open(self.path, os.O_WRONLY | os.O_APPEND)
             try:
+                self._refuse_others(fd)
                 self._write(fd, line + b"\n")
             finally:
                 os.close(fd)
         except OSError as error:
             raise _unusable(self.path, error) from None
         self._damaged = False
+        self._size += len(line) + 1
         self._records.append(record)
         return record
+
+    def _refuse_past(self, now: datetime) -> None:
+        last = self._records[-1].time if self._records else now
+        if now < last - _CLOCK_SLACK:
+            raise JournalError(
+                f"the clock says {iso(now)}, and the last record is of {iso(last)}: it was set back",
+                where=str(self.path),
+                todo="set the clock right, then resume: waits and deadlines are counted by it",
+            )
+
+    def _refuse_others(self, fd: int) -> None:
+        """A second writer would tear the chain; neither may go on as if it were alone."""
+        if os.fstat(fd).st_size != self._size:
+            raise JournalError(
+                "somebody else has written to the journal",
+                where=str(self.path),
+                todo="one runner a plan: `pii-tracer status` shows who holds it; then resume",
+            )
 
 
 def _sync_folder(folder: Path) -> None:

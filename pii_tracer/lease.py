@@ -17,6 +17,7 @@ from types import TracebackType
 from pydantic import ValidationError
 
 from pii_tracer.errors import Refused
+from pii_tracer.files import write_atomic
 from pii_tracer.journal import Clock, utc_now
 from pii_tracer.model import Frozen
 
@@ -112,6 +113,31 @@ class Lease:
         self.release()
 
 
+def who_runs(folder: Path) -> str | None:
+    """Who runs a plan now, in words; None where nobody does or its runner died. For people: takes and promises nothing.
+
+    A holder on another host cannot be looked at from here and counts as running.
+    """
+    try:
+        holder = _read(folder)
+    except Refused as error:
+        return f"unknown: {error.what}"
+    if holder is None or holder.released:
+        return None
+    if holder.host == socket.gethostname():
+        try:
+            os.kill(holder.pid, 0)
+        except ProcessLookupError:
+            return None
+        except PermissionError:
+            pass  # it lives, and is somebody else's
+    return _words(holder)
+
+
+def _words(holder: Holder) -> str:
+    return f"process {holder.pid} on {holder.host}, since {holder.since.isoformat()}"
+
+
 def _read(folder: Path) -> Holder | None:
     path = folder / "lease.json"
     try:
@@ -127,18 +153,14 @@ def _read(folder: Path) -> Holder | None:
 
 
 def _write(folder: Path, holder: Holder) -> None:
-    temporary = folder / f"lease.json.{os.getpid()}.tmp"
-    with temporary.open("w", encoding="utf-8") as stream:
-        json.dump(holder.model_dump(mode="json"), stream, sort_keys=True)
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(folder / "lease.json")
+    data = json.dumps(holder.model_dump(mode="json"), sort_keys=True)
+    write_atomic(folder / "lease.json", data.encode(), mode=0o600)
 
 
 def _held(holder: Holder | None, folder: Path) -> Refused:
-    who = f"process {holder.pid} on {holder.host}, since {holder.since.isoformat()}" if holder else "another process"
+    who = _words(holder) if holder else "another process"
     return Refused(
         f"this plan is already being run by {who}",
         where=str(folder),
-        todo="wait for it; if that host is gone for good, resume with its lease taken over",
+        todo="wait for it; if that host is gone for good, `pii-tracer resume --take-over`",
     )

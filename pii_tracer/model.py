@@ -28,6 +28,12 @@ class DatasetId(Frozen):
     def __str__(self) -> str:
         return f"{self.namespace}:{self.name}"
 
+    def __hash__(self) -> int:  # pydantic's own asks for every field by name: too slow for keys of large graphs
+        return hash((self.namespace, self.name))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DatasetId) and (self.namespace, self.name) == (other.namespace, other.name)
+
     def __lt__(self, other: DatasetId) -> bool:
         return (self.namespace, self.name) < (other.namespace, other.name)
 
@@ -63,6 +69,8 @@ class Format(StrEnum):
     AVRO = "avro"
     CSV = "csv"
     JSON = "json"
+    KAFKA = "kafka"
+    STREAM_CHECKPOINT = "stream_checkpoint"
 
 
 class CopyKind(StrEnum):
@@ -103,8 +111,27 @@ class Strategy(StrEnum):
     REWRITE_REF = "rewrite_ref"
     RESTORE_REWRITE_ARCHIVE = "restore_rewrite_archive"
     DELETE_VERSIONS = "delete_versions"
+    DELETE_ARCHIVES = "delete_archives"
+    DESTROY_KEY = "destroy_key"
+    CONFIRM = "confirm"
+    TOMBSTONE = "tombstone"
+    REWRITE_TOPIC = "rewrite_topic"
+    REWRITE_BRANCHES = "rewrite_branches"
+    LET_LAPSE = "let_lapse"
+    MASK_COLUMNS = "mask_columns"
     EXEMPT = "exempt"
     BLOCKED = "blocked"
+
+
+BY_ROWS = frozenset(
+    {
+        Strategy.DELETE_BY_KEY,
+        Strategy.DELETE_BY_COMPUTED_KEY,
+        Strategy.DELETE_THROUGH_BRIDGE,
+        Strategy.DELETE_BY_IDENTIFIERS,
+    }
+)
+"""Strategies that find the persons' rows in a table and treat each by itself."""
 
 
 class FieldAccess(Frozen):
@@ -157,6 +184,7 @@ class KeySet(Frozen):
     values: (subject reference, value as text), sorted.
     weak: short digits that can mean something else elsewhere (a merchant of the same number); a weak value counts
     only where lineage does not show another origin for the column.
+    others: keys of other people of the source that differ from one of the values in nothing but case, sorted.
     """
 
     name: str
@@ -164,6 +192,7 @@ class KeySet(Frozen):
     expression: str | None = None
     weak: bool
     values: tuple[tuple[str, str], ...]
+    others: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"KeySet({self.name}, {len(self.values)} values)"

@@ -10,30 +10,44 @@ import json
 from datetime import datetime
 from typing import Any
 
-from pydantic import ConfigDict, Field
+import msgspec
+from pydantic import AwareDatetime, ConfigDict, Field
 
+from pii_tracer.collecting import rare_collections
 from pii_tracer.enums import StrEnum
 from pii_tracer.model import Carries, CopyKind, DatasetId, Format, Frozen, Match, Strategy
 
 FORMAT_VERSION = 1
+STAYS = frozenset({Strategy.EXEMPT, Strategy.MASK_COLUMNS, Strategy.DESTROY_KEY, Strategy.CONFIRM})
+"""What is kept, wholly or in part, what stays as ciphertext, what nobody looked at: attestations name it as exceptions,
+not as erased."""
+HELD = frozenset({Strategy.EXEMPT, Strategy.MASK_COLUMNS})
+"""What a hold keeps, wholly or in some columns."""
+LEFT_OUT = "left_out"
+"""Kind of the gap of a copy that the plan leaves out by choice. Nobody can waive it."""
 
 
 class Action(StrEnum):
-    """What a step does. Each belongs to one executor."""
+    """What a step does. Each belongs to one executor; tables under Nessie have an executor that does Iceberg's."""
 
     # keys (executor `keys`)
     STAGE_KEYS = "stage_keys"
     DROP_KEYS = "drop_keys"
+    # the suppression list (executor `suppression`)
+    SUPPRESS = "suppress"
     # iceberg
     ICEBERG_DELETE_ROWS = "iceberg_delete_rows"
+    ICEBERG_MASK_ROWS = "iceberg_mask_rows"
     ICEBERG_REBUILD = "iceberg_rebuild"
     ICEBERG_REWRITE_FILES = "iceberg_rewrite_files"
     ICEBERG_REWRITE_REF = "iceberg_rewrite_ref"
+    ICEBERG_AWAIT_REF = "iceberg_await_ref"
     ICEBERG_REWRITE_MANIFESTS = "iceberg_rewrite_manifests"
     ICEBERG_EXPIRE_SNAPSHOTS = "iceberg_expire_snapshots"
     ICEBERG_REMOVE_ORPHANS = "iceberg_remove_orphans"
     # delta
     DELTA_DELETE_ROWS = "delta_delete_rows"
+    DELTA_MASK_ROWS = "delta_mask_rows"
     DELTA_REBUILD = "delta_rebuild"
     DELTA_PURGE = "delta_purge"
     DELTA_VACUUM = "delta_vacuum"
@@ -41,20 +55,50 @@ class Action(StrEnum):
     # hudi
     HUDI_DELETE_SAVEPOINTS = "hudi_delete_savepoints"
     HUDI_DELETE_ROWS = "hudi_delete_rows"
+    HUDI_MASK_ROWS = "hudi_mask_rows"
     HUDI_REBUILD = "hudi_rebuild"
     HUDI_COMPACT = "hudi_compact"
     HUDI_CLEAN = "hudi_clean"
     HUDI_REBUILD_METADATA = "hudi_rebuild_metadata"
     # bare files
     FILES_REWRITE = "files_rewrite"
+    FILES_MASK_ROWS = "files_mask_rows"
     FILES_REBUILD = "files_rebuild"
     # objects
     S3_RESTORE = "s3_restore"
     S3_REWRITE_ARCHIVE = "s3_rewrite_archive"
+    S3_AWAIT_EXPIRY = "s3_await_expiry"
     S3_AWAIT_REPLICA = "s3_await_replica"
     S3_DELETE_VERSIONS = "s3_delete_versions"
+    S3_ABORT_UPLOADS = "s3_abort_uploads"
+    # Glacier vaults
+    VAULT_RETRIEVE = "vault_retrieve"
+    VAULT_REWRITE = "vault_rewrite"
+    VAULT_DELETE = "vault_delete"
+    VAULT_AWAIT_INVENTORY = "vault_await_inventory"
+    # topics
+    KAFKA_TOMBSTONE = "kafka_tombstone"
+    KAFKA_COMPACT = "kafka_compact"
+    KAFKA_AWAIT_RETENTION = "kafka_await_retention"
+    KAFKA_REWRITE_TOPIC = "kafka_rewrite_topic"
+    # lakeFS repositories
+    LAKEFS_REWRITE = "lakefs_rewrite"
+    LAKEFS_SET_RULES = "lakefs_set_rules"
+    LAKEFS_AWAIT_COLLECTION = "lakefs_await_collection"
+    LAKEFS_RESTORE_RULES = "lakefs_restore_rules"
+    # data keys
+    KEY_AWAIT_CACHES = "key_await_caches"
+    KEY_TRY_TO_READ = "key_try_to_read"
+    KMS_SCHEDULE_DELETION = "kms_schedule_deletion"
+    KMS_AWAIT_DELETION = "kms_await_deletion"
+    # what only a person can do
+    BACKUP_CONFIRM = "backup_confirm"
     # after the work of a copy
     VERIFY_COPY = "verify_copy"
+
+
+ASKED_AGAIN = frozenset({Action.BACKUP_CONFIRM, Action.KMS_AWAIT_DELETION, Action.LAKEFS_AWAIT_COLLECTION})
+"""Actions whose wait can end before its date, by what a person does: a resumed run looks at once."""
 
 
 class PlannedColumn(Frozen):
@@ -62,6 +106,11 @@ class PlannedColumn(Frozen):
 
     name: str
     category: str
+
+
+NUMBERED = "numbered"
+"""In `Copy.facts`: columns that hold keys of rows and nothing else, with the key sets that mean the persons there. The
+digits of another weak one in them are the number of somebody else's row."""
 
 
 class Copy(Frozen):
@@ -73,6 +122,8 @@ class Copy(Frozen):
     other_keys: columns that lineage proves to come from no identifying column; a weak key found there means
     something else (a merchant's number) and is reported as such, not as residue.
     lineage: the path that brought it here, from the source, one hop an entry.
+    exemption: why nothing is erased here, or only a part; with the strategies `exempt` and `mask_columns`.
+    mask: which columns of the persons' rows become NULL; only where a hold keeps the others.
     """
 
     id: str
@@ -90,7 +141,44 @@ class Copy(Frozen):
     match: Match | None = None
     other_keys: tuple[str, ...] = ()
     found: Found | None = None
+    exemption: Exemption | None = None
+    mask: Mask | None = None
     facts: dict[str, Any] = {}
+
+
+class Exemption(Frozen):
+    """Ids of the holds (`ErasurePlan.holds`) that keep a copy, and until when; None where nobody knows yet.
+
+    until: where single columns are held, when the first of them lapses.
+    """
+
+    holds: tuple[str, ...]
+    until: datetime | None
+
+
+class HeldColumn(Frozen):
+    """A column that stays. holds: ids of the holds that keep it; until: the last of their ends, None without one."""
+
+    name: str
+    holds: tuple[str, ...]
+    until: datetime | None
+
+
+class Mask(Frozen):
+    """What becomes of the persons' rows where only some columns are held: they stay, and `columns` become NULL.
+
+    held: what stays by a hold. found_by: columns that nothing holds and that stay all the same, because no held one
+    tells whose row it is: without them the held data would be nobody's, and could not be erased when the hold ends.
+    """
+
+    columns: tuple[str, ...]
+    held: tuple[HeldColumn, ...]
+    found_by: tuple[str, ...] = ()
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Every column that stays."""
+        return (*(column.name for column in self.held), *self.found_by)
 
 
 class Found(Frozen):
@@ -103,10 +191,14 @@ class Found(Frozen):
     unread: tuple[str, ...] = ()
 
 
+LAPSES = " lapses"
+"""Behind a version in the `object_versions` that a plan expects: the lifecycle may have removed it."""
+
+
 class Precondition(Frozen):
     """A fact of the world the plan relies on: `kind` names the check, `expected` the planned value.
 
-    Kinds: snapshot, refs, columns, clones, object_versions, writers_stopped.
+    Kinds: snapshot, refs, columns, clones, sharing, object_versions, replication, topic, lakefs, writers_stopped.
     hard: a difference stops the run; a soft one is reported.
     """
 
@@ -152,9 +244,9 @@ class Step(Frozen):
 class Waiver(Frozen):
     """A named person accepts a gap until a date."""
 
-    who: str
-    why: str
-    until: datetime
+    who: str = Field(min_length=1)
+    why: str = Field(min_length=1)
+    until: AwareDatetime
 
 
 class Gap(Frozen):
@@ -188,6 +280,21 @@ class PlannedRequest(Frozen):
     deadline: datetime
 
 
+class PlannedHold(Frozen):
+    """A hold of the estate file that keeps copies of this plan. until: None where nobody knows yet."""
+
+    id: str
+    kind: str
+    basis: str
+    citation: str
+    from_: datetime = Field(alias="from")
+    until: datetime | None
+    approver: str
+    copies: tuple[str, ...]
+
+    model_config = ConfigDict(populate_by_name=True)
+
+
 class Override(Frozen):
     """A protection that this plan sets aside, with its reason; reviewers see it first."""
 
@@ -209,7 +316,11 @@ class Schedule(Frozen):
 
 
 class Totals(Frozen):
-    """The verdict's numbers. copies: those that count by themselves; beyond: those that hang from them."""
+    """The verdict's numbers. copies: those that count by themselves; beyond: those that hang from them.
+
+    exempt: of `copies`, those that a hold keeps, wholly or in part. recheck_on: when the first of these holds lapses
+    and the erasure must be planned again; None where nothing is held, or nobody knows the day.
+    """
 
     copies: int
     beyond: int
@@ -223,10 +334,21 @@ class Totals(Frozen):
     cost: float
     currency: str
     critical_path: tuple[str, ...]
+    exempt: int = 0
+    recheck_on: datetime | None = None
+
+
+def indented(document: bytes) -> bytes:
+    """A JSON document as `json.dumps(…, indent=2)` writes it, which has no fast encoder for that."""
+    return msgspec.json.format(document, indent=2)
 
 
 class ErasurePlan(Frozen):
-    """A whole plan. Serialise with `to_bytes`, never by hand: the approval is bound to those bytes."""
+    """A whole plan. Serialise with `to_bytes`, never by hand: the approval is bound to those bytes.
+
+    only: ids of the copies that were chosen; empty for a plan of all. A plan of some can be applied and is never
+    complete.
+    """
 
     format_version: int
     plan_id: str
@@ -250,11 +372,14 @@ class ErasurePlan(Frozen):
     steps: tuple[Step, ...]
     schedules: tuple[Schedule, ...]
     totals: Totals
+    holds: tuple[PlannedHold, ...] = ()
+    only: tuple[str, ...] = ()
 
+    @rare_collections()
     def to_bytes(self) -> bytes:
         """Sorted, indented UTF-8 JSON with a final newline."""
         data = self.model_dump(mode="json", by_alias=True)
-        return (json.dumps(data, sort_keys=True, indent=2, ensure_ascii=False) + "\n").encode()
+        return indented(json.dumps(data, sort_keys=True, ensure_ascii=False).encode()) + b"\n"
 
     def copy_by_id(self, copy_id: str) -> Copy:
         """The copy with this id.

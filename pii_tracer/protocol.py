@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from pii_tracer.enums import StrEnum
+from pii_tracer.errors import RunError
 from pii_tracer.plan import Copy, Step
 
 
@@ -31,6 +32,14 @@ class Outcome:
 
     facts: dict[str, Any] = field(default_factory=dict)
     waiting_until: datetime | None = None
+
+
+class PartlyDone(RunError):
+    """A batch failed in part. facts: as in `Outcome`, what is done all the same; they go into the journal, too."""
+
+    def __init__(self, what: str, facts: dict[str, Any], *, where: str, todo: str) -> None:
+        super().__init__(what, where=where, todo=todo)
+        self.facts = facts
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,11 @@
 
 For each step: check, intent to the journal, run, result, verify, verified. The journal alone says how far a run came:
 
-- verified: never touched again;
+- verified: not touched again;
 - an intent without a result: the executor probes the system before anything is repeated;
 - a result without a verification, or one that did not hold: the system is looked at before anything is repeated;
-- a wait that is over: probed, too.
+- a wait that is over: probed, too;
+- verified, and the verification of the copy failed since: looked at, and repeated where it holds no longer.
 
 A step that fails or waits holds back what depends on it and nothing else.
 """
@@ -19,10 +20,12 @@ from typing import Any, Protocol, TypeVar
 
 from pii_tracer.enums import StrEnum
 from pii_tracer.errors import PiiTracerError, Refused
-from pii_tracer.journal import Clock, Journal, Kind, Record, parse_time
-from pii_tracer.plan import Copy, ErasurePlan, Step, digest_of
-from pii_tracer.protocol import Executor, Outcome, Progress
+from pii_tracer.files import system_reason
+from pii_tracer.journal import Clock, Journal, Kind
+from pii_tracer.plan import ASKED_AGAIN, Action, Copy, ErasurePlan, Step, digest_of
+from pii_tracer.protocol import Check, Executor, Outcome, PartlyDone, Progress
 from pii_tracer.review.drift import DriftItem, hard
+from pii_tracer.tracks import FRESH, StepTrack, came_to_nothing, not_before, running_order, track, waits_until
 
 
 class State(StrEnum):
@@ -84,62 +87,6 @@ class RunState:
     journal_head: str
 
 
-def running_order(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Topological order; where the DAG leaves a choice, the plan's own order.
-
-    Raises:
-        Refused: a cycle, an unknown dependency, or one id twice.
-    """
-    by_id = {step.id: step for step in steps}
-    unknown = sorted({d for step in steps for d in step.depends_on} - set(by_id))
-    if len(by_id) != len(steps) or unknown:
-        raise Refused(f"the plan's steps do not form a graph: unknown {unknown}" if unknown else "a step id is twice")
-    ordered: dict[str, Step] = {}
-    left = list(steps)
-    while left:
-        ready = next((s for s in left if all(d in ordered for d in s.depends_on)), None)
-        if ready is None:
-            raise Refused("the plan's steps depend on each other in a circle", where=left[0].id, todo="plan again")
-        ordered[ready.id] = ready
-        left.remove(ready)
-    return tuple(ordered.values())
-
-
-def not_before(step: Step, plan: ErasurePlan) -> datetime | None:
-    """The date of a planned wait (retention, window) in front of a step; None where it just follows what is before it.
-
-    `earliest_start` of other steps is an estimate from working times and holds nothing back.
-    """
-    finishes = [s.earliest_finish for s in plan.steps if s.id in step.depends_on]
-    ready = max(finishes, default=plan.created_at)
-    return step.earliest_start if step.earliest_start > ready else None
-
-
-@dataclass(frozen=True)
-class StepTrack:
-    """What the journal says of one step. last: its last record; begun: it has an intent."""
-
-    begun: bool
-    last: Record | None
-
-    @property
-    def verified(self) -> bool:
-        """The step is finished."""
-        return self.last is not None and self.last.kind is Kind.STEP_VERIFIED
-
-
-def track(records: Iterable[Record]) -> dict[str, StepTrack]:
-    """Step id -> how far it came. Notes of a probe change nothing."""
-    found: dict[str, StepTrack] = {}
-    for record in records:
-        step = record.facts.get("step")
-        if not isinstance(step, str) or record.kind is Kind.STEP_PROBED:
-            continue
-        begun = record.kind is Kind.STEP_INTENT or (step in found and found[step].begun)
-        found[step] = StepTrack(begun, record)
-    return found
-
-
 def run(
     plan: ErasurePlan,
     executors: Mapping[str, Executor],
@@ -149,6 +96,7 @@ def run(
     lease: Fence,
     on_event: Callable[[StepEvent], None] = lambda event: None,
     drift: Callable[[Step], Sequence[DriftItem]] = lambda step: (),
+    undone: Callable[[Step], str | None] = lambda step: None,
     plan_digest: str | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> RunState:
@@ -158,6 +106,8 @@ def run(
         executors: by the name that steps call them.
         drift: differences between a step's preconditions and the world; asked for all steps before anything has
             begun, and again before the first step of each copy.
+        undone: why a verified step holds no longer, or None; asked of every step when all are verified, because the
+            run may have taken long and somebody may have brought back what it took away.
         plan_digest: digest of the approved bytes; of `plan.to_bytes()` where not given.
         facts: goes into the journal's first record, e.g. digests of the approvals.
 
@@ -167,7 +117,7 @@ def run(
     """
     digest = plan_digest or digest_of(plan.to_bytes())
     _refuse_unfit(plan, executors, journal, digest)
-    return _Run(plan, executors, journal, clock, lease, on_event, drift, digest, dict(facts or {})).go()
+    return _Run(plan, executors, journal, clock, lease, on_event, drift, undone, digest, dict(facts or {})).go()
 
 
 def _refuse_unfit(plan: ErasurePlan, executors: Mapping[str, Executor], journal: Journal, digest: str) -> None:
@@ -195,11 +145,12 @@ class _Run:
         lease: Fence,
         on_event: Callable[[StepEvent], None],
         drift: Callable[[Step], Sequence[DriftItem]],
+        undone: Callable[[Step], str | None],
         digest: str,
         facts: dict[str, Any],
     ) -> None:
         self.plan, self.executors, self.journal, self.clock = plan, executors, journal, clock
-        self.lease, self.on_event, self.drift = lease, on_event, drift
+        self.lease, self.on_event, self.drift, self.undone = lease, on_event, drift, undone
         self.digest, self.facts = digest, facts
         self.order = running_order(plan.steps)
         self.copies = {copy.id: copy for copy in plan.copies}
@@ -208,8 +159,9 @@ class _Run:
         self.failed: dict[str, StepFailure] = {}
         self.waiting: dict[str, datetime] = {}
         self.drifted: list[DriftItem] = []
-        begun = [s for s in self.order if self.tracks.get(s.id, _FRESH).begun]
+        begun = [s for s in self.order if self.tracks.get(s.id, FRESH).begun]
         self.begun_copies = {s.copy_ for s in begun if s.copy_}
+        self.suspects = self._suspects()
 
     def go(self) -> RunState:
         if len(self.done) == len(self.order) and self._finished_before():
@@ -222,6 +174,8 @@ class _Run:
         self.journal.append(Kind.LEASE, token=self.lease.token)
         if not self._drifts(self.order if not self.tracks else ()):
             self._walk()
+        if len(self.done) == len(self.order):
+            self._look_back()
         state = self._verdict()
         self.journal.append(
             Kind.RUN_FINISHED,
@@ -238,12 +192,59 @@ class _Run:
 
     def _walk(self) -> None:
         for position, step in enumerate(self.order, 1):
-            if step.id in self.done or not all(d in self.done for d in step.depends_on):
+            if step.id in self.done and not self._reopened(step, position):
+                continue
+            if not all(d in self.done for d in step.depends_on):
                 continue
             self.lease.check()
             if self._drifts((step,)):
                 return
             self._step(step, position)
+
+    def _look_back(self) -> None:
+        """A step that holds no longer is open again: it failed, and the next run looks at it anew."""
+        for position, step in enumerate(self.order, 1):
+            try:
+                reason = _guard(lambda step=step: self.undone(step))  # type: ignore[misc]
+            except _Failed as failed:
+                reason = failed.reason
+            if reason is not None:
+                self.done.discard(step.id)
+                again = "then `pii-tracer resume`" if self.plan.retention == "immediate" else "then plan again"
+                self._fail(step, position, reason, f"stop what brings the person back, {again}")
+
+    # -- the person came back --------------------------------------------------------------------------------------
+
+    def _suspects(self) -> set[str]:
+        """Copies whose verification found the person: somebody wrote, restored or compacted since they were erased.
+
+        Only where time travel ends at once: to repeat an expiry without its wait would cut a window that others keep.
+        """
+        if self.plan.retention != "immediate":
+            return set()
+        looks = (s for s in self.order if s.copy_ and s.action is Action.VERIFY_COPY)
+        lasts = ((s, self.tracks.get(s.id, FRESH).last) for s in looks)
+        return {self._root(str(s.copy_)) for s, last in lasts if last is not None and last.kind is Kind.STEP_FAILED}
+
+    def _root(self, copy_id: str) -> str:
+        """The copy that a branch, a history or a replica hangs from; a copy that counts by itself is its own."""
+        copy = self.copies.get(copy_id)
+        above = [c for c in self._ancestors(copy) if c in self.copies and not self.copies[c].origin] if copy else []
+        return above[0] if above else copy_id
+
+    def _reopened(self, step: Step, position: int) -> bool:
+        """Look at a verified step of a suspect copy anew: what was approved and holds no longer is done once more."""
+        if step.copy_ is None or self._root(step.copy_) not in self.suspects:
+            return False
+        try:
+            check = _guard(lambda: self.executors[step.executor].verify(step, self.copies.get(str(step.copy_))))
+        except _Failed as failed:
+            check = Check(False, (failed.reason,))
+        if check.ok:
+            return False
+        self.done.discard(step.id)
+        self._fail(step, position, "holds no longer: " + "; ".join(check.findings), None)
+        return True
 
     # -- drift ---------------------------------------------------------------------------------------------------
 
@@ -274,10 +275,10 @@ class _Run:
     # -- one step ------------------------------------------------------------------------------------------------
 
     def _step(self, step: Step, position: int) -> None:
-        was = self.tracks.get(step.id, _FRESH)
+        was = self.tracks.get(step.id, FRESH)
         until = self._held(step, was)
         if until is not None:
-            self._wait(step, position, until, new=not was.begun and _until(was.last) != until)
+            self._wait(step, position, until, new=not was.begun and waits_until(was.last) != until)
             return
         copy = self.copies.get(step.copy_) if step.copy_ else None
         executor = self.executors[step.executor]
@@ -289,18 +290,20 @@ class _Run:
                 return
             check = _guard(lambda: executor.verify(step, copy))
         except _Failed as failed:
-            self._fail(step, position, failed.reason, failed.todo)
+            self._fail(step, position, failed.reason, failed.todo, failed.facts)
             return
         if not check.ok:
             self._fail(step, position, "the verification does not hold: " + "; ".join(check.findings), None)
             return
-        self.lease.check()
         self._note(Kind.STEP_VERIFIED, step, position, facts=check.facts)
         self.done.add(step.id)
+        self.failed.pop(step.id, None)
 
     def _held(self, step: Step, was: StepTrack) -> datetime | None:
         """Until when a step must wait, by the plan or by what it said itself when it began."""
-        until = _until(was.last) if was.begun else not_before(step, self.plan)
+        if was.begun and step.action in ASKED_AGAIN:
+            return None
+        until = waits_until(was.last) if was.begun else not_before(step, self.plan)
         return until if until is not None and self.clock() < until else None
 
     def _settled(self, step: Step, position: int, copy: Copy | None, executor: Executor, was: StepTrack) -> bool:
@@ -308,7 +311,7 @@ class _Run:
         last = was.last
         if last is not None and last.kind is Kind.STEP_RESULT:
             return True
-        if _came_to_nothing(last):
+        if came_to_nothing(last):
             return _guard(lambda: executor.verify(step, copy)).ok
         progress = _guard(lambda: executor.probe(step, copy))
         self._note(Kind.STEP_PROBED, step, position, detail=progress.value, facts={"progress": progress})
@@ -319,7 +322,6 @@ class _Run:
 
     def _act(self, step: Step, position: int, copy: Copy | None, executor: Executor) -> Outcome:
         _guard(lambda: executor.check(step, copy))
-        self.lease.check()
         self._note(Kind.STEP_INTENT, step, position, copy=step.copy_, action=step.action, token=self.lease.token)
         if step.copy_:
             self.begun_copies.add(step.copy_)
@@ -335,16 +337,19 @@ class _Run:
         if new:
             self._note(Kind.STEP_WAITING, step, position, detail=until.isoformat(), until=until, facts=facts or {})
 
-    def _fail(self, step: Step, position: int, reason: str, todo: str | None) -> None:
+    def _fail(
+        self, step: Step, position: int, reason: str, todo: str | None, facts: Mapping[str, Any] | None = None
+    ) -> None:
         self.failed[step.id] = StepFailure(step.id, reason, todo)
-        last = self.tracks.get(step.id, _FRESH).last
-        seen = last is not None and (last.kind is Kind.STEP_RESULT or _came_to_nothing(last))
-        self._note(Kind.STEP_FAILED, step, position, detail=reason, reason=reason, after_result=seen)
+        last = self.tracks.get(step.id, FRESH).last
+        seen = last is not None and (last.kind is Kind.STEP_RESULT or came_to_nothing(last))
+        self._note(Kind.STEP_FAILED, step, position, detail=reason, reason=reason, after_result=seen, facts=facts or {})
 
     def _note(self, kind: Kind, step: Step, position: int, *, detail: str = "", **facts: Any) -> None:
+        self.lease.check()  # a runner that was frozen in an act must not write behind the one that took over
         record = self.journal.append(kind, step=step.id, **facts)
         if kind is not Kind.STEP_PROBED:
-            begun = kind is Kind.STEP_INTENT or self.tracks.get(step.id, _FRESH).begun
+            begun = kind is Kind.STEP_INTENT or self.tracks.get(step.id, FRESH).begun
             self.tracks[step.id] = StepTrack(begun, record)
         self.on_event(StepEvent(kind, step, position, len(self.order), record.time, detail))
 
@@ -372,17 +377,17 @@ class _Run:
         )
 
 
-_FRESH = StepTrack(begun=False, last=None)
 T = TypeVar("T")
 
 
 class _Failed(Exception):
-    """An executor failed; carries words that are safe to write down."""
+    """An executor failed; carries words and facts that are safe to write down."""
 
-    def __init__(self, reason: str, todo: str | None) -> None:
+    def __init__(self, reason: str, todo: str | None, facts: Mapping[str, Any]) -> None:
         super().__init__(reason)
         self.reason = reason
         self.todo = todo
+        self.facts = facts
 
 
 def _guard(call: Callable[[], T]) -> T:
@@ -391,17 +396,8 @@ def _guard(call: Callable[[], T]) -> T:
         return call()
     except PiiTracerError as error:
         where = f" ({error.where})" if error.where else ""
-        raise _Failed(error.what + where, error.todo) from None
+        raise _Failed(error.what + where, error.todo, error.facts if isinstance(error, PartlyDone) else {}) from None
     except Exception as error:
-        raise _Failed(f"unexpected {type(error).__name__} in the executor", "see the engine's own log") from error
-
-
-def _came_to_nothing(last: Record | None) -> bool:
-    """The step ran to its end, and its verification did not hold."""
-    return last is not None and last.kind is Kind.STEP_FAILED and bool(last.facts.get("after_result"))
-
-
-def _until(record: Record | None) -> datetime | None:
-    if record is None or record.kind is not Kind.STEP_WAITING:
-        return None
-    return parse_time(str(record.facts["until"]))
+        reason = system_reason(error)
+        what = f"unexpected {type(error).__name__} in the executor" + (f": {reason}" if reason else "")
+        raise _Failed(what, "see the engine's own log", {}) from error

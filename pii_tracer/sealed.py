@@ -37,6 +37,7 @@ class EstateKey:
             )
         self._siv = AESSIV(_derive(secret, b"seal", 64))
         self._ref = _derive(secret, b"reference", 32)
+        self._suppress = _derive(secret, b"suppression", 32)
 
     def __repr__(self) -> str:
         return "EstateKey(…)"
@@ -44,6 +45,15 @@ class EstateKey:
     def reference(self, kind: str, value: str) -> str:
         """A keyed reference to a person: `subj_` and 16 hex digits of HMAC-SHA256."""
         return "subj_" + hmac.new(self._ref, f"{kind}\0{value}".encode(), sha256).hexdigest()[:16]
+
+    def suppression(self, key_set: str, value: str) -> str:
+        """A keyed reference to one value of a key set: 32 hex digits of HMAC-SHA256."""
+        return hmac.new(self._suppress, f"{key_set}\0{value}".encode(), sha256).hexdigest()[:32]
+
+    @property
+    def check(self) -> str:
+        """Tells this key from another one, and nothing of either: 16 hex digits of HMAC-SHA256."""
+        return hmac.new(self._suppress, b"key check", sha256).hexdigest()[:16]
 
     def seal(self, key_sets: tuple[KeySet, ...]) -> bytes:
         """Encrypt key sets; the same sets give the same bytes."""
@@ -80,7 +90,10 @@ def load_estate_key(path: Path, *, create: bool = False) -> EstateKey:
     if not path.exists():
         if not create:
             raise PlanError(
-                "the estate key is missing", where=str(path), todo="run `pii-tracer init`, or name the key file"
+                "the estate key is missing",
+                where=str(path),
+                todo="put back the key that earlier plans were made with, or name its file (PII_TRACER_ESTATE_KEY);"
+                " for a new estate `pii-tracer init` makes one",
             )
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

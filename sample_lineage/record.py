@@ -14,7 +14,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from executors.spark import OPENLINEAGE, PACKAGES, open_session
+from executors.profiles import SPARK_3_5
+from executors.spark import OPENLINEAGE, open_session
 from sample_lineage.build import HERE, RECORDED_ROOT, build_tables, run_job, sample_estate
 from sample_lineage.people import populate
 
@@ -38,7 +39,7 @@ DROPPED_FACETS = (
 def listener_conf(log: Path) -> dict[str, str]:
     """Session settings that make the listener write its events to `log`."""
     return {
-        "spark.jars.packages": ",".join((*PACKAGES, OPENLINEAGE)),
+        "spark.jars.packages": ",".join((*SPARK_3_5.packages, OPENLINEAGE)),
         "spark.extraListeners": "io.openlineage.spark.agent.OpenLineageSparkListener",
         "spark.openlineage.namespace": NAMESPACE,
         "spark.openlineage.appName": APPLICATION,

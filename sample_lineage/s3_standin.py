@@ -28,9 +28,10 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-from sample_lineage.s3_strict import ALIVE, StrictS3
+from sample_lineage.s3_strict import ADVANCE, ALIVE, StrictS3
 
 READY_FILE = "s3-standin.json"
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,6 @@ def start(
     folder: Path,
     *,
     restore_seconds: float = 2.0,
-    day_seconds: float = 86400.0,
     replication_seconds: float = 0.0,
     max_seconds: float = 7200.0,
     wait_seconds: float = 60.0,
@@ -90,7 +90,7 @@ def start(
     ready.unlink(missing_ok=True)
     command = [sys.executable, "-m", "sample_lineage.s3_standin", "--port", "0", "--ready-file", str(ready.absolute())]
     command += ["--max-seconds", str(max_seconds), "--restore-seconds", str(restore_seconds)]
-    command += ["--day-seconds", str(day_seconds), "--replication-seconds", str(replication_seconds)]
+    command += ["--replication-seconds", str(replication_seconds)]
     roots = [str(Path(__file__).resolve().parent.parent), os.environ.get("PYTHONPATH", "")]
     with (folder / "s3-standin.log").open("wb") as log:
         process = subprocess.Popen(
@@ -118,12 +118,17 @@ def running(folder: Path) -> Standin | None:
     try:
         told = json.loads((folder / READY_FILE).read_text(encoding="utf-8"))
         endpoint = f"http://127.0.0.1:{int(told['port'])}"
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(endpoint + ALIVE, timeout=5) as answer:
+        with _OPENER.open(endpoint + ALIVE, timeout=5) as answer:
             alive = json.load(answer)
     except (OSError, ValueError, KeyError, urllib.error.URLError):
         return None
     return Standin(endpoint, int(told["pid"])) if alive == {"pid": told["pid"]} else None
+
+
+def advance(endpoint_url: str, seconds: float) -> None:
+    """Set the clock of the stand-in there forward: restores become ready and lapse, replicas arrive."""
+    with _OPENER.open(f"{endpoint_url}{ADVANCE}?seconds={seconds}", timeout=60) as answer:
+        answer.read()
 
 
 def stop(standin: Standin, wait_seconds: float = 10.0) -> None:
@@ -149,7 +154,6 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--ready-file", type=Path, required=True)
     parser.add_argument("--max-seconds", type=float, default=7200.0)
     parser.add_argument("--restore-seconds", type=float, default=2.0)
-    parser.add_argument("--day-seconds", type=float, default=86400.0)
     parser.add_argument("--replication-seconds", type=float, default=0.0)
     options = parser.parse_args(argv)
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
@@ -157,7 +161,6 @@ def main(argv: list[str] | None = None) -> None:
     shim = StrictS3(
         DomainDispatcherApplication(create_backend_app),
         restore_seconds=options.restore_seconds,
-        day_seconds=options.day_seconds,
         replication_seconds=options.replication_seconds,
     )
     serve(options.port, options.ready_file, options.max_seconds, shim)

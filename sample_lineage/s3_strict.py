@@ -19,6 +19,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 ALIVE = "/_standin/alive"
 """Path that answers with the process id, to tell this server from another on the same port."""
+ADVANCE = "/_standin/advance"
+"""Path that sets the stand-in's clock forward by the query's `seconds`: waiting without the wait."""
 
 _ARCHIVED = ("GLACIER", "DEEP_ARCHIVE")
 _DELETE_LIMIT = 1000
@@ -72,26 +74,34 @@ class _Restore:
 class StrictS3:
     """WSGI middleware around moto's application in the same process.
 
-    restore_seconds: how long a restore takes. day_seconds: how long a restore's day lasts.
+    restore_seconds: how long a restore takes.
     replication_seconds: how long a new version takes to reach the replicas.
     """
 
     app: Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
     restore_seconds: float = 2.0
-    day_seconds: float = 86400.0
     replication_seconds: float = 0.0
     _restores: dict[tuple[str, str, str], _Restore] = field(default_factory=dict)
     _rules: dict[str, bytes] = field(default_factory=dict)
+    _replications: list[tuple[datetime, Any, list[dict[str, Any]]]] = field(default_factory=list)
+    _ahead: timedelta = timedelta(0)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         if environ.get("PATH_INFO") == ALIVE:
             return _answer(start_response, "200 OK", json.dumps({"pid": os.getpid()}).encode(), "application/json")
         with self._lock:
+            if environ.get("PATH_INFO") == ADVANCE:
+                self._ahead += timedelta(seconds=float(parse_qs(environ["QUERY_STRING"])["seconds"][0]))
+                return _answer(start_response, "200 OK", b"", "text/plain")
             request = _Request.of(environ)
+            self._settle_replications()
             self._settle_restores()
             refusal = self._own_answer(request, environ, start_response)
             return refusal if refusal is not None else self._pass_on(request, environ, start_response)
+
+    def _now(self) -> datetime:
+        return datetime.now(timezone.utc) + self._ahead
 
     # --- what the shim answers itself ---
 
@@ -106,6 +116,13 @@ class StrictS3:
             return None
         if "replication" in request.query and not request.key:
             return self._replication(request, environ, start_response)
+        if request.method == "GET" and request.key and "tagging" in request.query:
+            return _tags_of_archived(request, start_response)
+        if request.method == "GET" and request.key and self._in_archive_tier(request):
+            return _error(start_response, "403 Forbidden", "InvalidObjectState", "the object is in an archive tier")
+        if request.writes_object and _retention_over(environ):
+            message = "the retain until date must be in the future"
+            return _error(start_response, "400 Bad Request", "InvalidRequest", message)
         if request.writes_object and not _checksum_holds(environ):
             return _error(start_response, "400 Bad Request", "BadDigest", "the SHA-256 does not fit the body")
         return None
@@ -136,29 +153,41 @@ class StrictS3:
         key = _find(request.bucket, request.key, request.version)
         if key is None:
             return _error(start_response, "404 Not Found", "NoSuchKey", "no such object version")
-        if key.storage_class not in _ARCHIVED:
+        if key.storage_class not in _ARCHIVED and not _archive_status(key):
             return _error(start_response, "403 Forbidden", "InvalidObjectState", "not an archived object")
         place = (request.bucket, request.key, str(key.version_id))
         days = re.search(rb"<Days>(\d+)</Days>", body)
-        if days is None:
-            return _error(start_response, "400 Bad Request", "MalformedXML", "Days is missing")
+        if bool(days) is bool(_archive_status(key)):
+            return _error(start_response, "400 Bad Request", "MalformedXML", "Days is missing, or must not be there")
         known = self._restores.get(place)
-        now = _now()
+        now = self._now()
         if known is not None and now < known.ready:
             return _error(start_response, "409 Conflict", "RestoreAlreadyInProgress", "restore is in progress")
         ready = known.ready if known else now + timedelta(seconds=self.restore_seconds)
-        until = max(now, ready) + timedelta(seconds=self.day_seconds * int(days[1]))
+        # what comes back from an archive tier stays
+        until = max(now, ready) + timedelta(days=int(days[1]) if days else 36500)
         self._restores[place] = _Restore(ready, until)
         return _answer(start_response, "200 OK" if known else "202 Accepted", b"", "application/xml")
 
+    def _in_archive_tier(self, request: _Request) -> bool:
+        key = (
+            None
+            if request.query.keys() & {"tagging", "uploadId"}
+            else _find(request.bucket, request.key, request.version)
+        )
+        if key is None or not _archive_status(key):
+            return False
+        known = self._restores.get((request.bucket, request.key, str(key.version_id)))
+        return known is None or self._now() < known.ready
+
     def _settle_restores(self) -> None:
         """Open what has become readable, close what has lapsed; moto reads both from the expiry date."""
-        now = _now()
+        now = self._now()
         for place, restore in list(self._restores.items()):
             key = _find(*place)
             if key is None or now >= restore.until:
                 del self._restores[place]
-            if key is not None:
+            if key is not None and not _archive_status(key):
                 key.set_expiry(restore.until if restore.ready <= now < restore.until else None)
 
     # --- what moto answers, corrected ---
@@ -196,8 +225,10 @@ class StrictS3:
                 if status:
                     more.append(("x-amz-replication-status", status))
                 restore = self._restores.get((request.bucket, request.key, str(key.version_id)))
-                if restore is not None and _now() < restore.ready:
+                if restore is not None and self._now() < restore.ready:
                     more.append(("x-amz-restore", 'ongoing-request="true"'))
+                if self._in_archive_tier(request):
+                    more.append(("x-amz-archive-status", _archive_status(key)))
         return more
 
     def _markers_to_make(self, request: _Request, environ: dict[str, Any]) -> list[str]:
@@ -223,35 +254,39 @@ class StrictS3:
         if self.replication_seconds <= 0:
             self._replicate(key, rules)
             return
-        timer = threading.Timer(self.replication_seconds, self._replicate, (key, rules))
-        timer.daemon = True
-        timer.start()
+        self._replications.append((self._now() + timedelta(seconds=self.replication_seconds), key, rules))
+
+    def _settle_replications(self) -> None:
+        """Replicate what is due."""
+        due = [entry for entry in self._replications if entry[0] <= self._now()]
+        self._replications = [entry for entry in self._replications if entry not in due]
+        for _, key, rules in due:
+            self._replicate(key, rules)
 
     def _replicate(self, key: Any, rules: list[dict[str, Any]]) -> None:
         """Copy one version under its own version id, with metadata and tags. A replica is not replicated again."""
-        with self._lock:
-            backend = _backend()
-            for rule in rules:
-                destination = rule["Destination"]
-                name = destination["Bucket"].rpartition(":")[2]
-                if name not in backend.buckets:
-                    key.standin_replication = "FAILED"
-                    return
-                replica = backend.put_object(
-                    name,
-                    key.name,
-                    key.value,
-                    storage=destination.get("StorageClass", key.storage_class),
-                    etag=key.etag.strip('"'),
-                    checksum_value=key.checksum_value,
-                    disable_notification=True,
-                )
-                replica.checksum_algorithm = key.checksum_algorithm
-                replica._version_id = key.version_id
-                replica.set_metadata(dict(key.metadata))
-                backend.tagger.copy_tags(key.arn, replica.arn)
-                replica.standin_replication = "REPLICA"
-            key.standin_replication = "COMPLETED"
+        backend = _backend()
+        for rule in rules:
+            destination = rule["Destination"]
+            name = destination["Bucket"].rpartition(":")[2]
+            if name not in backend.buckets:
+                key.standin_replication = "FAILED"
+                return
+            replica = backend.put_object(
+                name,
+                key.name,
+                key.value,
+                storage=destination.get("StorageClass", key.storage_class),
+                etag=key.etag.strip('"'),
+                checksum_value=key.checksum_value,
+                disable_notification=True,
+            )
+            replica.checksum_algorithm = key.checksum_algorithm
+            replica._version_id = key.version_id
+            replica.set_metadata(dict(key.metadata))
+            backend.tagger.copy_tags(key.arn, replica.arn)
+            replica.standin_replication = "REPLICA"
+        key.standin_replication = "COMPLETED"
 
     def _replicate_marker(self, bucket: str, key_name: str) -> None:
         for rule in _rules_of(bucket):
@@ -272,6 +307,23 @@ def _find(bucket: str, key: str, version: str | None) -> Any:
     """moto's object, or None for a missing bucket, object or version and for delete markers."""
     backend = _backend()
     return backend.get_object(bucket, key, version_id=version) if bucket in backend.buckets else None
+
+
+def _archive_status(key: Any) -> str:
+    """Which archive tier of Intelligent-Tiering an object sleeps in; here its metadata says so from the beginning."""
+    told = key.metadata.get("x-amz-meta-standin-archive-status") or key.metadata.get("standin-archive-status")
+    return str(told or "") if key.storage_class == "INTELLIGENT_TIERING" else ""
+
+
+def _tags_of_archived(request: _Request, start_response: StartResponse) -> Iterable[bytes] | None:
+    """S3 shows tags in every class; moto refuses them for archived objects."""
+    key = _find(request.bucket, request.key, request.version)
+    if key is None or key.storage_class not in _ARCHIVED:
+        return None
+    pairs = ((html.escape(t["Key"]), html.escape(t["Value"])) for t in _backend().get_object_tagging(key)["Tags"])
+    tags = "".join(f"<Tag><Key>{name}</Key><Value>{value}</Value></Tag>" for name, value in pairs)
+    body = f'<?xml version="1.0"?><Tagging><TagSet>{tags}</TagSet></Tagging>'.encode()
+    return _answer(start_response, "200 OK", body, "application/xml")
 
 
 def _rules_of(bucket: str) -> list[dict[str, Any]]:
@@ -301,6 +353,12 @@ def _body(environ: dict[str, Any]) -> bytes:
     body: bytes = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
     environ["wsgi.input"] = io.BytesIO(body)
     return body
+
+
+def _retention_over(environ: dict[str, Any]) -> bool:
+    """S3 takes no upload that asks for a retention which is over; moto does, and keeps locks by the real clock."""
+    told = environ.get("HTTP_X_AMZ_OBJECT_LOCK_RETAIN_UNTIL_DATE")
+    return told is not None and datetime.fromisoformat(told.replace("Z", "+00:00")) <= datetime.now(timezone.utc)
 
 
 def _checksum_holds(environ: dict[str, Any]) -> bool:
@@ -340,7 +398,3 @@ def _answer(start_response: StartResponse, status: str, body: bytes, content_typ
 def _error(start_response: StartResponse, status: str, code: str, message: str) -> Iterable[bytes]:
     body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{message}</Message></Error>"
     return _answer(start_response, status, body.encode(), "application/xml")
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)

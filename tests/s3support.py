@@ -26,13 +26,14 @@ OTHER_REGION = "eu-central-1"
 PERSON = "4000123412341234"
 WEAK = "8841302"
 PLAN = "plan_0001"
+RESTORE_SECONDS = 3600
 MATCH = Match(terms=(MatchTerm(column="user_id", key_set="user_id", type="bigint"),))
 
 
 @pytest.fixture(scope="session")
 def standin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[s3_standin.Standin]:
-    """One stand-in for the session; a restore takes 0.4 s."""
-    running = s3_standin.start(tmp_path_factory.mktemp("s3"), restore_seconds=0.4, max_seconds=1800)
+    """One stand-in for the session; a restore takes an hour, which `World.advance` makes pass."""
+    running = s3_standin.start(tmp_path_factory.mktemp("s3"), restore_seconds=RESTORE_SECONDS)
     yield running
     s3_standin.stop(running)
 
@@ -73,6 +74,10 @@ class World:
 
     def client(self, region: str | None = None) -> S3Client:
         return s3_clients(estate(self.endpoint_url))(region)
+
+    def advance(self, seconds: float = RESTORE_SECONDS) -> None:
+        """Time passes on the server, by default as much as a restore takes."""
+        s3_standin.advance(self.endpoint_url, seconds)
 
     def new(self, name: str, region: str = REGION, versioned: bool = True, **more: Any) -> str:
         bucket = f"{name}-{self.suffix}"
@@ -133,6 +138,10 @@ class Context:
     estate: Estate
     keyring: KeyRing
     now: Callable[[], datetime] = lambda: datetime.now(timezone.utc)
+
+    @property
+    def everything(self) -> tuple[KeySet, ...]:
+        return self.keyring.key_sets
 
 
 def keyring() -> KeyRing:

@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from executors.catalogs import SQLITE_JDBC
+from executors.profiles import installed_profile
 from executors.spark import open_session
-from pii_tracer.config import Catalog, CatalogType, Estate, LineageSources, Spark, Subject
+from pii_tracer.config import Estate, Spark
+from pii_tracer.config_catalogs import Catalog, CatalogType
+from pii_tracer.config_lineage import LineageSources
+from pii_tracer.config_subjects import Subject
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +49,16 @@ def spark_estate(tmp_path_factory: pytest.TempPathFactory) -> SparkEstate:
         version=1,
         estate="suite",
         environment="local",
-        spark=Spark(master="local[2]", conf={"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "1"}),
+        spark=Spark(
+            profile=installed_profile().name,
+            master="local[2]",
+            conf={
+                "spark.driver.memory": "1g",
+                "spark.sql.shuffle.partitions": "1",
+                # a session cannot get the driver of a SQL catalog later on
+                "spark.jars.packages": ",".join((*installed_profile().packages, SQLITE_JDBC)),
+            },
+        ),
         catalogs={"lake": Catalog(type=CatalogType.ICEBERG_HADOOP, warehouse="warehouse/lake")},
         roots=("warehouse", "files"),
         lineage=LineageSources(),

@@ -9,18 +9,21 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pii_tracer.cli.approvals import approval_files, read_approval
 from pii_tracer.cli.doctor import foreign_packages
+from pii_tracer.cli.holding import held
 from pii_tracer.cli.plan_commands import manifest_path
 from pii_tracer.cli.runs import RunFolder, RunInfo, folder_of
 from pii_tracer.cli.settings import Settings
 from pii_tracer.cli.verifying import Verification, VerifyExecutor
+from pii_tracer.cli.witnessing import watched
 from pii_tracer.config import file_digest
 from pii_tracer.errors import Drift, NotApproved, PlanIncomplete, Refused
-from pii_tracer.files import write_atomic
+from pii_tracer.files import sweep_temporaries, write_atomic
 from pii_tracer.journal import Journal, Kind, Record
-from pii_tracer.lease import Lease
 from pii_tracer.model import Frozen
 from pii_tracer.plan import ErasurePlan, Step
+from pii_tracer.proof.signing import attester
 from pii_tracer.protocol import Executor
 from pii_tracer.review.approval import Approval, consume, consumed_by, verify_approvals
 from pii_tracer.review.drift import DriftItem, World, step_drift
@@ -30,10 +33,12 @@ from pii_tracer.review.policy import enforce, evaluate
 from pii_tracer.runner import RunState, State, StepEvent
 from pii_tracer.runner import run as walk
 from pii_tracer.sealed import KeyRing
+from pii_tracer.suppression import FILE as SUPPRESSION_FILE
 from pii_tracer.verify.verdict import Baseline
 
 if TYPE_CHECKING:
     from executors.context import ExecutionContext
+    from pii_tracer.lineage_sender import Sent
 
 
 def now() -> datetime:
@@ -53,18 +58,17 @@ def start_run(
 
     Raises:
         PlanIncomplete, PolicyDenied, NotApproved, Drift, Refused: nothing was started.
+        ProofError, ReviewError: nobody could sign the attestation; nothing was started.
     """
     loaded = load_plan(plan_file)
-    if not loaded.plan.complete or not loaded.plan.applyable:
+    if not loaded.plan.applyable:  # one that leaves copies out by choice is, and never complete
         raise PlanIncomplete(
-            "the plan is not complete: it has gaps that nobody waived, or copies without a way",
+            "the plan cannot be applied: it has gaps that nobody waived, or copies without a way",
             where=str(plan_file),
             todo="`pii-tracer show` lists them; close or waive each, then plan again",
         )
     _, policy_file = settings.policy(policy)
-    found = list(approvals) or sorted(
-        plan_file.parent.glob(plan_file.name.removesuffix(".plan.json") + ".approval-*.json")
-    )
+    found = list(approvals) or approval_files(plan_file)
     info = RunInfo(
         plan_id=loaded.plan.plan_id,
         plan_digest=loaded.digest,
@@ -78,6 +82,9 @@ def start_run(
     )
     folder = folder_of(settings.state, loaded.plan.plan_id)
     gate(folder, info, loaded)
+    estate = settings.estate()
+    # what nobody could attest in the end is not begun
+    attester(estate.attestation_key, settings.base, settings.state, local=estate.environment == "local")
     folder.write_info(info)
     return folder
 
@@ -111,7 +118,7 @@ def gate(folder: RunFolder, info: RunInfo, loaded: LoadedPlan) -> Gate:
     registry = settings.state / "consumed"
     approvals = verify_approvals(
         loaded,
-        [_read(Path(p)) for p in info.approvals],
+        [read_approval(Path(p)) for p in info.approvals],
         load_trusted(Path(info.trusted)) if info.trusted else (),
         policy,
         policy_digest=file_digest(policy_file),
@@ -122,15 +129,6 @@ def gate(folder: RunFolder, info: RunInfo, loaded: LoadedPlan) -> Gate:
         run=folder.path.name,
     )
     return Gate(loaded, approvals)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise NotApproved(
-            f"an approval cannot be read: {error.strerror}", where=str(path), todo="name the right file"
-        ) from None
 
 
 class Shows(Protocol):
@@ -160,29 +158,41 @@ class Ran:
     state: RunState
     records: tuple[Record, ...]
     verification: Verification
+    events: Sent
 
 
-def perform(folder: RunFolder, show: Shows, patience: float = 0.0) -> Ran:
+def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over: bool = False) -> Ran:
     """Run or resume. patience: seconds to wait for steps that wait, before it stops and says until when.
+
+    take_over: a person says that the runner on another host is gone for good.
 
     Raises:
         NotApproved, PolicyDenied, Drift, Refused: nothing was started.
         PlanError: the sealed manifest does not open.
         ScanError: the baseline could not be taken; nothing was started.
     """
+    from pii_tracer.lineage_sender import Sender
+
     info = folder.info()
     settings = folder.settings()
     passed = gate(folder, info, load_plan(Path(info.plan_file)))
     plan = passed.loaded.plan
     keyring = KeyRing.open(manifest_path(Path(info.plan_file)), plan.subjects_digest, settings.key())
-    with Lease.acquire(folder.path, now) as lease:
-        journal = Journal.open(folder.journal, now)
+    with held(settings, folder, now, take_over=take_over) as (journal, lease):
+        sweep_temporaries(folder.path)
+        sweep_temporaries(folder.verdicts)
         consume(settings.state / "consumed", passed.loaded.digest, folder.path.name)
-        ctx = _context(settings, keyring)
+        ctx = _context(settings, keyring, journal)
         verification = _verification(settings, plan, keyring, ctx, journal)
-        _baseline(folder, journal, verification, show)
-        executors = _executors(ctx, verification, folder)
+        _baseline(folder, journal, verification, ctx, show)
+        executors = _executors(ctx, verification, folder, passed.loaded, info, settings)
         tell = _teller(show, plan)
+        sender = Sender(plan, folder.events, show.warn)
+
+        def on_event(event: StepEvent) -> None:
+            tell(event)
+            sender.follow(journal.records)
+
         while True:
             state = walk(
                 plan,
@@ -190,24 +200,34 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0) -> Ran:
                 journal,
                 clock=now,
                 lease=lease,
-                on_event=tell,
+                on_event=on_event,
                 drift=_drift(settings),
+                undone=lambda step: _undone(step, plan, VerifyExecutor(verification, folder.verdicts)),
                 plan_digest=passed.loaded.digest,
                 facts={"approvals": [a.digest for a in passed.approvals]},
             )
+            sender.follow(journal.records)
             left = (state.waiting_until - now()).total_seconds() if state.waiting_until else None
             if state.state is not State.WAITING or left is None or left > patience:
                 break
             patience -= max(left, 1.0)
             show.step("waiting", f"until {state.waiting_until:%H:%M:%S}")
             time.sleep(max(left, 1.0))
-        return Ran(folder, info, passed.loaded, passed.approvals, state, journal.records, verification)
+        sent = sender.finish()
+        return Ran(folder, info, passed.loaded, passed.approvals, state, journal.records, verification, sent)
 
 
-def _context(settings: Settings, keyring: KeyRing) -> ExecutionContext:
+def _context(settings: Settings, keyring: KeyRing, journal: Journal) -> ExecutionContext:
     from executors.context import ExecutionContext
 
-    return ExecutionContext(settings.estate(), settings.base, keyring, now)
+    def verified_at(step: str) -> datetime | None:
+        times = [r.time for r in journal.records if r.kind is Kind.STEP_VERIFIED and r.facts.get("step") == step]
+        return times[-1] if times else None
+
+    def told(step: str) -> list[dict[str, Any]]:
+        return facts_of(journal.records, step)
+
+    return ExecutionContext(settings.estate(), settings.base, keyring, now, verified_at, told, keyring.key_sets)
 
 
 def _verification(
@@ -221,7 +241,14 @@ def _verification(
         spark=lambda: ctx.spark,
         now=now,
         written=lambda: written(journal.records),
+        told=lambda step: facts_of(journal.records, step),
     )
+
+
+def facts_of(records: Sequence[Record], step: str) -> list[dict[str, Any]]:
+    """The facts of every answer that a step gave, from the journal."""
+    found = (r.facts.get("facts") for r in records if r.facts.get("step") == step)
+    return [dict(facts) for facts in found if isinstance(facts, dict)]
 
 
 def written(records: Sequence[Record]) -> dict[tuple[str, str], str]:
@@ -235,11 +262,18 @@ def written(records: Sequence[Record]) -> dict[tuple[str, str], str]:
     return found
 
 
-def _baseline(folder: RunFolder, journal: Journal, verification: Verification, show: Shows) -> None:
-    """Taken once, before anything is touched; a resumed run takes the one that was written down."""
+def _baseline(
+    folder: RunFolder, journal: Journal, verification: Verification, ctx: ExecutionContext, show: Shows
+) -> None:
+    """Taken once, before anything is touched; a resumed run takes the one that was written down.
+
+    What a rebuild would lose is looked for at the same time, and so never against erased sources.
+    """
     if folder.baseline.exists():
         kept = Baselines.model_validate_json(folder.baseline.read_bytes())
     else:
+        from executors.before_rebuild import refuse_losses
+
         if any(r.kind is Kind.STEP_INTENT for r in journal.records):
             raise Refused(
                 "the run has begun and its baseline is gone: nobody could tell what other people lost",
@@ -247,15 +281,37 @@ def _baseline(folder: RunFolder, journal: Journal, verification: Verification, s
                 todo="put the file back",
             )
         show.stage("before: everybody else's rows")
+        refuse_losses(ctx, verification.plan.steps, show.step)
         kept = Baselines(copies=verification.take_baselines(show.step))
         write_atomic(folder.baseline, kept.model_dump_json(indent=1).encode())
     verification.baselines.update({b.copy_id: b for b in kept.copies})
 
 
-def _executors(ctx: ExecutionContext, verification: Verification, folder: RunFolder) -> dict[str, Executor]:
+def _executors(
+    ctx: ExecutionContext,
+    verification: Verification,
+    folder: RunFolder,
+    loaded: LoadedPlan,
+    info: RunInfo,
+    settings: Settings,
+) -> dict[str, Executor]:
+    from executors.people import PeopleExecutor
     from executors.registry import build
+    from executors.suppression import SuppressionExecutor
 
-    return {**build(ctx), "verify": VerifyExecutor(verification, folder.verdicts)}
+    trusted = load_trusted(Path(info.trusted)) if info.trusted else ()
+    suppressed = settings.state / SUPPRESSION_FILE
+    own: tuple[Executor, ...] = (
+        PeopleExecutor(folder.confirmations, loaded.digest, trusted, now, ctx.verified_at),
+        SuppressionExecutor(ctx.keyring, settings.key(), suppressed, ctx.now),
+        VerifyExecutor(verification, folder.verdicts),
+    )
+    acting = watched(build(ctx), verification, folder.path)
+    return {**acting, **{executor.name: executor for executor in own}}
+
+
+def _undone(step: Step, plan: ErasurePlan, verifier: VerifyExecutor) -> str | None:
+    return verifier.undone(step, plan.copy_by_id(step.copy_)) if step.executor == verifier.name and step.copy_ else None
 
 
 def _title(step: Step, names: Mapping[str, str]) -> str:

@@ -153,7 +153,7 @@ def _plan(settings: Settings, folder: Path, now: datetime, progress: Progress) -
 def _approve(settings: Settings, plan_file: Path, folder: Path, progress: Progress) -> None:
     from pii_tracer.cli.plan_commands import sign_plan
     from pii_tracer.files import write_atomic
-    from pii_tracer.review.keys import generate, public_pem, trusted_yaml
+    from pii_tracer.review.keys import generate, load_private, public_pem, trusted_yaml
     from pii_tracer.review.planfile import load_plan
 
     progress.stage("approve the plan's exact bytes")
@@ -161,7 +161,7 @@ def _approve(settings: Settings, plan_file: Path, folder: Path, progress: Progre
     public = generate(key)
     role = "data protection officer (invented, with a demo key)"
     write_atomic(folder / "approvers.yaml", trusted_yaml([(APPROVER, role, public_pem(public).decode())]))
-    path = sign_plan(settings, load_plan(plan_file), plan_file, None, APPROVER, role, "demo", key, 1)
+    path = sign_plan(settings, load_plan(plan_file), plan_file, None, APPROVER, role, "demo", load_private(key), 1)
     progress.done(str(path))
 
 

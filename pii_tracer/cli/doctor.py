@@ -11,12 +11,16 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from pii_tracer.cli.settings import estate_option, format_option
 from pii_tracer.enums import StrEnum
 from pii_tracer.errors import ExitCode, PiiTracerError
+
+if TYPE_CHECKING:
+    from pii_tracer.config import Estate
 
 
 class Level(StrEnum):
@@ -48,8 +52,7 @@ def doctor(fetch: bool, estate_file: Path, fmt: str) -> int:
         *_packages(),
         _one_distribution(),
         _java(),
-        *_maven(),
-        *_jars(fetch),
+        *_spark(fetch),
         *_estate(estate_file),
     ]
     if fmt == "json":
@@ -76,6 +79,7 @@ def _packages() -> Iterator[Finding]:
         "deltalake": "",
         "hudi": "",
         "boto3": "pip install 'pii-tracer[aws]'",
+        "confluent-kafka": "pip install 'pii-tracer[kafka]' (only estates with topics need it)",
         "moto": "pip install 'pii-tracer[demo]' (only the demo needs it)",
     }
     for name, extra in needed.items():
@@ -127,11 +131,21 @@ def _java() -> Finding:
     return Finding(Level.WARNING, "Java", version, "Spark 3.5 is tried with Java 17; set JAVA_HOME to one")
 
 
-def _maven() -> Iterator[Finding]:
-    """Ivy takes a local Maven repository that has a POM without its JAR for the artifact, and fails with NOT FOUND."""
-    from executors.spark import PACKAGES
+def _spark(fetch: bool) -> Iterator[Finding]:
+    from executors.profiles import installed_profile
 
-    for coordinate in PACKAGES:
+    try:
+        profile = installed_profile()
+    except PiiTracerError as error:
+        yield Finding(Level.MISSING, "Spark", error.what, error.todo or "")
+        return
+    yield from _maven(profile.packages)
+    yield from _jars(profile.packages, profile.ivy, fetch)
+
+
+def _maven(coordinates: tuple[str, ...]) -> Iterator[Finding]:
+    """Ivy takes a local Maven repository that has a POM without its JAR for the artifact, and fails with NOT FOUND."""
+    for coordinate in coordinates:
         group, artifact, version = coordinate.split(":")
         folder = Path.home() / ".m2" / "repository" / Path(*group.split(".")) / artifact / version
         if any(folder.glob("*.pom")) and not any(folder.glob("*.jar")):
@@ -143,8 +157,8 @@ def _maven() -> Iterator[Finding]:
             )
 
 
-def _jars(fetch: bool) -> Iterator[Finding]:
-    from executors.spark import PACKAGES, fetch_jars
+def _jars(coordinates: tuple[str, ...], ivy: str, fetch: bool) -> Iterator[Finding]:
+    from executors.spark import fetch_jars
 
     if fetch:
         try:
@@ -152,8 +166,8 @@ def _jars(fetch: bool) -> Iterator[Finding]:
         except PiiTracerError as error:
             yield Finding(Level.MISSING, "Spark jars", error.what, error.todo or "check the network, then run it again")
             return
-    jars = Path(os.environ.get("PII_TRACER_IVY") or Path.home() / ".ivy2") / "jars"
-    for coordinate in PACKAGES:
+    jars = Path(os.environ.get("PII_TRACER_IVY") or Path.home() / ivy) / "jars"
+    for coordinate in coordinates:
         group, artifact, version = coordinate.split(":")
         if (jars / f"{group}_{artifact}-{version}.jar").exists():
             yield Finding(Level.OK, "Spark jar", coordinate)
@@ -163,6 +177,7 @@ def _jars(fetch: bool) -> Iterator[Finding]:
 
 def _estate(path: Path) -> Iterator[Finding]:
     from pii_tracer.config import load_estate
+    from pii_tracer.config_catalogs import CatalogType
 
     if not path.exists():
         yield Finding(
@@ -176,10 +191,26 @@ def _estate(path: Path) -> Iterator[Finding]:
         return
     yield Finding(Level.OK, "estate file", f"{path}: {estate.estate}")
     for name, catalog in estate.catalogs.items():
-        if catalog.warehouse and not (path.resolve().parent / catalog.warehouse).is_dir():
+        folder = path.resolve().parent / str(catalog.warehouse)
+        if catalog.type is CatalogType.ICEBERG_HADOOP and not folder.is_dir():
             yield Finding(Level.MISSING, f"catalog {name}", f"no folder {catalog.warehouse}", "correct `warehouse`")
+    yield from _catalogs(estate, path.resolve().parent)
     if estate.s3:
         yield _credentials()
+
+
+def _catalogs(estate: Estate, base: Path) -> Iterator[Finding]:
+    """Whether the catalogs that list their own tables answer."""
+    from pii_tracer.estate.catalogs import list_catalogs
+
+    try:
+        for listing in list_catalogs(estate, base):
+            for gap in listing.gaps:
+                if gap.kind == "catalog_unreadable":
+                    advice = "check its address, and the credentials in the environment: docs/catalogs.md"
+                    yield Finding(Level.MISSING, gap.evidence, gap.reason, advice)
+    except PiiTracerError as error:
+        yield Finding(Level.MISSING, "catalogs", error.what, error.todo or "")
 
 
 def _credentials() -> Finding:

@@ -31,6 +31,7 @@ subjects:
     key: customer_id          # a request names a person by this column
     identifiers: []           # - {column: phone, category: phone}
     record_keys: []           # columns unique to one row of one person, e.g. order_id
+    tables: []                # further tables with the key: - {table: prod.tickets, key: customer_id}
 """
 
 POLICY_TEMPLATE = """\

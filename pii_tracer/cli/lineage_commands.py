@@ -1,9 +1,11 @@
-"""`parse`, `harvest` and `trace`: lineage on the command line."""
+"""`parse`, `harvest` and `receive`: lineage on the command line."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -55,10 +57,13 @@ def _schemas(file: Path) -> dict[str, list[str]]:
 @estate_option
 @state_option
 @format_option("text", "json")
-def harvest(estate_file: Path, state: Path, fmt: str) -> int:
-    """Read the estate's events and SQL into the lineage graph, and say what could not be resolved."""
+@click.option("--spark", "on_spark", is_flag=True, help="parse the texts of query logs on the estate's Spark session")
+def harvest(estate_file: Path, state: Path, fmt: str, on_spark: bool) -> int:
+    """Read the estate's lineage sources into the graph, and say what could not be resolved."""
     from pii_tracer.cli.planning import graph_file, take_inventory, take_lineage
+    from pii_tracer.lineage.sources.notes import save_notes
     from pii_tracer.lineage.store import save
+    from reports.escape import visible
     from reports.progress import Progress
 
     settings = Settings(estate_file, state)
@@ -66,16 +71,61 @@ def harvest(estate_file: Path, state: Path, fmt: str) -> int:
     with Progress() as progress:
         progress.step("inventory", "schemas from the catalogs")
         inventory = take_inventory(estate, settings.base, progress.step)
-        progress.step("harvest", "events and SQL")
-        graph, summary = take_lineage(estate, settings.base, inventory)
-    save(graph, graph_file(settings))
+        progress.step("harvest")
+        if on_spark:
+            from executors.spark import open_session
+            from pii_tracer.lineage.sources.queries_spark import parser_on
+
+            spark = open_session(estate, settings.base)
+            try:
+                found = take_lineage(settings, estate, inventory, progress.step, parser_on(spark))
+            finally:
+                spark.stop()
+        else:
+            found = take_lineage(settings, estate, inventory, progress.step)
+    save(found.graph, graph_file(settings))
+    save_notes(found.notes, settings.state / "lineage" / "notes.json")
     if fmt == "json":
-        gaps = [gap.model_dump(mode="json") for gap in graph.gaps]
-        click.echo(json.dumps(vars(summary) | {"digest": graph.digest(), "gap_list": gaps}, indent=2))
-    else:
-        click.echo(summary_text(summary))
-        for gap in graph.gaps:
-            click.echo(f"gap: {gap.dataset or gap.kind}: {gap.reason}\n     seen in {gap.evidence}; {gap.closes}")
+        gaps = [gap.model_dump(mode="json") for gap in found.graph.gaps]
+        click.echo(json.dumps(asdict(found.summary) | {"digest": found.graph.digest(), "gap_list": gaps}, indent=2))
+        return int(ExitCode.DONE)
+    for source in found.summary.sources:
+        files = f" in {source.files} files" if source.files > 1 else ""
+        click.echo(visible(f"{source.source}: {source.read} {source.unit}{files}"))
+    click.echo(summary_text(found.summary))
+    for gap in found.graph.gaps:
+        click.echo(visible(f"gap: {gap.dataset or gap.kind}: {gap.reason}"))
+        click.echo(visible(f"     seen in {gap.evidence}; {gap.closes}"))
+    return int(ExitCode.DONE)
+
+
+@click.command()
+@click.option("--listen", default="127.0.0.1:5000", show_default=True, metavar="HOST:PORT", help="port 0: any free one")
+@click.option("--count", type=click.IntRange(min=1), help="stop after so many events")
+@click.option("--seconds", type=click.FloatRange(min=0), help="stop after so many seconds")
+@state_option
+def receive(listen: str, count: int | None, seconds: float | None, state: Path) -> int:
+    """Take OpenLineage events over HTTP into the event log, which `harvest` reads. Ends with Ctrl-C.
+
+    PII_TRACER_RECEIVE_KEY: the bearer token senders must give; needed to listen on other than loopback addresses.
+    """
+    from pii_tracer.lineage.sources.event_log import EventLog
+    from pii_tracer.lineage.sources.receive import Receiver
+
+    host, _, port = listen.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise UsageError(f"`{listen}` is not HOST:PORT", todo="write it as 127.0.0.1:5000")
+    log = EventLog(state / "lineage" / "events")
+    receiver = Receiver(host.strip("[]"), int(port), log, os.environ.get("PII_TRACER_RECEIVE_KEY"))
+    click.echo(f"listening on http://{receiver.address}/api/v1/lineage", err=True)
+    try:
+        receiver.run(count, seconds)
+    except KeyboardInterrupt:
+        click.echo("stopped", err=True)
+    got = receiver.received
+    click.echo(f"{got.stored} events stored, {got.known} known before, {got.refused} requests refused")
+    if got.repaired:
+        click.echo(f"{got.repaired} torn lines of an earlier crash were cut off; they were never acknowledged")
     return int(ExitCode.DONE)
 
 
@@ -86,41 +136,3 @@ def summary_text(summary: object) -> str:
         f"{told['events']} events, {told['statements']} statements: {told['resolved']} resolved,"
         f" {told['partial']} partial, {told['opaque']} opaque; {told['gaps']} gaps"
     )
-
-
-@click.command()
-@click.argument("name")
-@click.option("--up", "direction", flag_value="up", help="where it comes from")
-@click.option("--down", "direction", flag_value="down", default=True, help="where it goes to  [default]")
-@estate_option
-@state_option
-@format_option("text", "json", "mermaid", "dot")
-def trace(name: str, direction: str, estate_file: Path, state: Path, fmt: str) -> int:
-    """Where NAME (a table, or table.column) comes from or goes to, from the harvested graph."""
-    from pii_tracer.cli.planning import graph_file
-    from pii_tracer.lineage import render
-    from pii_tracer.lineage.store import load
-
-    settings = Settings(estate_file, state)
-    file = graph_file(settings)
-    if not file.exists():
-        raise UsageError("there is no harvested lineage", where=str(file), todo="run `pii-tracer harvest`")
-    graph = load(file)
-    dataset, column = graph.resolve(name), None
-    if dataset is None and "." in name:
-        table, _, column = name.rpartition(".")
-        dataset = graph.resolve(table)
-    if dataset is None:
-        raise UsageError(
-            f"the lineage knows no `{name}`", where=str(file), todo="`pii-tracer harvest`, or another name"
-        )
-    way: render.Direction = "up" if direction == "up" else "down"
-    links = render.trace(graph, dataset, way, column)
-    shown = {
-        "text": lambda: render.as_text(links, dataset, way),
-        "json": lambda: render.as_json(links, dataset, way),
-        "mermaid": lambda: render.as_mermaid(links, dataset),
-        "dot": lambda: render.as_dot(links, dataset),
-    }
-    click.echo(shown[fmt]())
-    return int(ExitCode.DONE)

@@ -13,27 +13,37 @@ import click
 
 from pii_tracer import __version__
 from pii_tracer.errors import ExitCode, PiiTracerError
+from pii_tracer.files import system_reason
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("estate_commands", "write a first estate file, policy and keys"),
     "doctor": ("doctor", "say what is missing on this machine, and how to mend it"),
     "demo": ("demo", "erase a person from a realistic lakehouse, with proof"),
     "parse": ("lineage_commands", "column lineage of SQL, as JSON lines"),
-    "harvest": ("lineage_commands", "events and SQL into the lineage graph"),
-    "trace": ("lineage_commands", "where a table or column comes from or goes to"),
+    "harvest": ("lineage_commands", "events, SQL, dbt and query logs into the lineage graph"),
+    "receive": ("lineage_commands", "take OpenLineage events over HTTP into the event log"),
+    "trace": ("trace_command", "where a table or column comes from or goes to"),
+    "gaps": ("trace_command", "where lineage is not complete, and what would close it"),
+    "carriage": ("carriage_command", "where is the key: how every dataset carries the person"),
     "inventory": ("estate_commands", "what really exists in the estate"),
+    "kept": ("kept_command", "what keeps an object in lakeFS alive, until when, and what lets it go"),
     "plan": ("plan_commands", "make the erasure plan for one or more requests"),
     "show": ("plan_commands", "show a plan for people"),
-    "check": ("plan_commands", "check a plan against the policy"),
+    "check": ("check_command", "check a plan against the policy"),
+    "diff": ("diff_command", "what changed between two plans"),
     "approve": ("plan_commands", "sign the exact bytes of a plan"),
     "drift": ("plan_commands", "compare a plan's preconditions with the world"),
     "apply": ("run_commands", "run an approved plan"),
+    "confirm": ("confirm_command", "sign that what nobody here can look at was done"),
     "status": ("run_commands", "how far a run has come"),
     "resume": ("run_commands", "go on with an interrupted run"),
     "verify": ("run_commands", "look for the persons, in rows and in bytes"),
-    "attest": ("proof_commands", "check an attestation and its evidence"),
+    "recheck": ("recheck_command", "look whether erased persons are back, and holds have lapsed"),
+    "suppressed": ("suppressed_command", "say which keys belong to erased persons and must not be loaded"),
+    "attest": ("proof_commands", "check an attestation, prove one object, write the certificate"),
+    "log": ("log_command", "the deletion log: look into it, export it, prune it"),
     "report": ("proof_commands", "write the report of a run again"),
-    "retention": ("retention", "compare the tables' own retention with the estate's classes"),
+    "retention": ("retention", "retention classes: check tables and DDL, enforce, sweep"),
     "completion": ("completion", "shell completion"),
 }
 
@@ -101,7 +111,14 @@ def _unexpected(error: Exception) -> int:
         raise error
     ours = [f for f in traceback.extract_tb(error.__traceback__) if "site-packages" not in f.filename]
     where = f"{Path(ours[-1].filename).name}, line {ours[-1].lineno}" if ours else "unknown"
-    click.echo(f"error: unexpected {type(error).__name__}\n  where: {where}", err=True)
+    reason = system_reason(error)
+    told = f"the system refuses: {reason}" if reason else f"unexpected {type(error).__name__}"
+    click.echo(f"error: {told}\n  where: {where}", err=True)
+    if reason:
+        click.echo(
+            "  next:  mend that (space, rights, the device), then `pii-tracer resume` or the same again", err=True
+        )
+        return int(ExitCode.ERROR)
     click.echo(
         "  next:  `pii-tracer doctor`; PII_TRACER_DEBUG=1 shows the engine's words (they can hold data)", err=True
     )

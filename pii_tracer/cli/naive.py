@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.cli.settings import Settings
+from pii_tracer.config_catalogs import CatalogType
 from pii_tracer.errors import EstateError
 from pii_tracer.files import write_atomic
 from pii_tracer.model import KeySet
@@ -20,7 +21,8 @@ from pii_tracer.scan.tree import scan_tree
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pii_tracer.config import Request, Subject
+    from pii_tracer.config import Request
+    from pii_tracer.config_subjects import Subject
     from reports.views import NaivePanel
 
 _PLACES = (
@@ -90,7 +92,7 @@ def load_naive(path: Path) -> NaivePanel:
 
 def _iceberg_catalog(settings: Settings) -> str:
     for name, catalog in settings.estate().catalogs.items():
-        if catalog.warehouse:
+        if catalog.type is CatalogType.ICEBERG_HADOOP:
             return name
     raise EstateError("the estate has no Iceberg catalog for a scratch table", todo="declare one")
 

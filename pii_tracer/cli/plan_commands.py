@@ -1,22 +1,24 @@
-"""`plan`, `show`, `check`, `approve`, `drift`: everything between a request and the run."""
+"""`plan`, `show`, `approve`, `drift`: everything between a request and the run."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
 import click
-import yaml
 from pydantic import ValidationError
 
 from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
 from pii_tracer.config import load_request
-from pii_tracer.errors import ConfigError, ExitCode, UsageError
-from pii_tracer.plan import ErasurePlan, Waiver
+from pii_tracer.errors import ConfigError, ExitCode, NotApproved, UsageError
+from pii_tracer.plan import LEFT_OUT, ErasurePlan, Waiver
+from pii_tracer.review.drift import DriftItem
+from pii_tracer.review.dsse import PrivateKey
 from pii_tracer.review.planfile import LoadedPlan, load_plan
+from pii_tracer.strict_yaml import load_yaml
 
 
 @click.command()
@@ -29,6 +31,8 @@ from pii_tracer.review.planfile import LoadedPlan, load_plan
 @click.option("--reason", default="", help="why time travel ends at once (needed with `immediate`)")
 @click.option("--planner", envvar="PII_TRACER_PLANNER", default="", help="who plans; cannot be the only approver")
 @click.option("--waivers", type=click.Path(path_type=Path), help="YAML: gap id to {who, why, until}")
+@click.option("--budget", type=click.FloatRange(min=0), help="most that erasing may cost a week (with `retain`)")
+@click.option("--only", multiple=True, help="plan for this COPY or DATASET alone (repeatable); never complete")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="plan file, ends in .plan.json  [default: in the state folder]"
 )
@@ -44,6 +48,8 @@ def plan(
     reason: str,
     planner: str,
     waivers: Path | None,
+    budget: float | None,
+    only: tuple[str, ...],
     out: Path | None,
     old: Path | None,
     fmt: str,
@@ -57,6 +63,7 @@ def plan(
     loaded = [load_request(path) for path in requests]
     _, policy_file = settings.policy(policy)
     before = load_plan(old).plan if old else None
+    waived = read_waivers(waivers) if waivers else {}
     with Progress() as progress:
         progress.stage("plan")
         planned = make_plan(
@@ -67,8 +74,10 @@ def plan(
             reason,
             planner,
             policy_file,
-            read_waivers(waivers) if waivers else {},
+            waived,
             progress.step,
+            only,
+            budget,
         )
     path = out or state / "plans" / f"{planned.plan.plan_id}.plan.json"
     if not path.name.endswith(".plan.json"):
@@ -76,10 +85,13 @@ def plan(
     options = settings.options(policy)
     write_plan(planned.plan, planned.sealed, path, options)
     print_plan(planned.plan, path, fmt, options)
+    for line in without_effect(waived, planned.plan):
+        click.echo(line, err=True)
     if before is not None:
-        from planners.diff import describe
+        from pii_tracer.cli.diff_command import rendered
 
-        click.echo("\n".join(describe(before, planned.plan)), err=fmt != "text")
+        on_stdout = fmt in ("text", "markdown")  # the others are one document, and this is another
+        click.echo("\n" + rendered(before, planned.plan, fmt if on_stdout else "text"), err=not on_stdout)
     return int(ExitCode.DONE if planned.plan.complete else ExitCode.INCOMPLETE)
 
 
@@ -90,14 +102,26 @@ def read_waivers(path: Path) -> dict[str, Waiver]:
         ConfigError: missing, not YAML, or a waiver without who, why or until.
     """
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = load_yaml(path, "waivers")
         return {str(gap): Waiver.model_validate(item) for gap, item in dict(data).items()}
-    except (OSError, yaml.YAMLError, TypeError, ValueError, ValidationError) as error:
+    except (TypeError, ValueError, ValidationError) as error:
         raise ConfigError(
             f"the waivers file cannot be read: {type(error).__name__}",
             where=str(path),
             todo="write it as `gap-id: {who: …, why: …, until: 2026-12-31T00:00:00Z}`",
         ) from None
+
+
+def without_effect(waivers: Mapping[str, Waiver], made: ErasurePlan) -> list[str]:
+    """What the waivers file holds in vain, for whoever wrote it: a line each. Ids as the file has them, quoted."""
+    gaps = {gap.id: gap for gap in made.gaps}
+    idle = {name: waiver for name, waiver in sorted(waivers.items()) if name not in gaps or gaps[name].waiver is None}
+    return [
+        f"waiver without effect: {name!r} is the id of no gap of this plan"
+        if name not in gaps
+        else f"waiver without effect: that of {name!r} has run out on {waiver.until:%Y-%m-%d}"
+        for name, waiver in idle.items()
+    ]
 
 
 def write_plan(made: ErasurePlan, sealed: bytes, path: Path, options: Sequence[str]) -> None:
@@ -157,36 +181,13 @@ def show(plan_file: Path, fmt: str) -> int:
 @estate_option
 @state_option
 @click.option("--policy", type=click.Path(path_type=Path))
-@format_option("text", "json")
-def check(plan_file: Path, estate_file: Path, state: Path, policy: Path | None, fmt: str) -> int:
-    """Check a plan against the policy."""
-    from pii_tracer.review.policy import Level, evaluate
-
-    settings = Settings(estate_file, state)
-    loaded = load_plan(plan_file)
-    rules, policy_file = settings.policy(policy)
-    production = settings.estate().environment == "production"
-    findings = evaluate(loaded.plan, rules, production=production, now=moment(None))
-    if fmt == "json":
-        click.echo(json.dumps([vars(f) for f in findings], indent=2))
-    else:
-        for finding in findings:
-            click.echo(f"{finding.level.value}: {finding.rule}: {finding.message}")
-        click.echo(f"{len(findings)} finding(s) against {policy_file}")
-    if not loaded.plan.complete:
-        return int(ExitCode.INCOMPLETE)
-    return int(ExitCode.POLICY_DENIED if any(f.level is Level.DENY for f in findings) else ExitCode.DONE)
-
-
-@click.command()
-@click.argument("plan_file", type=click.Path(path_type=Path))
-@estate_option
-@state_option
-@click.option("--policy", type=click.Path(path_type=Path))
 @click.option("--approver", required=True, help="who approves")
 @click.option("--role", required=True, help="in which role, e.g. `data protection officer`")
 @click.option("--reason", required=True, help="why this plan is right")
-@click.option("--key", "key_file", required=True, type=click.Path(path_type=Path), help="Ed25519 private key (PEM)")
+@click.option("--key", "key_file", type=click.Path(path_type=Path), help="Ed25519 private key (PEM)")
+@click.option(
+    "--ssh-key", type=click.Path(path_type=Path), help="or an SSH key, e.g. ~/.ssh/id_ed25519; its .pub: from the agent"
+)
 @click.option("--hours", default=24, show_default=True, help="for how long the approval is valid")
 def approve(
     plan_file: Path,
@@ -196,12 +197,16 @@ def approve(
     approver: str,
     role: str,
     reason: str,
-    key_file: Path,
+    key_file: Path | None,
+    ssh_key: Path | None,
     hours: int,
 ) -> int:
-    """Sign the exact bytes of a plan. Writes NAME.approval-APPROVER.json beside it."""
-    settings = Settings(estate_file, state)
-    path = sign_plan(settings, load_plan(plan_file), plan_file, policy, approver, role, reason, key_file, hours)
+    """Sign the exact bytes of a plan. Writes NAME.approval-APPROVER.json beside it; with an SSH key, also the signed
+    bytes and their signature for `ssh-keygen -Y verify`."""
+    from pii_tracer.cli.approvals import signing_key
+
+    settings, key = Settings(estate_file, state), signing_key(key_file, ssh_key)
+    path = sign_plan(settings, load_plan(plan_file), plan_file, policy, approver, role, reason, key, hours)
     click.echo(str(path))
     return int(ExitCode.DONE)
 
@@ -214,16 +219,21 @@ def sign_plan(
     approver: str,
     role: str,
     reason: str,
-    key_file: Path,
+    key: PrivateKey,
     hours: int,
 ) -> Path:
-    """Write an approval beside the plan and return its path. Raises `NotApproved` where the plan cannot be approved."""
+    """Write an approval beside the plan and return its path.
+
+    Raises:
+        NotApproved: `apply` would refuse the plan whoever signed it.
+        UsageError: it would live longer than the policy allows.
+    """
     import secrets
 
+    from pii_tracer.cli.approvals import detached
     from pii_tracer.config import file_digest
     from pii_tracer.files import write_atomic
     from pii_tracer.review.approval import approve as sign
-    from pii_tracer.review.keys import load_private
     from planners.drafts import slug
 
     rules, policy_file = settings.policy(policy)
@@ -231,10 +241,11 @@ def sign_plan(
         raise UsageError(
             f"the policy lets an approval live {rules.max_approval_hours} hours at most", todo="choose fewer `--hours`"
         )
+    _refuse_unapplyable(loaded.plan)
     now = moment(None)
     envelope = sign(
         loaded,
-        load_private(key_file),
+        key,
         approver=approver,
         role=role,
         reason=reason,
@@ -244,8 +255,23 @@ def sign_plan(
         nonce=secrets.token_hex(16),
     )
     path = sibling(plan_file, f".approval-{slug(approver)}.json")
+    for ending in (".signed", ".signed.sig"):  # those of an earlier approval
+        path.with_suffix(ending).unlink(missing_ok=True)
+    for ending, data in detached(envelope).items():
+        write_atomic(path.with_suffix(ending), data)
     write_atomic(path, envelope)
     return path
+
+
+def _refuse_unapplyable(made: ErasurePlan) -> None:
+    if made.applyable:
+        return
+    number = sum(gap.waiver is None and gap.kind != LEFT_OUT for gap in made.gaps)
+    raise NotApproved(
+        f"{number} gap(s) are open" if number else "a copy is blocked, or nothing is to be erased",
+        where=made.plan_id,
+        todo="see `pii-tracer check`; close the gaps or waive them, plan again, and approve that plan",
+    )
 
 
 @click.command()
@@ -254,18 +280,30 @@ def sign_plan(
 @state_option
 @format_option("text", "json")
 def drift(plan_file: Path, estate_file: Path, state: Path, fmt: str) -> int:
-    """Compare every precondition of a plan with the world: expected and found."""
+    """Compare every precondition of a plan with the world: expected and found. Exit 6 where one stops a run."""
     from pii_tracer.cli.planning import take_inventory
     from pii_tracer.review.drift import compare
+    from reports.escape import visible
 
-    settings = Settings(estate_file, state)
-    loaded = load_plan(plan_file)
-    items = compare(loaded.plan, take_inventory(settings.estate(), settings.base, lambda _: None))
+    settings, plan = Settings(estate_file, state), load_plan(plan_file).plan
+    estate = settings.estate()
+    stopped = {writer.job: writer.stopped for writer in estate.writers}
+    items = compare(plan, take_inventory(estate, settings.base, lambda _: None), stopped)
     if fmt == "json":
         click.echo(json.dumps([vars(i) for i in items], indent=2, default=str))
     else:
         for item in items:
-            click.echo(f"{'hard' if item.hard else 'soft'}: {item.copy}: {item.kind}")
-            click.echo(f"    expected: {item.expected}\n    found:    {item.found}")
-        click.echo("no drift" if not items else f"{len(items)} difference(s); make a new plan")
+            click.echo(f"{'hard' if item.hard else 'soft'}: {visible(item.copy or item.target)}: {item.kind}")
+            click.echo(f"    expected: {visible(item.expected)}\n    found:    {visible(item.found)}")
+        click.echo(drift_verdict(items))
     return int(ExitCode.DRIFT if any(i.hard for i in items) else ExitCode.DONE)
+
+
+def drift_verdict(items: Sequence[DriftItem]) -> str:
+    """What differences mean for a run, in one line."""
+    stops = sum(item.hard for item in items)
+    if not items:
+        return "no drift"
+    if not stops:
+        return f"{len(items)} difference(s), none of which stops a run: the plan can be applied as it is"
+    return f"{len(items)} difference(s), {stops} of which stop a run: make a new plan"

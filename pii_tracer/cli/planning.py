@@ -2,32 +2,52 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
+from pii_tracer.cli.digits import key_digits
+from pii_tracer.cli.key_facts import key_facts
+from pii_tracer.cli.others import others_rows, places
 from pii_tracer.cli.settings import Settings
-from pii_tracer.config import Estate, Request, Subject, file_digest
-from pii_tracer.errors import ConfigError, EstateError, PlanError
+from pii_tracer.cli.subjects import further_tables, keys_of, spots_of, table_of
+from pii_tracer.cli.telling import (
+    masked_paths,
+    refuse_telling_plan,
+    refuse_telling_texts,
+    telling_beside,
+    telling_objects,
+)
+from pii_tracer.config import Estate, Request, file_digest
+from pii_tracer.config_subjects import Subject
+from pii_tracer.errors import ConfigError, EstateError, ScanError
 from pii_tracer.estate.discover import discover
-from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.estate.paths import EstatePaths, below
 from pii_tracer.estate.read import read_columns
-from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.inventory import UNKNOWN_FILE, Inventory, TableState
+from pii_tracer.lineage.facts import with_edges
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.lineage.harvest import Summary, harvest_with_summary
+from pii_tracer.lineage.harvest import Given, Harvested, SourceRead, Summary, harvest_all
+from pii_tracer.lineage.sources.queries import Parser, parse_here
 from pii_tracer.lineage.store import save
 from pii_tracer.model import KeySet, Match
 from pii_tracer.plan import ErasurePlan, Waiver, digest_of
+from pii_tracer.scan.file_keys import file_keys
 from pii_tracer.scan.forms import Patterns, build_patterns
-from pii_tracer.scan.tree import scan_tree
-from planners.build import Digests, PlanInputs, build_plan
+from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.tree import scan_file, scan_tree
+from pii_tracer.spots import spot_of
+from planners.build import Digests, PlanInputs, build_plan, planned_requests
 from planners.carriage import follow
+from planners.categories import column_tags
 from planners.copies import match_of
-from planners.evidence import Evidence
-from planners.keys import SourceRows, Wanted, resolve
-from planners.laws import law
+from planners.evidence import Digits, Evidence, LakefsEvidence, TopicEvidence
+from planners.hops import declared_anonymisers
+from planners.keys import Wanted
+from planners.keytables import declared_edges
+from planners.recorded import splits_partitions
 from planners.rows import count_rows
 from planners.schedule import Retention
 from planners.survey import Survey, World, survey
@@ -54,21 +74,80 @@ def take_inventory(estate: Estate, base: Path, say: Say) -> Inventory:
         from pii_tracer.estate.s3 import discover_archives, s3_clients
 
         say("reading buckets: versions, replication, lifecycle, locks")
-        objects, gaps = discover_archives(estate, s3_clients(estate))
+        objects, gaps = discover_archives(estate, s3_clients(estate), base, say)
         inventory = inventory.model_copy(update={"objects": objects, "gaps": (*inventory.gaps, *gaps)})
+    if estate.vaults:
+        from pii_tracer.estate.vaults import discover_vaults
+
+        say("reading the newest inventories of vaults")
+        vaults, vault_gaps = discover_vaults(estate.vaults, base, datetime.now(timezone.utc))
+        inventory = inventory.model_copy(update={"vaults": vaults, "gaps": (*inventory.gaps, *vault_gaps)})
+    if estate.kafka:
+        if importlib.util.find_spec("confluent_kafka") is None:
+            raise EstateError(
+                "the estate names Kafka and its client is missing", todo="pip install 'pii-tracer[kafka]'"
+            )
+        from pii_tracer.estate.kafka import discover_topics
+
+        say("reading Kafka topics: settings, partitions, offsets")
+        topics, topic_gaps = discover_topics(estate, base)
+        inventory = inventory.model_copy(update={"topics": topics, "gaps": (*inventory.gaps, *topic_gaps)})
+    if estate.lakefs:
+        from pii_tracer.estate.lakefs import discover_lakefs
+
+        say("reading lakeFS repositories: branches, commits, rules, objects")
+        repositories, lakefs_gaps = discover_lakefs(estate, base)
+        inventory = inventory.model_copy(update={"lakefs": repositories, "gaps": (*inventory.gaps, *lakefs_gaps)})
     return inventory
 
 
 def graph_file(settings: Settings) -> Path:
     """Where the harvested graph is kept."""
-    return settings.state / "lineage.json"
+    return settings.state / "lineage.graph"
 
 
-def take_lineage(estate: Estate, base: Path, inventory: Inventory) -> tuple[LineageGraph, Summary]:
-    """Events and SQL into the graph, names resolved by the estate's catalogs."""
-    paths = EstatePaths(estate, base)
-    schemas = {state.table: state.columns for state in inventory.tables if state.table}
-    return harvest_with_summary(estate.lineage, base, estate.relocations, paths.aliases(), schemas)
+def event_log(settings: Settings) -> Path:
+    """Folder of the project's own event log, which `receive`, Kafka topics and services fill."""
+    return settings.state / "lineage" / "events"
+
+
+def take_lineage(
+    settings: Settings, estate: Estate, inventory: Inventory, say: Say, parser: Parser = parse_here
+) -> Harvested:
+    """Every lineage source into the graph, names resolved by the estate's catalogs; parser: for query logs."""
+    from pii_tracer.lineage.sources.fetch import gather, sources_of
+    from pii_tracer.lineage.sources.schemas import glue_tables, schema_files
+
+    base, log = settings.base, event_log(settings)
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    fetched = gather(sources_of(estate.lineage, base), log, now, say)
+    glue = glue_tables(estate.lineage.glue)
+    given = Given(
+        base=base,
+        relocations=estate.relocations,
+        aliases={**glue.aliases, **EstatePaths(estate, base).aliases()},
+        schemas={**glue.schemas, **{state.table: state.columns for state in inventory.tables if state.table}},
+        declared=schema_files(estate.lineage.schemas, base),
+        log=log,
+        gaps=fetched.gaps,
+        reads=[SourceRead(name, count, "events fetched") for name, count in fetched.reads],
+        progress=say,
+        parser=parser,
+    )
+    harvested = harvest_all(estate.lineage, given)
+    return replace(harvested, graph=_with_key_tables(harvested.graph, estate, inventory, EstatePaths(estate, base)))
+
+
+def _with_key_tables(graph: LineageGraph, estate: Estate, inventory: Inventory, paths: EstatePaths) -> LineageGraph:
+    """What the estate file says about key tables, as lineage: no job needs to be known that fills them."""
+    aliases, states = paths.aliases(), {state.dataset: state for state in inventory.tables}
+    origins = {
+        s.name: (dataset, spot_of(spots_of(s, paths, states), dataset, s.key))
+        for s in estate.subjects
+        if estate.keys and (dataset := aliases.get(s.source))
+    }
+    edges = declared_edges(estate.keys, inventory.tables, graph, origins)
+    return LineageGraph(with_edges(graph.facts, edges)) if edges else graph
 
 
 def make_plan(
@@ -81,33 +160,40 @@ def make_plan(
     policy_file: Path,
     waivers: Mapping[str, Waiver],
     say: Say,
+    only: Sequence[str] = (),
+    weekly_budget: float | None = None,
 ) -> Planned:
     """Make a plan for some requests.
+
+    only: for these copies, tables or places of them. weekly_budget: most that erasing may cost a week.
 
     Raises:
         PlanError: no request, unknown subject or key, contradictions.
         EstateError: the source cannot be read.
     """
-    if not requests:
-        raise PlanError("there is no request to plan for", todo="name at least one request file")
-    for request in requests:
-        law(request.law, f"request {request.id}")
     estate, base = settings.estate(), settings.base
     paths = EstatePaths(estate, base)
     key = settings.key(create=estate.environment == "local")
+    references = {r.id: key.reference(r.subject.type, r.subject.key) for r in requests}
+    planned_requests(requests, references, as_of)  # before the long work
     say("discovering what exists")
     inventory = take_inventory(estate, base, say)
     say("harvesting lineage")
-    graph, summary = take_lineage(estate, base, inventory)
+    harvested = take_lineage(settings, estate, inventory, say)
+    graph, summary = harvested.graph, harvested.summary
     save(graph, graph_file(settings))
-    references = {r.id: key.reference(r.subject.type, r.subject.key) for r in requests}
     say("resolving the persons' keys from the source")
     surveys = [
-        _survey(s, mine, estate, base, paths, inventory, graph, references) for s, mine in _by_subject(estate, requests)
+        _survey(s, mine, estate, base, paths, inventory, harvested, references, say)
+        for s, mine in _by_subject(estate, requests)
     ]
     key_sets = tuple(k for s in surveys for k in s.key_sets.values())
-    evidence = scan_estate(inventory, key_sets, say)
+    patterns = build_patterns(key_sets, file_keys(estate.parquet_encryption, base))
+    refuse_telling_texts(requests, reason, planner, waivers, patterns)
+    evidence = scan_estate(inventory, patterns, say)
     evidence = count_persons(evidence, surveys, inventory, paths, say)
+    digits = key_digits(evidence, surveys, graph, inventory, paths, say)
+    topics = _read_topics(estate, base, inventory, surveys, say)
     sealed = key.seal(key_sets)
     plan = build_plan(
         PlanInputs(
@@ -115,7 +201,21 @@ def make_plan(
             requests=requests,
             references=references,
             surveys=surveys,
-            world=World(graph=graph, inventory=inventory, evidence=evidence, is_dev=paths.is_dev),
+            world=World(
+                graph=graph,
+                inventory=inventory,
+                evidence=evidence,
+                is_dev=paths.is_dev,
+                topics=topics,
+                lakefs=_read_repositories(estate, base, inventory, surveys, say),
+                keys=key_facts(estate, surveys, inventory, paths, say),
+                named=telling_objects(inventory, patterns),
+                beside=telling_beside(estate, inventory, patterns),
+                masked=masked_paths(inventory, patterns),
+                splits_partitions=splits_partitions(estate.spark.conf),
+                others=others_rows(evidence, surveys, inventory, paths, patterns, say, digits),
+                digits=digits,
+            ),
             digests=Digests(
                 graph=graph.digest(),
                 inventory=inventory.digest(),
@@ -128,8 +228,11 @@ def make_plan(
             planned_by=planner,
             override_reason=reason,
             waivers=waivers,
+            only=only,
+            weekly_budget=weekly_budget,
         )
     )
+    refuse_telling_plan(plan, patterns)
     return Planned(plan=plan, sealed=sealed, graph=graph, summary=summary, inventory=inventory)
 
 
@@ -154,53 +257,95 @@ def _survey(
     base: Path,
     paths: EstatePaths,
     inventory: Inventory,
-    graph: LineageGraph,
+    harvested: Harvested,
     references: Mapping[str, str],
+    say: Say,
 ) -> Survey:
-    source = paths.aliases().get(subject.source)
-    state = next((s for s in inventory.tables if s.dataset == source), None)
-    if source is None or state is None:
-        raise EstateError(
-            f"the source table {subject.source} of subject `{subject.name}` was not found",
-            where="the estate file, `subjects`",
-            todo="correct the name, or the catalog it lies in",
-        )
-    columns = [subject.key, *(i.column for i in subject.identifiers), *subject.record_keys]
-    missing = sorted(set(columns) - {c.name for c in state.columns})
-    if missing:
-        raise ConfigError(
-            f"{subject.source} has no column {', '.join(missing)}",
-            where="the estate file, `subjects`",
-            todo="correct key, identifiers or record_keys",
-        )
-    table = read_columns(state, columns, paths)
-    rows = SourceRows({name: _texts(table.column(name).to_pylist()) for name in columns})
+    states = {state.dataset: state for state in inventory.tables}
+    source = table_of(subject, subject.source, paths, states).dataset
     wanted = [Wanted(r.id, references[r.id], r.subject.key) for r in requests]
-    return survey(subject, source, follow(graph, source, subject), resolve(subject, rows, wanted))
+    keys = keys_of(subject, wanted, paths, states, say)
+    graph, tags = harvested.graph, column_tags(harvested.notes.tags)
+    further = further_tables(subject, paths, states)
+    spots = spots_of(subject, paths, states)
+    carriages = follow(graph, source, subject, declared_anonymisers(estate, graph), tags, further, spots)
+    return survey(subject, source, carriages, keys)
 
 
-def _texts(values: Sequence[Any]) -> list[str | None]:
-    return [None if value is None else str(value) for value in values]
-
-
-def scan_estate(inventory: Inventory, key_sets: tuple[KeySet, ...], say: Say) -> dict[str, Evidence]:
-    """Decode every file of every table and folder and look for the persons."""
-    patterns: Patterns = build_patterns(key_sets)
-    weak = {k.name for k in key_sets if k.weak}
+def scan_estate(inventory: Inventory, patterns: Patterns, say: Say) -> dict[str, Evidence]:
+    """Decode every file of every table and folder, and the files outside of them, and look for the persons."""
     evidence = {}
+    places = sorted(state.location for state in inventory.tables)
     for state in inventory.tables:
         say(f"looking for the persons in {state.table or state.location}")
-        scan = scan_tree(Path(state.location), patterns)
-        hits = [(hit.key_set, hit.column or hit.where) for file in scan.files for hit in file.hits]
-        evidence[state.location] = Evidence(
-            files=len(scan.files),
-            files_with_person=sum(bool(file.hits) for file in scan.files),
-            bytes=sum(file.size for file in scan.files if file.hits),
-            strong=frozenset(name for name, _ in hits if name not in weak),
-            weak=frozenset(where for name, where in hits if name in weak),
-            unread=tuple(f"{file.path}: {reason}" for file in scan.files for reason in file.unread),
-        )
+        here = Path(state.location)
+        inside = [Path(place) for place in below(state.location, places)]
+        # files that the table reads from other folders hold its rows as well
+        try:
+            files = (*scan_tree(here, patterns, without=inside).files, *_outside(state, patterns))
+        except ScanError as error:  # a folder that refuses to be listed: the others are looked at all the same
+            evidence[state.location] = Evidence(0, 0, 0, frozenset(), frozenset(), (error.what,))
+            continue
+        evidence[state.location] = _evidence(files, patterns)
+    for lone in (gap.evidence for gap in inventory.gaps if gap.kind == UNKNOWN_FILE):
+        path = Path(lone)
+        evidence[lone] = _evidence([scan_file(path.parent, path.name, path, patterns)], patterns)
     return evidence
+
+
+def _evidence(files: Sequence[FileScan], patterns: Patterns) -> Evidence:
+    hits = [(hit.key_set, hit.column or hit.where) for file in files for hit in file.hits]
+    return Evidence(
+        files=len(files),
+        files_with_person=sum(bool(file.hits) for file in files),
+        bytes=sum(file.size for file in files if file.hits),
+        strong=frozenset(name for name, _ in hits if not patterns.is_weak(name)),
+        weak=frozenset(where for name, where in hits if patterns.is_weak(name)),
+        unread=tuple(f"{file.path}: {reason}" for file in files for reason in file.unread),
+        places=places(files),
+        digits=frozenset(Digits(h.key_set, h.column, h.where) for file in files for h in file.weak),
+    )
+
+
+def _outside(state: TableState, patterns: Patterns) -> list[FileScan]:
+    places = [Path(place) for place in state.outside]
+    return [scan_file(place.parent, place.name, place, patterns) for place in places]
+
+
+def _read_topics(
+    estate: Estate, base: Path, inventory: Inventory, surveys: Sequence[Survey], say: Say
+) -> dict[tuple[str, str], TopicEvidence]:
+    """Read every declared topic from its beginning, once for each kind of subject."""
+    if not inventory.topics:
+        return {}
+    from pii_tracer.cli.topics import read_evidence
+
+    found = {}
+    for survey_ in surveys:
+        for state in inventory.topics:
+            say(f"looking for the persons in the topic {state.declared.name}")
+            found[survey_.subject.name, state.location] = read_evidence(estate, base, inventory, survey_, state)
+    return found
+
+
+def _read_repositories(
+    estate: Estate, base: Path, inventory: Inventory, surveys: Sequence[Survey], say: Say
+) -> dict[tuple[str, str], LakefsEvidence]:
+    """Read every object of every lakeFS repository, once for each kind of subject."""
+    if not inventory.lakefs:
+        return {}
+    from pii_tracer.cli import lakefs
+
+    found = {}
+    for survey_ in surveys:
+        for state in inventory.lakefs:
+            say(f"looking for the persons in the repository {state.declared.name}")
+            try:
+                seen = lakefs.read_evidence(estate, base, inventory.tables, survey_, state)
+            except EstateError as error:  # what could not be read to its end is unread, never clean
+                seen = LakefsEvidence(objects=0, bytes=0, unread=(error.what,))
+            found[survey_.subject.name, state.location] = seen
+    return found
 
 
 def count_persons(

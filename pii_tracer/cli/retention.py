@@ -1,93 +1,124 @@
-"""`retention check`: do the tables' own settings keep old data longer than their class allows?"""
+"""`retention`: how long old data may stay, checked against tables and DDL, enforced, and swept."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
+from pii_tracer.cli.retention_enforce import enforce
+from pii_tracer.cli.retention_sweep import sweep
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
-from pii_tracer.errors import ExitCode
-from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.errors import ConfigError, ExitCode
+from pii_tracer.inventory import Inventory
 from pii_tracer.model import Format
-
-_DAY_MS = 86_400_000
-_DELTA_DAYS = {"delta.deletedFileRetentionDuration": 7.0, "delta.logRetentionDuration": 30.0}
-_UNIT_DAYS = {"second": 1 / 86400, "minute": 1 / 1440, "hour": 1 / 24, "day": 1.0, "week": 7.0}
-
-
-@dataclass(frozen=True)
-class Violation:
-    """A setting that keeps old data longer than the class of the table, in days; `keeps` is None for ever."""
-
-    table: str
-    setting: str
-    keeps: float | None
-    allowed: int
+from pii_tracer.retention.check import Finding, FindingKind, Table, check_tables
 
 
 @click.group()
 def retention() -> None:
-    """Retention as policy. `check` compares; changing settings and sweeping are not supported yet."""
+    """Retention as policy: compare the tables' own settings with their classes, set them, remove what has expired."""
 
 
 @retention.command()
 @estate_option
 @state_option
+@click.option(
+    "--ddl",
+    type=click.Path(path_type=Path, exists=True),
+    multiple=True,
+    help="check the tables that this SQL file (or folder of them) creates, instead of those that exist",
+)
 @format_option("text", "json")
-def check(estate_file: Path, state: Path, fmt: str) -> int:
-    """Compare the native settings of every Iceberg and Delta table with the estate's PII class.
+def check(estate_file: Path, state: Path, ddl: tuple[Path, ...], fmt: str) -> int:
+    """Compare the native settings of tables with the class that the estate file or the table names for them.
 
-    Every table is held to the PII class, the stricter one, because this command does not read lineage.
+    A table with personal data, by lineage or by declared column names, needs a class. Exit 4 when something violates
+    the policy. Needs no Spark and changes nothing.
     """
-    from pii_tracer.cli.planning import take_inventory
-
     settings = Settings(estate_file, state)
-    estate = settings.estate()
-    found = tuple(violations(take_inventory(estate, settings.base, lambda _: None), estate.retention.pii_days))
+    found = check_ddl(settings, ddl) if ddl else check_estate(settings)[1]
+    _show(found, fmt)
+    return int(ExitCode.POLICY_DENIED if any(f.violation for f in found) else ExitCode.DONE)
+
+
+def check_estate(settings: Settings) -> tuple[tuple[Table, ...], tuple[Finding, ...]]:
+    """The estate's tables, and what is wrong with them."""
+    inventory, tables = estate_tables(settings)
+    unread = [
+        Finding(table=g.evidence, kind=FindingKind.UNREAD, reason=g.reason)
+        for g in inventory.gaps
+        if g.kind in ("unreadable", "missing_root")
+    ]
+    return tables, (*check_tables(settings.estate().retention, tables), *unread)
+
+
+def estate_tables(settings: Settings) -> tuple[Inventory, tuple[Table, ...]]:
+    """What exists, and its tables as the rules see them."""
+    from pii_tracer.cli.planning import take_inventory
+    from pii_tracer.cli.retention_pii import personal_columns
+    from pii_tracer.retention.read import tables_of
+
+    estate, base = settings.estate(), settings.base
+    # archives have no history of their own, so that buckets need not be asked
+    inventory = take_inventory(estate.model_copy(update={"archives": ()}), base, lambda _: None)
+    personal = personal_columns(settings, inventory)
+    by_location = {s.location: s for s in inventory.tables}
+    return inventory, tables_of(inventory, base, lambda s: personal.of_state(s, by_location))
+
+
+def check_ddl(settings: Settings, places: Iterable[Path]) -> tuple[Finding, ...]:
+    """What is wrong with the tables that some SQL files create."""
+    from pii_tracer.cli.planning import take_inventory
+    from pii_tracer.cli.retention_pii import personal_columns
+    from pii_tracer.retention.classes import unknown_names
+    from pii_tracer.retention.ddl import created
+
+    estate, base = settings.estate(), settings.base
+    files = sorted({f for p in places for f in (p.rglob("*.sql") if p.is_dir() else [p])})
+    if not files:
+        raise ConfigError("there is no SQL file to check", todo="name files, or a folder that holds *.sql files")
+    inventory = take_inventory(estate.model_copy(update={"archives": ()}), base, lambda _: None)
+    personal = personal_columns(settings, inventory, files)
+    found: list[Finding] = []
+    for file in files:
+        for item in created(_text(file), estate.lineage.dialect, str(file)):
+            where = f"{file}:{item.line}"
+            if item.unread:
+                name = item.table or file.name
+                found.append(Finding(table=name, kind=FindingKind.UNREAD, reason=item.unread, where=where))
+            else:
+                pii = personal.of_created(item.table, item.columns)
+                # without USING the session's default counts, which has no history in Spark
+                table = Table((item.table,), item.format or Format.PARQUET, item.properties, pii=pii, where=where)
+                # a name that the rules know and this file does not create is nothing to complain of here
+                strange = {name.lower() for name in unknown_names(estate.retention, [table.names])}
+                found += [f for f in check_tables(estate.retention, [table]) if f.table.lower() not in strange]
+    return tuple(found)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise ConfigError("the SQL file cannot be read", where=str(file), todo="save it as UTF-8") from None
+
+
+def _show(found: Iterable[Finding], fmt: str) -> None:
+    wrong = [f for f in found if f.violation]
+    notes = [f for f in found if not f.violation]
     if fmt == "json":
-        click.echo(json.dumps([asdict(v) for v in found], indent=2))
-    else:
-        for item in found:
-            keeps = "for ever" if item.keeps is None else f"{item.keeps:g} days"
-            click.echo(f"{item.table}: {item.setting} keeps old data {keeps}, its class allows {item.allowed}")
-        click.echo(f"{len(found)} violation(s)")
-    return int(ExitCode.POLICY_DENIED if found else ExitCode.DONE)
+        lists = {"violations": wrong, "notes": notes}
+        click.echo(json.dumps({k: [f.model_dump(mode="json") for f in v] for k, v in lists.items()}, indent=2))
+        return
+    for finding in (*wrong, *notes):
+        place = f"{finding.where}: " if finding.where else ""
+        setting = f"{finding.setting}: " if finding.setting else ""
+        click.echo(f"{place}{finding.table}: {setting}{finding.reason}" + ("" if finding.violation else " (note)"))
+    click.echo(f"{len(wrong)} violation(s)")
 
 
-def violations(inventory: Inventory, allowed: int) -> Iterator[Violation]:
-    """Settings that keep old data longer than `allowed` days, table by table."""
-    for state in inventory.tables:
-        name = state.table or state.location
-        for setting, keeps in _kept(state):
-            if keeps is None or keeps > allowed:
-                yield Violation(name, setting, keeps, allowed)
-
-
-def _kept(state: TableState) -> Iterator[tuple[str, float | None]]:
-    """(setting, days) of a table; an unset one counts with the engine's default, which may be for ever.
-
-    Defaults: https://docs.delta.io/latest/table-properties.html and
-    https://iceberg.apache.org/docs/latest/configuration/ (in Iceberg references have no age).
-    """
-    if state.format is Format.DELTA:
-        for setting, default in _DELTA_DAYS.items():
-            yield setting, _interval_days(state.properties.get(setting, ""), default)
-    if state.format is Format.ICEBERG:
-        age = state.properties.get("history.expire.max-snapshot-age-ms")
-        yield "history.expire.max-snapshot-age-ms", int(age) / _DAY_MS if age and age.isdigit() else 5.0
-        for ref in state.refs:
-            limit = state.properties.get("history.expire.max-ref-age-ms")
-            days = int(limit) / _DAY_MS if limit and limit.isdigit() else None
-            yield f"{ref.kind.value} {ref.name}", days
-
-
-def _interval_days(text: str, default: float) -> float | None:
-    if not text:
-        return default
-    match = re.fullmatch(r"(?:interval\s+)?(\d+)\s+(second|minute|hour|day|week)s?", text.strip(), re.IGNORECASE)
-    return int(match.group(1)) * _UNIT_DAYS[match.group(2).lower()] if match else None
+retention.add_command(enforce)
+retention.add_command(sweep)

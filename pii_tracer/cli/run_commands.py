@@ -11,6 +11,7 @@ import click
 from pii_tracer.cli.runs import RunFolder, all_runs, choose_run
 from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
 from pii_tracer.errors import ExitCode, UsageError
+from pii_tracer.model import Strategy
 
 
 @click.command()
@@ -50,8 +51,9 @@ def apply(
 @click.argument("run", required=False)
 @state_option
 @click.option("--wait", "patience", default=0.0, help="seconds to wait for steps that wait, before stopping")
+@click.option("--take-over", is_flag=True, help="the runner on another host is gone for good: take its lease")
 @format_option("text", "json")
-def resume(run: str | None, state: Path, patience: float, fmt: str) -> int:
+def resume(run: str | None, state: Path, patience: float, take_over: bool, fmt: str) -> int:
     """Go on with an interrupted or waiting RUN (a plan id); without one, with the newest that is not complete."""
     from pii_tracer.cli.demo import demo_interrupted, demo_resumed
 
@@ -60,10 +62,10 @@ def resume(run: str | None, state: Path, patience: float, fmt: str) -> int:
     folder = choose_run(state, run, unfinished=run is None)
     if folder.info().demo:
         patience = max(patience, 120.0)
-    return _go(folder, patience, fmt)
+    return _go(folder, patience, fmt, take_over)
 
 
-def _go(folder: RunFolder, patience: float, fmt: str) -> int:
+def _go(folder: RunFolder, patience: float, fmt: str, take_over: bool = False) -> int:
     from pii_tracer.cli.applying import perform
     from pii_tracer.cli.results import conclude, exit_code, show_result
     from reports.progress import Progress
@@ -73,7 +75,7 @@ def _go(folder: RunFolder, patience: float, fmt: str) -> int:
 
         use_demo_credentials()
     with Progress() as progress:
-        ran = perform(folder, progress, patience)
+        ran = perform(folder, progress, patience, take_over=take_over)
         progress.stage("deletion log, attestation, report")
         result = conclude(ran)
     show_result(folder, result, fmt)
@@ -86,9 +88,10 @@ def _go(folder: RunFolder, patience: float, fmt: str) -> int:
 @format_option("text", "json")
 def status(run: str | None, state: Path, fmt: str) -> int:
     """How far a RUN has come, from its journal alone; without one, all runs."""
+    from pii_tracer.cli.holding import held_by
     from pii_tracer.journal import Kind, parse
     from pii_tracer.review.planfile import load_plan
-    from pii_tracer.runner import track
+    from pii_tracer.tracks import track
 
     folders = (choose_run(state, run, unfinished=False),) if run else all_runs(state)
     told = []
@@ -110,6 +113,7 @@ def status(run: str | None, state: Path, fmt: str) -> int:
                 "waiting": waiting,
                 "last": records[-1].time.isoformat() if records else None,
                 "torn_bytes": torn,
+                "run_by": held_by(Settings(Path(info.estate_file), Path(info.state)), folder),
                 "state": (folder.last_result() or {}).get("state", "not finished"),
             }
         )
@@ -120,6 +124,8 @@ def status(run: str | None, state: Path, fmt: str) -> int:
             click.echo(
                 f"{item['plan_id']}: {item['state']}, {item['done']} of {item['steps']} steps, last {item['last']}"
             )
+            if item["run_by"]:
+                click.echo(f"    run by {item['run_by']}")
             for step in item["failed"]:
                 click.echo(f"    failed: {step}")
             for step, until in item["waiting"].items():
@@ -141,6 +147,7 @@ def verify(plan_file: Path | None, estate_file: Path, state: Path, fmt: str) -> 
     from executors.spark import open_session
     from pii_tracer.cli.plan_commands import manifest_path
     from pii_tracer.cli.verifying import Verification
+    from pii_tracer.plan import HELD
     from pii_tracer.review.planfile import load_plan
     from pii_tracer.sealed import KeyRing
     from pii_tracer.verify.verdict import RunVerdict
@@ -171,6 +178,8 @@ def verify(plan_file: Path | None, estate_file: Path, state: Path, fmt: str) -> 
     with Progress() as progress:
         progress.stage("verify: rows and bytes")
         for copy in plan.copies:
+            if copy.strategy in (Strategy.EXEMPT, Strategy.CONFIRM):
+                continue  # what a hold keeps is no residue, and nobody can look into a backup
             progress.step(copy.id)
             verdicts.append(verification.look(copy))
         progress.step("datasets that are no copies")
@@ -178,13 +187,13 @@ def verify(plan_file: Path | None, estate_file: Path, state: Path, fmt: str) -> 
     verdict = RunVerdict(copies=tuple(verdicts))
     residue = [*verdict.residue, *(r for v in elsewhere for r in v.residue)]
     counted = [c for c in plan.copies if c.origin is None]
-    erased = set(verdict.erased)
+    erased = set(verdict.erased) - {c.id for c in plan.copies if c.strategy in HELD}
     result: dict[str, Any] = {
         "plan_id": plan.plan_id,
-        "state": "complete" if not residue and not verdict.unverified else "partial",
+        "state": "complete" if plan.complete and not residue and not verdict.unverified else "partial",
         "copies_total": len(counted),
         "copies_erased": sum(c.id in erased for c in counted),
-        "copies_exempt": 0,
+        "copies_exempt": plan.totals.exempt,
         "residue": [r.as_json() for r in residue],
         "unverified": list(verdict.unverified),
         "rows_erased": None,
@@ -203,6 +212,11 @@ def verify(plan_file: Path | None, estate_file: Path, state: Path, fmt: str) -> 
             click.echo(f"unverified: {line}")
         click.echo(
             f"{result['copies_erased']}/{result['copies_total']} copies without the person ·"
+            f"{' ' + str(plan.totals.exempt) + ' kept by a hold ·' if plan.totals.exempt else ''}"
             f" residue {len(residue)} · unverified {len(verdict.unverified)}"
         )
-    return int(ExitCode.RESIDUE if residue else ExitCode.PARTIAL if verdict.unverified else ExitCode.DONE)
+    if residue:
+        return int(ExitCode.RESIDUE)
+    if verdict.unverified:
+        return int(ExitCode.PARTIAL)
+    return int(ExitCode.DONE if plan.complete else ExitCode.INCOMPLETE)

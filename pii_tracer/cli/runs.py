@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,12 +58,24 @@ class RunFolder:
         return self.path / "verdicts"
 
     @property
+    def confirmations(self) -> Path:
+        return self.path / "confirmations"
+
+    @property
+    def events(self) -> Path:
+        return self.path / "events.ndjson"
+
+    @property
     def evidence(self) -> Path:
-        return self.path / "evidence"
+        return evidence_of(self.attestation)
 
     @property
     def attestation(self) -> Path:
         return self.path / "attestation.json"
+
+    def attestation_of(self, request: str) -> Path:
+        """The attestation of one request of a plan that answers several; ids are harmless in paths (`Request.id`)."""
+        return self.path / "requests" / request / "attestation.json"
 
     @property
     def report(self) -> Path:
@@ -103,6 +116,11 @@ class RunFolder:
         return data if isinstance(data, dict) else None
 
 
+def evidence_of(attestation: Path) -> Path:
+    """The evidence folder of an attestation lies beside it."""
+    return attestation.parent / "evidence"
+
+
 def folder_of(state: Path, plan_id: str) -> RunFolder:
     """The folder of a plan's run: a plan is applied once, so its id names it."""
     return RunFolder(state.resolve() / "runs" / plan_id)
@@ -114,8 +132,16 @@ def all_runs(state: Path) -> tuple[RunFolder, ...]:
     return tuple(sorted(found, key=lambda r: r.info_file.stat().st_mtime))
 
 
+def nothing_left(result: Mapping[str, Any]) -> bool:
+    """Whether a run has done all that its plan says: the whole erasure, or the part that the plan chose."""
+    if result.get("state") == "complete":
+        return True
+    open_ = ("failed", "never_started", "waiting_until", "residue", "unverified")
+    return bool(result.get("left_out")) and not any(result.get(name) for name in open_)
+
+
 def choose_run(state: Path, name: str | None, *, unfinished: bool) -> RunFolder:
-    """A run by its plan id, or the newest one (of those that are not complete).
+    """A run by its plan id, or the newest one (of those with something left to do).
 
     Raises:
         UsageError: there is none.
@@ -127,7 +153,7 @@ def choose_run(state: Path, name: str | None, *, unfinished: bool) -> RunFolder:
                 return run
         raise UsageError(f"there is no run `{name}`", where=str(state), todo="`pii-tracer status` lists the runs")
     if unfinished:
-        runs = tuple(r for r in runs if (r.last_result() or {}).get("state") != "complete")
+        runs = tuple(r for r in runs if not nothing_left(r.last_result() or {}))
     if not runs:
         raise UsageError(
             "there is no run to go on with" if unfinished else "there is no run",

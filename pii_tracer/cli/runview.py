@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer import __version__
 from pii_tracer.cli.naive import load_naive
-from pii_tracer.journal import Kind, Record
+from pii_tracer.journal import Kind
+from pii_tracer.lakefs_state import in_lakefs
 from pii_tracer.model import CopyKind, Strategy
-from pii_tracer.plan import Copy, ErasurePlan
+from pii_tracer.plan import HELD, LEFT_OUT, Action, Copy, ErasurePlan
 from pii_tracer.proof.attest import LIMITS
 from pii_tracer.proof.deletion_log import DeletionLog
 from pii_tracer.runner import RunState as Walked
+from pii_tracer.runner import State
 from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, RunVerdict
 from reports.views import (
     Bystanders,
@@ -60,12 +62,12 @@ def run_view(
         tool_version=__version__,
         requests=tuple(r.id for r in plan.requests),
         subjects=tuple(r.subject for r in plan.requests),
-        state=RunState.RESIDUE if residue else RunState(ran.state.state.value),
+        state=RunState.RESIDUE if residue else RunState(how_far(ran).value),
         started=ran.records[0].time,
         finished=ran.records[-1].time,
         deadline=plan.totals.deadline,
         copies=copies,
-        rows_erased=_rows_erased(ran.records),
+        rows_erased=_rows_erased(ran),
         bystander_rows_lost=verdict.bystander_rows_lost,
         residue=tuple(Residue(copy_=r.copy_id, file=r.file, where=r.where, form=r.form) for r in residue),
         naive=load_naive(Path(ran.info.naive)) if ran.info.naive else None,
@@ -74,14 +76,40 @@ def run_view(
         proofs=_proofs(ran, log, attestation),
         limits=tuple(LIMITS),
         waiting_until=ran.state.waiting_until,
+        left_out=tuple(str(g.dataset) for g in plan.gaps if g.kind == LEFT_OUT),
         demo=ran.info.demo,
     )
 
 
-def _rows_erased(records: Sequence[Record]) -> int:
-    from pii_tracer.cli.results import rows_deleted
+def how_far(ran: Ran) -> State:
+    """How the erasure stands. A plan that leaves copies out can be done, and the erasure is not."""
+    done = ran.state.state is State.COMPLETE and not ran.loaded.plan.complete
+    return State.PARTIAL if done else ran.state.state
 
-    return sum(rows_deleted(records).values())
+
+_DELETES_ROWS = frozenset(
+    {
+        Action.ICEBERG_DELETE_ROWS,
+        Action.ICEBERG_REWRITE_REF,
+        Action.DELTA_DELETE_ROWS,
+        Action.HUDI_DELETE_ROWS,
+        Action.FILES_REWRITE,
+    }
+)
+
+
+def _rows_erased(ran: Ran) -> int:
+    """What the steps counted; where a crash took a count along, the baseline from before the run stands in for it."""
+    from pii_tracer.cli.results import counts_lost, rows_deleted
+
+    counted = rows_deleted(ran.records)
+    copies = {copy.id: copy for copy in ran.loaded.plan.copies}
+    lost = counts_lost(ran.records) & set(ran.state.done)
+    for step in ran.loaded.plan.steps:
+        if step.id in lost and step.action in _DELETES_ROWS and step.copy_:
+            before = _rows_before(copies[step.copy_], ran)
+            counted[step.id] = counted.get(step.id, 0) if before is None else before
+    return sum(counted.values())
 
 
 def _copy(copy: Copy, ran: Ran, verdict: CopyVerdict | None) -> CopyRun:
@@ -117,6 +145,10 @@ def _copy(copy: Copy, ran: Ran, verdict: CopyVerdict | None) -> CopyRun:
 
 
 def _copy_note(copy: Copy, state: CopyState, files_before: int) -> str:
+    if copy.strategy in HELD:
+        return copy.reason
+    if copy.strategy is Strategy.DESTROY_KEY:
+        return "ciphertext stays, its key is destroyed" if state is CopyState.ERASED else ""
     if copy.strategy is Strategy.REBUILD:
         return "rebuilt" if state is CopyState.ERASED else ""
     in_bucket = copy.kind in (CopyKind.ARCHIVE, CopyKind.REPLICA, CopyKind.OBJECT_VERSION)
@@ -128,6 +160,8 @@ def _rows_before(copy: Copy, ran: Ran) -> int | None:
     baseline = ran.verification.baselines.get(copy.origin if copy.kind is CopyKind.TABLE_HISTORY else copy.id)  # type: ignore[arg-type]
     if baseline is None:
         return copy.found.rows if copy.found else None
+    if in_lakefs(copy.location):
+        return sum(state.rows_person for state in baseline.states)
     name = f"{copy.facts['ref_kind']} {copy.facts['ref']}" if copy.kind is CopyKind.TABLE_HISTORY else "current"
     return next((s.rows_person for s in baseline.states if s.state == name), None)
 
@@ -141,14 +175,18 @@ def _objects(plan: ErasurePlan, copy: Copy) -> int:
 
 def _state(copy: Copy, verdict: CopyVerdict | None, walked: Walked, steps: tuple[StepRun, ...]) -> CopyState:
     states = {s.state for s in steps}
+    if copy.strategy is Strategy.EXEMPT:
+        return CopyState.EXEMPT
     if verdict is not None and verdict.residue:
         return CopyState.RESIDUE
     if StepState.FAILED in states:
         return CopyState.FAILED
     if StepState.WAITING in states:
         return CopyState.WAITING
+    if copy.kind is CopyKind.BACKUP and states == {StepState.DONE}:
+        return CopyState.CONFIRMED
     if verdict is not None and verdict.erased and states == {StepState.DONE}:
-        return CopyState.ERASED
+        return CopyState.MASKED if copy.strategy is Strategy.MASK_COLUMNS else CopyState.ERASED
     if states == {StepState.NOT_STARTED}:
         return CopyState.NOT_STARTED
     return CopyState.NOT_VERIFIED
@@ -187,6 +225,7 @@ def _text(value: Any) -> str | None:
 _NOTES = {
     "rows_deleted": "rows deleted",
     "rows_dropped": "rows dropped",
+    "rows_masked": "rows masked",
     "files_rewritten": "files rewritten",
     "files_removed": "files removed",
     "files_decoded": "files decoded",
@@ -196,6 +235,8 @@ _NOTES = {
 
 def _note(facts: dict[str, Any]) -> str:
     parts = [f"{facts[key]:,} {text}" for key, text in _NOTES.items() if isinstance(facts.get(key), int)]
+    if facts.get("confirmed_by"):
+        parts.append(f"confirmed by {facts['confirmed_by']}, {facts['role']}; evidence {facts['evidence_sha256'][:16]}")
     if isinstance(facts.get("deleted"), list):
         parts.append(f"{len(facts['deleted']):,} versions deleted")
     if isinstance(facts.get("deleted"), dict):
@@ -217,10 +258,17 @@ def _bytes(verdict: RunVerdict, names: Mapping[str, str]) -> ByteCheck | None:
         for b in seen
         for s in b.same_digits
     }
+    held = {
+        f"{names[h.copy_id]}, {f'column {h.column}' if h.column else 'where no column is told'}:"
+        f" {h.key_set}, {counted(h.count, 'time')} in {counted(h.files, 'file')}"
+        for b in seen
+        for h in b.held
+    }
     return ByteCheck(
         formats=tuple(FormatCheck(what=k, files=files[k], bytes=sizes[k]) for k, _ in files.most_common()),
         forms=FORMS,
         other_meaning=tuple(sorted(other)),
+        held=tuple(sorted(held)),
         unread=verdict.unverified,
     )
 

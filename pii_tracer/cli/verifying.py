@@ -5,36 +5,47 @@ It stands here because it joins what may not know each other: the verifier, the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pii_tracer.cli import vaults
+from pii_tracer.cli.refusals import unreadable
 from pii_tracer.config import Estate
 from pii_tracer.errors import EstateError, ScanError
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.files import write_atomic
-from pii_tracer.model import CopyKind, KeySet
+from pii_tracer.lakefs_state import in_lakefs
+from pii_tracer.model import CopyKind, DatasetId, KeySet, Strategy
 from pii_tracer.plan import Copy, ErasurePlan, Step
 from pii_tracer.protocol import Check, Outcome, Progress
+from pii_tracer.scan.file_keys import file_keys
+from pii_tracer.scan.fingerprint import fingerprint
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.tree import scan_tree
-from pii_tracer.verify.bytes import verify_bytes, verify_objects
+from pii_tracer.verify.bytes import look_past, verify_bytes, verify_objects, with_uploads
 from pii_tracer.verify.rows import Verifier, compare
-from pii_tracer.verify.verdict import Baseline, ByteVerdict, CopyVerdict, Residue, RunVerdict
+from pii_tracer.verify.verdict import Baseline, ByteVerdict, CopyVerdict, RunVerdict
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_OBJECTS = {CopyKind.ARCHIVE, CopyKind.OBJECT_VERSION, CopyKind.REPLICA}
+    from pii_tracer.estate.s3_versions import S3Client, VersionBytes
+    from pii_tracer.inventory import ObjectVersion
+    from pii_tracer.verify.lakefs import LakefsLook
+    from pii_tracer.verify.topics import TopicLook
+
+OBJECTS = {CopyKind.ARCHIVE, CopyKind.OBJECT_VERSION, CopyKind.REPLICA}
 Written = Mapping[tuple[str, str], str]
 """SHA-256 (hex) of objects this run wrote, by key and version id."""
 
 
 @dataclass
 class Verification:
-    """Looks at copies for one plan. spark: opens the session when rows are read. written: from the journal."""
+    """Looks at copies for one plan. spark: opens the session when rows are read. written, told: from the journal."""
 
     plan: ErasurePlan
     estate: Estate
@@ -43,10 +54,11 @@ class Verification:
     spark: Callable[[], SparkSession]
     now: Callable[[], datetime]
     written: Callable[[], Written] = dict
+    told: Callable[[str], Sequence[Mapping[str, Any]]] = lambda step: ()
     baselines: dict[str, Baseline] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.patterns = build_patterns(self.keys)
+        self.patterns = build_patterns(self.keys, file_keys(self.estate.parquet_encryption, self.base))
 
     def take_baselines(self, say: Callable[[str], None]) -> tuple[Baseline, ...]:
         """Count everybody else's rows before anything is touched.
@@ -54,20 +66,39 @@ class Verification:
         Raises:
             ScanError: a copy cannot be read; nothing has been touched.
         """
-        verifier = Verifier(self.spark(), self.keys)
         found = []
         for copy in self.plan.copies:
-            if copy.kind not in _OBJECTS and copy.kind is not CopyKind.TABLE_HISTORY and copy.match:
+            if copy.kind is CopyKind.TOPIC:
+                say(f"reading everybody else's records in {copy.facts['topic']}")
+                baseline = self._topic(copy).baseline
+                found += [baseline] if baseline else []
+            elif in_lakefs(copy.location):
+                if copy.strategy not in (Strategy.BLOCKED, Strategy.EXEMPT):
+                    say(f"counting everybody else's rows on the branches of {copy.facts['repository']}")
+                    found.append(self._repository(copy).baseline)
+            elif copy.kind not in OBJECTS and copy.kind is not CopyKind.TABLE_HISTORY and copy.match:
                 say(f"counting everybody else's rows in {copy.table or Path(copy.location).name}")
-                found.append(verifier.baseline(copy))
+                found.append(Verifier(self.spark(), self.keys).baseline(copy))
         self.baselines = {b.copy_id: b for b in found}
         return tuple(found)
 
     def look(self, copy: Copy) -> CopyVerdict:
         """The verdict for one copy. What cannot be looked at is unverified, never clean."""
         try:
-            if copy.kind in _OBJECTS:
+            if vaults.in_vault(copy):
+                return CopyVerdict(copy_id=copy.id, bytes=vaults.look(self.plan, copy, self.told))
+            if copy.kind in OBJECTS:
                 return CopyVerdict(copy_id=copy.id, bytes=self._objects(copy))
+            if copy.kind is CopyKind.TOPIC:
+                seen = self._topic(copy)
+                before = self.baselines.get(copy.id)
+                bystanders = compare(before, seen.baseline) if before and seen.baseline else None
+                return CopyVerdict(copy_id=copy.id, bytes=seen.bytes, rows=seen.rows, bystanders=bystanders)
+            if in_lakefs(copy.location):
+                shown = self._repository(copy)
+                before = self.baselines.get(copy.id)
+                others = compare(before, shown.baseline) if before else None
+                return CopyVerdict(copy_id=copy.id, bytes=shown.bytes, rows=shown.rows, bystanders=others)
             if copy.kind is CopyKind.TABLE_HISTORY:
                 # only the branch or tag; its bytes lie in the table's folder and belong to the table's verdict
                 return CopyVerdict(copy_id=copy.id, rows=Verifier(self.spark(), self.keys).rows(copy))
@@ -82,51 +113,124 @@ class Verification:
             return CopyVerdict(copy_id=copy.id, bytes=scanned)
         verifier = Verifier(self.spark(), self.keys)
         before = self.baselines.get(copy.id)
-        bystanders = compare(before, verifier.baseline(copy)) if before else None
-        return CopyVerdict(copy_id=copy.id, bytes=scanned, rows=verifier.rows(copy), bystanders=bystanders)
+        bystanders = compare(before, verifier.baseline(copy, before)) if before else None
+        return CopyVerdict(copy_id=copy.id, bytes=scanned, rows=verifier.rows(copy, before), bystanders=bystanders)
+
+    def _topic(self, copy: Copy) -> TopicLook:
+        from pii_tracer.cli.topics import look
+
+        return look(self.estate, self.base, copy, self.patterns)
+
+    def _repository(self, copy: Copy) -> LakefsLook:
+        from pii_tracer.cli.lakefs import look
+
+        return look(self.estate, self.base, copy, self.patterns, self.plan.plan_id)
 
     def _objects(self, copy: Copy) -> ByteVerdict:
-        from botocore.exceptions import BotoCoreError, ClientError
+        with self.bucket(copy):
+            verdict = verify_objects(copy, self.patterns, self._versions(copy))
+            return with_uploads(verdict, self._uploads(copy))
 
-        from pii_tracer.estate.s3 import iter_version_bytes, s3_clients
-        from pii_tracer.estate.s3_versions import error_code
+    def _uploads(self, copy: Copy) -> int:
+        """Unfinished multipart uploads of a place: bytes that nobody can read. Old versions share their archive's."""
+        from pii_tracer.estate.s3 import s3_clients
+        from pii_tracer.estate.s3_state import iter_uploads
+
+        if copy.kind is CopyKind.OBJECT_VERSION:
+            return 0
+        bucket, _, prefix = copy.location.removeprefix("s3://").partition("/")
+        return sum(1 for _ in iter_uploads(s3_clients(self.estate)(copy.facts.get("region")), bucket, prefix))
+
+    def listed(self, copy: Copy) -> Iterator[ObjectVersion]:
+        """Every version and marker in the copy's place, as the bucket lists them. Use inside `bucket`."""
+        from pii_tracer.estate.s3 import iter_object_versions
+
+        return iter_object_versions(*self._place(copy))
+
+    def chosen(self, copy: Copy, wanted: Container[tuple[str, str]]) -> Iterator[VersionBytes]:
+        """Some versions in the copy's place, by key and version id. Use inside `bucket`."""
+        from pii_tracer.estate.s3 import iter_version_bytes
+
+        return iter_version_bytes(*self._place(copy), self.now(), wanted=wanted)
+
+    def _place(self, copy: Copy) -> tuple[S3Client, str, str]:
+        from pii_tracer.estate.s3 import s3_clients
 
         bucket, _, prefix = copy.location.removeprefix("s3://").partition("/")
-        client = s3_clients(self.estate)(copy.facts.get("region"))
-        versions = iter_version_bytes(client, bucket, prefix, self.now(), self.written())
+        return s3_clients(self.estate)(copy.facts.get("region")), bucket, prefix
+
+    def _versions(self, copy: Copy) -> Iterator[VersionBytes]:
+        """The object versions that are the copy's; read when they are opened."""
+        from pii_tracer.estate.s3 import iter_version_bytes
+
+        others = {tuple(place) for place in copy.facts.get("of_others", ())}
+        versions = iter_version_bytes(*self._place(copy), self.now(), self.written(), unwanted=others)
         if copy.kind is CopyKind.ARCHIVE:
             versions = (v for v in versions if v.latest)
         elif copy.kind is CopyKind.OBJECT_VERSION:
             versions = (v for v in versions if not v.latest)
-        try:
-            return verify_objects(copy, self.patterns, versions)
-        except (BotoCoreError, ClientError) as error:
-            raise ScanError(
-                f"the bucket cannot be listed: {error_code(error)}",
-                where=copy.location,
-                todo="make the bucket reachable, then verify again",
-            ) from None
+        return versions
+
+    def bucket(self, copy: Copy) -> AbstractContextManager[None]:
+        """What the store refuses, as our own error."""
+        todo = "make the bucket reachable, then verify again"
+        return unreadable("the bucket cannot be listed", copy.location, todo)
+
+    def changed(self, copy: Copy, verdict: CopyVerdict) -> bool:
+        """Whether a copy's files or object versions are others than those that the verdict is about.
+
+        Of a topic or a repository only reading it again tells, so that it always counts as changed.
+
+        Raises:
+            ScanError, EstateError: they cannot be listed any more.
+        """
+        if verdict.bytes is None:
+            return False  # a branch or tag: its bytes lie in the table's folder and belong to the table's verdict
+        if copy.kind is CopyKind.TOPIC or in_lakefs(copy.location):
+            return True
+        if vaults.in_vault(copy):
+            return vaults.changed(self.plan, copy, verdict.bytes)
+        seen = {(file.path, file.sha256) for file in verdict.bytes.files}
+        if copy.kind in OBJECTS:
+            with self.bucket(copy):
+                names = {f"{self.patterns.mask(v.key)}?versionId={v.version_id}" for v in self._versions(copy)}
+            return names != {path for path, _ in seen} or any(n.endswith("versionId=null") for n in names)
+        return {(self.patterns.mask(f.path), f.sha256) for f in fingerprint(Path(copy.location))} != seen
 
     def elsewhere(self) -> tuple[ByteVerdict, ...]:
-        """Datasets that were examined and are no copies, looked at again: whoever was not there may have come.
+        """What is no copy, looked at: datasets that were examined (whoever was not there may have come), and those
+        that have come into being since.
 
         Short numbers do not count here: lineage connects no column of these datasets with the person.
         """
+        from pii_tracer.estate.discover import discover
+
         paths = EstatePaths(self.estate, self.base)
-        verdicts = []
-        for item in self.plan.examined:
-            place = paths.real_path(item.dataset)
+        places = [(paths.real_path(i.dataset), f"(no copy) {i.table or i.dataset.name}") for i in self.plan.examined]
+        known = {i.dataset for i in self.plan.examined} | {c.dataset for c in self.plan.copies}
+        known |= {gap.dataset for gap in self.plan.gaps if gap.dataset}
+        for state in discover(self.estate, self.base).tables:
+            if state.dataset not in known:
+                places.append((paths.real_path(state.dataset), f"(new) {state.table or state.dataset.name}"))
+        verdicts = [topic for item in self.plan.examined if (topic := self._topic_of(item.dataset))]
+        verdicts += [self._lakefs_of(i.dataset) for i in self.plan.examined if in_lakefs(i.dataset.namespace)]
+        for place, name in places:
             if place is None or not place.exists():
                 continue
-            name = f"(no copy) {item.table or item.dataset.name}"
-            scanned = scan_tree(place, self.patterns)
-            residue = tuple(
-                Residue(copy_id=name, file=file.path, where=hit.column or hit.where, form=hit.form.value)
-                for file in scanned.files
-                for hit in file.strong
-            )
-            verdicts.append(ByteVerdict(copy_id=name, root=str(place), files=(), residue=residue))
+            verdicts.append(look_past(name, str(place), scan_tree(place, self.patterns).files))
         return tuple(verdicts)
+
+    def _topic_of(self, dataset: DatasetId) -> ByteVerdict | None:
+        if not self.estate.kafka or not dataset.namespace.startswith("kafka://"):
+            return None
+        from pii_tracer.cli.topics import look_elsewhere
+
+        return look_elsewhere(self.estate, self.base, dataset, self.patterns)
+
+    def _lakefs_of(self, dataset: DatasetId) -> ByteVerdict:
+        from pii_tracer.cli.lakefs import look_elsewhere
+
+        return look_elsewhere(self.estate, self.base, dataset, self.patterns)
 
 
 class VerifyExecutor:
@@ -164,6 +268,15 @@ class VerifyExecutor:
     def probe(self, step: Step, copy: Copy | None) -> Progress:
         """Looking again harms nobody."""
         return Progress.NOT_STARTED
+
+    def undone(self, step: Step, copy: Copy) -> str | None:
+        """Why a verdict of this run holds no longer, or None. A copy that changed since is looked at again."""
+        verdict = read_verdict(self._folder, copy.id)
+        if verdict is not None and not self._verification.changed(copy, verdict):
+            return None
+        self.run(step, copy)
+        check = self.verify(step, copy)
+        return None if check.ok else "changed since it was verified: " + "; ".join(check.findings)
 
 
 def _numbers(verdict: CopyVerdict) -> dict[str, Any]:

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.cli.main import COMMANDS, run
+from pii_tracer.config import file_digest, load_request
+from pii_tracer.errors import ConfigError
+from tests.review.plans import plan as made_plan
 
 ESTATE = """\
 version: 1
@@ -37,6 +40,13 @@ def plan(folder: Path, request: str = "request.yaml") -> int:
     return run(["plan", str(folder / request), *words])
 
 
+HOLD = """\
+  - {{id: {id}, kind: retention_duty, datasets: [prod.a], basis: PMLA 2002, citation: s. 12, approver: Meera Iyer,
+     from: 2026-01-01T00:00:00+05:30, until: {until}}}
+"""
+FIRST = HOLD.format(id="H1", until="2031-01-01T00:00:00+05:30")
+OTHER_END = HOLD.format(id="H2", until="2032-01-01T00:00:00+05:30")
+
 CASES = [
     ("an unknown key", "pii-tracer.yaml", ESTATE + "colour: red\n", "colour"),
     ("a key twice", "pii-tracer.yaml", ESTATE + "estate: u\n", "stands twice"),
@@ -44,6 +54,12 @@ CASES = [
     ("empty estate", "pii-tracer.yaml", "", "empty"),
     ("no subject", "pii-tracer.yaml", ESTATE.replace("[{name: user, source: lake.users, key: uid}]", "[]"), "subject"),
     ("negative price", "pii-tracer.yaml", ESTATE + "prices: {restore_gb: -1}\n", "prices.restore_gb"),
+    ("endless price", "pii-tracer.yaml", ESTATE + "prices: {spark_hour: .inf}\n", "prices.spark_hour"),
+    ("price that is none", "pii-tracer.yaml", ESTATE + "prices: {spark_hour: .nan}\n", "prices.spark_hour"),
+    ("holds with two ends", "pii-tracer.yaml", f"{ESTATE}holds:\n{FIRST}{OTHER_END}", "end on different days"),
+    ("a hold twice", "pii-tracer.yaml", f"{ESTATE}holds:\n{FIRST}{FIRST}", "two holds have the id H1"),
+    ("no such window", "pii-tracer.yaml", ESTATE + "windows: {weekly: [sat 22-06 UTC]}\n", "windows.weekly.0"),
+    ("no such zone", "pii-tracer.yaml", ESTATE + "windows: {weekly: ['sat 22:00-06:00 Mars/Base']}\n", "Mars/Base"),
     ("empty request", "request.yaml", "", "empty"),
     ("no time zone", "request.yaml", REQUEST.replace("T00:00:00Z", "T00:00:00"), "time zone"),
     ("unknown subject", "request.yaml", REQUEST.replace("type: user", "type: alien"), "no subject `alien`"),
@@ -64,6 +80,37 @@ def test_a_wrong_file_is_named_and_nothing_is_written(
     assert said in told
     assert "next:" in told
     assert not list(folder.rglob("*.plan.json"))
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        (REQUEST.replace("R1", "R2").replace("GDPR", "CCPA"), "about the same person, under GDPR and CCPA"),
+        (REQUEST.replace("'1'", "'2'"), "two requests have the id R1"),
+    ],
+)
+def test_requests_that_contradict_each_other(
+    folder: Path, second: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "second.yaml").write_text(second)
+    words = ["--estate", str(folder / "pii-tracer.yaml"), "--state", str(folder / "state")]
+    assert run(["plan", str(folder / "request.yaml"), str(folder / "second.yaml"), *words]) == 1
+    assert said in capsys.readouterr().err
+    assert not list(folder.rglob("*.plan.json"))
+
+
+def test_an_estate_file_that_changed_since_the_plan_stops_the_run(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    estate, file = folder / "pii-tracer.yaml", folder / "x.plan.json"
+    file.write_bytes(made_plan(estate_digest=file_digest(estate)).to_bytes())
+    words = ["apply", str(file), "--estate", str(estate), "--state", str(folder / "state")]
+    assert run(words) == 5  # the same file: it gets as far as the missing approval
+    capsys.readouterr()
+    estate.write_text(ESTATE + "prices: {spark_hour: 1}\n")
+    assert run(words) == 6
+    assert "has changed since the plan was made" in capsys.readouterr().err
+    assert not (folder / "state" / "runs").exists()
 
 
 def test_a_missing_file_and_a_wrong_time(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,3 +155,11 @@ def test_an_engine_that_quotes_data_is_not_repeated(
     told = capsys.readouterr().err
     assert "unexpected ValueError" in told
     assert "ABCPK1234F" not in told
+
+
+def test_a_key_that_yaml_read_as_a_number_says_what_to_do(tmp_path: Path) -> None:
+    """`key: 0071` would have become 57."""
+    file = tmp_path / "request.yaml"
+    file.write_text("id: R-1\nlaw: GDPR\nreceived: 2026-11-01T09:00:00Z\nsubject: {type: customer, key: 0071}\n")
+    with pytest.raises(ConfigError, match="put the key in quotes"):
+        load_request(file)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pii_tracer.cli.runview import _bytes, _copy_note
 from pii_tracer.model import CopyKind, Strategy
-from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, RunVerdict, SameDigits
+from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, HeldValue, RunVerdict, SameDigits
 from reports.run_html import render_run_html
 from reports.views import CopyState
 from tests.reports.example import example_plan, example_run
@@ -30,3 +30,27 @@ def test_what_the_numbers_of_a_copy_mean_is_said() -> None:
     replica = next(c for c in copies if c.kind is CopyKind.REPLICA).model_copy(update={"found": None})
     assert _copy_note(replica, CopyState.ERASED, 15) == "versions"
     assert _copy_note(replica, CopyState.ERASED, 0) == ""
+
+
+def test_what_a_hold_keeps_in_columns_is_told_apart() -> None:
+    fields = {"copy_id": "c-lake.prod.payments", "key_set": "user.pan", "files": 2, "count": 3}
+    values = (HeldValue(column="pan", **fields), HeldValue(column=None, **fields))
+    seen = ByteVerdict(copy_id="c-lake.prod.payments", root="lake", files=(), held=values)
+    verdict = RunVerdict(copies=(CopyVerdict(copy_id="c-lake.prod.payments", bytes=seen),))
+    check = _bytes(verdict, {"c-lake.prod.payments": "lake.prod.payments"})
+    assert check is not None
+    assert check.held == (
+        "lake.prod.payments, column pan: user.pan, 3 times in 2 files",
+        "lake.prod.payments, where no column is told: user.pan, 3 times in 2 files",
+    )
+    page = render_run_html(example_run().model_copy(update={"bytes_checked": check}))
+    assert "Kept by a hold" in page
+    assert check.held[1] in page
+
+
+def test_a_masked_copy_is_not_counted_as_erased() -> None:
+    run = example_run()
+    first = next(c for c in run.counted if c.state is CopyState.ERASED and not run.hanging_from(c.id))
+    masked = tuple(c.model_copy(update={"state": CopyState.MASKED}) if c is first else c for c in run.copies)
+    after = run.model_copy(update={"copies": masked})
+    assert (after.erased, after.exempt) == (run.erased - 1, run.exempt + 1)

@@ -7,9 +7,18 @@ from typing import Any
 
 import yaml
 
+from tests.leaks import Person
+
 PATIENT = "P-55102"
 EMAIL = "Asha.Rao@clinic.example"
-OTHERS = [("P-55103", "ravi@clinic.example"), ("P-7", "mina@clinic.example"), ("P-66102", "zoe@clinic.example")]
+PERSON = Person((EMAIL,), (PATIENT,))
+OTHERS = [
+    ("P-55103", "ravi@clinic.example"),
+    ("P-7", "mina@clinic.example"),
+    ("P-66102", "zoe@clinic.example"),
+    # the patient's number is the beginning of this one
+    ("P-551020", "omar@clinic.example"),
+]
 
 JOBS = """
 CREATE TABLE IF NOT EXISTS med.core.mailing USING iceberg AS
@@ -20,6 +29,12 @@ SELECT patient_no AS chart_no, upper(ward) AS ward, cost FROM med.core.visits;
 
 INSERT OVERWRITE DIRECTORY '{base}/tables/extract' USING parquet
 SELECT named_struct('no', patient_no, 'mail', email) AS patient, cost FROM med.core.visits;
+
+INSERT OVERWRITE DIRECTORY '{base}/tables/monthly' USING orc
+SELECT patient_no, ward, cost FROM med.core.visits;
+
+INSERT OVERWRITE DIRECTORY '{base}/tables/feed' USING json OPTIONS (compression 'gzip')
+SELECT named_struct('no', patient_no) AS patient, ward FROM med.core.visits;
 
 CREATE TABLE IF NOT EXISTS med.core.ward_costs (ward string, total bigint) USING iceberg;
 
@@ -65,12 +80,18 @@ def write_estate(base: Path) -> None:
     (base / "jobs.sql").write_text(JOBS.format(base=base))
 
 
-def build(base: Path, spark: Any) -> None:
-    """Create the tables by running the jobs that lineage is read from."""
+def use_catalog(base: Path, spark: Any) -> None:
+    """Let `med` be the warehouse below this folder; a session would keep the one it has seen first."""
     spark.conf.set("spark.sql.catalog.med", "org.apache.iceberg.spark.SparkCatalog")
     spark.conf.set("spark.sql.catalog.med.type", "hadoop")
     spark.conf.set("spark.sql.catalog.med.warehouse", str(base / "warehouse"))
     spark.conf.set("spark.sql.catalog.med.cache-enabled", "false")
+    spark._jsparkSession.sessionState().catalogManager().reset()
+
+
+def build(base: Path, spark: Any) -> None:
+    """Create the tables by running the jobs that lineage is read from."""
+    use_catalog(base, spark)
     write_estate(base)
     rows = [(PATIENT, EMAIL, "north", 10), (PATIENT, EMAIL, "south", 20)]
     rows += [(no, mail, ward, cost) for no, mail in OTHERS for ward, cost in (("north", 1), ("south", 2))]
@@ -87,6 +108,8 @@ TABLES = {
     "visits": "SELECT * FROM med.core.visits WHERE patient_no <> 'P-55102'",
     "mailing": "SELECT * FROM med.core.mailing",
     "charts": "SELECT * FROM care.charts WHERE chart_no <> 'P-55102'",
+    "monthly": "SELECT * FROM orc.`{base}/tables/monthly` WHERE patient_no <> 'P-55102'",
+    "feed": "SELECT * FROM json.`{base}/tables/feed` WHERE patient.no <> 'P-55102'",
     "extract": "SELECT * FROM parquet.`{base}/tables/extract` WHERE patient.no <> 'P-55102'",
 }
 

@@ -54,7 +54,7 @@ def _client(endpoint: str, region: str) -> Any:
 @pytest.fixture(scope="session")
 def built(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
     base = tmp_path_factory.mktemp("sample") / "estate"
-    standin = start(tmp_path_factory.mktemp("standin"), restore_seconds=0.0, max_seconds=900)
+    standin = start(tmp_path_factory.mktemp("standin"), restore_seconds=0.0)
     # a session of its own has catalogs of its own: `lake` is this estate's, not the suite's
     session = spark.newSession()
     for key, value in session_conf(sample_estate(), base).items():

@@ -1,0 +1,81 @@
+"""Where approvals lie, who has signed a plan, and with which key one signs."""
+
+from __future__ import annotations
+
+import base64
+from datetime import datetime
+from pathlib import Path
+
+from pii_tracer.config import Policy
+from pii_tracer.errors import NotApproved, UsageError
+from pii_tracer.files import read_bounded
+from pii_tracer.review.approval import holding
+from pii_tracer.review.dsse import PrivateKey, pae, strict_json
+from pii_tracer.review.keys import load_private, load_trusted
+from pii_tracer.review.planfile import LoadedPlan
+from pii_tracer.review.policy import Signer
+from pii_tracer.review.sshsig import armoured, load_signer
+
+MAX_BYTES = 1024 * 1024
+"""An approval is one small statement."""
+
+
+def approval_files(plan_file: Path) -> list[Path]:
+    """The approvals beside a plan, by name."""
+    return sorted(plan_file.parent.glob(plan_file.name.removesuffix(".plan.json") + ".approval-*.json"))
+
+
+def read_approval(path: Path) -> bytes:
+    """An approval's bytes. Raises `NotApproved` when it cannot be read."""
+    try:
+        return read_bounded(path, MAX_BYTES)
+    except OSError as error:
+        raise NotApproved(
+            f"an approval cannot be read: {error.strerror}", where=str(path), todo="name the right file"
+        ) from None
+
+
+def signers(
+    loaded: LoadedPlan,
+    plan_file: Path,
+    trusted: Path,
+    policy: Policy,
+    policy_digest: str,
+    production: bool,
+    now: datetime,
+) -> tuple[Signer, ...]:
+    """Who has signed, from the approvals beside a plan. Raises `NotApproved` when one of them does not hold."""
+    found = holding(
+        loaded,
+        [read_approval(path) for path in approval_files(plan_file)],
+        load_trusted(trusted),
+        policy,
+        policy_digest=policy_digest,
+        production=production,
+        now=now,
+    )
+    return tuple(Signer(a.predicate.approver, a.predicate.role) for a in found)
+
+
+def signing_key(pem: Path | None, ssh: Path | None) -> PrivateKey:
+    """The key to sign with.
+
+    Raises:
+        UsageError: none or both were named.
+        ReviewError: it cannot be read.
+    """
+    if pem is not None and ssh is None:
+        return load_private(pem)
+    if ssh is None or pem is not None:
+        raise UsageError("an approval needs one key", todo="give `--key KEY.pem` or `--ssh-key ~/.ssh/id_ed25519`")
+    return load_signer(ssh)
+
+
+def detached(envelope: bytes) -> dict[str, bytes]:
+    """For an approval by an SSH key: the signed bytes (`.signed`) and their signature as ssh-keygen reads it."""
+    raw = strict_json(envelope)
+    signatures = [base64.b64decode(s["sig"]) for s in raw["signatures"] if s["keyid"].startswith("SHA256:")]
+    if not signatures:
+        return {}
+    signed = pae(raw["payloadType"], base64.b64decode(raw["payload"]))
+    return {".signed": signed, ".signed.sig": armoured(signatures[0])}

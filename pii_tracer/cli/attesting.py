@@ -1,0 +1,204 @@
+"""The attestation of a run: what is gone, what was looked at, and who signs it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from pii_tracer import __version__
+from pii_tracer.cli import vaults
+from pii_tracer.cli.applying import Ran, facts_of, now
+from pii_tracer.cli.runs import evidence_of
+from pii_tracer.config_proof import TimestampAuthority
+from pii_tracer.journal import Kind, Record
+from pii_tracer.plan import STAYS, Action, Step
+from pii_tracer.proof.attest import Attestation, Others, Proven, attest
+from pii_tracer.proof.leaves import Erased, Reserved, ReservedKind, ScopeFile
+from pii_tracer.proof.log import LOG_NAME, AttestationLog
+from pii_tracer.proof.publish import publish, recover
+from pii_tracer.proof.signing import attester
+from pii_tracer.proof.witness import before_place, before_step, gone_files, read_before
+from pii_tracer.runner import State
+from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, RunVerdict
+
+_TOOLS = (
+    "pyspark",
+    "delta-spark",
+    "pyiceberg",
+    "deltalake",
+    "hudi",
+    "sqlglot",
+    "openlineage-python",
+    "confluent-kafka",
+)
+
+
+def attest_run(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict]) -> Path | None:
+    """The attestation of a finished run; None while anything is open or left.
+
+    A plan that answers several requests gets one for each of them too, in a folder of its own: who asked for one shall
+    not have to be shown the others' names for it.
+    """
+    left = [*verdict.residue, *(r for v in elsewhere for r in v.residue)]
+    harmed = verdict.bystander_rows_lost or not verdict.checksum_equal
+    undone = not ran.loaded.plan.complete or ran.state.state is not State.COMPLETE
+    if undone or left or verdict.unverified or harmed:
+        return None
+    folder, plan_id = ran.folder, ran.loaded.plan.plan_id
+    log = AttestationLog(Path(ran.info.state) / LOG_NAME)
+    requests = [r.id for r in ran.loaded.plan.requests]
+    places = {None: folder.attestation} | {r: folder.attestation_of(r) for r in requests if len(requests) > 1}
+    for envelope in places.values():
+        recover(envelope, log, plan_id)
+    missing = {request: envelope for request, envelope in places.items() if not _attested(ran, envelope)}
+    if missing:
+        _publish(ran, _proven(ran, verdict, elsewhere), missing, log)
+    return folder.attestation
+
+
+def _publish(ran: Ran, proven: Proven, missing: Mapping[str | None, Path], log: AttestationLog) -> None:
+    estate, base = ran.verification.estate, ran.folder.settings().base
+    local = estate.environment == "local"
+    key = attester(estate.attestation_key, base, Path(ran.info.state), local=local)
+    stamp = _stamp(estate.timestamp_authority, base)
+    for request, envelope in missing.items():
+        about = replace(proven, request=request)
+
+        def make(history: Sequence[bytes], about: Proven = about) -> Attestation:
+            return attest(replace(about, history=history), key, nonce=lambda: secrets.token_hex(16))
+
+        publish(make, envelope, evidence_of(envelope), log, proven.loaded.plan.plan_id, stamp)
+
+
+def _proven(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict]) -> Proven:
+    authority = ran.verification.estate.timestamp_authority
+    return Proven(
+        loaded=ran.loaded,
+        journal=ran.folder.journal.read_bytes(),
+        approvals=[Path(p).read_bytes() for p in ran.info.approvals],
+        confirmations=[p.read_bytes() for p in sorted(ran.folder.confirmations.glob("*.json"))],
+        scope=[file for copy in verdict.copies for file in scope_of(copy)],
+        scanned_at=now(),
+        erased=erased_by(ran, verdict),
+        exceptions=_unread(elsewhere),
+        tools=_tools(),
+        authority=authority.url if authority else None,
+        others=Others(
+            compared=sum(copy.bystanders is not None for copy in verdict.copies),
+            rows_lost=verdict.bystander_rows_lost,
+            changed=sum(copy.bystanders is not None and not copy.bystanders.equal for copy in verdict.copies),
+        ),
+    )
+
+
+def _unread(elsewhere: Sequence[ByteVerdict]) -> list[Reserved]:
+    """What is no copy of the plan, was looked at all the same, and could not be read."""
+    return [
+        Reserved(kind=ReservedKind.UNVERIFIED, what=v.copy_id, why=reason) for v in elsewhere for reason in v.unverified
+    ]
+
+
+def scope_of(copy: CopyVerdict) -> list[ScopeFile]:
+    """The files of a copy that were decoded."""
+    files = copy.bytes.files if copy.bytes else ()
+    return [ScopeFile(path=f"{copy.copy_id}/{file.path}", sha256=file.sha256) for file in files]
+
+
+def _stamp(authority: TimestampAuthority | None, base: Path) -> Callable[[bytes], bytes] | None:
+    if authority is None:
+        return None
+    from pii_tracer.proof.timestamp import load_certificates, request_stamp
+
+    roots = load_certificates(base / authority.certificate)
+    return lambda data: request_stamp(authority.url, data, roots)
+
+
+def _attested(ran: Ran, envelope: Path) -> bool:
+    """Whether this very journal was attested before: a finished plan run again keeps its proof and its root."""
+    kept = evidence_of(envelope) / "journal.jsonl"
+    return envelope.exists() and kept.exists() and kept.read_bytes() == ran.folder.journal.read_bytes()
+
+
+def erased_by(ran: Ran, verdict: RunVerdict) -> list[Erased]:
+    """Everything that is gone: each copy, each object version, each file with its hash before.
+
+    A file is gone when it stood in the copy's folder before the first act and the verifier did not find it there.
+    """
+    plan, folder = ran.loaded.plan, ran.folder.path
+    found = [Erased(copy_id=c.id, uri=c.location) for c in plan.copies if c.strategy not in STAYS]
+    hashed = set()
+    for seen in verdict.copies:
+        before = read_before(before_place(folder, seen.copy_id))
+        now = [ScopeFile(path=f.path, sha256=f.sha256) for f in seen.bytes.files] if seen.bytes else []
+        hashed |= {seen.copy_id} if before else set()
+        for file in gone_files(before, now):
+            uri = f"{plan.copy_by_id(seen.copy_id).location}/{file.path}"
+            found.append(Erased(copy_id=seen.copy_id, uri=uri, sha256=file.sha256))
+    facts = step_facts(ran.records)
+    for step in plan.steps:
+        found += _objects_gone(step, facts.get(step.id, {}), ran)
+        found += vaults.archives_gone(step, lambda name: facts_of(ran.records, name))
+        if step.copy_ not in hashed:
+            found += _rewritten(step, facts.get(step.id, {}))
+    return found
+
+
+def _objects_gone(step: Step, known: dict[str, Any], ran: Ran) -> Iterator[Erased]:
+    bucket = step.parameters.get("bucket")
+    if not bucket:
+        return
+    before = {item.path: item.sha256 for item in read_before(before_step(ran.folder.path, step.id))}
+    for item in _versions_gone(step, known):
+        sha256 = item.get("sha256")
+        if sha256 is None and before:
+            name = ran.verification.patterns.mask(item["key"])
+            sha256 = before.get(f"{name}?versionId={item['version_id']}")
+        uri = f"s3://{bucket}/{item['key']}"
+        yield Erased(copy_id=step.copy_ or "", uri=uri, version_id=item["version_id"], sha256=sha256)
+
+
+def _rewritten(step: Step, known: dict[str, Any]) -> Iterator[Erased]:
+    """Files that a step says it wrote again, where the folder was not hashed before."""
+    files = known.get("files")
+    for item in files if isinstance(files, list) else ():
+        uri = f"{step.parameters['location']}/{item['file']}"
+        yield Erased(copy_id=step.copy_ or "", uri=uri, sha256=item["sha256_before"])
+
+
+def _versions_gone(step: Step, known: dict[str, Any]) -> list[dict[str, Any]]:
+    """The versions of a deletion step that are gone: those that an earlier, interrupted attempt deleted count too.
+
+    The step was verified, so every listed version is gone that was neither spared nor replaced in place.
+    """
+    if step.action is not Action.S3_DELETE_VERSIONS or "spared" not in known:
+        return list(known.get("deleted", ()))
+    kept = {(i["key"], i["version_id"]) for name in ("spared", "replaced_in_place") for i in known[name]}
+    return [item for item in step.parameters["versions"] if (item["key"], item["version_id"]) not in kept]
+
+
+def _tools() -> dict[str, str]:
+    found = {"pii-tracer": __version__}
+    for name in _TOOLS:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def step_facts(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
+    """The facts of each step's last answer; objects that an earlier, failed attempt deleted are among them."""
+    found: dict[str, dict[str, Any]] = {}
+    for record in records:
+        if record.kind not in (Kind.STEP_RESULT, Kind.STEP_FAILED) or not record.facts.get("facts"):
+            continue
+        step, facts = str(record.facts["step"]), dict(record.facts["facts"])
+        before, now = found.get(step, {}).get("deleted"), facts.get("deleted", [])
+        if isinstance(before, list) and isinstance(now, list):
+            facts["deleted"] = [*before, *now]
+        found[step] = facts
+    return found

@@ -1,0 +1,128 @@
+"""`carriage`: where is the key? For every dataset downstream of a subject, how it carries the person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
+from pii_tracer.cli.subjects import further_tables, spots_of, table_of
+from pii_tracer.errors import EstateError, ExitCode, UsageError
+from pii_tracer.model import Carries, DatasetId
+from pii_tracer.spots import Spot, spot_of
+
+if TYPE_CHECKING:
+    from pii_tracer.estate.paths import EstatePaths
+    from pii_tracer.inventory import TableState
+    from pii_tracer.lineage.graph import LineageGraph
+    from pii_tracer.whereabouts import SubjectWhereabouts
+    from planners.carriage import Carriage
+    from planners.groups import Groups
+
+MOST_ROWS = 2_000_000
+"""A source with more rows is not read to measure groups."""
+
+
+@click.command()
+@click.argument("table", required=False)
+@estate_option
+@state_option
+@format_option("text", "json")
+def carriage(table: str | None, estate_file: Path, state: Path, fmt: str) -> int:
+    """Where is the key? How every dataset downstream of a subject carries the person; TABLE: one of them in full.
+
+    Reads lineage and schemas, not the persons. Exit code 3 when the answer for a dataset is unknown.
+    """
+    from reports.carriage_text import print_carriage, print_witnesses
+    from reports.progress import Progress
+
+    settings = Settings(estate_file, state)
+    with Progress() as progress:
+        found = look(settings, progress.step)
+    datasets = [d for one in found for d in one.datasets]
+    if table is not None:
+        datasets = [d for d in datasets if table.lower() in (d.table.lower(), d.dataset.name.lower())]
+        if not datasets:
+            raise UsageError(
+                f"no subject's data goes to `{table}`",
+                where=str(estate_file),
+                todo="`pii-tracer carriage` lists the tables; `pii-tracer trace` shows all lineage",
+            )
+    if fmt == "json":
+        shown = [one.model_copy(update={"datasets": tuple(d for d in one.datasets if d in datasets)}) for one in found]
+        click.echo(json.dumps({"subjects": [one.model_dump(mode="json") for one in shown]}, indent=2, sort_keys=True))
+    elif table is not None:
+        for dataset in datasets:
+            print_witnesses(dataset)
+    else:
+        for one in found:
+            print_carriage(one)
+    unknown = any(d.carries is Carries.UNKNOWN for d in datasets)
+    return int(ExitCode.INCOMPLETE if unknown else ExitCode.DONE)
+
+
+def look(settings: Settings, say: Callable[[str], None]) -> list[SubjectWhereabouts]:
+    """The answer for every subject of the estate.
+
+    Raises:
+        EstateError: a subject's source is not in the estate.
+        LineageError: the lineage cannot be read.
+    """
+    from pii_tracer.cli.planning import take_lineage
+    from pii_tracer.estate.discover import discover
+    from pii_tracer.estate.paths import EstatePaths
+    from planners.carriage import follow
+    from planners.categories import column_tags
+    from planners.hops import declared_anonymisers
+    from planners.survey import title
+    from planners.whereabouts import whereabouts
+
+    estate, base = settings.estate(), settings.base
+    say("reading schemas")
+    inventory = discover(estate, base)
+    say("harvesting lineage")
+    harvested = take_lineage(settings, estate, inventory, say)
+    graph = harvested.graph
+    paths = EstatePaths(estate, base)
+    states = {state.dataset: state for state in inventory.tables}
+    anonymisers = declared_anonymisers(estate, graph)
+    result = []
+    for subject in estate.subjects:
+        source = table_of(subject, subject.source, paths, states).dataset
+        further = further_tables(subject, paths, states)
+        say(f"following {subject.name} from {subject.source}")
+        spots = spots_of(subject, paths, states)
+        carriages = follow(graph, source, subject, anonymisers, column_tags(harvested.notes.tags), further, spots)
+        sizes = _sizes(graph, carriages, states[source], spot_of(spots, source, subject.key), paths)
+
+        def named(dataset: DatasetId) -> str:
+            return title(states[dataset]) if dataset in states else dataset.name
+
+        result.append(whereabouts(subject, carriages, named, sizes))
+    return result
+
+
+def _sizes(
+    graph: LineageGraph, carriages: Mapping[DatasetId, Carriage], source: TableState, key: Spot, paths: EstatePaths
+) -> dict[DatasetId, Groups]:
+    """How small the groups of aggregates are, where the source can be read for it without Spark."""
+    from pii_tracer.estate.read import read_spots
+    from planners.groups import dimensions, measure
+
+    if source.rows is None or source.rows > MOST_ROWS:
+        return {}
+    result = {}
+    for dataset, carriage in carriages.items():
+        by = dimensions(graph, dataset, source.dataset) if carriage.carries is Carries.AGGREGATE else None
+        if by is None:
+            continue
+        try:
+            rows = read_spots(source, {"": key} | {d.column: Spot(d.column) for d in by}, paths)
+        except EstateError:
+            continue  # a feature that this reader does not know: the answer says "not measured"
+        result[dataset] = measure(rows, by, "")
+    return result

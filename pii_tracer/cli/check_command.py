@@ -1,0 +1,125 @@
+"""`check`: a plan against the policy, as text, JSON, SARIF, JUnit or annotations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
+from pii_tracer.review.checking import CheckReport
+
+
+@click.command()
+@click.argument("plan_file", type=click.Path(path_type=Path))
+@estate_option
+@state_option
+@click.option("--policy", type=click.Path(path_type=Path), help="policy file  [default: policy.yaml beside the estate]")
+@click.option(
+    "--trusted", type=click.Path(path_type=Path), help="check the approvals beside the plan too, against these keys"
+)
+@click.option("--out", type=click.Path(path_type=Path), help="write the report there instead of stdout")
+@format_option("text", "json", "sarif", "junit", "github")
+def check(
+    plan_file: Path,
+    estate_file: Path,
+    state: Path,
+    policy: Path | None,
+    trusted: Path | None,
+    out: Path | None,
+    fmt: str,
+) -> int:
+    """Check a plan against the policy. Exit 3: incomplete, 4: a rule denies."""
+    report = check_plan(Settings(estate_file, state), plan_file, policy, trusted)
+    text = rendered(report, fmt)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        from pii_tracer.files import write_atomic
+
+        write_atomic(out, text.encode())
+    return int(report.exit_code)
+
+
+def check_plan(settings: Settings, plan_file: Path, policy: Path | None, trusted: Path | None) -> CheckReport:
+    """Everything that the rules look at, and what they say.
+
+    Raises:
+        ReviewError, ConfigError: plan, policy, estate or trusted file cannot be read.
+        NotApproved: `trusted` is given and an approval beside the plan does not hold.
+    """
+    from pii_tracer.cli.approvals import signers
+    from pii_tracer.cli.plan_commands import manifest_path
+    from pii_tracer.config import file_digest
+    from pii_tracer.review.checking import report_of
+    from pii_tracer.review.planfile import load_plan
+    from pii_tracer.review.policy import evaluate
+
+    loaded = load_plan(plan_file)
+    rules, policy_file = settings.policy(policy)
+    production = settings.estate().environment == "production"
+    files = {
+        "policy_digest": policy_file,
+        "estate_digest": settings.estate_file,
+        "subjects_digest": manifest_path(plan_file),
+    }
+    digests = {name: file_digest(path) for name, path in files.items() if path.exists()}
+    now = moment(None)
+    findings = evaluate(
+        loaded.plan,
+        rules,
+        production=production,
+        now=now,
+        approvers=signers(loaded, plan_file, trusted, rules, digests["policy_digest"], production, now)
+        if trusted
+        else None,
+        digests=digests,
+    )
+    return report_of(loaded, findings, plan_file=str(plan_file), policy_file=str(policy_file))
+
+
+def rendered(report: CheckReport, fmt: str) -> str:
+    """The report in one of the formats, with its final newline."""
+    if fmt == "json":
+        return json.dumps(as_json(report), indent=2, ensure_ascii=False) + "\n"
+    if fmt == "sarif":
+        from reports.sarif import render_sarif
+
+        return render_sarif(report)
+    if fmt == "junit":
+        from reports.junit import render_junit
+
+        return render_junit(report)
+    if fmt == "github":
+        from reports.annotations import render_annotations
+
+        return render_annotations(report)
+    from reports.escape import visible
+
+    lines = [f"{i.finding.level.value}: {i.finding.rule}: {visible(i.finding.message)}" for i in report.findings]
+    return "\n".join([*lines, f"{len(lines)} finding(s) against {report.policy_file}"]) + "\n"
+
+
+def as_json(report: CheckReport) -> dict[str, Any]:
+    """The report as one object. line: in the plan file, from 1."""
+    return {
+        "plan_id": report.plan_id,
+        "plan_file": report.plan_file,
+        "plan_digest": report.digest,
+        "policy_file": report.policy_file,
+        "complete": report.complete,
+        "denied": bool(report.denied),
+        "exit_code": int(report.exit_code),
+        "findings": [
+            {
+                "rule": item.finding.rule,
+                "level": item.finding.level.value,
+                "message": item.finding.message,
+                "line": item.line,
+            }
+            for item in report.findings
+        ],
+        "rules": [{"id": rule.id, "summary": rule.summary} for rule in report.rules],
+    }

@@ -1,0 +1,84 @@
+"""`confirm`: a person says that a step was done which nobody here can look at."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timezone
+from pathlib import Path
+
+import click
+
+from pii_tracer.cli.settings import state_option
+from pii_tracer.errors import ExitCode, UsageError
+
+
+@click.command()
+@click.argument("step")
+@click.option("--run", "run", help="the run (a plan id)  [default: the newest that is not complete]")
+@state_option
+@click.option("--evidence", required=True, type=click.Path(path_type=Path), help="file that shows it; only hashed")
+@click.option("--by", "name", required=True, help="who confirms, as in the trusted file")
+@click.option("--role", required=True, help="in which role, as in the trusted file")
+@click.option("--said", required=True, help="what was done")
+@click.option("--key", "key_file", type=click.Path(path_type=Path), help="Ed25519 private key (PEM)")
+@click.option("--ssh-key", type=click.Path(path_type=Path), help="or an SSH key, e.g. ~/.ssh/id_ed25519")
+def confirm(
+    step: str,
+    run: str | None,
+    state: Path,
+    evidence: Path,
+    name: str,
+    role: str,
+    said: str,
+    key_file: Path | None,
+    ssh_key: Path | None,
+) -> int:
+    """Sign that STEP (or the name of a backup) was done. `pii-tracer resume` then takes it as a person's word."""
+    from pii_tracer.cli.approvals import signing_key
+    from pii_tracer.cli.runs import choose_run
+    from pii_tracer.files import write_atomic
+    from pii_tracer.plan import Action
+    from pii_tracer.review import confirmation
+    from pii_tracer.review.keys import load_trusted
+    from pii_tracer.review.planfile import load_plan
+
+    folder = choose_run(state, run, unfinished=run is None)
+    info = folder.info()
+    loaded = load_plan(Path(info.plan_file))
+    asked = [s for s in loaded.plan.steps if s.action is Action.BACKUP_CONFIRM]
+    chosen = next((s for s in asked if step in (s.id, s.copy_, s.parameters.get("backup"))), None)
+    if chosen is None:
+        raise UsageError(
+            f"no step of this plan waits for a person's word under the name {step}",
+            where=loaded.plan.plan_id,
+            todo=f"name one of: {', '.join(s.id for s in asked) or 'there is none'}",
+        )
+    if info.trusted is None:
+        raise UsageError("the run knows nobody whose signature counts", todo="apply with `--trusted FILE`")
+    try:
+        shown = evidence.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"the evidence cannot be read: {error.strerror}", where=str(evidence), todo="name the file that shows it"
+        ) from None
+    if not shown:
+        raise UsageError("the evidence is empty", where=str(evidence), todo="name a file that shows it")
+    # to the microsecond: a word given in the second in which the erasure ended would otherwise seem older than it
+    now = datetime.now(timezone.utc)
+    word = confirmation.Confirmation(
+        plan_id=loaded.plan.plan_id,
+        step=chosen.id,
+        by=name,
+        role=role,
+        said=said,
+        evidence_size=len(shown),
+        evidence_sha256=hashlib.sha256(shown).hexdigest(),
+        confirmed_at=now,
+    )
+    envelope = confirmation.confirm(loaded.digest, word, signing_key(key_file, ssh_key))
+    # refused here and not in the run, where nobody stands by
+    confirmation.read_confirmation(envelope, loaded.digest, chosen.id, load_trusted(Path(info.trusted)), now)
+    path = confirmation.confirmation_file(folder.confirmations, chosen.id)
+    write_atomic(path, envelope)
+    click.echo(str(path))
+    return int(ExitCode.DONE)

@@ -1,0 +1,208 @@
+"""Short numbers in places that no lineage explains: the columns they stand in are read, and compared with the source's.
+
+Only places in which the scan saw the persons' digits are read, and of these only as much as the question needs.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from pii_tracer.errors import EstateError
+from pii_tracer.estate.files import csv_header
+from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.estate.read import data_files, folder_files, guarded
+from pii_tracer.estate.read_part import names_in_files, read_part
+from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.model import Carries, Format
+from pii_tracer.scan.collect import json_leaves
+from planners.carriage import Carriage
+from planners.copies import carriage_of, match_of
+from planners.digits import (
+    Names,
+    are_keys,
+    by_name,
+    key_names,
+    known_keys,
+    tops,
+    unexplained,
+    without_values,
+    worth_reading,
+)
+from planners.evidence import Digits, Evidence, KeyDigits, Why
+from planners.survey import Survey, title
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DISTINCT = 10_000
+"""So many different values of a column are compared with the source's keys."""
+
+ROWS = 1_000_000
+"""So many rows are read to find them."""
+
+_BY_POSITION = re.compile(r"_c(\d+)")
+
+Say = Callable[[str], None]
+Known = Callable[[str], frozenset[str]]
+"""Everybody's values of a key set, by its name."""
+
+
+def key_digits(
+    evidence: Mapping[str, Evidence],
+    surveys: Sequence[Survey],
+    graph: LineageGraph,
+    inventory: Inventory,
+    paths: EstatePaths,
+    say: Say,
+) -> dict[str, tuple[KeyDigits, ...]]:
+    """By location: short numbers that no lineage explains and that look like the persons' key."""
+    found: dict[str, tuple[KeyDigits, ...]] = {}
+    by_location = {s.location: s for s in inventory.tables}
+    for survey in surveys:
+        matches = [m for state in inventory.tables if (m := match_of(survey, state, by_location))]
+        names, known = key_names(survey, matches), cache(partial(known_keys, survey))
+        for state in inventory.tables:
+            carriage, _ = carriage_of(survey, state, by_location)
+            if state.format is Format.STREAM_CHECKPOINT or (carriage and not (carriage.terms or _none(carriage))):
+                continue
+            if digits := unexplained(survey, graph, carriage, evidence.get(state.location)):
+                told = _Place(survey, state, paths, say, known).judged(_spelled(state, digits), names)
+                found[state.location] = (*found.get(state.location, ()), *told)
+    return found
+
+
+def _none(carriage: Carriage) -> bool:
+    return carriage.carries is Carries.NONE
+
+
+def _spelled(state: TableState, digits: Sequence[Digits]) -> tuple[Digits, ...]:
+    """Digits with the names that CSV files have for columns which the scan, on its guard, calls by their position.
+
+    What Hudi writes beside the columns is made of them.
+    """
+    if state.format is Format.HUDI:
+        return tuple(d for d in digits if not (d.column or "").startswith("_hoodie_")) or tuple(digits)
+    if state.format is not Format.CSV or not any(_BY_POSITION.fullmatch(d.column or "") for d in digits):
+        return tuple(digits)
+    try:
+        headers = guarded(state, lambda: {csv_header(file)[0] for file in folder_files(state)})
+    except EstateError:  # then they keep the names that say nothing
+        return tuple(digits)
+    found = set[Digits]()
+    for one in digits:
+        match = _BY_POSITION.fullmatch(one.column or "")
+        names = {header[int(match[1])] for header in headers if int(match[1]) < len(header)} if match else set()
+        found |= {replace(one, column=name) for name in names} or {one}
+    return tuple(sorted(found, key=repr))
+
+
+class _Place:
+    """One table or folder in which digits stand that nothing explains."""
+
+    def __init__(self, survey: Survey, state: TableState, paths: EstatePaths, say: Say, known: Known) -> None:
+        self._known = known
+        self._survey = survey
+        self._state = state
+        self._paths = paths
+        self._say = say
+
+    def judged(self, digits: Sequence[Digits], names: Names) -> Iterator[KeyDigits]:
+        """Those of the digits that look like the key."""
+        named = [d for d in digits if by_name(self._survey, d, names)]
+        open_ = [d for d in digits if d not in named and worth_reading(self._survey, d, names)]
+        values = self._values([d.column for d in open_ if d.column])
+        for one in named:
+            yield KeyDigits(one.key_set, one.place, Why.NAME)
+        for one in open_:
+            seen = values.get((one.column or "").lower())
+            if seen:
+                if are_keys(seen, self._known(one.key_set)):
+                    yield KeyDigits(one.key_set, one.place, Why.VALUES)
+            elif without_values(self._survey, one):
+                yield KeyDigits(one.key_set, one.place, Why.UNREAD)
+
+    def _values(self, labels: Iterable[str]) -> dict[str, set[str]]:
+        """By label, in lower case: the first distinct values of its column, as text; none where they cannot be read."""
+        wanted = {label.lower() for label in labels}
+        if not wanted:
+            return {}
+        try:
+            known = names_in_files(self._state)
+            columns = {label: _columns(label, known) for label in wanted}
+            if not any(columns.values()):
+                return {}
+            self._say(f"comparing what stands in {title(self._state)} with the keys of the source")
+            return self._read(columns)
+        except EstateError as error:
+            self._say(f"columns of {title(self._state)} cannot be compared with the keys: {error.what}")
+            return {}
+
+    def _read(self, columns: Mapping[str, frozenset[str]]) -> dict[str, set[str]]:
+        """Values by label. A label that no value has (it was written under another shape) means its whole column."""
+        seen: dict[str, set[str]] = {}
+        rows = 0
+        names = sorted(frozenset().union(*columns.values()))
+        for batch in read_part(self._state, names, data_files(self._state), self._paths):
+            guarded(self._state, partial(_take, batch, seen))
+            rows += batch.num_rows
+            if rows >= ROWS or all(len(values) >= DISTINCT for values in seen.values()):
+                break
+        return {label: _under(label, tops_, seen) for label, tops_ in columns.items()}
+
+
+def _columns(label: str, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """The columns of now that the top-level column of a label is."""
+    return next((known[top] for top in tops(label) if top in known), frozenset())
+
+
+def _under(label: str, columns: frozenset[str], seen: Mapping[str, set[str]]) -> set[str]:
+    if label in seen:
+        return seen[label]
+    starts = tuple(f"{name.lower()}." for name in columns)
+    mine = [v for name, v in seen.items() if name in {c.lower() for c in columns} or name.startswith(starts)]
+    return set().union(*mine)
+
+
+def _take(batch: pa.RecordBatch, seen: dict[str, set[str]]) -> None:
+    import pyarrow.compute as pc
+
+    from pii_tracer.scan.decode.arrow import leaf_arrays
+
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        for label, leaf in leaf_arrays(column, name):
+            for value in pc.unique(leaf).to_pylist():
+                for inner, text in _texts(label, value):
+                    mine = seen.setdefault(inner.lower(), set())
+                    if len(mine) < DISTINCT:
+                        mine.add(text)
+
+
+def _texts(label: str, value: Any) -> Iterator[tuple[str, str]]:
+    """A value as text, and where it is text with JSON the members of it."""
+    if isinstance(value, (bytes, bytearray)):
+        value = bytes(value).decode("utf-8", "replace")
+    if isinstance(value, str):
+        members = list(json_leaves(value))
+        for member, leaf in members:
+            if not isinstance(leaf, str) or not leaf.lstrip().startswith(("{", "[")):
+                yield from _texts(f"{label}.{member}", leaf)
+        if not members and value.strip():
+            yield label, value.strip()
+    elif value is not None and not isinstance(value, bool):
+        yield label, _number(value)
+
+
+def _number(value: Any) -> str:
+    """A whole number without a fraction."""
+    if isinstance(value, float) and math.isfinite(value) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value():
+        return str(int(value))
+    return str(value)

@@ -1,0 +1,98 @@
+"""What planning must know of key tables and only reading tells: who shares a key with whom, and what KMS says."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from pii_tracer.config import Estate
+from pii_tracer.config_keys import KeyTable, KmsWrapping
+from pii_tracer.errors import EstateError
+from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.estate.read import read_columns
+from pii_tracer.inventory import Inventory, KeyFacts, KmsKey
+from planners.copies import match_of
+from planners.keytables import state_of
+from planners.rows import leaf
+from planners.survey import Survey
+
+NOT_TOLD = "not told"
+"""State of a key that KMS tells nothing of: a gap, and a step that fails before it begins."""
+
+
+def key_facts(
+    estate: Estate, surveys: Sequence[Survey], inventory: Inventory, paths: EstatePaths, say: Callable[[str], None]
+) -> Mapping[str, KeyFacts]:
+    """By name of a key table. A table that cannot be read is said to be unread, never to be nobody's.
+
+    Raises:
+        EstateError: the client of KMS is missing.
+    """
+    found = {}
+    if any(isinstance(t.wrapping, KmsWrapping) for t in estate.keys) and importlib.util.find_spec("boto3") is None:
+        raise EstateError(
+            "the estate's keys are in KMS and its client is missing", todo="pip install 'pii-tracer[aws]'"
+        )
+    asked = {survey.subject.name for survey in surveys}
+    for table in (t for t in estate.keys if t.subject in asked):
+        say(f"reading whose keys are in {table.table}")
+        try:
+            mine, others = _rows(table, surveys, inventory, paths)
+            found[table.name] = _facts(table, mine, others)
+        except EstateError as error:
+            found[table.name] = KeyFacts(unread=error.what)
+    return found
+
+
+Rows = list[dict[str, Any]]
+
+
+def _rows(table: KeyTable, surveys: Sequence[Survey], inventory: Inventory, paths: EstatePaths) -> tuple[Rows, Rows]:
+    """The persons' rows of a key table, and everybody else's."""
+    state = state_of(table.table, inventory.tables)
+    survey = next((s for s in surveys if s.subject.name == table.subject), None)
+    match = match_of(survey, state, {s.location: s for s in inventory.tables}) if survey and state else None
+    if state is None or survey is None or match is None:
+        return [], []
+    values = {t.key_set: {v for _, v in survey.key_sets[t.key_set].values} for t in match.terms}
+    own = [table.kms_key_column] if table.kms_key_column else []
+    columns = sorted({table.reference, table.wrapped_column, *own, *(t.column for t in match.terms)})
+    mine: Rows = []
+    others: Rows = []
+    for row in read_columns(state, columns, paths).to_pylist():
+        (mine if any(leaf(row, t) in values[t.key_set] for t in match.terms) else others).append(row)
+    return mine, others
+
+
+def _facts(table: KeyTable, mine: Rows, others: Rows) -> KeyFacts:
+    shared = sum(len(_values(mine, c) & _values(others, c)) for c in {table.reference, table.wrapped_column})
+    how = table.wrapping
+    if not isinstance(how, KmsWrapping):
+        return KeyFacts(shared=shared)
+    whole = _state(how.key_id, how)
+    names = _values(mine, table.kms_key_column) if table.kms_key_column else set()
+    foreign = {_id(name) for name in _values(others, table.kms_key_column)} if table.kms_key_column else set()
+    # an alias can mean any key, in whoever's row it stands: nobody's key is deleted then
+    aliases = any("alias/" in name for name in names | foreign)
+    unsafe = {name for name in names if aliases or _id(name) in foreign or _id(name) == _id(whole.key_id)}
+    own = tuple(_state(name, how) for name in sorted(names - unsafe))
+    return KeyFacts(kms=whole, own=own, shared=shared, shared_kms=len(unsafe))
+
+
+def _values(rows: Iterable[Mapping[str, Any]], column: str | None) -> set[Any]:
+    return {row[column] for row in rows if column and row[column] is not None}
+
+
+def _id(name: str) -> str:
+    """Id in an ARN or by itself; replicas of one key have the same."""
+    return str(name).rsplit("key/", 1)[-1]
+
+
+def _state(key_id: str, how: KmsWrapping) -> KmsKey:
+    from pii_tracer.estate.kms import kms_key
+
+    try:
+        return kms_key(key_id, how.region, how.endpoint_url)
+    except EstateError:
+        return KmsKey(key_id=key_id, region=how.region, state=NOT_TOLD)

@@ -1,0 +1,161 @@
+"""lakeFS repositories as planning and verification read them: every object that can still be had, through lakeFS and
+past it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pii_tracer.config import Estate
+from pii_tracer.errors import EstateError
+from pii_tracer.estate.lakefs import declared_repository, repository_state
+from pii_tracer.estate.lakefs_client import LakefsClient
+from pii_tracer.estate.lakefs_storage import OWN, Stored, storage_of
+from pii_tracer.inventory import TableState
+from pii_tracer.lakefs_state import LakefsObject, LakefsState
+from pii_tracer.model import DatasetId, Match
+from pii_tracer.plan import Copy
+from pii_tracer.scan.columns import key_columns
+from pii_tracer.scan.forms import Patterns, build_patterns
+from pii_tracer.scan.hits import FileScan, Hit
+from pii_tracer.scan.tree import name_tells, scan_bytes
+from pii_tracer.verify.bytes import look_past
+from pii_tracer.verify.lakefs import LakefsLook, Shown, judge_repository
+from pii_tracer.verify.verdict import ByteVerdict
+from planners.evidence import LakefsEvidence
+from planners.repositories import lakefs_match
+from planners.survey import Survey
+
+
+def read_evidence(
+    estate: Estate, base: Path, tables: tuple[TableState, ...], survey: Survey, state: LakefsState
+) -> LakefsEvidence:
+    """Read every object that any commit, or what is staged, names, and every one that nobody names."""
+    patterns = build_patterns(survey.key_sets.values())
+    match, _ = lakefs_match(survey, state, tables)
+    columns = _columns(match)
+    objects = 0
+    persons: dict[str, int] = {}
+    strays: set[str] = set()
+    unread: list[str] = []
+    # as the verifier compares: an object that holds nobody but another with a longer key is left alone
+    for item in _objects(estate, base, state, patterns, patterns.comparing(key_columns(match))):
+        objects += 1
+        unread += [f"{item.scan.path}: {reason}" for reason in item.scan.unread]
+        if any(not hit.weak or _ours(hit, columns) for hit in item.scan.hits):
+            persons[item.address] = item.scan.size
+            if item.stray:
+                strays.add(item.address)
+    names = {path for tree in state.trees.values() for path in tree}
+    names |= {path for branch in state.branches for path in branch.staged}
+    names |= {branch.name for branch in state.branches} | set(state.tags)
+    names |= {note for item in state.objects for pair in item.metadata.items() for note in pair}
+    return LakefsEvidence(
+        objects=objects,
+        bytes=sum(persons.values()),
+        persons=frozenset(persons) - strays,
+        strays=frozenset(strays),
+        named=sum(name_tells(name, patterns) for name in names),
+        messages=_messages(estate, state, patterns),
+        unread=tuple(unread),
+    )
+
+
+def _messages(estate: Estate, state: LakefsState, patterns: Patterns) -> int:
+    """How many commits have a message or metadata that holds the person. None of it is kept."""
+    server, repository = declared_repository(estate, state.dataset)
+    client, seen, found = LakefsClient(server), set[str](), 0
+    for ref in (*(b.head for b in state.branches), *state.tags.values(), *(c.id for c in state.commits)):
+        if ref in seen:
+            continue
+        for commit in client.log(repository.name, ref):
+            if commit["id"] not in seen:
+                seen.add(commit["id"])
+                notes = [str(commit.get("message", "")), *map(str, (commit.get("metadata") or {}).values())]
+                found += any(name_tells(note, patterns) for note in notes)
+    return found
+
+
+def _columns(match: Match | None) -> frozenset[str]:
+    return frozenset(term.label() for term in match.terms) if match else frozenset()
+
+
+def _ours(hit: Hit, columns: frozenset[str]) -> bool:
+    """A short number counts where the match looks at it."""
+    return hit.column is not None and hit.column in columns
+
+
+def look(estate: Estate, base: Path, copy: Copy, patterns: Patterns, plan_id: str) -> LakefsLook:
+    """Read a copy that is a repository, all of it.
+
+    Raises:
+        EstateError: it cannot be read, or the estate file does not declare it any more.
+    """
+    state = _state(estate, base, copy.dataset)
+    whole = patterns.comparing(key_columns(copy.match))
+    return judge_repository(copy, state, _objects(estate, base, state, patterns, whole), whole, plan_id)
+
+
+def look_elsewhere(estate: Estate, base: Path, dataset: DatasetId, patterns: Patterns) -> ByteVerdict:
+    """A repository that was examined and is no copy, looked at again. Short numbers do not count in it."""
+    name, root = f"(no copy) {dataset.name}", f"{dataset.namespace}/{dataset.name}"
+    try:
+        found = [i.scan for i in _objects(estate, base, _state(estate, base, dataset), patterns)]
+    except EstateError as error:
+        return ByteVerdict(copy_id=name, root=root, files=(), unverified=(error.what,))
+    return look_past(name, root, found)
+
+
+def _state(estate: Estate, base: Path, dataset: DatasetId) -> LakefsState:
+    server, repository = declared_repository(estate, dataset)
+    return repository_state(estate, base, server, repository)
+
+
+def _objects(
+    estate: Estate, base: Path, state: LakefsState, patterns: Patterns, whole: Patterns | None = None
+) -> Iterator[Shown]:
+    """Every object, one after the other; what was collected is not there and is not shown.
+
+    whole: the patterns for objects that are declared to hold rows of the table, where they are others.
+
+    What lakeFS no longer gives and the storage still has (a noncurrent version in a bucket) comes from there.
+    """
+    server, repository = declared_repository(estate, state.dataset)
+    client, given = LakefsClient(server), set[str]()
+    # under whatever path it is shown, an object is declared where one of its paths is
+    named = (pair for tree in state.trees.values() for pair in tree.items())
+    declared = {address for path, address in named if state.declares(path)}
+    for item in state.objects:
+        data = client.read(repository.name, item.ref, item.path)
+        if data is not None:
+            given.add(item.address)
+            rows = item.address in declared or state.declares(item.path)
+            yield _shown(item, rows, data, whole if rows and whole else patterns)
+    storage = storage_of(state.storage, server, estate, base)
+    if storage is None:
+        return
+    known, seen = {item.address for item in state.objects}, dict[str, int]()
+    own = f"{state.storage}/{OWN}"
+    for stored in storage.stored():
+        seen[stored.address] = seen.get(stored.address, 0) + 1
+        if stored.address.startswith(own) or (stored.address in given and seen[stored.address] == 1):
+            continue
+        yield _beneath(stored, state, scan_bytes(_relative(stored, state), storage.read(stored), patterns), known)
+
+
+def _relative(stored: Stored, state: LakefsState) -> str:
+    return stored.address.removeprefix(state.storage + "/")
+
+
+def _shown(item: LakefsObject, declared: bool, data: bytes, patterns: Patterns) -> Shown:
+    scan = scan_bytes(item.path, data, patterns)
+    named = scan.model_copy(update={"path": f"{patterns.mask(item.path)}@{item.ref[:12]}"})
+    return Shown(item.address, item.path, named, declared, data if declared else None)
+
+
+def _beneath(stored: Stored, state: LakefsState, scan: FileScan, known: set[str]) -> Shown:
+    version = f"?versionId={stored.version}" if stored.version else ""
+    path = f"(storage) {_relative(stored, state)}{version}"
+    stray = stored.address not in known
+    return Shown(stored.address, None, scan.model_copy(update={"path": path}), declared=False, stray=stray)

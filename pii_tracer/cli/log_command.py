@@ -1,0 +1,181 @@
+"""`log`: the estate's deletion log, looked at, exported, and cut off where its own retention has passed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
+from pii_tracer.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from pii_tracer.proof.deletion_log import DeletionLog, Entry, Selection
+
+F = TypeVar("F", bound=Callable[..., Any])
+_STATES = ("erased", "partial", "deferred", "blocked", "exempt", "confirmed")
+
+
+@click.group()
+def log() -> None:
+    """The deletion log: who was erased where, when and how. A run writes it by itself."""
+
+
+def _selecting(command: F) -> F:
+    for option in (
+        click.option("--newest", is_flag=True, help="of each step only its last row"),
+        click.option("--until", help="steps that ran before this time"),
+        click.option("--since", help="steps that ran at this time or later (ISO 8601 with a time zone)"),
+        click.option("--state-is", "standing", type=click.Choice(_STATES), help="only rows in this state"),
+        click.option("--action", help="one kind of step, e.g. delta_vacuum"),
+        click.option("--dataset", help="datasets, with * and ?"),
+        click.option("--copy", help="a copy of a plan"),
+        click.option("--plan", help="a plan's id"),
+        click.option("--subject", help="a person's keyed reference"),
+        click.option("--request", help="a request's id"),
+    ):
+        command = option(command)
+    return command
+
+
+@log.command()
+@estate_option
+@state_option
+@_selecting
+@format_option("text", "json", "csv")
+def show(estate_file: Path, state: Path, fmt: str, **asked: Any) -> int:
+    """Rows of the log, the oldest first."""
+    from pii_tracer.proof.log_export import as_csv
+
+    rows = _open(Settings(estate_file, state)).numbered(_selection(**asked))
+    if fmt == "csv":
+        click.echo(as_csv(rows), nl=False)
+    elif fmt == "json":
+        click.echo(json.dumps([{"seq": seq, **entry.model_dump(mode="json")} for seq, entry in rows], indent=2))
+    else:
+        _tell(rows)
+    return int(ExitCode.DONE)
+
+
+@log.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@estate_option
+@state_option
+@_selecting
+def export(file: Path, estate_file: Path, state: Path, **asked: Any) -> int:
+    """Write rows of the log to FILE, which ends in .csv or .parquet."""
+    from pii_tracer.proof.log_export import export as write
+
+    if file.suffix not in (".csv", ".parquet"):
+        raise UsageError(
+            "the deletion log is exported as CSV or Parquet", where=str(file), todo="name it .csv or .parquet"
+        )
+    write(_open(Settings(estate_file, state)).numbered(_selection(**asked)), file)
+    click.echo(str(file))
+    return int(ExitCode.DONE)
+
+
+@log.command()
+@estate_option
+@state_option
+@click.option("--as-of", help="the time to reckon from  [default: now]")
+@format_option("text", "json")
+def prune(estate_file: Path, state: Path, as_of: str | None, fmt: str) -> int:
+    """Remove the rows that are older than `deletion_log: {keep_days: …}` of the estate file; requests that are still
+    open, and what came after them, stay. Recheck no longer knows the persons whose rows are gone."""
+    from pii_tracer.proof.log_table import fill_table
+
+    settings = Settings(estate_file, state)
+    estate, now = settings.estate(), moment(as_of)
+    if estate.deletion_log.keep_days is None:
+        raise UsageError(
+            "the estate file does not say how long the deletion log is kept",
+            where=str(estate_file),
+            todo="write `deletion_log: {keep_days: 1095}` there",
+        )
+    deletions = _open(settings)
+    done = deletions.prune(now - timedelta(days=estate.deletion_log.keep_days), now)
+    fill_table(deletions, estate.estate, estate.deletion_log.kind)
+    if fmt == "json":
+        click.echo(json.dumps(done.model_dump(mode="json") if done else None))
+    elif done:
+        click.echo(f"{done.rows} row(s) from before {done.before:%Y-%m-%d} were removed; their digest is {done.digest}")
+    else:
+        click.echo("no row is old enough to be removed")
+    return int(ExitCode.DONE)
+
+
+def _open(settings: Settings) -> DeletionLog:
+    """The log of the estate; not made where there is none.
+
+    Raises:
+        UsageError: there is none.
+    """
+    from pii_tracer.proof.deletion_log import DeletionLog
+
+    file = settings.state / "deletion_log.sqlite"
+    if not file.is_file():
+        raise UsageError("there is no deletion log yet", where=str(file), todo="a run writes it: `pii-tracer apply`")
+    return DeletionLog(file, settings.estate().estate)
+
+
+def _selection(
+    *,
+    request: str | None,
+    subject: str | None,
+    plan: str | None,
+    copy: str | None,
+    dataset: str | None,
+    action: str | None,
+    standing: str | None,
+    since: str | None,
+    until: str | None,
+    newest: bool,
+) -> Selection:
+    from pii_tracer.plan import Action
+    from pii_tracer.proof.deletion_log import EntryState, Selection
+
+    if action is not None and action not in set(Action):
+        raise UsageError(f"there is no action `{action}`", todo="`pii-tracer log show` names the actions of the rows")
+    return Selection(
+        request=request,
+        subject=subject,
+        plan=plan,
+        copy=copy,
+        dataset=dataset,
+        action=Action(action) if action else None,
+        state=EntryState(standing) if standing else None,
+        since=moment(since) if since else None,
+        until=moment(until) if until else None,
+        newest=newest,
+    )
+
+
+def _tell(rows: Sequence[tuple[int, Entry]]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from reports.escape import visible
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("#", "when", "request", "state", "dataset", "step", "files", "bytes", "from", "to"):
+        table.add_column(name, justify="right" if name in ("#", "files", "bytes") else "left", overflow="fold")
+    for seq, e in rows:
+        numbers = ("" if n is None else f"{n:,}" for n in (e.files_removed, e.bytes_removed))
+        words = (e.state.value, e.dataset, e.action.value if e.action else e.reason or "")
+        versions = (e.snapshot_before or "", e.snapshot_after or "")
+        cells = (str(seq), f"{e.run_at:%Y-%m-%d %H:%M}", e.request_id, *words, *numbers, *versions)
+        table.add_row(*(_plain(visible(cell)) for cell in cells))
+    Console(highlight=False).print(table)
+    click.echo(f"{len(rows)} row(s)")
+
+
+def _plain(text: str) -> Any:
+    from rich.text import Text
+
+    return Text(text)

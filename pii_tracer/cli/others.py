@@ -1,0 +1,228 @@
+"""Whose the rows are that hold a value of the persons beside a key: read again where the scan saw one, nowhere else.
+
+A row that the plan's own match does not find is not deleted, so that a value in it stays. Only rows of the current
+state count; a row that was deleted and still stands in a file goes with its file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pii_tracer.errors import EstateError
+from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.estate.read import data_files, guarded
+from pii_tracer.estate.read_part import names_in_files, read_part
+from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.model import Format, Match
+from pii_tracer.scan.collect import Collector
+from pii_tracer.scan.forms import Patterns
+from pii_tracer.scan.hits import FileScan
+from planners.copies import match_of
+from planners.evidence import Evidence, KeyDigits, OthersRows, Place
+from planners.rows import theirs
+from planners.survey import Survey, title
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST = 1_000
+"""More rows are not counted in one column: what is to be done about them is the same."""
+
+Like = frozenset[tuple[str, str]]
+"""Key sets, and labels of columns in lower case, in which short numbers look like the key."""
+
+_ROWS = ("data", "text", "log block data", "log block hfile")
+_PATH = "file path"
+
+
+def places(files: Iterable[FileScan]) -> frozenset[Place]:
+    """Where among the rows of files values stand: what else a file holds (bounds, footers) is no row."""
+    return frozenset(
+        Place(file.path, hit.key_set, hit.column, hit.where == _PATH, hit.weak)
+        for file in files
+        for hit in file.hits
+        if (hit.where in _ROWS or hit.where == _PATH) and (hit.column or not hit.weak)
+    )
+
+
+def others_rows(
+    evidence: Mapping[str, Evidence],
+    surveys: Sequence[Survey],
+    inventory: Inventory,
+    paths: EstatePaths,
+    patterns: Patterns,
+    say: Callable[[str], None],
+    digits: Mapping[str, tuple[KeyDigits, ...]],
+) -> dict[str, tuple[OthersRows, ...]]:
+    """By location of a table in which persons' rows are found by a match: values of theirs in other rows.
+
+    digits: by location, short numbers that look like the key; others say nothing.
+
+    A table of which only Spark can tell whose its rows are is said, and is not in the answer.
+    """
+    found: dict[str, tuple[OthersRows, ...]] = {}
+    by_location = {s.location: s for s in inventory.tables}
+    for survey in surveys:
+        for state in inventory.tables:
+            match = match_of(survey, state, by_location)
+            if match is None:
+                continue
+            like = frozenset((d.key_set, d.place.lower()) for d in digits.get(state.location, ()))
+            seen = {
+                root: [
+                    p
+                    for p in evidence[root].places
+                    if p.key_set in survey.key_sets and (not p.weak or (p.key_set, (p.column or "").lower()) in like)
+                ]
+                for root in _roots(state, by_location)
+            }
+            rows = _Rows(state, match, survey, patterns, like)
+            try:
+                columns, files = _wanted(state, match, seen, patterns)
+                if columns and files:
+                    say(f"looking whose rows of {title(state)} hold the persons beside the key")
+                    rows.read(columns, files, paths)
+            except EstateError as error:
+                say(f"whether rows of others in {title(state)} hold the persons cannot be told: {error.what}")
+            found[state.location] = (*found.get(state.location, ()), *rows.told)
+    return found
+
+
+def _roots(state: TableState, by_location: Mapping[str, TableState]) -> list[str]:
+    """The table's folder, and those of the tables whose files it reads as a shallow clone."""
+    roots = [state.location]
+    origin = by_location.get(state.clone_of or "")
+    while origin is not None and origin.location not in roots:
+        roots.append(origin.location)
+        origin = by_location.get(origin.clone_of or "")
+    return roots
+
+
+def _wanted(
+    state: TableState, match: Match, seen: Mapping[str, Iterable[Place]], patterns: Patterns
+) -> tuple[frozenset[str], frozenset[Path]]:
+    """The columns to look at, and the files to look at them in: only where a value stands beside the key."""
+    columns, names = frozenset[str](), set[tuple[Path, str]]()
+    if not any(seen.values()):
+        return columns, frozenset()
+    known = _Columns(state, match)
+    for root, places_ in seen.items():
+        for place in places_:
+            if beside := known.beside_the_key(place):
+                columns |= beside
+                names.add((Path(root).resolve(), place.file))
+    if not names:
+        return columns, frozenset()
+    here = Path(state.location).resolve()
+    roots = [Path(root).resolve() for root in seen]
+    files = set()
+    for path in data_files(state):
+        real = path.resolve()
+        inside = next((root for root in roots if real.is_relative_to(root)), None)
+        name = real.relative_to(inside).as_posix() if inside else real.name  # a file that the table has from elsewhere
+        if (inside or here, patterns.mask(name)) in names:
+            files.add(path)
+    return columns, frozenset(files)
+
+
+class _Columns:
+    """Which columns of a table a place in a file can mean."""
+
+    def __init__(self, state: TableState, match: Match) -> None:
+        self._names = names_in_files(state)
+        keys = {t.column.lower() for t in match.terms if not t.access}
+        self._rest = frozenset(c.name for c in state.columns if c.name.lower() not in keys)
+        self._folders = self._rest & set(state.partition_columns)
+        self._expected = {t.label().lower() for t in match.terms}
+        # what Hudi writes beside the columns is made of them
+        self._made = "_hoodie_" if state.format is Format.HUDI else None
+
+    def beside_the_key(self, place: Place) -> frozenset[str]:
+        """The columns to look at for a place; none where the match finds whatever stands there."""
+        if place.of_path:
+            return self._folders
+        if place.column is None:
+            return self._rest
+        if self._made and place.column.startswith(self._made):
+            return frozenset()
+        label = place.column.lower()
+        for top in _tops(label):
+            if columns := self._names.get(top):
+                now = {name.lower() + label[len(top) :] for name in columns}
+                return frozenset() if now <= self._expected else columns & self._rest
+        return self._rest
+
+
+def _tops(label: str) -> Iterator[str]:
+    """What the top-level column of a label may be called: a name may hold dots itself."""
+    parts = label.split(".")
+    for length in range(len(parts), 0, -1):
+        yield ".".join(parts[:length])
+
+
+class _Rows:
+    """Counts, column by column, the rows of one table that are not the persons' and hold them."""
+
+    def __init__(self, state: TableState, match: Match, survey: Survey, patterns: Patterns, like: Like) -> None:
+        self._state = state
+        self._like = like
+        self._match = match
+        self._key_sets = survey.key_sets
+        self._patterns = patterns
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def told(self) -> tuple[OthersRows, ...]:
+        """What was found, by column."""
+        return tuple(OthersRows(name, min(n, MOST), n >= MOST) for name, n in sorted(self._counts.items()))
+
+    def read(self, columns: frozenset[str], files: Collection[Path], paths: EstatePaths) -> None:
+        """Read columns of files, all at once: a file and what changes its rows may be given together only.
+
+        Raises:
+            EstateError: a reader does not know the table's features, or only Spark can compare the keys.
+        """
+        names = {c.name.lower(): c.name for c in self._state.columns}
+        keys = {names.get(t.column.lower(), t.column) for t in self._match.terms}
+        for batch in read_part(self._state, sorted(columns | keys), files, paths):
+            guarded(self._state, partial(self._look, batch, columns))
+
+    def _look(self, batch: pa.RecordBatch, columns: Collection[str]) -> None:
+        import pyarrow.compute as pc
+
+        mine = theirs(batch, self._match, self._key_sets)
+        if mine is None:
+            raise EstateError(
+                "only Spark can tell whose its rows are", where=title(self._state), todo="look at the table with Spark"
+            )
+        others = batch.filter(pc.invert(mine))
+        for name in sorted(columns):
+            self._count(others.select([name]))
+
+    def _count(self, rows: pa.RecordBatch) -> None:
+        """Half by half, so that few rows among many are found by the fast look at all of them."""
+        labels = self._labels(rows) if rows.num_rows else frozenset()
+        if not labels or all(self._counts[label] >= MOST for label in labels):
+            return
+        if rows.num_rows == 1:
+            self._counts.update(labels)
+            return
+        half = rows.num_rows // 2
+        self._count(rows.slice(0, half))
+        self._count(rows.slice(half))
+
+    def _labels(self, rows: pa.RecordBatch) -> frozenset[str]:
+        from pii_tracer.scan.decode.arrow import search_batch
+
+        looked = Collector(self._patterns)
+        search_batch(rows, looked, "data")
+        return frozenset(
+            hit.column or rows.schema.names[0]
+            for hit in looked.hits()
+            if hit.key_set in self._key_sets
+            and (not hit.weak or (hit.key_set, (hit.column or "").lower()) in self._like)
+        )

@@ -1,0 +1,205 @@
+"""`recheck`: has an erased person come back, and has a hold lapsed? For a schedule, long after the run.
+
+Whom it looks for is in the deletion log and on the suppression list, as keyed references: the keys that stand in a
+source now, and whatever else finished plans matched rows by, are put through the same keyed functions. No value of an
+erased person is kept anywhere for this.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pii_tracer.cli.runs import all_runs
+from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
+from pii_tracer.config_subjects import Subject
+from pii_tracer.errors import EstateError, ExitCode
+from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.model import MatchTerm
+from pii_tracer.plan import ErasurePlan, Mask
+from pii_tracer.sealed import EstateKey
+from pii_tracer.spots import find_spot
+from pii_tracer.suppression import FILE, SuppressionList
+
+
+@dataclass(frozen=True)
+class Returned:
+    """A person who was erased from a source and stands in it again. subject: keyed reference."""
+
+    subject: str
+    source: str
+    erased_at: datetime
+
+
+@dataclass(frozen=True)
+class Due:
+    """A finished run whose holds lapse: what they kept has to be planned again on that day."""
+
+    plan_id: str
+    requests: tuple[str, ...]
+    recheck_on: datetime
+
+
+@click.command()
+@estate_option
+@state_option
+@click.option("--as-of", help="the time to look from, with a time zone  [default: now]")
+@format_option("text", "json")
+def recheck(estate_file: Path, state: Path, as_of: str | None, fmt: str) -> int:
+    """Look whether erased persons are back in a source (exit 9), and which holds have lapsed (exit 7)."""
+    from pii_tracer.cli.planning import take_inventory
+
+    settings, now = Settings(estate_file, state), moment(as_of)
+    estate = settings.estate()
+    inventory = take_inventory(estate, settings.base, lambda _: None)
+    paths = EstatePaths(estate, settings.base)
+    erased = erased_from(settings, estate.estate)
+    back = [r for s in estate.subjects for r in returned(s, erased, inventory, paths, settings.key())]
+    known = SuppressionList(state / FILE, settings.key()) if erased or (state / FILE).exists() else None
+    if known is not None:
+        told = {(r.subject, r.source) for r in back}  # the log and the list may have other times for one erasure
+        back += [r for r in elsewhere(known, finished(state), inventory, paths) if (r.subject, r.source) not in told]
+    waiting = rechecks(state)
+    due = [item for item in waiting if item.recheck_on <= now]
+    look = min((e.recheck_on for e in (known.entries if known else ()) if e.recheck_on > now), default=None)
+    if fmt == "json":
+        click.echo(json.dumps(_as_json(back, due, waiting, look), indent=2))
+    else:
+        _tell(back, due, waiting, look)
+    return int(ExitCode.RESIDUE if back else ExitCode.PARTIAL if due else ExitCode.DONE)
+
+
+Erased = Mapping[tuple[str, str], datetime]
+"""(dataset, keyed reference) to the time of the last erasure there."""
+
+
+def erased_from(settings: Settings, estate: str) -> Erased:
+    """What the deletion log says was erased, and verified."""
+    from pii_tracer.proof.deletion_log import DeletionLog, EntryState
+
+    file = settings.state / "deletion_log.sqlite"
+    if not file.exists():
+        return {}
+    entries = DeletionLog(file, estate).entries()
+    return {(e.dataset, e.subject): e.run_at for e in entries if e.state is EntryState.ERASED}
+
+
+def returned(
+    subject: Subject, erased: Erased, inventory: Inventory, paths: EstatePaths, key: EstateKey
+) -> list[Returned]:
+    """The erased persons of one kind whose key stands in their source again.
+
+    Raises:
+        EstateError: the source is gone or cannot be read: nobody could say who is back.
+    """
+    from pii_tracer.estate.read import read_spots
+
+    source = paths.aliases().get(subject.source)
+    gone = {reference: at for (dataset, reference), at in erased.items() if dataset == str(source)}
+    if not gone:
+        return []
+    state: TableState | None = next((s for s in inventory.tables if s.dataset == source), None)
+    if state is None:
+        raise EstateError(
+            f"the source table {subject.source} of subject `{subject.name}` was not found",
+            where="the estate file, `subjects`",
+            todo="correct the name, or the catalog it lies in",
+        )
+    key_spot = find_spot(subject.key, state.columns, subject.source)
+    values = set(read_spots(state, {"": key_spot}, paths)[""]) - {None}
+    found = {key.reference(subject.name, str(value)) for value in values} & gone.keys()
+    return [Returned(reference, subject.source, gone[reference]) for reference in sorted(found)]
+
+
+def elsewhere(
+    known: SuppressionList, plans: Sequence[ErasurePlan], inventory: Inventory, paths: EstatePaths
+) -> list[Returned]:
+    """Suppressed persons who stand again in any table that a finished plan erased them from, by what it matched.
+
+    Raises:
+        EstateError: a table cannot be read without Spark: nobody could say who is back.
+    """
+    states = {s.location: s for s in inventory.tables}
+    matches = {
+        copy.location: (copy, copy.match)
+        for plan in plans
+        for copy in plan.copies
+        if copy.match and copy.origin is None and copy.location in states
+    }
+    found = []
+    for location, (copy, match) in sorted(matches.items()):
+        there = {}
+        for term in match.terms:
+            for value in standing(states[location], term, paths, copy.mask):
+                entry = known.find(term.key_set, value)
+                if entry is not None:
+                    there[entry.subject] = entry
+        title = copy.table or copy.id.removeprefix("c-")
+        found += [Returned(subject, title, there[subject].since) for subject in sorted(there)]
+    return found
+
+
+def standing(state: TableState, term: MatchTerm, paths: EstatePaths, mask: Mask | None = None) -> set[str]:
+    """The distinct values that stand at a term's place in a table now; mask: in rows that hold more than it keeps."""
+    from pii_tracer.estate.read import read_columns
+    from planners.rows import leaf
+
+    rest = mask.columns if mask else ()
+    rows = read_columns(state, sorted({term.column, *rest}), paths).to_pylist()
+    values = (leaf(row, term) for row in rows if mask is None or any(row.get(name) is not None for name in rest))
+    return {value for value in values if value is not None}
+
+
+def finished(state: Path) -> list[ErasurePlan]:
+    """The plans of finished runs, in the order of their folders."""
+    from pii_tracer.review.planfile import load_plan
+
+    return [
+        load_plan(Path(folder.info().plan_file)).plan
+        for folder in all_runs(state)
+        if (folder.last_result() or {}).get("state") == "complete"
+    ]
+
+
+def rechecks(state: Path) -> list[Due]:
+    """What finished runs have to be planned again, the earliest first; a newer run of the same persons replaces one."""
+    newest: dict[str, Any] = {}
+    for plan in finished(state):
+        for request in plan.requests:
+            before = newest.get(request.subject)
+            if before is None or before.created_at < plan.created_at:
+                newest[request.subject] = plan
+    plans = {plan.plan_id: plan for plan in newest.values() if plan.totals.recheck_on}
+    due = [Due(p.plan_id, tuple(r.id for r in p.requests), p.totals.recheck_on) for p in plans.values()]
+    return sorted(due, key=lambda item: (item.recheck_on, item.plan_id))
+
+
+def _as_json(back: list[Returned], due: list[Due], waiting: list[Due], look: datetime | None) -> dict[str, Any]:
+    return {
+        "back": [{"subject": r.subject, "source": r.source, "erased_at": r.erased_at.isoformat()} for r in back],
+        "due": [
+            {"plan_id": d.plan_id, "requests": list(d.requests), "recheck_on": d.recheck_on.isoformat()} for d in due
+        ],
+        "next": next((d.recheck_on.isoformat() for d in waiting if d not in due), None),
+        "look_again_on": look.isoformat() if look else None,
+    }
+
+
+def _tell(back: list[Returned], due: list[Due], waiting: list[Due], look: datetime | None) -> None:
+    for item in back:
+        click.echo(f"back: {item.subject} stands in {item.source} again, erased on {item.erased_at.date()}")
+    for one in due:
+        click.echo(
+            f"due: plan {', '.join(one.requests)} again: a hold of {one.plan_id} lapsed on {one.recheck_on.date()}"
+        )
+    if not back and not due:
+        later = next((f"; the next hold lapses on {d.recheck_on.date()}" for d in waiting), "")
+        again = f"; look again on {look.date()}" if look else ""
+        click.echo(f"nobody is back, and no hold has lapsed{later}{again}")

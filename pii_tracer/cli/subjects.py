@@ -1,0 +1,95 @@
+"""Where the persons of an estate file's subjects are known from, in the tables that exist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pii_tracer.config_subjects import Named, Subject, SubjectTable
+from pii_tracer.errors import EstateError
+from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.inventory import TableState
+from pii_tracer.model import ColumnId, DatasetId
+from pii_tracer.spots import Spots, find_spot, spot_of
+
+if TYPE_CHECKING:
+    from planners.keys import Keys, Wanted
+
+
+def table_of(subject: Subject, name: str, paths: EstatePaths, states: Mapping[DatasetId, TableState]) -> TableState:
+    """The source of a subject, or a further table.
+
+    Raises:
+        EstateError: discovery did not find it.
+    """
+    dataset = paths.aliases().get(name)
+    if dataset is None or dataset not in states:
+        raise EstateError(
+            f"the table {name} of subject `{subject.name}` was not found",
+            where="the estate file, `subjects`",
+            todo="correct the name, or the catalog it lies in",
+        )
+    return states[dataset]
+
+
+def further_tables(
+    subject: Subject, paths: EstatePaths, states: Mapping[DatasetId, TableState]
+) -> dict[DatasetId, SubjectTable]:
+    """The datasets of a subject's further tables. Raises as `table_of`."""
+    return {table_of(subject, table.table, paths, states).dataset: table for table in subject.tables}
+
+
+def keys_of(
+    subject: Subject,
+    wanted: Sequence[Wanted],
+    paths: EstatePaths,
+    states: Mapping[DatasetId, TableState],
+    say: Callable[[str], None],
+) -> Keys:
+    """The persons' keys, from the source and the further tables, of now and of every version that is retained.
+
+    Raises:
+        EstateError: a table was not found.
+        ConfigError: a column does not exist, or a field of one.
+        PlanError: a person is in no version of the source.
+    """
+    from pii_tracer.estate.former import read_former
+    from pii_tracer.estate.read import read_spots
+    from planners.keys import SourceRows, resolve, with_table
+
+    spots = spots_of(subject, paths, states)
+
+    def texts(found: Mapping[str, Sequence[Any]]) -> SourceRows:
+        return SourceRows({column: _texts(values) for column, values in found.items()})
+
+    def rows(name: str, told: Named) -> tuple[SourceRows, Iterator[SourceRows]]:
+        state = table_of(subject, name, paths, states)
+        mine = {column: spot_of(spots, state.dataset, column) for column in told.named}
+        return texts(read_spots(state, mine, paths)), map(texts, read_former(state, mine, paths, say))
+
+    now, former = rows(subject.source, subject)
+    keys = resolve(subject, now, wanted, former)
+    for table in subject.tables:
+        now, former = rows(table.table, table)
+        keys = with_table(keys, table, now, wanted, former)
+    return keys
+
+
+def spots_of(subject: Subject, paths: EstatePaths, states: Mapping[DatasetId, TableState]) -> Spots:
+    """Where the names that a subject tells stand in its source and its further tables, as far as these were found.
+
+    Raises:
+        ConfigError: a name stands nowhere in its table, or in a list or a map.
+    """
+    found = {}
+    aliases = paths.aliases()
+    for name, told in subject.by_table:
+        state = states.get(aliases[name]) if name in aliases else None
+        if state is not None:
+            for column in told.named:
+                found[ColumnId(dataset=state.dataset, column=column)] = find_spot(column, state.columns, name)
+    return found
+
+
+def _texts(values: Sequence[Any]) -> list[str | None]:
+    return [None if value is None else str(value) for value in values]

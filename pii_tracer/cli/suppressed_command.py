@@ -1,0 +1,48 @@
+"""`suppressed`: a loader asks, key by key, who must not come back."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from pii_tracer.cli.settings import Settings, estate_option, state_option
+from pii_tracer.errors import ExitCode, UsageError
+from pii_tracer.suppression import FILE, SuppressionList
+
+
+@click.command()
+@click.argument("file", type=click.File(encoding="utf-8"), default="-")
+@estate_option
+@state_option
+@click.option("--subject", required=True, help="the kind of person, as the estate file declares it")
+@click.option("--column", help="the column the values are of  [default: the subject's key]")
+@click.option("--check", is_flag=True, help="print nothing; exit 9 where any value is suppressed")
+def suppressed(file: TextIO, estate_file: Path, state: Path, subject: str, column: str | None, check: bool) -> int:
+    """Read one value a line from FILE (or standard input) and answer `suppressed` or `free`, line by line.
+
+    Values are never printed. Exit 9 where any of them belongs to an erased person.
+    """
+    settings = Settings(estate_file, state)
+    declared = {s.name: s for s in settings.estate().subjects}
+    if subject not in declared:
+        raise UsageError(
+            f"the estate declares no subject `{subject}`", todo=f"use one of: {', '.join(sorted(declared))}"
+        )
+    known = SuppressionList(state / FILE, settings.key())
+    key_set = f"{subject}.{column or declared[subject].key}"
+    if known.entries and key_set not in known.key_sets:
+        raise UsageError(
+            f"nothing of `{key_set}` is on the suppression list: every value would be free",
+            todo=f"use a column of: {', '.join(sorted(known.key_sets))}",
+        )
+    found = 0
+    for line in file:
+        hit = known.find(key_set, line.rstrip("\r\n")) is not None
+        found += hit
+        if not check:
+            click.echo("suppressed" if hit else "free")
+    click.echo(f"{found} suppressed", file=sys.stderr)
+    return int(ExitCode.RESIDUE if found else ExitCode.DONE)

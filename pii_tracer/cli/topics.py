@@ -1,0 +1,146 @@
+"""Topics as planning and verification read them; apart, since only estates with Kafka have its client."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from pii_tracer.config import Estate, KafkaCluster, Topic
+from pii_tracer.errors import EstateError, ScanError
+from pii_tracer.estate.kafka import stable_ends, topic_dataset, topic_state, undecided
+from pii_tracer.estate.kafka_read import admin_client, client_settings, read_topic
+from pii_tracer.estate.kafka_schemas import ClusterSchemas
+from pii_tracer.inventory import Inventory, TopicState
+from pii_tracer.model import DatasetId, Match
+from pii_tracer.plan import Copy
+from pii_tracer.records import Record, RecordMatcher, Undecodable
+from pii_tracer.scan.forms import Patterns, build_patterns
+from pii_tracer.scan.hits import Hit
+from pii_tracer.scan.topics import scan_topic
+from pii_tracer.verify.bytes import look_past
+from pii_tracer.verify.topics import Reading, TopicLook, look_at_topic
+from pii_tracer.verify.verdict import ByteVerdict
+from planners.evidence import TopicEvidence
+from planners.survey import Survey
+from planners.topics import topic_match
+
+
+def read_evidence(estate: Estate, base: Path, inventory: Inventory, survey: Survey, state: TopicState) -> TopicEvidence:
+    """Read a whole topic at planning. A topic that cannot be read to its end is unread, never clean."""
+    cluster = next(c for c in estate.kafka if c.name == state.cluster)
+    values = {name: frozenset(v for _, v in keys.values) for name, keys in survey.key_sets.items()}
+    match = topic_match(survey, state, inventory) or Match(terms=())
+    schemas = ClusterSchemas(cluster, base)
+    counts = _Counts(RecordMatcher(state.declared, match, values, schemas), state.declared)
+    patterns = build_patterns(survey.key_sets.values())
+    try:
+        records = read_topic(client_settings(cluster, base), state.declared.name, range(len(state.offsets)))
+        scanned = scan_topic(records, state.declared, len(state.offsets), patterns, schemas, counts.take)
+    except EstateError as error:
+        return TopicEvidence(records=0, of_person=0, bytes=0, unread=(error.what,))
+    return counts.evidence(tuple(reason for part in scanned for reason in part.unread))
+
+
+class _Counts:
+    """Counts records while they pass."""
+
+    def __init__(self, matcher: RecordMatcher, topic: Topic) -> None:
+        self._matcher = matcher
+        self._other = tuple(
+            f"{name}.$.{path}"
+            for name, part in (("key", topic.key), ("value", topic.value))
+            for path in (part.other if part else ())
+        )
+        self._records = self._of_person = self._bytes = 0
+        self._strong: set[str] = set()
+        self._elsewhere: set[str] = set()
+        self._unread: dict[str, int] = {}
+        self._newest: dict[int, int] = {}
+        self._rolled: dict[int, int] = {}
+
+    def take(self, record: Record, hits: tuple[Hit, ...]) -> None:
+        self._records += 1
+        self._newest[record.partition] = max(record.timestamp, self._newest.get(record.partition, 0))
+        try:
+            person = self._matcher.matches(record)
+        except Undecodable as error:
+            self._unread[str(error)] = self._unread.get(str(error), 0) + 1
+            person = False
+        # a short number in a member declared to be something else is no find
+        told = [h for h in hits if not (h.weak and h.column in self._other)]
+        self._strong |= {h.key_set for h in told if not h.weak}
+        if person:
+            self._of_person += 1
+            self._bytes += len(record.key or b"") + len(record.value or b"")
+        elif told:
+            self._elsewhere |= {h.column or h.where for h in told}
+        if person or told:
+            self._rolled[record.partition] = self._newest[record.partition]
+
+    def evidence(self, unread: tuple[str, ...]) -> TopicEvidence:
+        reasons = [f"{reason} ({count} records)" for reason, count in sorted(self._unread.items())]
+        return TopicEvidence(
+            records=self._records,
+            of_person=self._of_person,
+            bytes=self._bytes,
+            strong=frozenset(self._strong),
+            elsewhere=frozenset(self._elsewhere),
+            unread=(*reasons, *sorted({r for r in unread if r not in self._unread})),
+            newest=max(self._newest.values(), default=None),
+            rolled_after=max(self._rolled.values(), default=None),
+        )
+
+
+def look(estate: Estate, base: Path, copy: Copy, patterns: Patterns) -> TopicLook:
+    """Read a copy that is a topic, from its beginning to its end.
+
+    Raises:
+        EstateError, ScanError: it cannot be read, or the estate file does not declare it any more.
+    """
+    cluster, topic = _declared(estate, copy.dataset)
+    settings = client_settings(cluster, base)
+    partitions = range(_partitions(base, cluster, topic))
+    admin = admin_client(settings)
+    undecided(admin, topic.name, partitions, wait=True)  # what stays open is counted as it stands
+    stable = stable_ends(admin, topic.name, partitions)
+    records = read_topic(settings, topic.name, partitions)
+    with closing(read_topic(settings, topic.name, partitions, committed=True)) as committed:
+        reading = Reading(records, committed, stable)
+        return look_at_topic(copy, topic, len(partitions), patterns, ClusterSchemas(cluster, base), reading)
+
+
+def state_of(estate: Estate, base: Path, copy: Copy) -> TopicState:
+    """A copy that is a topic, as it is now: read nothing of it but its id, settings and offsets.
+
+    Raises:
+        EstateError, ScanError: as `look`.
+    """
+    cluster, topic = _declared(estate, copy.dataset)
+    return topic_state(admin_client(client_settings(cluster, base)), cluster, topic)
+
+
+def look_elsewhere(estate: Estate, base: Path, dataset: DatasetId, patterns: Patterns) -> ByteVerdict:
+    """A topic that was examined and is no copy, looked at again. Short numbers do not count in it."""
+    name = f"(no copy) {dataset.name}"
+    root = f"{dataset.namespace}/{dataset.name}"
+    try:
+        cluster, topic = _declared(estate, dataset)
+        partitions = _partitions(base, cluster, topic)
+        records = read_topic(client_settings(cluster, base), topic.name, range(partitions))
+        scanned = scan_topic(records, topic, partitions, patterns, ClusterSchemas(cluster, base))
+    except (EstateError, ScanError) as error:
+        return ByteVerdict(copy_id=name, root=root, files=(), unverified=(error.what,))
+    return look_past(name, root, scanned)
+
+
+def _partitions(base: Path, cluster: KafkaCluster, topic: Topic) -> int:
+    return len(topic_state(admin_client(client_settings(cluster, base)), cluster, topic).offsets)
+
+
+def _declared(estate: Estate, dataset: DatasetId) -> tuple[KafkaCluster, Topic]:
+    for cluster in estate.kafka:
+        for topic in cluster.topics:
+            if topic_dataset(cluster, topic.name) == dataset:
+                return cluster, topic
+    where = f"{dataset.namespace}/{dataset.name}"
+    raise ScanError("the estate file does not declare the topic any more", where=where, todo="put it back")

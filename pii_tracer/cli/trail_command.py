@@ -1,0 +1,47 @@
+"""`attest trail`: fetch the logs that Amazon keeps of an erasure, for a check that then needs no network."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+
+import click
+
+from pii_tracer.cli.runs import choose_run
+from pii_tracer.cli.settings import state_option
+from pii_tracer.errors import ExitCode, ProofError, UsageError
+
+
+@click.command()
+@click.argument("run", required=False)
+@state_option
+@click.option("--bucket", required=True, help="the bucket that the trail writes to")
+@click.option("--prefix", default="", help="what lies before AWSLogs/ in it")
+@click.option("--region", required=True, help="the trail's home region")
+@click.option("--out", type=click.Path(path_type=Path), help="folder  [default: trail in the run's folder]")
+def trail(run: str | None, state: Path, bucket: str, prefix: str, region: str, out: Path | None) -> int:
+    """Fetch a CloudTrail trail's log and digest files of the days of a RUN, and the keys to check them with.
+
+    Credentials come from the environment, as boto3 finds them. `attest verify --trail` checks the folder offline.
+    """
+    try:
+        import boto3
+    except ImportError:
+        raise UsageError(
+            "CloudTrail needs boto3, which is not installed", todo="pip install 'pii-tracer[aws]'"
+        ) from None
+    from pii_tracer.journal import parse
+    from pii_tracer.proof.reading import read_limited
+    from pii_tracer.proof.trail.harvest import KEYS_NAME, fetch_trail
+
+    folder = choose_run(state, run, unfinished=False)
+    records, _ = parse(read_limited(folder.journal), str(folder.journal))
+    if not records:
+        raise ProofError("the run has not begun", where=str(folder.path), todo="`pii-tracer resume`")
+    place = out or folder.path / "trail"
+    prefix = prefix if not prefix or prefix.endswith("/") else prefix + "/"
+    clients = (boto3.client("s3", region_name=region), boto3.client("cloudtrail", region_name=region))
+    found = fetch_trail(bucket, prefix, records[0].time, datetime.now(timezone.utc), place, *clients)
+    click.echo(f"{found.digests} digest(s), {found.logs} log file(s) and {found.keys} key(s) in {place}", err=True)
+    click.echo(f"--trail {place} --trail-keys {place / KEYS_NAME}")
+    return int(ExitCode.DONE)

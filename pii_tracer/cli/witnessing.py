@@ -1,0 +1,104 @@
+"""How a run looks at the places of its copies (`proof.witness`): folders, versions in buckets, topics."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from pii_tracer.cli.vaults import in_vault
+from pii_tracer.cli.verifying import OBJECTS, Verification
+from pii_tracer.errors import EstateError
+from pii_tracer.journal import canonical
+from pii_tracer.model import CopyKind, Format
+from pii_tracer.plan import Action, Copy, ErasurePlan, Step
+from pii_tracer.proof.leaves import ScopeFile, lines_digest, scope_lines
+from pii_tracer.proof.witness import FileBefore, Seen, Witness, manifest_of
+from pii_tracer.protocol import Executor
+from pii_tracer.scan.fingerprint import fingerprint
+from pii_tracer.scan.tree import walk_files
+
+_TABLES = (Format.DELTA, Format.ICEBERG, Format.HUDI)
+
+
+def watched(executors: Mapping[str, Executor], verification: Verification, folder: Path) -> dict[str, Executor]:
+    """The executors, each watched while it works."""
+    places = _Places(verification)
+    owner = _owners(verification.plan)
+    return {
+        name: Witness(inner, folder, places.look, places.hashed, lambda copy: owner.get(copy.id))
+        for name, inner in executors.items()
+    }
+
+
+def _owners(plan: ErasurePlan) -> dict[str, Copy]:
+    """A branch or tag lies in its table's folder."""
+    by_location = {c.location: c for c in plan.copies if c.kind is not CopyKind.TABLE_HISTORY}
+    return {
+        c.id: by_location[c.location] if c.kind is CopyKind.TABLE_HISTORY else c
+        for c in plan.copies
+        if c.kind is not CopyKind.TABLE_HISTORY or c.location in by_location
+    }
+
+
+class _Places:
+    def __init__(self, verification: Verification) -> None:
+        self._verification = verification
+
+    def look(self, copy: Copy) -> Seen | None:
+        """Names and sizes, without reading any file of a table but the newest one of its log.
+
+        A bare folder has no log: its digest is that of the verifier's scope, so that the two can be compared.
+        """
+        if copy.kind is CopyKind.TOPIC:
+            return self._topic(copy)
+        if in_vault(copy):
+            return None
+        if copy.kind in OBJECTS:
+            with self._verification.bucket(copy):
+                files = {self._named(v.key, v.version_id): v.size for v in self._verification.listed(copy)}
+            return Seen(files, lines_digest(f"{name} {files[name]}".encode() for name in sorted(files)))
+        root = Path(copy.location)
+        if not root.is_absolute():
+            return None
+        mask = self._verification.patterns.mask
+        if copy.format not in _TABLES:
+            bare = [(mask(f.path), f) for f in fingerprint(root)]
+            scope = scope_lines(ScopeFile(path=f"{copy.id}/{name}", sha256=f.sha256) for name, f in bare)
+            return Seen({name: f.size for name, f in bare}, lines_digest(scope))
+        found = {mask(name): path.lstat().st_size for name, path in walk_files(root)}
+        return Seen(found, manifest_of(root, copy.format))
+
+    def hashed(self, step: Step, copy: Copy) -> Iterable[FileBefore] | None:
+        """Every file of a folder; of a bucket the versions that the step may delete."""
+        if copy.kind is CopyKind.TOPIC or in_vault(copy):
+            return None
+        if copy.kind in OBJECTS:
+            return list(self._objects(step, copy)) if step.action is Action.S3_DELETE_VERSIONS else None
+        root = Path(copy.location)
+        if not root.is_absolute():
+            return None
+        mask = self._verification.patterns.mask
+        return [FileBefore(path=mask(f.path), size=f.size, sha256=f.sha256) for f in fingerprint(root)]
+
+    def _topic(self, copy: Copy) -> Seen | None:
+        from pii_tracer.cli.topics import state_of
+
+        state = state_of(self._verification.estate, self._verification.base, copy)
+        version = {"id": state.topic_id, "offsets": state.offsets}
+        offsets = ",".join(f"{first}-{end}" for first, end in state.offsets)
+        return Seen(None, lines_digest([canonical(version)]), f"{state.topic_id} {offsets}")
+
+    def _objects(self, step: Step, copy: Copy) -> Iterator[FileBefore]:
+        wanted = {(item["key"], item["version_id"]) for item in step.parameters["versions"]}
+        with self._verification.bucket(copy):
+            for version in self._verification.chosen(copy, wanted):
+                sha256 = version.sha256
+                if sha256 is None and version.evidence == "bytes":
+                    with contextlib.suppress(EstateError), version.open() as stream:
+                        sha256 = hashlib.sha256(stream.read()).hexdigest()
+                yield FileBefore(path=self._named(version.key, version.version_id), size=version.size, sha256=sha256)
+
+    def _named(self, key: str, version_id: str) -> str:
+        return f"{self._verification.patterns.mask(key)}?versionId={version_id}"

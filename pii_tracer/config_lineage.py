@@ -1,0 +1,65 @@
+"""The estate file's part about lineage: where it is read from."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from pii_tracer.model import Frozen
+
+
+class QueryLog(Frozen):
+    """A log of executed SQL: JSON lines (also gzip) or Parquet files, or a folder of them.
+
+    sql, database, time, status: names of columns. succeeded: values of `status` that mean it ran to its end; a
+    statement with any other one may have written. dialect: of this log, the estate's where it is missing.
+    """
+
+    path: str
+    sql: str = "sql"
+    dialect: str | None = None
+    database: str | None = None
+    time: str | None = None
+    status: str | None = None
+    succeeded: tuple[str, ...] = ("SUCCESS", "SUCCEEDED", "FINISHED", "COMPLETED", "COMPLETE", "OK")
+
+
+class EventTopic(Frozen):
+    """A Kafka topic that OpenLineage events are sent to. properties_file: as for a cluster under `kafka`."""
+
+    bootstrap: str
+    topic: str
+    properties_file: str | None = None
+
+
+class Marquez(Frozen):
+    """A Marquez server whose events are read. A key for it is taken from PII_TRACER_MARQUEZ_KEY."""
+
+    url: str = Field(pattern=r"^https?://[^@\s]+$")
+
+
+class GlueDatabase(Frozen):
+    """A database of the AWS Glue Data Catalog. catalog: how Spark SQL calls the catalog, where not by default."""
+
+    database: str
+    region: str
+    catalog: str | None = None
+    endpoint_url: str | None = None
+
+
+class LineageSources(Frozen):
+    """Where lineage is harvested from.
+
+    events: files or folders of OpenLineage events; sql: files or folders; dbt: target folders or `manifest.json` files.
+    kafka and marquez are read into the project's own event log. dialect: of SQL that does not name its own.
+    schemas: JSON files with the columns of tables; glue: catalogs that know columns and places of tables.
+    """
+
+    events: tuple[str, ...] = ()
+    sql: tuple[str, ...] = ()
+    dialect: str = "spark"
+    kafka: tuple[EventTopic, ...] = ()
+    marquez: Marquez | None = None
+    dbt: tuple[str, ...] = ()
+    queries: tuple[QueryLog, ...] = ()
+    schemas: tuple[str, ...] = ()
+    glue: tuple[GlueDatabase, ...] = ()

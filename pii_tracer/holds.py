@@ -1,0 +1,82 @@
+"""Legal holds and retention duties: data that must stay although a person asks for its erasure. Declared, not guessed.
+
+Which law holds what is the estate owner's word: `basis` and `citation` are shown as they are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import combinations
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from pii_tracer.enums import StrEnum
+from pii_tracer.model import Frozen
+
+
+class HoldKind(StrEnum):
+    """Why data is held: an order or a dispute, or a law that sets a floor."""
+
+    LEGAL_HOLD = "legal_hold"
+    RETENTION_DUTY = "retention_duty"
+
+
+class Hold(Frozen):
+    """One hold.
+
+    datasets: as Spark SQL names them, or the location of a folder or bucket prefix. columns, categories: where only
+    these are held; empty for whole datasets. requests: ids of the requests it concerns; empty for everybody's.
+    from, until: with a time zone; `until: indefinite` where nobody knows yet. approver: who answers for it.
+    """
+
+    id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    kind: HoldKind
+    datasets: tuple[str, ...] = Field(min_length=1)
+    columns: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    requests: tuple[str, ...] = ()
+    basis: str = Field(min_length=1)
+    citation: str = Field(min_length=1)
+    from_: datetime = Field(alias="from")
+    until: datetime | Literal["indefinite"]
+    approver: str = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _dated(self) -> Hold:
+        if self.from_.tzinfo is None or (self.ends is not None and self.ends.tzinfo is None):
+            raise ValueError("`from` and `until` need a time zone, e.g. 2031-03-31T00:00:00+05:30")
+        if self.ends is not None and self.ends <= self.from_:
+            raise ValueError("`until` is not after `from`: the hold would never hold")
+        if any(not name.strip() for name in (*self.datasets, *self.columns, *self.categories)):
+            raise ValueError("an empty name holds nothing")
+        return self
+
+    @property
+    def ends(self) -> datetime | None:
+        """When it lapses; None where nobody knows."""
+        return None if isinstance(self.until, str) else self.until
+
+    def overlaps(self, other: Hold) -> bool:
+        """Whether both are in force at some time."""
+        return (other.ends is None or self.from_ < other.ends) and (self.ends is None or other.from_ < self.ends)
+
+
+def contradiction(holds: Sequence[Hold]) -> str | None:
+    """What is wrong between holds, or None: one id twice, or one duty on one dataset with two ends.
+
+    Two different duties on one dataset do not contradict each other: the later end counts.
+    """
+    for one, other in combinations(holds, 2):
+        if one.id == other.id:
+            return f"two holds have the id {one.id}"
+        shared = {d.lower() for d in one.datasets} & {d.lower() for d in other.datasets}
+        if shared and _duty(one) == _duty(other) and one.ends != other.ends and one.overlaps(other):
+            return f"the holds {one.id} and {other.id} are the same duty on {min(shared)} and end on different days"
+    return None
+
+
+def _duty(hold: Hold) -> tuple[object, ...]:
+    held = (set(hold.columns), set(hold.categories), set(hold.requests))
+    return (hold.kind, hold.basis.casefold(), hold.citation.casefold(), *held)

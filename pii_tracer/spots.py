@@ -1,0 +1,136 @@
+"""Where a name of the estate file stands in a table: a column, or a field inside the structs of one.
+
+`contact.email` is the field `email` of the struct `contact`. A column or field whose own name holds the dot goes before
+a way that is split there, so that `contact.email` means the column of exactly that name where the table has one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pii_tracer.errors import ConfigError
+from pii_tracer.model import Column, ColumnId, DatasetId, FieldAccess
+
+_COLLECTION = re.compile(r"\s*(array|map)\b", re.IGNORECASE)
+_STRUCT = re.compile(r"\s*struct\s*<(?P<fields>.*)>\s*", re.IGNORECASE | re.DOTALL)
+_FIELD = re.compile(r"\s*(?:`(?P<quoted>(?:[^`]|``)*)`|(?P<plain>[^:]*?))\s*:\s*(?P<type>.+?)\s*", re.DOTALL)
+
+Fields = tuple[tuple[str, str], ...]
+"""Names and types, as Spark SQL's DDL writes these."""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A column, and the way into its structs. type: of what stands there, as Spark SQL's DDL writes it."""
+
+    column: str
+    access: tuple[FieldAccess, ...] = ()
+    type: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column's name, and those of the fields on the way."""
+        return (self.column, *(step.name for step in self.access))
+
+    @property
+    def sql(self) -> str:
+        """The spot as Spark SQL."""
+        return ".".join("`" + name.replace("`", "``") + "`" for name in self.names)
+
+
+Spots = Mapping[ColumnId, Spot]
+"""By dataset and name in the estate file; what is not in it is a column of that name."""
+
+
+def spot_of(spots: Spots, dataset: DatasetId, name: str) -> Spot:
+    """Where a name stands in a dataset."""
+    return spots.get(ColumnId(dataset=dataset, column=name)) or Spot(name)
+
+
+def find_spot(name: str, columns: Sequence[Column], table: str) -> Spot:
+    """Where a name of a subject stands among a table's columns.
+
+    Raises:
+        ConfigError: nowhere, in a list or a map, or on a struct as a whole.
+    """
+    fields = tuple((c.name, c.type) for c in columns)
+    found = next(_ways(name, fields), None)
+    if found is None:
+        raise ConfigError(
+            f"{table} has no column {name}{_why(name, fields)}",
+            where="the estate file, `subjects`",
+            todo="correct key, identifiers or record_keys",
+        )
+    names, kind = found
+    if _COLLECTION.match(kind) or struct_fields(kind) is not None:
+        raise ConfigError(
+            f"{name} of {table} is {_said(kind)}: it is no value that could tell a person",
+            where="the estate file, `subjects`",
+            todo="name a field of a struct, as `column.field`; what stands in lists and maps cannot be named",
+        )
+    return Spot(names[0], tuple(FieldAccess(name=step) for step in names[1:]), kind)
+
+
+def struct_fields(kind: str) -> Fields | None:
+    """The fields of a struct's type; None for any other type."""
+    match = _STRUCT.fullmatch(kind)
+    if match is None:
+        return None
+    parts = (_FIELD.fullmatch(part) for part in _split(match["fields"]))
+    return tuple((p["plain"] if p["quoted"] is None else p["quoted"].replace("``", "`"), p["type"]) for p in parts if p)
+
+
+def leaves(name: str, kind: str) -> Iterator[tuple[str, ...]]:
+    """The ways to everything in a column that is no struct itself, by names."""
+    fields = struct_fields(kind)
+    if fields is None:
+        yield (name,)
+    for field, inner in fields or ():
+        yield from ((name, *way) for way in leaves(field, inner))
+
+
+def _split(text: str) -> Iterator[str]:
+    """A list of fields at its own commas: not at those inside types, and not inside quoted names."""
+    depth, begin, quoted = 0, 0, False
+    for position, sign in enumerate(text):
+        if sign == "`":
+            quoted = not quoted
+        elif quoted:
+            continue
+        elif sign in "<(":
+            depth += 1
+        elif sign in ">)":
+            depth -= 1
+        elif sign == "," and depth == 0:
+            yield text[begin:position]
+            begin = position + 1
+    yield text[begin:]
+
+
+def _ways(name: str, fields: Fields) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The ways that a name can be read, the one with the longest first step first."""
+    for known, kind in sorted(fields, key=lambda f: -len(f[0])):
+        if name == known:
+            yield (known,), kind
+        elif name.startswith(f"{known}."):
+            for way, leaf in _ways(name[len(known) + 1 :], struct_fields(kind) or ()):
+                yield (known, *way), leaf
+
+
+def _why(name: str, fields: Fields) -> str:
+    """Where the way into a column ends; empty where not even the column is there."""
+    for known, kind in sorted(fields, key=lambda f: -len(f[0])):
+        if name.startswith(f"{known}."):
+            rest, inner = name[len(known) + 1 :], struct_fields(kind)
+            if inner is None:
+                more = ", and identifiers inside lists and maps are not supported" if _COLLECTION.match(kind) else ""
+                return f": `{known}` is {_said(kind)}{more}"
+            return _why(rest, inner) or f": the struct `{known}` has no field {rest}"
+    return ""
+
+
+def _said(kind: str) -> str:
+    word = kind.strip().split("<", 1)[0].lower()
+    return {"struct": "a struct", "array": "a list", "map": "a map"}.get(word, f"of type {kind}")

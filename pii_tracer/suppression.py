@@ -1,0 +1,125 @@
+"""The suppression list: whom a backfill, a RESTORE or a replay must not bring back, as keyed references only.
+
+Nobody can read a person out of it. Whoever has a key and the estate's secret can ask whether it is on the list: a
+loader before it writes, `pii-tracer recheck` long after the run. The list is a file in the estate's state folder.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from pii_tracer.errors import RunError
+from pii_tracer.files import write_atomic
+from pii_tracer.model import Frozen
+from pii_tracer.sealed import EstateKey
+
+FILE = "suppression.jsonl"
+
+
+class Entry(Frozen):
+    """One value of one key set (`customer.user_id`), by its reference.
+
+    subject: keyed reference of the person. recheck_on: when somebody should look whether the person is back.
+    key_check: of the estate key that made the references; empty in lists of older versions.
+    """
+
+    key_set: str
+    reference: str
+    subject: str
+    plan_id: str
+    since: datetime
+    recheck_on: datetime
+    key_check: str = ""
+
+
+class SuppressionList:
+    """The list as it is in its file. Entries are only ever added: who was erased stays erased."""
+
+    def __init__(self, path: Path, key: EstateKey) -> None:
+        self._path, self._key = path, key
+
+    def __repr__(self) -> str:
+        return f"SuppressionList({self._path})"
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """All entries, sorted by key set and reference.
+
+        Raises:
+            RunError: the file is broken, or another estate key made it; nobody may take that for an empty list.
+        """
+        try:
+            lines = self._path.read_bytes().splitlines()
+        except FileNotFoundError:
+            return ()
+        try:
+            entries = tuple(Entry.model_validate_json(line) for line in lines)
+        except ValidationError:
+            raise RunError(
+                "the suppression list is broken", where=str(self._path), todo="restore it from a backup"
+            ) from None
+        if any(e.key_check not in ("", self._key.check) for e in entries):
+            raise RunError(
+                "the suppression list was made with another estate key: it would find nobody",
+                where=str(self._path),
+                todo="use the key that was there when these persons were erased",
+            )
+        return entries
+
+    @cached_property
+    def _known(self) -> dict[tuple[str, str], Entry]:
+        return {(e.key_set, e.reference): e for e in self.entries}
+
+    @cached_property
+    def key_sets(self) -> frozenset[str]:
+        """Names of the key sets that have entries."""
+        return frozenset(e.key_set for e in self.entries)
+
+    def find(self, key_set: str, value: str) -> Entry | None:
+        """The entry of a value, or None when it may be loaded."""
+        if key_set not in self.key_sets:
+            return None
+        return self._known.get((key_set, self._key.suppression(key_set, value)))
+
+    def has(self, wanted: Iterable[tuple[str, str]]) -> bool:
+        """Whether all these values (key set, value) are on the list."""
+        return all(self.find(key_set, value) is not None for key_set, value in wanted)
+
+    def extended(
+        self, values: Iterable[tuple[str, str, str]], *, plan_id: str, since: datetime, recheck_on: datetime
+    ) -> SuppressionList:
+        """The list with these values (key set, keyed reference of the person, value) too, in its file.
+
+        The file is read again under a lock, since runs of other plans write to it, and replaced whole. A value that is
+        on the list already gets the newer dates.
+        """
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return SuppressionList(self._path, self._key)._written(values, plan_id, since, recheck_on)
+
+    def _written(
+        self, values: Iterable[tuple[str, str, str]], plan_id: str, since: datetime, recheck_on: datetime
+    ) -> SuppressionList:
+        found = dict(self._known)
+        for key_set, subject, value in values:
+            reference = self._key.suppression(key_set, value)
+            found[key_set, reference] = Entry(
+                key_set=key_set,
+                reference=reference,
+                subject=subject,
+                plan_id=plan_id,
+                since=since,
+                recheck_on=recheck_on,
+                key_check=self._key.check,
+            )
+        lines = [json.dumps(found[key].model_dump(mode="json"), sort_keys=True) for key in sorted(found)]
+        write_atomic(self._path, ("\n".join(lines) + "\n").encode(), mode=0o600)
+        return SuppressionList(self._path, self._key)

@@ -1,0 +1,83 @@
+"""How far each step of a plan has come, read off the journal, and in which order steps run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pii_tracer.errors import Refused
+from pii_tracer.journal import Kind, Record, parse_time
+from pii_tracer.plan import ErasurePlan, Step
+
+
+def running_order(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Topological order; where the DAG leaves a choice, the plan's own order.
+
+    Raises:
+        Refused: a cycle, an unknown dependency, or one id twice.
+    """
+    by_id = {step.id: step for step in steps}
+    unknown = sorted({d for step in steps for d in step.depends_on} - set(by_id))
+    if len(by_id) != len(steps) or unknown:
+        raise Refused(f"the plan's steps do not form a graph: unknown {unknown}" if unknown else "a step id is twice")
+    ordered: dict[str, Step] = {}
+    left = list(steps)
+    while left:
+        ready = next((s for s in left if all(d in ordered for d in s.depends_on)), None)
+        if ready is None:
+            raise Refused("the plan's steps depend on each other in a circle", where=left[0].id, todo="plan again")
+        ordered[ready.id] = ready
+        left.remove(ready)
+    return tuple(ordered.values())
+
+
+def not_before(step: Step, plan: ErasurePlan) -> datetime | None:
+    """The date of a planned wait (retention, window) in front of a step; None where it just follows what is before it.
+
+    `earliest_start` of other steps is an estimate from working times and holds nothing back.
+    """
+    finishes = [s.earliest_finish for s in plan.steps if s.id in step.depends_on]
+    ready = max(finishes, default=plan.created_at)
+    return step.earliest_start if step.earliest_start > ready else None
+
+
+@dataclass(frozen=True)
+class StepTrack:
+    """What the journal says of one step. last: its last record; begun: it has an intent."""
+
+    begun: bool
+    last: Record | None
+
+    @property
+    def verified(self) -> bool:
+        """The step is finished."""
+        return self.last is not None and self.last.kind is Kind.STEP_VERIFIED
+
+
+FRESH = StepTrack(begun=False, last=None)
+"""A step that the journal does not know."""
+
+
+def track(records: Iterable[Record]) -> dict[str, StepTrack]:
+    """Step id -> how far it came. Notes of a probe change nothing."""
+    found: dict[str, StepTrack] = {}
+    for record in records:
+        step = record.facts.get("step")
+        if not isinstance(step, str) or record.kind is Kind.STEP_PROBED:
+            continue
+        begun = record.kind is Kind.STEP_INTENT or (step in found and found[step].begun)
+        found[step] = StepTrack(begun, record)
+    return found
+
+
+def came_to_nothing(last: Record | None) -> bool:
+    """The step ran to its end, and its verification did not hold."""
+    return last is not None and last.kind is Kind.STEP_FAILED and bool(last.facts.get("after_result"))
+
+
+def waits_until(record: Record | None) -> datetime | None:
+    """The time that a waiting step named; None where its last record is another."""
+    if record is None or record.kind is not Kind.STEP_WAITING:
+        return None
+    return parse_time(str(record.facts["until"]))

@@ -1,0 +1,121 @@
+"""Plans over real topics, from the command line and without Spark: dates, gaps, and what is no copy."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from pii_tracer.cli.main import run
+from tests.kafkasupport import MAIL, USER, Broker, broker, free_ports, value
+
+__all__ = ["broker"]
+
+VALUE = {"format": "json", "fields": {"user.id": "uid"}}
+OTHER = "880000000001"
+
+
+def estate(base: Path, bootstrap: str, topics: list[dict[str, Any]]) -> None:
+    folder = base / "tables" / "users"
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table({"uid": [USER, OTHER], "mail": [MAIL, "x@example.org"]}), folder / "part-0.parquet")
+    table = {"name": "shop.users", "format": "parquet", "location": "tables/users"}
+    declared = {
+        "version": 1,
+        "estate": "shop",
+        "environment": "local",
+        "catalogs": {"spark_catalog": {"type": "declared", "tables": [table]}},
+        "roots": ["tables"],
+        "lineage": {},
+        "subjects": [
+            {
+                "name": "user",
+                "source": "shop.users",
+                "key": "uid",
+                "identifiers": [{"column": "mail", "category": "email"}],
+            }
+        ],
+        "kafka": [{"name": "main", "bootstrap": bootstrap, "topics": [{"of": "shop.users", **t} for t in topics]}],
+    }
+    (base / "pii-tracer.yaml").write_text(yaml.safe_dump(declared))
+    (base / "policy.yaml").write_text(yaml.safe_dump({"version": 1}))
+    subject = {"type": "user", "key": USER}
+    request = {"id": "R-1", "law": "GDPR", "received": "2026-11-20T09:00:00Z", "subject": subject}
+    (base / "request.yaml").write_text(yaml.safe_dump(request))
+
+
+def plan(base: Path) -> tuple[int, dict[str, Any]]:
+    out = base / "p.plan.json"
+    words = ["--estate", str(base / "pii-tracer.yaml"), "--state", str(base / "state"), "--out", str(out)]
+    code = run(["plan", str(base / "request.yaml"), "--as-of", "2026-11-21T10:00:00Z", *words])
+    return code, json.loads(out.read_text())
+
+
+def when(text: str) -> int:
+    return int(datetime.fromisoformat(text).timestamp() * 1000)
+
+
+def test_the_date_comes_from_the_persons_last_record(broker: Broker, tmp_path: Path) -> None:
+    name = broker.topic("visits", cleanup_policy="delete", retention_ms="604800000", segment_ms="86400000")
+    broker.send(name, (None, value(OTHER, "x")), timestamp=when("2026-11-18T10:00:00+00:00"))
+    broker.send(name, (None, value(USER, MAIL)), timestamp=when("2026-11-17T10:00:00+00:00"))
+    broker.send(name, (None, value(OTHER, "x")), timestamp=when("2026-11-21T09:00:00+00:00"))
+    estate(tmp_path, broker.bootstrap, [{"name": name, "value": VALUE}])
+    code, made = plan(tmp_path)
+    assert code == 0
+    (copy,) = [c for c in made["copies"] if c["kind"] == "TOPIC"]
+    assert copy["strategy"] == "let_lapse"
+    (step,) = [s for s in made["steps"] if s["action"] == "kafka_await_retention"]
+    # a day until the segment with the record of the 18th in it must have rolled, seven days of retention, slack
+    lapse = datetime.fromisoformat("2026-11-26T10:00:00+00:00")
+    found = datetime.fromisoformat(step["earliest_start"].replace("Z", "+00:00"))
+    assert timedelta() < found - lapse < timedelta(hours=1)
+    assert step["estimate"]["wait"] > 0
+
+
+def test_what_no_declared_field_explains_is_a_gap_and_what_is_clean_is_told(broker: Broker, tmp_path: Path) -> None:
+    noted = broker.topic("noted", cleanup_policy="compact")
+    broker.send(noted, ("1", value(OTHER, "x", note=f"friend of {MAIL}")), ("2", value(USER, MAIL)))
+    broken = broker.topic("broken", cleanup_policy="compact")
+    broker.send(broken, ("1", "{"))
+    clean = broker.topic("clean", cleanup_policy="compact")
+    broker.send(clean, ("1", value(OTHER, "x")))
+    key = {"format": "string"}
+    names = (noted, broken, clean, "nowhere")
+    estate(tmp_path, broker.bootstrap, [{"name": n, "key": key, "value": VALUE} for n in names])
+    code, made = plan(tmp_path)
+    assert code == 3
+    gaps = {(g["dataset"]["name"], g["kind"]) for g in made["gaps"]}
+    assert gaps == {(noted, "unexpected_copy"), (broken, "cannot_be_proved"), ("nowhere", "missing_topic")}
+    (gap,) = [g for g in made["gaps"] if g["kind"] == "unexpected_copy"]
+    assert "value.$.note" in gap["evidence"]
+    assert [e["dataset"]["name"] for e in made["examined"]] == [clean]
+    assert MAIL not in json.dumps(made)
+    assert USER not in json.dumps(made)
+
+
+def test_a_broker_that_is_down_leaves_the_plan_incomplete(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pii_tracer.estate.kafka.TIMEOUT", 1.0)
+    (port,) = free_ports(1)
+    estate(tmp_path, f"127.0.0.1:{port}", [{"name": "users", "key": {"format": "string"}, "value": VALUE}])
+    code, made = plan(tmp_path)
+    assert code == 3
+    assert [g["kind"] for g in made["gaps"]] == ["kafka_cluster"]
+
+
+def test_the_inventory_shows_topics(broker: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = broker.topic("shown", 2, cleanup_policy="compact")
+    estate(tmp_path, broker.bootstrap, [{"name": name, "key": {"format": "string"}, "value": VALUE}])
+    places = ["--estate", str(tmp_path / "pii-tracer.yaml"), "--state", str(tmp_path / "state")]
+    assert run(["inventory", *places]) == 0
+    shown = "".join(capsys.readouterr().out.split())
+    assert name in shown
+    assert "compact;2partition(s)" in shown

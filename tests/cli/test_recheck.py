@@ -1,0 +1,242 @@
+"""Long after the run: an erased person who is back in the source is found, and a hold that lapsed is said."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import write_deltalake
+
+from pii_tracer.cli.main import run
+from pii_tracer.cli.runs import RunInfo, folder_of
+from pii_tracer.cli.settings import Settings
+from pii_tracer.files import write_atomic
+from pii_tracer.model import Format, Match, MatchTerm, Strategy
+from pii_tracer.plan import Action, ErasurePlan, HeldColumn, Mask
+from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState
+from pii_tracer.suppression import FILE, SuppressionList
+from tests.review.plans import NOW, plan
+
+
+class Estate:
+    """A Delta table of users, erased from once."""
+
+    def __init__(self, base: Path) -> None:
+        self.base, self.state = base, base / "state"
+        (base / "e.yaml").write_text(
+            "version: 1\nestate: t\nenvironment: local\nroots: [w]\nlineage: {}\n"
+            "catalogs: {session: {type: declared, tables: [{name: prod.users, format: delta, location: w/users}]}}\n"
+            "subjects: [{name: user, source: prod.users, key: uid}]\n"
+        )
+        self.key = Settings(base / "e.yaml", self.state).key(create=True)
+        self.users(1, 2, None)
+
+    def users(self, *ids: int | None) -> None:
+        write_deltalake(str(self.base / "w" / "users"), pa.table({"uid": pa.array(ids, pa.int64())}), mode="overwrite")
+
+    def erased(self, uid: int, state: EntryState = EntryState.ERASED, dataset: str | None = None) -> None:
+        entry = Entry(
+            request_id="R",
+            subject=self.key.reference("user", str(uid)),
+            plan_id="plan-1",
+            step_id="s",
+            copy_id="c",
+            dataset=dataset or f"file:{self.base / 'w' / 'users'}",
+            format=Format.DELTA,
+            action=Action.VERIFY_COPY,
+            state=state,
+            run_at=NOW,
+            tool_version="1",
+            evidence="e",
+        )
+        DeletionLog(self.state / "deletion_log.sqlite", "t").append([entry])
+
+    def ran(self, made: ErasurePlan, state: str = "complete") -> None:
+        folder = folder_of(self.state, made.plan_id)
+        file = self.base / f"{made.plan_id}.plan.json"
+        file.write_bytes(made.to_bytes())
+        folder.write_info(
+            RunInfo(
+                plan_id=made.plan_id,
+                plan_digest="d",
+                plan_file=str(file),
+                estate_file=str(self.base / "e.yaml"),
+                policy_file="p",
+                approvals=(),
+                trusted=None,
+                state=str(self.state),
+            )
+        )
+        write_atomic(folder.result, json.dumps({"state": state}).encode())
+
+    def recheck(self, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
+        capsys.readouterr()
+        options = ["--estate", str(self.base / "e.yaml"), "--state", str(self.state), "--format", "json"]
+        code = run(["recheck", *options, *words])
+        out = capsys.readouterr().out
+        return code, json.loads(out) if out else None
+
+
+@pytest.fixture
+def estate(tmp_path: Path) -> Estate:
+    return Estate(tmp_path)
+
+
+def test_who_is_back_is_found_and_named_by_reference_only(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
+    assert estate.recheck(capsys)[0] == 0
+    estate.erased(8841302)
+    assert estate.recheck(capsys) == (0, {"back": [], "due": [], "next": None, "look_again_on": None})
+    estate.users(1, 8841302)
+    code, told = estate.recheck(capsys)
+    assert code == 9
+    assert [item["subject"] for item in told["back"]] == [estate.key.reference("user", "8841302")]
+    assert "8841302" not in json.dumps(told).replace(told["back"][0]["subject"], "")
+
+
+@pytest.mark.parametrize("changes", [{"state": EntryState.DEFERRED}, {"dataset": "file:/elsewhere"}])
+def test_who_was_never_erased_from_the_source_is_not_back(
+    estate: Estate, capsys: pytest.CaptureFixture[str], changes: dict[str, Any]
+) -> None:
+    estate.erased(1, **changes)
+    assert estate.recheck(capsys)[0] == 0
+
+
+def test_a_source_that_is_gone_is_an_error_and_no_all_clear(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
+    import shutil
+
+    estate.erased(1)
+    shutil.rmtree(estate.base / "w" / "users")
+    assert estate.recheck(capsys)[0] == 1
+
+
+LAPSES = datetime(2027, 1, 1, tzinfo=timezone.utc)
+
+
+def held(plan_id: str, on: datetime | None, **changes: Any) -> ErasurePlan:
+    return plan(plan_id=plan_id, totals=plan().totals.model_copy(update={"recheck_on": on}), **changes)
+
+
+def test_a_hold_that_has_lapsed_is_due(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
+    estate.ran(held("plan-1", LAPSES))
+    assert estate.recheck(capsys, "--as-of", "2026-12-31T00:00:00Z") == (
+        0,
+        {"back": [], "due": [], "next": LAPSES.isoformat(), "look_again_on": None},
+    )
+    code, told = estate.recheck(capsys, "--as-of", "2027-01-01T00:00:00Z")
+    assert (code, [item["requests"] for item in told["due"]]) == (7, [["REQ-1"]])
+    # what is not finished is no reason to rest, and a newer finished plan of the same person replaces the old one
+    later = held("plan-2", None, created_at=NOW + timedelta(days=1))
+    estate.ran(later, "partial")
+    assert estate.recheck(capsys, "--as-of", "2027-01-01T00:00:00Z")[0] == 7
+    estate.ran(later)
+    assert estate.recheck(capsys, "--as-of", "2027-01-01T00:00:00Z")[0] == 0
+
+
+def suppress(estate: Estate, uid: str, key_set: str = "user.uid") -> None:
+    known = SuppressionList(estate.state / FILE, estate.key)
+    known.extended([(key_set, "subj_x", uid)], plan_id="plan-1", since=NOW, recheck_on=NOW + timedelta(days=30))
+
+
+def test_who_stands_again_in_a_table_that_is_no_source_is_found(
+    estate: Estate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A RESTORE of a derived table brings the person back where no source shows it."""
+    users = f"{estate.base / 'w' / 'users'}"
+    term = MatchTerm(column="uid", key_set="user.uid", type="bigint")
+    made = plan()
+    copies = (made.copies[0].model_copy(update={"location": users, "match": Match(terms=(term,)), "origin": None}),)
+    estate.ran(plan(copies=copies, steps=(), totals=made.totals))
+    suppress(estate, "8841302")
+    code, told = estate.recheck(capsys, "--as-of", NOW.isoformat())
+    assert (code, told["back"]) == (0, [])
+    assert told["look_again_on"] == (NOW + timedelta(days=30)).isoformat()
+    estate.users(1, 8841302)
+    code, told = estate.recheck(capsys)
+    assert code == 9
+    assert [item["subject"] for item in told["back"]] == ["subj_x"]
+    assert "8841302" not in json.dumps(told)
+
+
+def test_who_the_log_and_the_list_know_is_told_once(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
+    term = MatchTerm(column="uid", key_set="user.uid", type="bigint")
+    made = plan()
+    source = {"location": f"{estate.base / 'w' / 'users'}", "match": Match(terms=(term,)), "origin": None}
+    estate.ran(
+        plan(copies=(made.copies[0].model_copy(update=source | {"table": "prod.users"}),), steps=(), totals=made.totals)
+    )
+    estate.erased(8841302)
+    known = SuppressionList(estate.state / FILE, estate.key)
+    who = estate.key.reference("user", "8841302")
+    known.extended([("user.uid", who, "8841302")], plan_id="plan-1", since=NOW, recheck_on=NOW + timedelta(days=30))
+    estate.users(1, 8841302)
+    assert [(b["subject"], b["source"]) for b in estate.recheck(capsys)[1]["back"]] == [(who, "prod.users")]
+
+
+def test_a_masked_row_is_no_return_and_a_whole_one_is(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
+    """A hold keeps the key: that it stands there is right; what stands beside it again is not."""
+    folder = estate.base / "w" / "held"
+    folder.mkdir(parents=True)
+    mask = Mask(columns=("note",), held=(HeldColumn(name="uid", holds=("h",), until=None),))
+    term = MatchTerm(column="uid", key_set="user.uid", type="bigint")
+    changes = {"location": str(folder), "match": Match(terms=(term,)), "origin": None, "mask": mask}
+    made = plan()
+    copies = (made.copies[0].model_copy(update={**changes, "strategy": Strategy.MASK_COLUMNS}),)
+    estate.ran(plan(copies=copies, steps=(), totals=made.totals))
+    suppress(estate, "8841302")
+    schema = pa.schema([("uid", pa.int64()), ("note", pa.string())])
+    for note, code in ((None, 0), ("back", 9)):
+        rows = pa.table({"uid": [1, 8841302], "note": ["x", note]}, schema=schema)
+        pq.write_table(rows, folder / "a.parquet")
+        assert estate.recheck(capsys)[0] == code, note
+
+
+def ask(estate: Estate, capsys: pytest.CaptureFixture[str], values: str, *words: str) -> tuple[int, list[str]]:
+    capsys.readouterr()
+    file = estate.base / "values.txt"
+    file.write_text(values)
+    options = ["--estate", str(estate.base / "e.yaml"), "--state", str(estate.state), "--subject", "user"]
+    code = run(["suppressed", str(file), *options, *words])
+    return code, capsys.readouterr().out.splitlines()
+
+
+def test_a_loader_asks_line_by_line(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask(estate, capsys, "8841302\n7\n") == (0, ["free", "free"])
+    suppress(estate, "8841302")
+    assert ask(estate, capsys, "7\n8841302\n\n") == (9, ["free", "suppressed", "free"])
+    assert ask(estate, capsys, "8841302\r\n", "--check") == (9, [])
+    assert ask(estate, capsys, "7", "--check") == (0, [])
+    assert ask(estate, capsys, "7", "--column", "phone") == (2, [])
+
+
+def test_with_another_estate_key_nobody_is_called_free(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
+    listed = SuppressionList(estate.state / FILE, estate.key)
+    listed.extended([("user.uid", "subj_1", "2")], plan_id="p", since=NOW, recheck_on=NOW)
+    there = ["--estate", str(estate.base / "e.yaml"), "--state", str(estate.state)]
+    lines = estate.base / "lines"
+    lines.write_text("2\n")
+    assert run(["suppressed", str(lines), "--subject", "user", *there]) == 9
+    key = next(estate.state.rglob("estate.key"))
+    key.chmod(0o600)
+    key.write_bytes(bytes(len(key.read_bytes())))
+    for words in (["suppressed", str(lines), "--subject", "user"], ["recheck"]):
+        capsys.readouterr()
+        assert run([*words, *there]) == 7
+        told = capsys.readouterr()
+        assert "made with another estate key" in told.err
+        assert "free" not in told.out
+
+
+def test_who_is_back_inside_a_struct_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    estate = Estate(tmp_path)
+    file = tmp_path / "e.yaml"
+    file.write_text(file.read_text().replace("key: uid", "key: who.uid"))
+    estate.erased(7)
+    people = pa.table({"who": pa.array([{"uid": 2}, None, {"uid": 7}])})
+    write_deltalake(str(tmp_path / "w" / "users"), people, mode="overwrite", schema_mode="overwrite")
+    code, told = estate.recheck(capsys)
+    assert (code, [b["subject"] for b in told["back"]]) == (9, [estate.key.reference("user", "7")])

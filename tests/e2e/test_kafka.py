@@ -1,0 +1,226 @@
+"""The whole path with topics: plan, approve, apply, killed in the middle of a cleaning, resumed, verified, attested."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from pii_tracer.cli.main import run
+from pii_tracer.config import load_estate
+from pii_tracer.estate.kafka import discover_topics
+from pii_tracer.estate.kafka_read import read_topic
+from pii_tracer.review.keys import generate, public_pem, trusted_yaml
+from tests.kafkasupport import MAIL, USER, Broker, broker, value
+
+__all__ = ["broker"]
+from tests.leaks import Person, leaks
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+
+OTHERS = [(f"88000000{n:04}", f"by{n}@example.org") for n in range(6)]
+NAMED = {"format": "json", "fields": {"user.id": "uid"}}
+
+
+@dataclass(frozen=True)
+class Done:
+    """What the run left."""
+
+    base: Path
+    broker: Broker
+    topics: dict[str, str]
+    codes: dict[str, int]
+    plan: dict[str, Any]
+    result: dict[str, Any]
+    before: dict[str, Any]
+    after: dict[str, Any]
+    killed_while: dict[str, str]
+    settings: dict[str, list[str]]
+
+
+def cli(base: Path, *words: str) -> int:
+    return run([*words, "--estate", str(base / "pii-tracer.yaml"), "--state", str(base / "state")])
+
+
+def build(base: Path, broker: Broker) -> dict[str, str]:
+    """A table as a Parquet folder, and three topics that carry its rows in three ways."""
+    people = [*OTHERS, (USER, MAIL)]
+    folder = base / "tables" / "users"
+    folder.mkdir(parents=True)
+    columns = {"uid": [u for u, _ in people], "mail": [m for _, m in people]}
+    pq.write_table(pa.table(columns), folder / "part-0.parquet")
+    topics = {
+        "users": broker.topic("users", 2, cleanup_policy="compact", segment_ms="900000"),
+        "orders": broker.topic("orders", cleanup_policy="compact"),
+        "clicks": broker.topic("clicks", cleanup_policy="delete", retention_ms="-1"),
+    }
+    for user, mail in people:
+        broker.send(topics["users"], (user, value(user, mail)), (user, value(user, mail, visits=2)))
+        broker.send(topics["orders"], (f"order-of-{mail[:4]}", value(user, mail)))
+        broker.send(topics["clicks"], (None, value(user, mail)), (None, value(user, mail, page="b")))
+    parts: dict[str, dict[str, Any]] = {
+        "users": {"key": {"format": "string", "column": "uid"}, "value": NAMED},
+        "orders": {"key": {"format": "string"}, "value": NAMED},
+        "clicks": {"value": NAMED, "producers": ["web"]},
+    }
+    declared = [{"name": topics[n], "of": "shop.users", **part} for n, part in parts.items()]
+    estate = {
+        "version": 1,
+        "estate": "shop",
+        "environment": "local",
+        "spark": {"conf": {"spark.driver.memory": "1g"}},
+        "catalogs": {
+            "spark_catalog": {
+                "type": "declared",
+                "tables": [{"name": "shop.users", "format": "parquet", "location": "tables/users"}],
+            }
+        },
+        "roots": ["tables"],
+        "lineage": {},
+        "subjects": [
+            {
+                "name": "user",
+                "source": "shop.users",
+                "key": "uid",
+                "identifiers": [{"column": "mail", "category": "email"}],
+            }
+        ],
+        "writers": [{"job": "web", "stopped": True}],
+        "kafka": [{"name": "main", "bootstrap": broker.bootstrap, "topics": declared}],
+    }
+    (base / "pii-tracer.yaml").write_text(yaml.safe_dump(estate))
+    (base / "policy.yaml").write_text(yaml.safe_dump({"version": 1, "allow_immediate_retention": True}))
+    request = {
+        "id": "SHOP-1",
+        "law": "GDPR",
+        "received": "2026-11-01T09:00:00+01:00",
+        "subject": {"type": "user", "key": USER},
+    }
+    (base / "request.yaml").write_text(yaml.safe_dump(request))
+    return topics
+
+
+def everybody(base: Path, broker: Broker, topics: dict[str, str]) -> dict[str, Any]:
+    """Everybody else: the newest record of each key, every click."""
+    found: dict[str, Any] = {}
+    for name, topic in topics.items():
+        partitions = len(broker.admin.list_topics(topic, timeout=60).topics[topic].partitions)
+        records = list(read_topic({"bootstrap.servers": broker.bootstrap, "log_level": 0}, topic, range(partitions)))
+        if name == "clicks":
+            found[name] = [r.value for r in records if USER.encode() not in (r.value or b"")]
+        else:
+            newest = {r.key: r.value for r in records}
+            found[name] = {k: v for k, v in newest.items() if v is not None and USER.encode() not in v}
+    return found
+
+
+def settings_of(base: Path) -> dict[str, list[str]]:
+    states, _ = discover_topics(load_estate(base / "pii-tracer.yaml"), base)
+    return {s.declared.name: [f"{k}={v}" for k, v in sorted(s.settings.items())] for s in states}
+
+
+def killed_in_the_middle(base: Path, topic: str, words: list[str]) -> dict[str, str]:
+    """Apply in a process of its own, killed as soon as it has lowered the topic's settings."""
+    estate = load_estate(base / "pii-tracer.yaml")
+    places = ["--estate", str(base / "pii-tracer.yaml"), "--state", str(base / "state")]
+    root = str(Path(__file__).parents[2])
+    command = [sys.executable, "-m", "pii_tracer.cli.main", *words, *places]
+    environment = {**os.environ, "PYTHONPATH": root}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + 240
+        while time.monotonic() < until and process.poll() is None:
+            (state,) = [s for s in discover_topics(estate, base)[0] if s.declared.name == topic]
+            if state.settings["segment.ms"] == "100":
+                return state.settings
+    finally:
+        process.kill()
+        process.wait()
+    raise AssertionError("the settings were never lowered")
+
+
+@pytest.fixture(scope="module")
+def done(spark: Any, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Done:
+    base = tmp_path_factory.mktemp("shop")
+    file = base / "shop.plan.json"
+    topics = build(base, broker)
+    before, settings = everybody(base, broker, topics), settings_of(base)
+    codes = {}
+    words = ["--retention", "immediate", "--reason", "test", "--out", str(file), "--format", "json"]
+    codes["plan"] = cli(base, "plan", str(base / "request.yaml"), *words)
+    public = generate(base / "approver.pem")
+    (base / "approvers.yaml").write_bytes(trusted_yaml([("Dr. Sen", "privacy officer", public_pem(public).decode())]))
+    signed = ["--approver", "Dr. Sen", "--role", "privacy officer", "--reason", "right", "--key"]
+    codes["approve"] = cli(base, "approve", str(file), *signed, str(base / "approver.pem"))
+    trusted = ["--trusted", str(base / "approvers.yaml"), "--result", str(base / "result.json")]
+    killed = killed_in_the_middle(base, topics["users"], ["apply", str(file), *trusted])
+    codes["apply again"] = cli(base, "apply", str(file), *trusted)
+    codes["verify"] = cli(base, "verify", str(file))
+    return Done(
+        base,
+        broker,
+        topics,
+        codes,
+        json.loads(file.read_text()),
+        json.loads((base / "result.json").read_text()),
+        before,
+        everybody(base, broker, topics),
+        killed,
+        settings,
+    )
+
+
+def test_every_command_ends_as_it_should(done: Done) -> None:
+    assert done.codes == {"plan": 0, "approve": 0, "apply again": 0, "verify": 0}
+
+
+def test_each_topic_is_planned_in_its_own_way(done: Done) -> None:
+    ways = {c["facts"]["topic"]: c["strategy"] for c in done.plan["copies"] if c["kind"] == "TOPIC"}
+    assert ways == {
+        done.topics["users"]: "tombstone",
+        done.topics["orders"]: "tombstone",
+        done.topics["clicks"]: "rewrite_topic",
+    }
+    assert USER not in json.dumps(done.plan)
+    assert MAIL not in json.dumps(done.plan)
+
+
+def test_the_result_claims_what_happened(done: Done) -> None:
+    assert done.result["state"] == "complete"
+    assert (done.result["copies_total"], done.result["copies_erased"]) == (4, 4)
+    assert done.result["residue"] == []
+    assert done.result["unverified"] == []
+    assert done.result["bystander_rows_lost"] == 0
+    assert done.result["attestation"]
+
+
+def test_nobody_else_lost_a_record(done: Done) -> None:
+    assert done.after == done.before
+    assert len(done.before["clicks"]) == 2 * len(OTHERS)
+
+
+def test_the_settings_that_the_killed_run_had_lowered_are_back(done: Done) -> None:
+    assert done.killed_while["segment.ms"] == "100"
+    assert settings_of(done.base) == done.settings
+
+
+@pytest.mark.parametrize("name", ["users", "orders", "clicks"])
+def test_no_byte_of_the_person_is_on_the_brokers_disk(done: Done, name: str) -> None:
+    data = done.broker.segments(done.topics[name])
+    assert MAIL.encode() not in data
+    assert USER.encode() not in data
+
+
+def test_no_value_is_in_what_the_run_leaves(done: Done) -> None:
+    assert list((done.base / "state").rglob("journal.jsonl"))
+    assert leaks(Person((MAIL, USER)), [done.base / "state"]) == []

@@ -1,0 +1,89 @@
+"""Servers that tests start: their jars, fetched once by the Ivy that Spark brings, and how they end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from executors.spark import java_home
+
+
+def own_java() -> str:
+    """The Java that Spark runs on."""
+    home = java_home()
+    return str(Path(home) / "bin" / "java") if home else "java"
+
+
+def spark_jars() -> Path:
+    """The folder with Spark's own jars, Ivy's client among them."""
+    import pyspark
+
+    return Path(pyspark.__file__).parent / "jars"
+
+
+def cache() -> Path:
+    """Where what is fetched stays, beside Spark's own jars."""
+    folder = Path(os.environ.get("PII_TRACER_IVY") or Path.home() / ".ivy2")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def fresh_folder(name: str) -> Path:
+    """A new folder in the cache, to be filled by `arrives`."""
+    return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=cache()))
+
+
+def arrives(fresh: Path, folder: Path, command: list[str]) -> Path:
+    """Run what fills a fresh folder, and put it in its place in one go; returns the place."""
+    try:
+        subprocess.run(command, check=True, timeout=900, stdout=subprocess.DEVNULL)
+        shutil.rmtree(fresh / "cache", ignore_errors=True)
+        fresh.rename(folder)
+    except OSError:
+        if not folder.is_dir():  # otherwise another process was faster
+            raise
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    return folder
+
+
+def retrieved(name: str, version: str, *, ivy: str = "", dependency: Sequence[str] = (), shared: bool = True) -> Path:
+    """The folder with jars; fetched through Ivy's own client when it is not there.
+
+    ivy: text of an `ivy.xml`; dependency: or one artifact, as organisation, name and revision. shared: by Ivy's cache;
+    without it, a large jar does not lie there a second time.
+    """
+    folder = cache() / f"{name}-{version}"
+    if folder.is_dir():
+        return folder
+    client = next(spark_jars().glob("ivy-*.jar"))
+    fresh = fresh_folder(name)
+    words = ["-dependency", *dependency]
+    if ivy:
+        (fresh / "ivy.xml").write_text(ivy, encoding="utf-8")
+        words = ["-ivy", str(fresh / "ivy.xml")]
+    pattern = f"{fresh}/[artifact]-[revision](-[classifier]).[ext]"
+    common = [
+        "-cache",
+        str((cache() if shared else fresh) / "cache"),
+        "-confs",
+        "default",
+        "-warn",
+        "-retrieve",
+        pattern,
+    ]
+    return arrives(fresh, folder, [own_java(), "-jar", str(client), *words, *common])
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Ask a server to end, and end it where it does not."""
+    process.terminate()
+    try:
+        process.wait(30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
