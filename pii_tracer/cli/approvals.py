@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from pii_tracer.config import Policy
-from pii_tracer.errors import NotApproved, UsageError
+from pii_tracer.errors import NotApproved, ReviewError, UsageError
 from pii_tracer.files import read_bounded
 from pii_tracer.review.approval import holding
 from pii_tracer.review.dsse import PrivateKey, pae, strict_json
@@ -15,6 +16,7 @@ from pii_tracer.review.keys import load_private, load_trusted
 from pii_tracer.review.planfile import LoadedPlan
 from pii_tracer.review.policy import Signer
 from pii_tracer.review.sshsig import armoured, load_signer
+from planners.drafts import slug
 
 MAX_BYTES = 1024 * 1024
 """An approval is one small statement."""
@@ -23,6 +25,28 @@ MAX_BYTES = 1024 * 1024
 def approval_files(plan_file: Path) -> list[Path]:
     """The approvals beside a plan, by name."""
     return sorted(plan_file.parent.glob(plan_file.name.removesuffix(".plan.json") + ".approval-*.json"))
+
+
+def approval_path(plan_file: Path, approver: str, role: str) -> Path:
+    """Where an approval is written: that of the same person in the same role is replaced, any other one stays.
+
+    Raises:
+        NotApproved: a file that would be replaced is no approval, or somebody else's.
+    """
+    stem = plan_file.name.removesuffix(".plan.json") + f".approval-{slug(approver)}"
+    for path in (plan_file.with_name(f"{stem}{ending}.json") for ending in ("", f"-{slug(role)}")):
+        if not path.exists() or _signed_by(path) == (approver, role):
+            return path
+    raise NotApproved("the approval's file is another one's", where=str(path), todo="move it, or choose another name")
+
+
+def _signed_by(path: Path) -> tuple[Any, Any] | None:
+    """Who says to have signed, and in which role; None where the file is no approval."""
+    try:
+        said = strict_json(base64.b64decode(strict_json(read_approval(path))["payload"]))["predicate"]
+        return said["approver"], said["role"]
+    except (ReviewError, ValueError, KeyError, TypeError):
+        return None
 
 
 def read_approval(path: Path) -> bytes:

@@ -201,8 +201,8 @@ def approve(
     ssh_key: Path | None,
     hours: int,
 ) -> int:
-    """Sign the exact bytes of a plan. Writes NAME.approval-APPROVER.json beside it; with an SSH key, also the signed
-    bytes and their signature for `ssh-keygen -Y verify`."""
+    """Sign the exact bytes of a plan. Writes NAME.approval-APPROVER.json beside it (APPROVER-ROLE where that is taken);
+    with an SSH key, also the signed bytes and their signature for `ssh-keygen -Y verify`."""
     from pii_tracer.cli.approvals import signing_key
 
     settings, key = Settings(estate_file, state), signing_key(key_file, ssh_key)
@@ -226,15 +226,15 @@ def sign_plan(
 
     Raises:
         NotApproved: `apply` would refuse the plan whoever signed it.
+            Or the approval's file is somebody else's.
         UsageError: it would live longer than the policy allows.
     """
     import secrets
 
-    from pii_tracer.cli.approvals import detached
+    from pii_tracer.cli.approvals import approval_path, detached
     from pii_tracer.config import file_digest
     from pii_tracer.files import write_atomic
     from pii_tracer.review.approval import approve as sign
-    from planners.drafts import slug
 
     rules, policy_file = settings.policy(policy)
     if hours > rules.max_approval_hours:
@@ -254,7 +254,7 @@ def sign_plan(
         now=now,
         nonce=secrets.token_hex(16),
     )
-    path = sibling(plan_file, f".approval-{slug(approver)}.json")
+    path = approval_path(plan_file, approver, role)
     for ending in (".signed", ".signed.sig"):  # those of an earlier approval
         path.with_suffix(ending).unlink(missing_ok=True)
     for ending, data in detached(envelope).items():
@@ -282,6 +282,7 @@ def _refuse_unapplyable(made: ErasurePlan) -> None:
 def drift(plan_file: Path, estate_file: Path, state: Path, fmt: str) -> int:
     """Compare every precondition of a plan with the world: expected and found. Exit 6 where one stops a run."""
     from pii_tracer.cli.planning import take_inventory
+    from pii_tracer.config import file_digest
     from pii_tracer.review.drift import compare
     from reports.escape import visible
 
@@ -289,6 +290,8 @@ def drift(plan_file: Path, estate_file: Path, state: Path, fmt: str) -> int:
     estate = settings.estate()
     stopped = {writer.job: writer.stopped for writer in estate.writers}
     items = compare(plan, take_inventory(estate, settings.base, lambda _: None), stopped)
+    if (found := file_digest(estate_file)) != plan.estate_digest:
+        items.insert(0, DriftItem(None, "estate_file", str(estate_file), plan.estate_digest, found, hard=True))
     if fmt == "json":
         click.echo(json.dumps([vars(i) for i in items], indent=2, default=str))
     else:

@@ -1,0 +1,74 @@
+"""Approvals lie beside the plan, one for each person and role; `drift` tells an estate file that was edited."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+
+from pii_tracer.errors import ExitCode
+from pii_tracer.review.keys import generate
+from tests.cli.test_nested_subject import called, estate
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    """An estate with a plan that can be approved."""
+    estate(tmp_path)
+    assert called(tmp_path, "plan", str(tmp_path / "request.yaml"), "--out", str(tmp_path / "p.plan.json")) == 0
+    generate(tmp_path / "k.pem")
+    return tmp_path
+
+
+def approve(base: Path, who: str, role: str, reason: str = "r") -> int:
+    words = ["--approver", who, "--role", role, "--reason", reason, "--key", str(base / "k.pem")]
+    return called(base, "approve", str(base / "p.plan.json"), *words)
+
+
+def approvals(base: Path) -> dict[str, tuple[str, str, str]]:
+    found = {}
+    for path in base.glob("p.approval-*.json"):
+        said = json.loads(base64.b64decode(json.loads(path.read_bytes())["payload"]))["predicate"]
+        found[path.name] = (said["approver"], said["role"], said["reason"])
+    return found
+
+
+def test_the_same_person_signs_in_two_roles_and_both_stay(base: Path) -> None:
+    assert approve(base, "Meera Iyer", "dpo") == 0
+    assert approve(base, "Meera Iyer", "data owner") == 0
+    assert approve(base, "Meera Iyer", "dpo", "again") == 0
+    assert approvals(base) == {
+        "p.approval-Meera-Iyer.json": ("Meera Iyer", "dpo", "again"),
+        "p.approval-Meera-Iyer-data-owner.json": ("Meera Iyer", "data owner", "r"),
+    }
+
+
+def test_people_whose_names_make_one_file_name_do_not_replace_each_other(
+    base: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert approve(base, "Meera Iyer", "dpo") == 0
+    assert approve(base, "Meera-Iyer", "dpo") == 0
+    assert len(approvals(base)) == 2
+    capsys.readouterr()
+    assert approve(base, "Meera/Iyer", "dpo") == ExitCode.NOT_APPROVED
+    assert "another" in capsys.readouterr().err
+    assert sorted(who for who, *_ in approvals(base).values()) == ["Meera Iyer", "Meera-Iyer"]
+
+
+def test_what_is_no_approval_is_not_replaced(base: Path) -> None:
+    (base / "p.approval-Meera-Iyer.json").write_text("notes of mine")
+    (base / "p.approval-Meera-Iyer-dpo.json").write_text('{"payload": 7}')
+    assert approve(base, "Meera Iyer", "dpo") == ExitCode.NOT_APPROVED
+    assert (base / "p.approval-Meera-Iyer.json").read_text() == "notes of mine"
+
+
+def test_drift_tells_that_the_estate_file_was_edited(base: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    drift = ["drift", str(base / "p.plan.json"), "--format", "json"]
+    assert called(base, *drift) == 0
+    with (base / "pii-tracer.yaml").open("a") as file:
+        file.write("# a comment\n")
+    capsys.readouterr()
+    assert called(base, *drift) == ExitCode.DRIFT
+    assert [(item["kind"], item["hard"]) for item in json.loads(capsys.readouterr().out)] == [("estate_file", True)]
