@@ -49,6 +49,13 @@ def query_of(sql: str) -> str:
     return text
 
 
+def by_position(sql: str) -> bool:
+    """Whether a recorded statement fills its table's columns in their order, whatever its query's are called: INSERT
+    without a list of columns (https://spark.apache.org/docs/3.5.6/sql-ref-syntax-dml-insert-table.html)."""
+    tree = sqlglot.parse_one(prepared(sql), dialect="spark")
+    return isinstance(tree, exp.Insert) and not isinstance(tree.this, exp.Schema) and not tree.args.get("by_name")
+
+
 def overwrite(ctx: ExecutionContext, table: str, sql: str, *, apart: bool = False) -> dict[str, Any]:
     """Overwrite a table (a quoted name) with what its recorded query gives now.
 
@@ -81,8 +88,10 @@ def both(ctx: ExecutionContext, table: str, sql: str) -> tuple[DataFrame, DataFr
         RunError: the query's columns are not the table's.
     """
     have, query = ctx.spark.table(table), ctx.spark.sql(query_of(sql))
-    names = [name.lower() for name in have.columns if not name.startswith("_hoodie_")]
-    made = [name.lower() for name in query.columns]
+    columns = [name for name in have.columns if not name.startswith("_hoodie_")]
+    names, made = [name.lower() for name in columns], [name.lower() for name in query.columns]
+    if len(names) == len(made) and sorted(names) != sorted(made) and by_position(sql):
+        return have, query.toDF(*columns)
     if names != made:
         raise RunError(
             f"the recorded query gives the columns {', '.join(made)}, the table has {', '.join(names)}",
@@ -94,7 +103,8 @@ def both(ctx: ExecutionContext, table: str, sql: str) -> tuple[DataFrame, DataFr
 
 def difference(ctx: ExecutionContext, table: str, sql: str) -> list[str]:
     """How the table differs from its recorded query, both ways, as findings."""
-    return differences(ctx.spark.sql(query_of(sql)), ctx.spark.table(table))
+    have, made = both(ctx, table, sql)
+    return differences(made, have)
 
 
 def differences(made: DataFrame, have: DataFrame) -> list[str]:

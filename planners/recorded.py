@@ -67,11 +67,13 @@ class Recorded:
 class _Overwrite:
     """A statement that writes a whole table again. told: the columns that it names behind the table.
 
+    placed: it fills the table's columns in their order, whatever its own are called.
     parts: of a text that is one query: its hundred columns are parsed only where something hangs on them.
     """
 
     text: str
     told: tuple[str, ...] | None
+    placed: bool
     parts: Cut | None
 
     @cached_property
@@ -158,7 +160,8 @@ def _overwrite(text: str, dynamic: bool) -> _Overwrite | str:
     if isinstance(tree, exp.Insert) and (not tree.args.get("overwrite") or tree.args.get("where")):
         return Recorded.why
     told = isinstance(tree, exp.Insert) and isinstance(tree.this, exp.Schema)
-    return _Overwrite(text, tuple(c.name for c in tree.this.expressions) if told else None, parts)
+    placed = isinstance(tree, exp.Insert) and not told and not tree.args.get("by_name")
+    return _Overwrite(text, tuple(c.name for c in tree.this.expressions) if told else None, placed, parts)
 
 
 def _query(tree: exp.Expression | None) -> exp.Query | None:
@@ -206,4 +209,6 @@ def _misfit(one: _Overwrite, state: TableState) -> str | None:
     ordered = state.format in (Format.DELTA, Format.ICEBERG)  # the others' partition columns come last in Spark
     if not made or not have or (made == have if ordered else sorted(made) == sorted(have)):
         return None
+    if ordered and one.placed and len(made) == len(have) and sorted(made) != sorted(have):
+        return None  # INSERT goes by position; the same names in another order are a table that changed since
     return f"its recorded statement gives the columns {', '.join(made)}, and the table has {', '.join(have)}"

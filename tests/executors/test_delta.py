@@ -185,3 +185,24 @@ def test_rebuild_from_the_recorded_statement(spark: SparkSession, spark_estate: 
     totals.once(Action.DELTA_REBUILD, sql=query)
     totals.all(PURGE, VACUUM, CLEAN)
     assert residue(folder) == []
+
+
+def test_a_rebuild_by_insert_fills_the_columns_in_their_order(spark: SparkSession, spark_estate: SparkEstate) -> None:
+    """What the query calls its columns means nothing to INSERT: `max(email)` has no name that a table could have."""
+    source = make(spark, spark_estate, "placed_source")
+    folder = spark_estate.folder("delta/placed")
+    query = f"SELECT amount % 5, max(email) FROM delta.`{source.location}` GROUP BY 1"
+    spark.sql(f"CREATE TABLE delta.`{folder}` (slot INT, best STRING) USING delta")
+    placed = Steps(context(spark_estate), "delta", None, folder, Format.DELTA, None)
+    job = f"INSERT OVERWRITE delta.`{folder}` {query}"
+    spark.sql(job)
+    assert placed.probe(Action.DELTA_REBUILD, sql=job) is Progress.DONE
+    source.once(*DELETE[:1], materialise=False)
+    spark.sql(f"INSERT INTO delta.`{folder}` VALUES (99, '{EMAIL}')")
+    assert placed.probe(Action.DELTA_REBUILD, sql=job) is not Progress.DONE
+    placed.once(Action.DELTA_REBUILD, sql=job)
+    assert placed.probe(Action.DELTA_REBUILD, sql=job) is Progress.DONE
+    placed.all(PURGE, VACUUM, CLEAN)
+    assert residue(folder) == []
+    with pytest.raises(RunError, match="gives the columns"):  # a list of columns, or no INSERT: names do mean something
+        placed.once(Action.DELTA_REBUILD, sql=query)

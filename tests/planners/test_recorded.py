@@ -129,6 +129,14 @@ def test_what_a_failed_run_may_have_written_counts_too() -> None:
 def test_the_columns_are_the_tables_by_position() -> None:
     turned = "INSERT OVERWRITE prod.out SELECT count(*) AS n, day FROM prod.users GROUP BY day"
     assert "gives the columns n, day, and the table has day, n" in recorded([job(turned)], TABLE).why
+    renamed = "INSERT OVERWRITE prod.out SELECT day AS date, count(*) FROM prod.users GROUP BY day"
+    assert recorded([job(renamed)], TABLE).sql == renamed
+    named = renamed.replace("count(*)", "count(*) AS number")
+    assert recorded([job(named)], TABLE).sql == named
+    assert recorded([job(named.replace("prod.out", "prod.out BY NAME"))], TABLE).sql is None
+    assert (
+        recorded([job(named.replace("OVERWRITE", "OVERWRITE TABLE").replace("day AS", "day, 1 AS"))], TABLE).sql is None
+    )
     folder = state(dataset("out"), Format.PARQUET, "day", "n")
     assert recorded([job(turned)], folder).sql == turned
     assert recorded([job(turned.replace("day FROM", "city FROM"))], folder).sql is None

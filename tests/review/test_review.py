@@ -306,20 +306,23 @@ def test_the_drift_command_knows_the_writers_and_exits_by_what_stops_a_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from pii_tracer.cli.main import run
+    from pii_tracer.config import file_digest
 
     (tmp_path / "w").mkdir()
     estate = tmp_path / "e.yaml"
     path = tmp_path / "p.plan.json"
     writer = Precondition(kind="writers_stopped", target="nightly", expected="true")
-    path.write_bytes(plan([step("a", preconditions=(writer,))]).to_bytes())
     for stopped, code, words in (("true", 0, "no drift"), ("false", 6, "make a new plan")):
         estate.write_text(
             "version: 1\nestate: t\nenvironment: local\ncatalogs: {}\nroots: [w]\nlineage: {}\n"
             "subjects: [{name: c, source: s, key: k}]\n"
             f"writers: [{{job: nightly, stopped: {stopped}}}]\n"
         )
+        made = plan([step("a", preconditions=(writer,))])
+        path.write_bytes(made.model_copy(update={"estate_digest": file_digest(estate)}).to_bytes())
         assert run(["drift", str(path), "--estate", str(estate), "--state", str(tmp_path / "s")]) == code
         assert words in capsys.readouterr().out
-    path.write_bytes(plan([step("a", preconditions=(writer.model_copy(update={"hard": False}),))]).to_bytes())
+    soft = plan([step("a", preconditions=(writer.model_copy(update={"hard": False}),))])
+    path.write_bytes(soft.model_copy(update={"estate_digest": file_digest(estate)}).to_bytes())
     assert run(["drift", str(path), "--estate", str(estate), "--state", str(tmp_path / "s")]) == 0
     assert "applied as it is" in capsys.readouterr().out
