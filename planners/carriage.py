@@ -22,6 +22,7 @@ from planners.expressions import shown
 from planners.functions import NotComputable, compute, is_plain
 from planners.hops import Anonymisers
 from planners.traces import ColumnCarriage, Contribution, Trace
+from planners.unkeyed import Unkeyed
 from planners.walk import Walk
 from planners.ways import leads_to
 
@@ -118,13 +119,15 @@ def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...]) -> Ca
     parts = [p for p in told if _adds_rows(walk, p, dataset)]
     changes = [p for p in told if p not in parts]
     mixed = {name for name, c in columns.items() if c.mixed}
-    answers = [_answer(walk, dataset, p, changes) for p in parts]
+    rows = Unkeyed(walk, dataset)
+    answers = [_answer(walk, dataset, p, changes, rows) for p in parts]
     if dataset in walk.told or not answers:
         answers.append(_best(walk.subject, walk.told.get(dataset, columns), lambda name: True))
     dark = [part.where for part, answer in zip(parts, answers, strict=False) if answer.carries is None]
     found = [a for a in answers if a.carries is not None]
+    dark += [where for where in rows.others(told) if where not in dark] if found else []
     if not found or dark:
-        return _without_terms(walk, dataset, columns, hops, lost, tuple(sorted(mixed)), dark if found else [])
+        return _without_terms(walk, dataset, columns, hops, lost, tuple(sorted(mixed)), dark, bool(found))
     carries = max((a.carries for a in found if a.carries), key=_CLASSES.index)
     named = {t for a in found for t in a.terms}
     named |= {t for p in changes for t in _all_terms(walk.subject, p.columns) if t[0] in {name for name, _ in named}}
@@ -147,20 +150,29 @@ def _adds_rows(walk: Walk, part: Contribution, dataset: DatasetId) -> bool:
     return part.statement is None or not part.statement.known or part.statement.adds_rows
 
 
-def _answer(walk: Walk, dataset: DatasetId, part: Contribution, changes: Sequence[Contribution]) -> Answer:
+def _answer(
+    walk: Walk, dataset: DatasetId, part: Contribution, changes: Sequence[Contribution], rows: Unkeyed
+) -> Answer:
     """The best class that finds every row of a contribution; or all classes together; or none.
 
     changes: statements that may have changed the rows since; what they hide finds nobody any more.
     """
-    hidden_since = {name for p in changes for name, c in p.columns.items() if not _all_usable(c)}
+    hidden_since = {name.lower() for p in changes for name, c in p.columns.items() if not _all_usable(c)}
+    hidden_since |= rows.overwritten(walk.contributions(dataset))
     givers = _givers(walk, dataset, part)
 
     def covers(name: str) -> bool:
-        return name not in hidden_since and _covers(walk, dataset, part, name, givers)
+        return name.lower() not in hidden_since and _covers(walk, dataset, part, name, givers, rows)
 
     best = _best(walk.subject, part.columns, covers)
     spread = _all_terms(walk.subject, part.columns)
-    hidden = any(c.lost for c in part.columns.values()) or _uncomputable(part.columns) or hidden_since
+    hidden = (
+        any(c.lost for c in part.columns.values())
+        or bool(_uncomputable(part.columns))
+        or not hidden_since.isdisjoint(name.lower() for name in part.columns)
+        or any(trace.partial for _, trace in spread)
+        or rows.all_bare(part)
+    )
     if best.carries is not None or not spread or hidden:
         return best
     return Answer(_worst(walk.subject, spread), spread)
@@ -169,13 +181,14 @@ def _answer(walk: Walk, dataset: DatasetId, part: Contribution, changes: Sequenc
 def _best(subject: Subject, columns: Mapping[str, ColumnCarriage], covers: Callable[[str], bool]) -> Answer:
     """The best class in which one column finds all rows, with the other terms of this class and of better ones.
 
-    A column that has the key in some rows plain and in others hashed finds them all by both of its expressions.
+    A column that has the key in some rows plain and in others hashed finds them all by both of its expressions, and
+    one that has the key in some rows and the e-mail in others by both of these.
     """
     terms = _all_terms(subject, columns)
     found: set[Carries] = set()
     for name, trace in terms:
         if covers(name):
-            found.add(_worst(subject, tuple(t for t in terms if t[0] == name and t[1].origin == trace.origin)))
+            found.add(_worst(subject, tuple(t for t in terms if t[0] == name and t[1].access == trace.access)))
     if not found:
         return Answer(None, ())
     carries = min(found, key=_CLASSES.index)
@@ -203,21 +216,23 @@ def _class(subject: Subject, trace: Trace) -> Carries:
 
 
 def _covers(
-    walk: Walk, dataset: DatasetId, part: Contribution, name: str, givers: Mapping[str, set[DatasetId]]
+    walk: Walk,
+    dataset: DatasetId,
+    part: Contribution,
+    name: str,
+    givers: Mapping[str, set[DatasetId]],
+    rows: Unkeyed,
 ) -> bool:
     """Whether the column has the identifier in every row that the contribution brings a person in."""
-    if not _all_usable(part.columns[name]):
+    if not _all_usable(part.columns[name]) or any(t.partial for t in part.columns[name].traces):
         return False
     into = givers.get(name.lower(), set())
     all_give = all(carriers <= into for carriers in givers.values())
     statement = part.statement
     if statement is None or not statement.known:
-        return all_give or not _looks_united(walk.all_edges(dataset, part.tellers))
-    if statement.unites:
-        names = [known.lower() for known in walk.names(dataset)]
-        position = names.index(name.lower()) if name.lower() in names else None
-        if not all_give or statement.uneven(name, position):
-            return False
+        return not rows.united(part, name) and (all_give or not _looks_united(walk.all_edges(dataset, part.tellers)))
+    if rows.lacks(statement, name) or (statement.unites and not all_give):
+        return False
     if not all_give and statement.outer:
         return False
     return all_give or not statement.preserved or bool(into & {walk.named(table) for table in statement.preserved})
@@ -259,22 +274,26 @@ def _without_terms(
     lost: tuple[str, ...],
     mixed: tuple[str, ...],
     dark: list[str],
+    others_found: bool,
 ) -> Carriage:
+    """The carriage of a dataset in which not all rows can be found. dark: where those are written."""
     from_source, aggregated = walk.reach.comes(dataset)
     ended = sorted({o for c in columns.values() for o in c.ended})
 
     def answer(carries: Carries, reason: str, closes: str = "") -> Carriage:
         return Carriage(dataset, carries, (), columns, hops, reason, lost, mixed, closes)
 
-    if dark:
-        reason = f"the rows that {', '.join(dark[:3])} writes have no identifier that can be matched in all of them"
-        return answer(Carries.UNKNOWN, reason, "rebuild it, or let that job write the key")
+    unmatched = f"the rows that {', '.join(dark[:3])} writes have no identifier that can be matched in all of them"
+    if others_found:
+        return answer(Carries.UNKNOWN, unmatched, "rebuild it, or let that job write the key")
     if lost:
         how = "; ".join(_hidden(walk, dataset, columns)[:3])
         reason = f"{', '.join(lost)} goes in, but through an expression that cannot be matched again"
         return answer(Carries.UNKNOWN, f"{reason}: {how}" if how else reason, _closes(walk, dataset))
     if ended:
         return answer(Carries.NONE, f"{', '.join(ended)} ends in a declared anonymiser")
+    if dark:
+        return answer(Carries.UNKNOWN, unmatched, "rebuild it, or let that job write the key")
     if aggregated:
         return answer(Carries.AGGREGATE, "holds aggregates to which the person contributed, and no key")
     if from_source:
@@ -326,8 +345,8 @@ def _uncomputable(columns: Mapping[str, ColumnCarriage]) -> set[str]:
     return {t.origin for c in columns.values() for t in c.traces if not _usable(t)}
 
 
-def _order(trace: Trace) -> tuple[str, str, str, bool]:
-    return (trace.origin, trace.expression, repr(trace.access), trace.mixed)
+def _order(trace: Trace) -> tuple[str, str, str, bool, bool]:
+    return (trace.origin, trace.expression, repr(trace.access), trace.mixed, trace.partial)
 
 
 def _hops(parents: Mapping[DatasetId, DatasetId], source: DatasetId, dataset: DatasetId) -> tuple[DatasetId, ...]:

@@ -36,7 +36,8 @@ class Place:
     expression: what was done to the value on the way, over the column `x`; `x` alone when it is unchanged.
     group: an aggregate picked it out of a group's rows. windows: for each window that picked it, what the window is
     partitioned by: columns and fields of columns, each by its names with its table's before them. through: names of the
-    functions it went through.
+    functions it went through. instead: what a condition may put in its place, columns by their names; a constant has
+    none.
     """
 
     access: tuple[Access, ...] = ()
@@ -45,6 +46,7 @@ class Place:
     windows: tuple[tuple[tuple[str, ...], ...], ...] = ()
     fate: Fate = Fate.FOUND
     through: frozenset[str] = frozenset()
+    instead: frozenset[tuple[str, ...]] = frozenset()
 
 
 _PICKS = (
@@ -141,8 +143,7 @@ class _Look:
         elif isinstance(node, exp.AggFunc) or _is_named(node, _AGGREGATES_BY_NAME):
             yield from self._aggregated(node)
         elif isinstance(node, exp.Coalesce | exp.If | exp.Case | exp.Nullif):
-            for branch in _branches(node):
-                yield from self.places(branch)
+            yield from self._chosen(node)
         elif isinstance(node, exp.Struct):
             for name, value in _struct_fields(node):
                 for place in self.places(value):
@@ -153,6 +154,18 @@ class _Look:
             yield from self._member(node)
         else:
             yield from self._function(node)
+
+    def _chosen(self, node: exp.Expression) -> Iterator[Place]:
+        """A conditional: the value where a branch has it, and something else where others have not."""
+        branches = list(_branches(node))
+        found = [list(self.places(branch)) if branch is not None else [] for branch in branches]
+        by_itself = not isinstance(node, exp.Coalesce) and not self._other_columns(_conditions(node))
+        for number, places in enumerate(found):
+            # of a coalesce only what stands before can come in its place: without the value there is no person
+            rivals = branches[:number] if isinstance(node, exp.Coalesce) else branches
+            others = [b for b, has in zip(rivals, found, strict=False) if not has]
+            instead = frozenset() if by_itself else frozenset(way for b in others for way in _ways_of(b))
+            yield from (replace(place, instead=place.instead | instead) for place in places)
 
     def _reads(self, node: exp.Expression) -> tuple[Access, ...] | None:
         """If the node reads the column, or a part of it that leads to the value: the access still left to go."""
@@ -289,8 +302,8 @@ def _json_path(node: exp.Expression) -> tuple[str, ...] | None:
     return tuple(str(key) for key in keys) if all(isinstance(key, str) for key in keys) else None
 
 
-def _branches(node: exp.Expression) -> Iterator[exp.Expression]:
-    """The parts of a conditional that can become its value."""
+def _branches(node: exp.Expression) -> Iterator[exp.Expression | None]:
+    """The parts of a conditional that can become its value; None for the NULL that nobody wrote."""
     if isinstance(node, exp.Coalesce):
         yield node.this
         yield from node.expressions
@@ -298,13 +311,26 @@ def _branches(node: exp.Expression) -> Iterator[exp.Expression]:
         yield node.this
     elif isinstance(node, exp.If):
         yield node.args["true"]
-        if node.args.get("false"):
-            yield node.args["false"]
+        yield node.args.get("false")
     else:
         for branch in node.args.get("ifs", []):
             yield branch.args["true"]
-        if node.args.get("default"):
-            yield node.args["default"]
+        yield node.args.get("default")
+
+
+def _conditions(node: exp.Expression) -> Iterator[exp.Expression]:
+    """What a conditional is decided by."""
+    if isinstance(node, exp.If):
+        yield node.this
+    elif isinstance(node, exp.Case):
+        yield from (node.this,) if node.this is not None else ()
+        yield from (branch.this for branch in node.args.get("ifs", []))
+
+
+def _ways_of(node: exp.Expression | None) -> Iterator[tuple[str, ...]]:
+    """The columns in an expression by their names; nothing for one without any column, which is a constant."""
+    columns = [tuple(names_of(column)) for column in node.find_all(exp.Column)] if node is not None else []
+    yield from columns or [()]
 
 
 def _struct_fields(node: exp.Struct) -> Iterator[tuple[str, exp.Expression]]:

@@ -17,6 +17,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from planners.branches import table_name
 from planners.expressions import COUNTS
 from planners.skeleton import skeleton
 from planners.ways import Way, projected, split, uncast, way_of
@@ -76,6 +77,25 @@ class Statement:
             return any(isinstance(w.args.get("then"), exp.Insert) for w in self._tree.find_all(exp.When))
         return not isinstance(self._tree, exp.Update)
 
+    @property
+    def tree(self) -> exp.Expression | None:
+        """All of it, columns included."""
+        return self._whole
+
+    @cached_property
+    def overwritten(self) -> frozenset[str]:
+        """Columns (in lower case) that it gives other values in rows which are there already; not by `UPDATE SET *`."""
+        if not isinstance(self._tree, exp.Update | exp.Merge):
+            return frozenset()
+        updates = self._tree.find_all(exp.Update) if self._tree is not None else ()
+        given = [e.this for update in updates for e in update.expressions if isinstance(e, exp.EQ)]
+        return frozenset(column.name.lower() for column in given if isinstance(column, exp.Column))
+
+    @cached_property
+    def joins_outer(self) -> bool:
+        """Whether it has an outer join of any kind."""
+        return self.outer or bool(self.preserved)
+
     @cached_property
     def grouping_levels(self) -> int:
         """How many of its queries group rows (or take distinct ones)."""
@@ -107,17 +127,13 @@ class Statement:
     def _carriers(self, tables: Callable[[str], Rows | None]) -> int:
         """How many relations of a single query hold a person, or could."""
         query = self._tree.find(exp.Select) if self._tree is not None else None
-        found = [tables(_name(table)) for table in query.find_all(exp.Table)] if query is not None else []
+        found = [tables(table_name(table)) for table in query.find_all(exp.Table)] if query is not None else []
         return sum(rows is None or rows.carrier for rows in found)
 
     @cached_property
     def unites(self) -> bool:
         """Whether it has a UNION, INTERSECT or EXCEPT."""
         return bool(self._unions)
-
-    def uneven(self, column: str, position: int | None) -> bool:
-        """Whether a branch of a UNION gives a constant for the column (at `position` where it has another name)."""
-        return any(_uneven_union(union, column, position) for union in self._unions)
 
     @cached_property
     def _unions(self) -> tuple[exp.SetOperation, ...]:
@@ -138,7 +154,7 @@ class Statement:
             first = select.args.get("from_")
             sides = {str(j.args.get("side") or "").upper() for j in select.args.get("joins") or ()}
             if first is not None and "LEFT" in sides:
-                found += [_name(table) for table in first.this.find_all(exp.Table)]
+                found += [table_name(table) for table in first.this.find_all(exp.Table)]
         return tuple(dict.fromkeys(found))
 
 
@@ -172,31 +188,6 @@ def _outermost(tree: exp.Expression) -> list[exp.Expression]:
     if isinstance(body, exp.Query):
         return [cast(exp.Expression, body)]
     return [cast(exp.Expression, query) for query in tree.find_all(exp.Query) if not query.find_ancestor(exp.Query)]
-
-
-def _branches(node: exp.Expression) -> Iterator[exp.Select]:
-    if isinstance(node, exp.SetOperation):
-        yield from _branches(cast(exp.Expression, node.this))
-        yield from _branches(cast(exp.Expression, node.expression))
-    elif isinstance(node, exp.Subquery):
-        yield from _branches(node.this)
-    elif isinstance(node, exp.Select):
-        yield node
-
-
-def _uneven_union(union: exp.SetOperation, column: str, position: int | None) -> bool:
-    selects = list(_branches(union))
-    names = [p.alias_or_name.lower() for p in selects[0].expressions] if selects else []
-    if any(projection.is_star for s in selects for projection in s.expressions):
-        return False
-    where = names.index(column.lower()) if column.lower() in names else position
-    if where is None:
-        return True
-    return any(where >= len(s.expressions) or s.expressions[where].find(exp.Column) is None for s in selects)
-
-
-def _name(table: exp.Table) -> str:
-    return ".".join(f"`{part.name}`" if "/" in part.name else part.name for part in table.parts)
 
 
 @dataclass
@@ -235,7 +226,7 @@ class _Joins:
         if isinstance(node, exp.Table):
             if not node.db and node.name.lower() in inside:
                 return inside[node.name.lower()]
-            known = self.tables(_name(node))
+            known = self.tables(table_name(node))
             self.opaque |= known is None
             return known if known is not None else Rows(True, lambda name: NONE, opaque=True)
         self.opaque |= not isinstance(node, exp.Select)

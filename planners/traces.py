@@ -14,13 +14,15 @@ from planners.statements import Statement
 class Trace:
     """An identifier of the source standing in a column: `expression` over `x` is what was done to it.
 
-    mixed: the row it stands in may be somebody else's.
+    mixed: the row it stands in may be somebody else's. partial: in other rows of the same persons something else stands
+    in its place, by a condition (`CASE`, `coalesce`).
     """
 
     origin: str
     access: tuple[Access, ...]
     expression: str
     mixed: bool = False
+    partial: bool = False
 
 
 @dataclass(frozen=True)

@@ -140,13 +140,15 @@ class Walk:
         """What these edges bring into a dataset's columns."""
         spelled = {name.lower(): name for name in self.names(dataset)}
         result: dict[str, ColumnCarriage] = {}
-        for edge in edges:
-            came = self.column(edge.source.dataset, edge.source.column)
-            if not came:
-                continue
+        coming = [(e, came) for e in edges if (came := self.column(e.source.dataset, e.source.column))]
+        beside: dict[str, set[str]] = defaultdict(set)
+        for edge, came in coming:
+            if came.traces:
+                beside[edge.target.column.lower()].add(edge.source.column.lower())
+        for edge, came in coming:
             name = spelled.setdefault(edge.target.column.lower(), edge.target.column)
             before = result.get(name, ColumnCarriage())
-            now = self._step(edge, came)
+            now = self._step(edge, came, beside[edge.target.column.lower()])
             result[name] = ColumnCarriage(
                 traces=before.traces | now.traces,
                 lost=before.lost | now.lost,
@@ -163,8 +165,8 @@ class Walk:
         found = known.get(name)
         return found or next((c for other, c in known.items() if other.lower() == name.lower()), None)
 
-    def _step(self, edge: Edge, came: ColumnCarriage) -> ColumnCarriage:
-        """What becomes of a column's identifiers along one edge."""
+    def _step(self, edge: Edge, came: ColumnCarriage, beside: Collection[str]) -> ColumnCarriage:
+        """What becomes of a column's identifiers along one edge. beside: columns whose identifiers go into the same."""
         traces: set[Trace] = set()
         lost: set[str] = set()
         ended = set(came.ended)
@@ -182,7 +184,8 @@ class Walk:
                 if told is None:
                     lost.add(trace.origin)
                 else:
-                    traces.add(Trace(trace.origin, place.access, told, other))
+                    partial = trace.partial or any(set(way).isdisjoint(beside) for way in place.instead)
+                    traces.add(Trace(trace.origin, place.access, told, other, partial))
         for origin in came.lost:
             for place in along(edge, ()):
                 if self.anonymisers.end(edge, place):
@@ -260,7 +263,7 @@ class Walk:
     def _resolved(self, table: str) -> Rows | None:
         """The rows of a table by its name in a statement; None where lineage does not know it."""
         dataset = self.named(table)
-        return self._rows(dataset) if self._known(dataset) else None
+        return self._rows(dataset) if self.is_known(dataset) else None
 
     def names(self, dataset: DatasetId) -> tuple[str, ...]:
         """The names of a dataset's columns, in its order."""
@@ -347,7 +350,8 @@ class Walk:
         # a table with persons hides behind a name that lineage does not know (a view of the session): any could be it
         return part.statement.apart(self._resolved)
 
-    def _known(self, dataset: DatasetId) -> bool:
+    def is_known(self, dataset: DatasetId) -> bool:
+        """Whether lineage knows a dataset that a statement names."""
         return dataset.namespace != UNRESOLVED
 
     def _rows(self, dataset: DatasetId) -> Rows:
@@ -359,7 +363,12 @@ class Walk:
     @cached_property
     def rows_of_carriers(self) -> tuple[frozenset[DatasetId], frozenset[DatasetId]]:
         """Datasets with values out of rows that name persons: row by row, and added up. Complete after `run`."""
-        return self.reach.rows_of(d for d in self.columns if self._carries(d))
+        return self.reach.rows_of(self.carriers)
+
+    @cached_property
+    def carriers(self) -> frozenset[DatasetId]:
+        """Datasets whose rows name persons. Complete after `run`."""
+        return frozenset(d for d in self.columns if self._carries(d))
 
     def _carries(self, dataset: DatasetId) -> bool:
         return any(c.traces or c.lost for c in self.columns.get(dataset, {}).values())

@@ -1,0 +1,295 @@
+"""Whether every row that a statement takes of the persons has an identifier, branch by branch of its query.
+
+A row that names a person is the person's in all its columns. A branch of a UNION, or the kept side of an outer join,
+that takes such a row on and gives no identifier leaves it where nobody finds it, however well the other branches do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from sqlglot import exp
+
+from planners.expressions import COUNTS
+from planners.ways import Way, split, way_of
+
+Gives = Callable[[Way], bool]
+"""Whether an identifier of a person stands in a column, or at fields of it."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """The rows of a table or of a query. reads: some of them are taken from rows that name persons. gives: the columns
+    with an identifier in all of those. names: of its columns, None where they are not known. bare: some of those rows
+    have no identifier at all. opaque: nothing is known of it, and nothing is held against it.
+    """
+
+    reads: bool
+    gives: Gives
+    names: tuple[str, ...] | None
+    bare: bool = False
+    opaque: bool = False
+
+    def gives_at(self, name: str, position: int | None) -> bool:
+        """As `gives`, of the column that goes into a table's column of this name and at this position."""
+        if self.opaque or not self.reads or self.names is None:
+            return True
+        known = [column.lower() for column in self.names]
+        if name.lower() in known:
+            return self.gives((name.lower(),))
+        if position is None or position >= len(known):
+            return False
+        return self.gives((known[position],))
+
+
+_NOTHING = Relation(False, lambda way: False, None)
+UNKNOWN = Relation(True, lambda way: True, None, opaque=True)
+"""A relation behind a name that lineage does not know, e.g. a view of a session."""
+
+Tables = Callable[[str], Relation]
+
+
+def relation_of(tree: exp.Expression | None, tables: Tables) -> Relation:
+    """The rows that a statement brings into its table; `tables`: what a table holds, by its name in the statement."""
+    if isinstance(tree, exp.Merge):
+        return _merged(tree, tables)
+    if isinstance(tree, exp.Query):
+        return _rows(tree, {}, tables)
+    if not isinstance(tree, exp.Insert | exp.Create):
+        return UNKNOWN
+    body, clause = tree.args.get("expression"), tree.args.get("with_")
+    if not isinstance(body, exp.Query):
+        return UNKNOWN
+    return _rows(cast(exp.Expression, body), _named(clause, {}, tables), tables)
+
+
+def _merged(tree: exp.Merge, tables: Tables) -> Relation:
+    """The rows that a MERGE inserts."""
+    source = tree.args["using"]
+    rows = _rows(source, _named(tree.args.get("with_"), {}, tables), tables)
+    found = [when.args["then"] for when in tree.find_all(exp.When) if isinstance(when.args.get("then"), exp.Insert)]
+    made = []
+    for insert in found:
+        columns, values = insert.this, insert.args.get("expression")
+        if not isinstance(columns, exp.Tuple) or not isinstance(values, exp.Tuple):
+            made.append(rows)  # INSERT *
+            continue
+        shown = list(zip((c.name for c in columns.expressions), values.expressions, strict=False))
+        made.append(_shown(shown, {source.alias_or_name.lower(): rows}, frozenset(), aggregated=False))
+    return made[0] if len(made) == 1 else UNKNOWN if not made else _united(made)
+
+
+def _named(clause: exp.Expression | None, outside: Mapping[str, Relation], tables: Tables) -> dict[str, Relation]:
+    inside = dict(outside)
+    for cte in clause.expressions if clause is not None else ():
+        if clause is not None and clause.args.get("recursive"):
+            inside[cte.alias.lower()] = UNKNOWN
+        inside[cte.alias.lower()] = _renamed(_rows(cte.this, inside, tables), cte)
+    return inside
+
+
+def _renamed(rows: Relation, item: exp.Expression) -> Relation:
+    """With the columns that an alias names: `AS t (a, b)`."""
+    alias = item.args.get("alias")
+    columns = [c.name for c in alias.args.get("columns") or ()] if alias is not None else []
+    if not columns or rows.names is None or len(columns) != len(rows.names):
+        return rows if not columns else UNKNOWN if rows.reads else rows
+    before = dict(zip((c.lower() for c in columns), rows.names, strict=True))
+
+    def gives(way: Way) -> bool:
+        return way[0].lower() in before and rows.gives((before[way[0].lower()].lower(), *way[1:]))
+
+    return Relation(rows.reads, gives, tuple(columns), rows.bare, rows.opaque)
+
+
+def _rows(node: exp.Expression | None, ctes: Mapping[str, Relation], tables: Tables) -> Relation:
+    if node is None:
+        return _NOTHING
+    inside = _named(node.args.get("with_"), ctes, tables)
+    if isinstance(node, exp.Subquery):
+        plain = not (node.args.get("joins") or node.args.get("pivots"))
+        return _renamed(_rows(node.this, inside, tables), node) if plain else UNKNOWN
+    if isinstance(node, exp.Union):
+        sides = [_rows(cast(exp.Expression, side), inside, tables) for side in (node.this, node.expression)]
+        return _united(sides, by_name=bool(node.args.get("by_name")))
+    if isinstance(node, exp.SetOperation):  # INTERSECT and EXCEPT: rows of the left side
+        return _rows(cast(exp.Expression, node.this), inside, tables)
+    if isinstance(node, exp.Table):
+        if node.args.get("pivots"):
+            return UNKNOWN
+        known = inside.get(node.name.lower()) if not node.db else None
+        return known if known is not None else tables(table_name(node))
+    return _select(node, inside, tables) if isinstance(node, exp.Select) else UNKNOWN
+
+
+def table_name(table: exp.Table) -> str:
+    """A table's name as the statement has it; a place in backticks."""
+    return ".".join(f"`{part.name}`" if "/" in part.name else part.name for part in table.parts)
+
+
+def _united(sides: Sequence[Relation], *, by_name: bool = False) -> Relation:
+    """UNION: the columns have the names of the first side, and go by position."""
+    reading = [side for side in sides if side.reads]
+    first = sides[0].names
+    if any(side.names is None or (first and len(side.names) != len(first)) for side in sides) or first is None:
+        return Relation(bool(reading), lambda way: True, None, any(s.bare for s in sides), not reading)
+    places = {name.lower(): n for n, name in reversed(list(enumerate(first)))}
+
+    def gives(way: Way) -> bool:
+        at = places.get(way[0].lower())
+        if at is None:
+            return False
+        return all(
+            side.gives((way[0].lower() if by_name else (side.names or ())[at].lower(), *way[1:])) for side in reading
+        )
+
+    return Relation(bool(reading), gives, first, any(side.bare for side in sides))
+
+
+def _select(node: exp.Select, ctes: Mapping[str, Relation], tables: Tables) -> Relation:
+    sources, optional = _sources(node, ctes, tables)
+    shown: list[tuple[str, exp.Expression]] = []
+    for projection in node.expressions:
+        if not projection.is_star:
+            shown.append((projection.alias_or_name, projection.unalias()))
+            continue
+        named = _starred(projection, sources)
+        if named is None:
+            return _untold(sources)
+        shown += named
+    made = {c.name.lower() for lateral in node.args.get("laterals") or () for c in _lateral_columns(lateral)}
+    if any(column.name.lower() in made for _, value in shown for column in value.find_all(exp.Column)):
+        return _untold(sources)
+    aggregated = bool(node.args.get("group")) or any(_adds_up(value) for _, value in shown)
+    return _shown(shown, sources, optional, aggregated=aggregated)
+
+
+def _untold(sources: Mapping[str, Relation]) -> Relation:
+    """A query whose columns are not known."""
+    return UNKNOWN if any(rows.reads for rows in sources.values()) else _NOTHING
+
+
+def _starred(projection: exp.Expression, sources: Mapping[str, Relation]) -> list[tuple[str, exp.Expression]] | None:
+    """The columns of `*` or `t.*`; None where they are not known."""
+    only = projection.table.lower() if isinstance(projection, exp.Column) else ""
+    star = projection.this if isinstance(projection, exp.Column) else projection
+    of = {alias: rows for alias, rows in sources.items() if only in ("", alias)}
+    if not of or any(star.args.values()) or any(rows.names is None for rows in of.values()):
+        return None
+    return [(name, exp.column(name, table=alias)) for alias, rows in of.items() for name in rows.names or ()]
+
+
+def _lateral_columns(lateral: exp.Expression) -> Collection[exp.Expression]:
+    alias = lateral.args.get("alias")
+    return alias.args.get("columns") or () if alias is not None else ()
+
+
+def _adds_up(value: exp.Expression) -> bool:
+    """Whether the value is an aggregate of several rows; over a window it stays in its row."""
+    return any(not isinstance(found.parent, exp.Window) for found in value.find_all(exp.AggFunc))
+
+
+def _sources(
+    node: exp.Select, ctes: Mapping[str, Relation], tables: Tables
+) -> tuple[dict[str, Relation], frozenset[str]]:
+    """The relations of FROM and JOIN by alias, and those that an outer join may leave empty in a row."""
+    found: dict[str, Relation] = {}
+    optional: set[str] = set()
+    first = node.args.get("from_")
+    for join in [None, *(node.args.get("joins") or ())]:
+        item = first.this if join is None and first is not None else join.this if join is not None else None
+        if item is None or (join is not None and str(join.args.get("kind") or "").upper() in ("SEMI", "ANTI")):
+            continue
+        alias = (item.alias_or_name or f"#{len(found)}").lower()
+        side = str(join.args.get("side") or "").upper() if join is not None else ""
+        if side in ("RIGHT", "FULL"):
+            optional |= set(found)
+        if side in ("LEFT", "FULL"):
+            optional.add(alias)
+        found[alias] = _rows(item, ctes, tables)
+    return found, frozenset(optional)
+
+
+def _shown(
+    shown: Sequence[tuple[str, exp.Expression]],
+    sources: Mapping[str, Relation],
+    optional: Collection[str],
+    *,
+    aggregated: bool,
+) -> Relation:
+    """A query's rows from its columns. Groups whose key is none of a person's hold aggregates and are not looked at."""
+    taken = {alias for _, value in shown for alias in _taken(value, sources)}
+    names = tuple(name for name, _ in shown)
+    if any(sources[alias].opaque for alias in taken):
+        held = {name.lower() for name, value in shown if any(True for _ in _ways(value))}
+        return Relation(True, lambda way: way[0].lower() in held, names)
+    reading = {alias for alias in taken if sources[alias].reads}
+
+    def in_all(value: exp.Expression) -> bool:
+        into = set(_identified(value, sources))
+        return bool(into - set(optional)) or bool(into and reading <= into)
+
+    by_name: dict[str, exp.Expression] = {}
+    for name, value in shown:
+        by_name.setdefault(name.lower(), value)
+
+    def gives(way: Way) -> bool:
+        value = by_name.get(way[0].lower())
+        return value is not None and in_all(value)
+
+    identified = {alias for _, value in shown for alias in _identified(value, sources)}
+    if aggregated and not identified:
+        return _NOTHING
+    told = identified - {alias for alias in identified if sources[alias].bare}
+    bare = bool(reading) and (not identified or (any(sources[a].bare for a in reading) and not told))
+    bare = bare or (bool(reading) and identified <= set(optional) and not reading <= identified)
+    return Relation(bool(reading), gives, names, bare)
+
+
+def _taken(value: exp.Expression, sources: Mapping[str, Relation]) -> Iterator[str]:
+    """The relations of which a value goes in."""
+    for way in _ways(value):
+        found = _source_of(way, sources)
+        if found is not None:
+            yield found[0]
+
+
+def _identified(value: exp.Expression, sources: Mapping[str, Relation]) -> Iterator[str]:
+    """The relations of which an identifier goes in."""
+    for way in _ways(value):
+        found = _source_of(way, sources)
+        if found is not None and sources[found[0]].gives(found[1]):
+            yield found[0]
+
+
+def _ways(node: exp.Expression) -> Iterator[Way]:
+    """Columns and their fields whose values go in: not what is only counted, and not what only decides."""
+    way = way_of(node)
+    if way is not None:
+        yield way
+    elif isinstance(node, exp.Window):
+        yield from _ways(node.this)
+    elif isinstance(node, exp.If):
+        for branch in (node.args.get("true"), node.args.get("false")):
+            yield from _ways(branch) if branch is not None else ()
+    elif isinstance(node, exp.Case):
+        for branch in (*node.args.get("ifs", ()), node.args.get("default")):
+            yield from _ways(branch) if branch is not None else ()
+    elif not isinstance(node, (*COUNTS, exp.Subquery)):
+        for child in node.iter_expressions():
+            yield from _ways(child)
+
+
+def _source_of(way: Way, sources: Mapping[str, Relation]) -> tuple[str, Way] | None:
+    """The relation that a column is of; of several that could have it, one that reads persons' rows."""
+    named, rest = split(way, sources)
+    if named is not None:
+        return named, rest
+    for wanted in (True, False):
+        for alias, rows in sources.items():
+            has = rows.names is None or rest[0] in [name.lower() for name in rows.names]
+            if rows.reads is wanted and has:
+                return alias, rest
+    return None
