@@ -166,6 +166,8 @@ def _answer(
 
     best = _best(walk.subject, part.columns, covers)
     spread = _all_terms(walk.subject, part.columns)
+    if best.carries is not None or not spread:
+        return best
     hidden = (
         any(c.lost for c in part.columns.values())
         or bool(_uncomputable(part.columns))
@@ -173,7 +175,7 @@ def _answer(
         or any(trace.partial for _, trace in spread)
         or rows.all_bare(part)
     )
-    if best.carries is not None or not spread or hidden:
+    if hidden:
         return best
     return Answer(_worst(walk.subject, spread), spread)
 
@@ -231,7 +233,7 @@ def _covers(
     statement = part.statement
     if statement is None or not statement.known:
         return not rows.united(part, name) and (all_give or not _looks_united(walk.all_edges(dataset, part.tellers)))
-    if rows.lacks(statement, name) or (statement.unites and not all_give):
+    if rows.lacks(statement, name, into) or (statement.unites and not all_give):
         return False
     if not all_give and statement.outer:
         return False

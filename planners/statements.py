@@ -17,7 +17,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from planners.branches import table_name
+from planners.branches import joined, table_name
 from planners.expressions import COUNTS
 from planners.skeleton import skeleton
 from planners.ways import Way, projected, split, uncast, way_of
@@ -90,6 +90,16 @@ class Statement:
         updates = self._tree.find_all(exp.Update) if self._tree is not None else ()
         given = [e.this for update in updates for e in update.expressions if isinstance(e, exp.EQ)]
         return frozenset(column.name.lower() for column in given if isinstance(column, exp.Column))
+
+    @cached_property
+    def joined(self) -> tuple[tuple[str, bool], ...] | None:
+        """Of a single query the tables, and whether an outer join may leave them empty; None for other statements."""
+        query = self._tree.find(exp.Select) if self._tree is not None and self._short is not None else None
+        items = joined(query) if query is not None else []
+        tables = [(item, may) for item, may in items if isinstance(item, exp.Table)]
+        if not items or len(tables) < len(items):
+            return None
+        return tuple((table_name(table), may) for table, may in tables)
 
     @cached_property
     def joins_outer(self) -> bool:

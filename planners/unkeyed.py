@@ -5,6 +5,7 @@ A dataset whose key another statement writes is erased by that key, and these ro
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from functools import cached_property
@@ -16,6 +17,8 @@ from planners.statements import Statement
 from planners.traces import Contribution
 from planners.walk import Walk
 from planners.ways import Way, leads_to
+
+_UPDATES = re.compile(r"\bupdate\b", re.IGNORECASE)
 
 
 class Unkeyed:
@@ -31,13 +34,25 @@ class Unkeyed:
             self._relations[statement.text] = relation_of(statement.tree, self._table)
         return self._relations[statement.text]
 
-    def lacks(self, statement: Statement, column: str) -> bool:
-        """Whether a branch of a UNION, or an outer join, brings rows of persons without an identifier in the column."""
-        if not (statement.unites or statement.joins_outer):
+    def lacks(self, statement: Statement, column: str, into: Collection[DatasetId]) -> bool:
+        """Whether a branch of a UNION, or an outer join, brings rows of persons without an identifier in the column.
+
+        into: the datasets from which identifiers come into it.
+        """
+        if not (statement.unites or statement.joins_outer) or self._kept(statement, into):
             return False
         names = [name.lower() for name in self._walk.names(self._dataset)]
         position = names.index(column.lower()) if column.lower() in names else None
         return not self.relation(statement).gives_at(column, position)
+
+    def _kept(self, statement: Statement, into: Collection[DatasetId]) -> bool:
+        """Whether the tables that a single query joins tell already that nothing lacks; its columns cost more."""
+        tables = [(self._walk.named(name), may) for name, may in statement.joined or ()]
+        if any(dataset in into and not may for dataset, may in tables):
+            return True
+        return bool(tables) and all(
+            dataset in into or (self._walk.is_known(dataset) and not self._reads(dataset)) for dataset, _ in tables
+        )
 
     def all_bare(self, part: Contribution) -> bool:
         """Whether some of the rows that a contribution brings have no identifier in any column."""
@@ -64,16 +79,15 @@ class Unkeyed:
         if self._dataset == self._walk.source:
             return []
         told = {part.statement.text for part in parts if part.statement is not None}
-        statements = {text: (where, one) for text, (where, one) in self._texts.items() if text not in told}
-        found = {where for where, one in statements.values() if one.adds_rows and self.relation(one).bare}
+        statements = [(where, Statement(text)) for text, where in self._texts.items() if text not in told]
+        found = {where for where, one in statements if one.known and one.adds_rows and self.relation(one).bare}
         return sorted(found | self._runs({job for part in parts for _, job, _ in part.tellers}))
 
     @cached_property
-    def _texts(self) -> dict[str, tuple[str, Statement]]:
-        """The statements that write the dataset, by their texts, with where they are; those that parse."""
+    def _texts(self) -> dict[str, str]:
+        """Where the statements are that write the dataset, by their texts."""
         jobs = self._walk.graph.jobs_into(self._dataset)
-        found = {job.statement: (job.where or job.job, Statement(job.statement)) for job in jobs if job.statement}
-        return {text: (where, one) for text, (where, one) in found.items() if one.known}
+        return {job.statement: job.where or job.job for job in jobs if job.statement}
 
     def _runs(self, told: Collection[str]) -> set[str]:
         """Jobs without a text that take rows of persons one by one, from columns that hold no identifier."""
@@ -92,8 +106,8 @@ class Unkeyed:
         """Columns in which a statement puts something else than an identifier into rows that are there."""
         given = {p.statement.text: {n.lower() for n in p.columns} for p in parts if p.statement is not None}
         found: set[str] = set()
-        for text, (_, statement) in self._texts.items():
-            found |= statement.overwritten - given.get(text, set())
+        for text in filter(_UPDATES.search, self._texts):  # parsing costs more than all else
+            found |= Statement(text).overwritten - given.get(text, set())
         return found
 
     def _table(self, name: str) -> Relation:
