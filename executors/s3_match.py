@@ -6,6 +6,7 @@ The leaf is cast to text as Spark casts it and compared with the key set; a row 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,9 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pii_tracer.errors import RunError
-from pii_tracer.model import FieldAccess, JsonAccess, Match, MatchTerm
+from pii_tracer.model import WHOLE_NUMBER, FieldAccess, JsonAccess, Match, MatchTerm
 
 Keys = Mapping[str, frozenset[str]]
+
+_WHOLE = re.compile(WHOLE_NUMBER)
 
 BY_HAND = "look at the object by hand; it is kept as it is"
 
@@ -64,7 +67,7 @@ def person_mask(table: pa.Table, terms: tuple[MatchTerm, ...], keys: Keys) -> pa
 
 
 def text_matches(cell: str | None, term: MatchTerm, keys: Keys) -> bool:
-    """Whether a cell that is text already (CSV) matches.
+    """Whether a cell that is text already (CSV) matches. A whole number is one however it is written: `8841302.0`.
 
     Raises:
         RowsError: the term asks for a field of a struct, which text does not have.
@@ -74,7 +77,7 @@ def text_matches(cell: str | None, term: MatchTerm, keys: Keys) -> bool:
         if not isinstance(access, JsonAccess):
             raise RowsError(f"`{term.label()}` is a field, and the object holds text", todo="make the plan again")
         value = json_member(value, access.path)
-    return value is not None and value in keys[term.key_set]
+    return value is not None and (value in keys[term.key_set] or _WHOLE.sub(r"\1", value) in keys[term.key_set])
 
 
 def json_member(text: str | None, path: tuple[str, ...]) -> str | None:

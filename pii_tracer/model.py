@@ -177,6 +177,10 @@ class Match(Frozen):
     terms: tuple[MatchTerm, ...]
 
 
+WHOLE_NUMBER = r"^(-?(?:0|[1-9][0-9]*))\.0+$"
+"""A whole number as text files have it where a column of numbers has gaps (pandas and Spark write it as a double)."""
+
+
 class KeySet(Frozen):
     """Values of one kind that stand for the persons of a plan. Lives only in the sealed manifest and in memory.
 

@@ -32,6 +32,7 @@ from planners.distinct import distinct_items
 from planners.doubts import doubts, former_values, inventory_gaps, missing, open_lineage, shared_in, shared_values
 from planners.drafts import CopyDraft, slug
 from planners.evidence import Evidence
+from planners.foreign import foreign_keys
 from planners.recorded import Recorded, recorded
 from planners.streams import streaming_state
 from planners.support import astray, unsupported
@@ -131,7 +132,7 @@ def _table(
         reason = f"{why}{carriage.reason}; every file was decoded and holds nothing of the person"
         return [Examined(dataset=state.dataset, table=state.table, carries=carriage.carries, reason=reason)]
     item = _copy(found, world, state, carriage, why, seen)
-    return [item, *doubts(found, state, carriage, item)]
+    return [item, *doubts(found, state, carriage, item), *foreign_keys(found, world, state, carriage)]
 
 
 def _shared(found: Survey, trace: Trace) -> bool:

@@ -8,6 +8,8 @@ ON e.manager_id = m.user_id` puts a manager's phone into other people's rows.
 from __future__ import annotations
 
 import logging
+import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -41,6 +43,10 @@ class Rows:
 
 
 _NOBODY = Rows(False, lambda name: NONE)
+
+
+_NEIGHBOURS = re.compile(r"\b(lag|lead|first_value|last_value|nth_value|first|last)\b", re.IGNORECASE)
+"""Functions of a window that look at other rows."""
 
 
 class Statement:
@@ -128,7 +134,8 @@ class Statement:
 
         tables: what a table's rows hold, by its name in the statement; None for a name that could be anything.
         """
-        if self._tree is None or (self._short is not None and self._carriers(tables) < 2):
+        single = self._short is not None and not _NEIGHBOURS.search(self.text)
+        if self._tree is None or (single and self._carriers(tables) < 2):
             return False
         joins = _Joins(tables)
         joins.statement(self._whole)
@@ -246,15 +253,18 @@ class _Joins:
         sources, links, same = self._sources(node, ctes)
         for entry in _grouping(node):
             self.grouped |= _column_origins(entry, (), sources)
-        shown = _exposed(node.expressions, sources)
+        shown, twins = _exposed(node.expressions, sources), _twins(node)
         for inner in (s.this for p in node.expressions for s in _subqueries(p) if isinstance(s.this, exp.Select)):
             # a value looked up row by row: as if its tables were joined
             more, conditions, _ = self._sources(inner, ctes)
             brought = _exposed(inner.expressions, {**sources, **more})
+            brought |= _taken(inner.expressions, {**sources, **more}) & twins
             if brought & set(more):
                 self.apart |= bool(set(more) & set(sources))  # equal names: whose column is whose is not told
                 sources, links, shown = {**sources, **more}, [*links, *conditions], shown | brought
+        shown |= _taken(node.expressions, sources) & twins
         self._check({alias: rows for alias, rows in sources.items() if alias in shown}, links, same, sources)
+        self.apart |= any(_looks_at_others(p, sources) for p in node.expressions)
 
         def origins(way: Way) -> Origins:
             for projection in node.expressions:
@@ -316,6 +326,31 @@ class _Joins:
                 if other != alias and rows.origins((column,)) & sources[alias].origins((column,)):
                     join(alias, other)
         self.apart |= len({of for alias, of in group.items() if alias in shown}) > 1
+
+
+def _twins(select: exp.Select) -> set[str]:
+    """The aliases of a table that stands several times: whatever comes from one of them may be another person's."""
+    tables = [item for item, _ in joined(select) if isinstance(item, exp.Table)]
+    inner = [s.this for p in select.expressions for s in _subqueries(p) if isinstance(s.this, exp.Select)]
+    tables += [item for query in inner for item, _ in joined(query) if isinstance(item, exp.Table)]
+    names = Counter(table_name(table).lower() for table in tables)
+    return {table.alias_or_name.lower() for table in tables if names[table_name(table).lower()] > 1}
+
+
+def _taken(projections: Iterable[exp.Expression], sources: Mapping[str, Rows]) -> set[str]:
+    """The relations with persons of which any value is shown, as far as the columns are qualified."""
+    ways = [way_of(column) for p in projections for column in _columns(p)]
+    named = {split(way, sources)[0] for way in ways if way is not None}
+    return {alias for alias in named if alias is not None and sources[alias].carrier}
+
+
+def _looks_at_others(projection: exp.Expression, sources: Mapping[str, Rows]) -> bool:
+    """Whether a window over all rows puts a value of one person's row into another's."""
+    for window in projection.find_all(exp.Window):
+        picks = window.find(exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)
+        if picks is not None and not window.args.get("partition_by") and any(r.carrier for r in sources.values()):
+            return True
+    return False
 
 
 def _grouping(select: exp.Select) -> list[exp.Expression]:

@@ -7,7 +7,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from pii_tracer.errors import ScanError
-from pii_tracer.model import FieldAccess, KeySet, Match, MatchTerm
+from pii_tracer.model import WHOLE_NUMBER, FieldAccess, KeySet, Match, MatchTerm
 from pii_tracer.plan import Copy, Mask
 from pii_tracer.verify.states import State, states
 from pii_tracer.verify.verdict import Baseline, Bystanders, RowVerdict, StateBaseline, StateRows
@@ -89,7 +89,7 @@ class Verifier:
         if not terms:
             reason = "none of the key columns is in this state"
             return StateRows(state=state.name, rows=None, reason=reason)
-        flagged = self._flag(frame, terms).where(f"`{_FLAG}`")
+        flagged = self._flag(state, frame, terms).where(f"`{_FLAG}`")
         if mask is None:
             return StateRows(state=state.name, rows=flagged.count())
         return self._more_than_held(state, flagged, mask)
@@ -118,8 +118,8 @@ class Verifier:
             raise _missing(state, match, terms)
         columns = sorted(name for name in frame.columns if not name.startswith("_hoodie_"))
         kept = {name.lower() for name in mask.kept} if mask else set()
-        flagged = self._flag(frame, terms)
-        lasting = self._flag(frame, tuple(t for t in terms if t.column.lower() in kept)) if mask else None
+        flagged = self._flag(state, frame, terms)
+        lasting = self._flag(state, frame, tuple(t for t in terms if t.column.lower() in kept)) if mask else None
         row = flagged.agg(
             f.count(f.lit(1)).alias("total"),
             f.count_if(f.col(_FLAG)).alias("person"),
@@ -150,7 +150,7 @@ class Verifier:
             )
         return f"{row['sum']}:{row['xor']}"
 
-    def _flag(self, frame: DataFrame, terms: tuple[MatchTerm, ...]) -> DataFrame:
+    def _flag(self, state: State, frame: DataFrame, terms: tuple[MatchTerm, ...]) -> DataFrame:
         """The frame with one more column: whether the row is a person's."""
         from pyspark.sql import functions as f
 
@@ -160,7 +160,7 @@ class Verifier:
             values = sorted({value for _, value in self._key_set(term).values})
             keys = self._spark.createDataFrame([(value,) for value in values], f"`{key}` string")
             keys = keys.withColumn(mark, f.lit(True))
-            frame = frame.join(f.broadcast(keys), _leaf(term) == f.col(key), "left").drop(key)
+            frame = frame.join(f.broadcast(keys), _leaf(term, state.written) == f.col(key), "left").drop(key)
             marks.append(mark)
         flag = reduce(lambda a, b: a | b, (f.coalesce(f.col(mark), f.lit(False)) for mark in marks), f.lit(False))
         return frame.withColumn(_FLAG, flag).drop(*marks)
@@ -237,8 +237,8 @@ def _missing(state: State, match: Match, present: tuple[MatchTerm, ...]) -> Scan
     )
 
 
-def _leaf(term: MatchTerm) -> Column:
-    """The compared value as text."""
+def _leaf(term: MatchTerm, written: bool) -> Column:
+    """The compared value as text. written: as somebody wrote it, so that `8841302.0` is the same whole number."""
     from pyspark.sql import functions as f
 
     leaf = _named(term.column)
@@ -250,7 +250,8 @@ def _leaf(term: MatchTerm) -> Column:
                 raise ScanError("a JSON member with a quote in its name cannot be compared", where=term.label())
             path = "$" + "".join(f"['{part}']" for part in access.path)
             leaf = f.get_json_object(leaf, path)
-    return leaf.cast("string")
+    text = leaf.cast("string")
+    return f.regexp_replace(text, WHOLE_NUMBER, "$1") if written else text
 
 
 def _named(name: str) -> Column:

@@ -21,6 +21,7 @@ from pii_tracer.verify.parquet import beyond_spark, parquet_frame
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_WRITTEN = (Format.CSV, Format.JSON)
 _INSTANT = re.compile(r"(\d{14,17})(?:_\d{14,17})?\.(?:commit|deltacommit|replacecommit)\Z")
 
 
@@ -29,12 +30,14 @@ class State:
     """One state: `load` gives its rows when called. kept: must be the same for other people after the run.
 
     loose: files without a schema (JSON, or no files at all): a column is there only as long as a row has a value in it.
+    written: values are texts as somebody wrote them (CSV, JSON).
     """
 
     name: str
     load: Callable[[], DataFrame]
     kept: bool = False
     loose: bool = False
+    written: bool = False
 
 
 def states(spark: SparkSession, copy: Copy) -> Iterator[State]:
@@ -52,7 +55,8 @@ def states(spark: SparkSession, copy: Copy) -> Iterator[State]:
     elif copy.format is Format.HUDI:
         yield from _hudi(spark, copy)
     else:
-        yield State("current", lambda: _files(spark, copy), kept=True, loose=_loose(copy))
+        written = copy.format in _WRITTEN
+        yield State("current", lambda: _files(spark, copy), kept=True, loose=_loose(copy), written=written)
 
 
 def _quoted(name: str) -> str:

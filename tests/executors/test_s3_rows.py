@@ -245,6 +245,12 @@ def test_csv_as_spark_escapes_it() -> None:
     assert kept.data.decode() == 'user_id,note\n1,"say \\"hi, you\\""\n2,z\n'
 
 
+def test_a_whole_number_is_the_same_however_csv_has_it() -> None:
+    others = f"1.0,a\n{PERSON}.5,b\n0{PERSON}.0,c\n,d\n"
+    kept = drop(f"user_id,note\n{PERSON}.0,x\n{others}{PERSON}.00,y\n".encode(), by("user_id"), Format.CSV)
+    assert kept.data.decode() == f"user_id,note\n{others}"
+
+
 def test_csv_that_does_not_add_up_is_refused() -> None:
     with pytest.raises(RowsError, match="number of fields"):
         drop(f"user_id,note\n1,2,3\n{PERSON},x\n".encode(), by("user_id"), Format.CSV)

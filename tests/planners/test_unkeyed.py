@@ -116,6 +116,36 @@ def test_identifiers_of_different_branches_find_the_rows_together() -> None:
     assert terms(found) == ["c1 = user_id", "c2 = email"]
 
 
+MIXED = {
+    "a table joined with itself": "INSERT INTO prod.out SELECT a.user_id, b.diagnosis, '1' FROM prod.claims a JOIN"
+    " prod.claims b ON a.amount = b.amount AND a.user_id <> b.user_id",
+    "the row before": "INSERT INTO prod.out SELECT user_id, lag(diagnosis) OVER (ORDER BY amount), '1' FROM prod.claims",
+    "one person's row in all": "INSERT INTO prod.out SELECT a.user_id, (SELECT b.diagnosis FROM prod.claims b WHERE"
+    " b.claim_no = 'al1-7'), '1' FROM prod.claims a",
+}
+
+
+@pytest.mark.parametrize("sql", MIXED.values(), ids=MIXED.keys())
+def test_values_of_one_persons_row_in_anothers_make_it_nobodys_to_delete(sql: str) -> None:
+    found = told(sql)
+    assert (found.carries, found.mixed) == (KEY, ("c1",))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSERT INTO prod.out SELECT a.user_id, b.diagnosis, '1' FROM prod.claims a JOIN prod.claims b"
+        " ON a.user_id = b.user_id",
+        "INSERT INTO prod.out SELECT user_id, lag(diagnosis) OVER (PARTITION BY user_id ORDER BY amount), '1'"
+        " FROM prod.claims",
+        "INSERT INTO prod.out SELECT user_id, row_number() OVER (ORDER BY amount), '1' FROM prod.claims",
+    ],
+)
+def test_rows_of_one_person_may_look_at_each_other(sql: str) -> None:
+    found = told(sql)
+    assert (found.carries, found.mixed) == (KEY, ())
+
+
 @pytest.mark.parametrize(("column", "carries"), [("user_id", KEY), ("claim_no", UNKNOWN)])
 def test_a_run_without_a_text_is_held_to_the_same(column: str, carries: Carries) -> None:
     """Two runs write one table; events tell the columns and no statement."""

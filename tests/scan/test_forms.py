@@ -87,6 +87,9 @@ def test_a_recorded_predicate_belongs_to_its_column() -> None:
 def test_tiny_numbers_count_as_whole_cells_only() -> None:
     assert not scan("a.log", b"decimal(12,2) 12 times", TINY).hits
     assert scan("a.csv", b"id,v\n12,x\n", TINY).weak
+    assert scan("a.csv", b"id,v\n12.0,x\n", TINY).weak  # a column of numbers in which some are missing
+    assert scan("a.parquet", parquet(pa.table({"p": ["12.00"]})), TINY).weak
+    assert not scan("a.csv", b"id,v\n12.05,x\n112.0,x\n-12.0,x\n", TINY).hits
     assert scan("a.json", b'{"id": 12}', TINY).weak
     assert scan("a.parquet", parquet(pa.table({"p": ['{"user": {"id": 12}}']})), TINY).weak
     assert scan("a.parquet", parquet(pa.table({"p": ["12"]})), TINY).weak

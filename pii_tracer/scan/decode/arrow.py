@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pii_tracer.model import WHOLE_NUMBER
 from pii_tracer.scan.collect import Collector
 from pii_tracer.scan.decode import packed
 from pii_tracer.scan.decode.metadata import Role, walk
@@ -161,7 +162,8 @@ def _tiny(array: Any, collector: Collector) -> Any:
         trimmed = pc.utf8_trim_whitespace(_as_text(array))
     except pa.ArrowInvalid:  # not all of it is text
         return np.arange(len(array))
-    wanted = pc.is_in(trimmed, value_set=_as_text(cells))
+    whole = pc.replace_substring_regex(trimmed, WHOLE_NUMBER, r"\1")
+    wanted = pc.or_(pc.is_in(trimmed, value_set=_as_text(cells)), pc.is_in(whole, value_set=_as_text(cells)))
     for opening in ("{", "["):
         wanted = pc.or_(wanted, pc.starts_with(trimmed, opening))
     return np.flatnonzero(pc.fill_null(wanted, False).to_numpy(zero_copy_only=False))

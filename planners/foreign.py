@@ -1,0 +1,68 @@
+"""Key columns that are filled from elsewhere, too: the same value there may be somebody else's.
+
+Two sources count from one each, and a UNION puts both numbers into one column. Lineage connects the person with the one
+and says nothing about the other, so that nobody can tell whose row a number there names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pii_tracer.inventory import TableState
+from pii_tracer.lineage.edges import Edge
+from pii_tracer.model import ColumnId, DatasetId
+from pii_tracer.plan import Gap
+from planners.carriage import Carriage
+from planners.drafts import slug
+from planners.expressions import Fate
+from planners.hops import along, value_edges
+from planners.survey import Survey, World, title
+
+_LONG = 20
+_UNIQUE = re.compile(r"[^@\s]+@[^@\s]+\Z")
+"""An e-mail address, and what is as long as a digest or a UUID, names the same one wherever it stands."""
+
+
+def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carriage) -> list[Gap]:
+    """A gap for each column by which rows are deleted and into which keys go that lineage does not connect."""
+    row_keys = {found.subject.key, *found.subject.row_keys}
+    told = {found.source, *(world.graph.resolve(table.table) for table in found.subject.tables)}
+    if state.dataset in told:
+        return []
+    columns = {name for name, trace in carriage.terms if trace.origin in row_keys and _may_repeat(found, trace.origin)}
+    gaps = []
+    for column in sorted(columns):
+        others = sorted({_shown(world, edge.source) for edge in _unknown(found, world, state.dataset, column)})
+        if others:
+            gaps.append(
+                Gap(
+                    id=f"gap-foreign_keys-{slug(title(state))}-{slug(column)}",
+                    dataset=state.dataset,
+                    kind="foreign_keys",
+                    reason=f"{column}, by which rows are deleted, is also filled from {', '.join(others[:3])}, which no"
+                    " lineage connects with the person: the same value there may be another's, whose row would go. Name"
+                    " that table under the subject's `tables` where it is of the same persons, or waive this; otherwise"
+                    " let the job write which of the two a row is of",
+                    evidence=carriage.reason,
+                )
+            )
+    return gaps
+
+
+def _may_repeat(found: Survey, origin: str) -> bool:
+    values = [value for _, value in found.keys.base.get(origin, ())]
+    return any(len(value) < _LONG and not _UNIQUE.match(value) for value in values)
+
+
+def _unknown(found: Survey, world: World, dataset: DatasetId, column: str) -> Iterator[Edge]:
+    for edge in value_edges(world.graph.edges_into_column(ColumnId(dataset=dataset, column=column))):
+        known = found.carriages.get(edge.source.dataset)
+        held = {name.lower() for name in known.columns} if known is not None else set()
+        goes_in = any(place.fate is not Fate.COUNTED for place in along(edge, ()))
+        if edge.source.dataset != dataset and edge.source.column.lower() not in held and goes_in:
+            yield edge
+
+
+def _shown(world: World, column: ColumnId) -> str:
+    return f"{world.title_of(column.dataset)}.{column.column}"
