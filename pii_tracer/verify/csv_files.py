@@ -46,14 +46,16 @@ def _reader(spark: SparkSession, copy: Copy, files: list[Path]) -> DataFrameRead
 def _as_named(
     reader: DataFrameReader, folder: Path, group: tuple[tuple[str, ...], list[Path]], parts: list[str]
 ) -> DataFrame:
-    """Files of one header. Partition folders are text: which type Spark sees in them hangs on which files it is given."""
+    """Files of one header. Partition folders are text: which type Spark sees in them hangs on the files it is given."""
     from pyspark.sql.types import StringType, StructField, StructType
 
     names, files = group
     folders = {name.lower() for path in files for name in partition_values(folder, path)}
     # Spark takes the folder's value where a file has such a column, too, and would count the file's columns without it
     hidden = {n: f"__pii_tracer_hidden_{n}" for n, name in enumerate(names) if name.lower() in folders}
-    columns = [hidden.get(n, name) for n, name in enumerate(names)] + [part for part in parts if part.lower() in folders]
+    columns = [hidden.get(n, name) for n, name in enumerate(names)] + [
+        part for part in parts if part.lower() in folders
+    ]
     schema = StructType([StructField(name, StringType()) for name in columns])
     paths = [_GLOB.sub(r"\\\1", str(path)) for path in files]
     return reader.schema(schema).option("basePath", str(folder)).load(paths).drop(*hidden.values())

@@ -144,9 +144,9 @@ def test_csv_files_are_read_by_their_own_header(spark_estate: SparkEstate, verif
     }
 
     def write(kept: Callable[[str], bool]) -> None:
-        for name, rows in texts.items():
+        for name, written in texts.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text("".join(filter(kept, rows)), encoding="utf-8")
+            (folder / name).write_text("".join(filter(kept, written)), encoding="utf-8")
 
     write(lambda row: True)
     copy = a_copy(Format.CSV, folder, match=MATCH)
