@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from executors.context import ExecutionContext
 from executors.local import files_below, local_path
-from executors.rebuild import differences, query_of
+from executors.rebuild import answer, differences
 from pii_tracer.errors import RunError
 from pii_tracer.model import Format
 
@@ -80,7 +80,7 @@ class FolderRebuild:
         Raises:
             RunError: the query's columns are not the folder's.
         """
-        have, made = self._read(self._folder), self._ctx.spark.sql(query_of(self._sql))
+        have, made = self._read(self._folder), answer(self._ctx, self._sql)
         names = [name.lower() for name in have.columns]
         if sorted(names) != sorted(name.lower() for name in made.columns):
             raise RunError(
@@ -95,7 +95,7 @@ class FolderRebuild:
         if not self._folder.is_dir():
             return ["the folder is not there"]
         left = [f"{p.name} is left" for p in (self._made, self._old) if p.exists()]
-        return left + differences(self._ctx.spark.sql(query_of(self._sql)), self._read(self._folder))
+        return left + differences(answer(self._ctx, self._sql), self._read(self._folder))
 
     def _read(self, folder: Path) -> DataFrame:
         return self._ctx.spark.read.format(self._format.value).load(str(folder))

@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from executors.context import ExecutionContext
-from executors.spark import quote
+from executors.spark import left_out, quote
 from pii_tracer.errors import RunError
 from pii_tracer.lineage.splitting import prepared
 
@@ -47,6 +47,25 @@ def query_of(sql: str) -> str:
         names = ", ".join(quote(column.name) for column in tree.this.expressions)
         text = f"SELECT * FROM ({text}) AS named({names})"
     return text
+
+
+def answer(ctx: ExecutionContext, sql: str) -> DataFrame:
+    """What a recorded statement's query gives now.
+
+    Raises:
+        RunError: as `query_of`, or it reads a declared table that Spark cannot read.
+    """
+    spark, query = ctx.spark, query_of(sql)
+    for table in sqlglot.parse_one(query, dialect="spark").find_all(exp.Table):
+        name = ".".join(part.name for part in table.parts).removeprefix("spark_catalog.")
+        why = left_out(spark, name)
+        if why is not None:
+            raise RunError(
+                f"the recorded statement reads {name}, which Spark cannot read here ({why})",
+                todo="add the reader's package to `spark.conf` of the estate file, or rebuild the table by its job and"
+                " leave it out (`--only`)",
+            )
+    return spark.sql(query)
 
 
 def by_position(sql: str) -> bool:
@@ -87,7 +106,7 @@ def both(ctx: ExecutionContext, table: str, sql: str) -> tuple[DataFrame, DataFr
     Raises:
         RunError: the query's columns are not the table's.
     """
-    have, query = ctx.spark.table(table), ctx.spark.sql(query_of(sql))
+    have, query = ctx.spark.table(table), answer(ctx, sql)
     columns = [name for name in have.columns if not name.startswith("_hoodie_")]
     names, made = [name.lower() for name in columns], [name.lower() for name in query.columns]
     if len(names) == len(made) and sorted(names) != sorted(made) and by_position(sql):

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _GLUE_ASKED = "spark.pii-tracer.glue-asked-for"
+_LEFT_OUT = "spark.pii-tracer.left-out."
+_LOGGED = frozenset({Format.ICEBERG, Format.DELTA, Format.HUDI})
+"""Formats whose tables executors know by their names; bare folders they read by their places."""
+
 OPENLINEAGE = "io.openlineage:openlineage-spark_2.12:1.53.0"
 
 
@@ -156,8 +160,34 @@ def _register(spark: SparkSession, full_name: str, kind: Format, location: Path)
         raise EstateError(f"the declared table `{full_name}` needs a schema and a name", todo="write it `schema.table`")
     schema, name = (quote(part) for part in parts)
     spark.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
-    if not spark.catalog.tableExists(f"{schema}.{name}"):
+    if spark.catalog.tableExists(f"{schema}.{name}") or _tried(spark, full_name)[1] == str(location):
+        return
+    try:
         spark.sql(f"CREATE TABLE {schema}.{name} USING {kind} LOCATION {string_literal(str(location))}")
+    except Exception as error:  # a format without a reader (Avro), types that Spark refuses, files that are none
+        if kind in _LOGGED:
+            raise RunError(
+                f"Spark cannot open the {kind} table {full_name}: {type(error).__name__}",
+                where=str(location),
+                todo="correct its entry in the estate file, or mend the table",
+            ) from error
+        # its name is only for recorded statements that read it; no other table should have to wait for that
+        spark.conf.set(_key(full_name), f"{type(error).__name__} {location}")
+
+
+def left_out(spark: SparkSession, table: str) -> str | None:
+    """Why a declared table is not known by its name, as the class of Spark's error; None where it is, or no such is."""
+    return _tried(spark, table)[0] or None
+
+
+def _tried(spark: SparkSession, table: str) -> tuple[str, str]:
+    """The error and the place of a table that could not be registered."""
+    error, _, location = str(spark.conf.get(_key(table), "")).partition(" ")
+    return error, location
+
+
+def _key(table: str) -> str:
+    return _LEFT_OUT + table.removeprefix("spark_catalog.").lower()
 
 
 def quote(name: str) -> str:

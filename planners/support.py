@@ -52,15 +52,14 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]]) ->
     """Why a key does not stand where lineage says, as the table's schema shows; None where it may.
 
     ways: columns with a key of the persons, and the ways into these. A job that writes structs by position, or an event
-    that leaves out a struct's field, tells of another shape than the table has. Of a bare folder all files were asked
-    for their columns, so that a key column must be among these.
+    that leaves out a struct's field, tells of another shape than the table has; a column may have been renamed or
+    dropped since. By a column that is not there no executor can find a row.
     """
     kinds = {column.name.lower(): column.type for column in state.columns}
     for column, access in ways:
         kind = kinds.get(column.lower(), "")
-        if kinds and column.lower() not in kinds and state.format in BARE:
-            why = ": another delimiter than a comma, or no header" if state.format is Format.CSV else ""
-            return f"lineage says that {column} is a key, and the files have no such column{why}"
+        if kinds and column.lower() not in kinds:
+            return f"lineage says that {column} is a key, and {_lacking(state)}"
         if column.lower() in {name.lower() for name in state.uneven}:
             return (
                 f"lineage says that {column} is a key, and not every file of the folder has this column: whose the"
@@ -79,6 +78,16 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]]) ->
                     f"lineage says that {column} is a key, and it is a struct there: which field holds it is not told"
                 )
     return None
+
+
+def _lacking(state: TableState) -> str:
+    if state.format in BARE:
+        why = ": another delimiter than a comma, or no header" if state.format is Format.CSV else ""
+        return f"the files have no such column{why}"
+    return (
+        "the table has no such column: renamed or dropped since; add the statement (ALTER TABLE … RENAME COLUMN) to the"
+        " lineage's SQL, or harvest the newest statement of the job that writes it, then plan again"
+    )
 
 
 def _partitioned_by(state: TableState, keys: Collection[str]) -> str | None:

@@ -21,6 +21,7 @@ from planners.expressions import Fate, Place, compose
 from planners.functions import INPUT, NotComputable
 from planners.hops import Anonymisers, along, value_edges
 from planners.reach import Reach, columns_of
+from planners.renames import Renames
 from planners.statements import Rows, Statement
 from planners.traces import ColumnCarriage, Contribution, Teller, Trace
 from planners.ways import leads_to
@@ -55,10 +56,13 @@ class Walk:
         self.told = {source: self._of_source()}
         self.told |= {dataset: self._of_table(dataset, table) for dataset, table in (further or {}).items()}
         self.order = self._order()
+        jobs = {d: graph.jobs_into(d) for d in (*self.told, *self.order)}
+        self._renames = Renames(graph, jobs)
         begin = [column for dataset, columns in self.told.items() for column in columns_of(dataset, columns)]
+        begin += [column for dataset in self.told for column in self._renames.former(dataset)]
         self.reach = Reach(graph, source, [*begin, *also])
-        self.edges = {d: self.reach.edges_into(d) for d in self.order}
-        self._statements = {d: _statements(graph.jobs_into(d)) for d in self.order}
+        self.edges = {d: self._renames.told(self.reach.edges_into(d)) for d in self.order}
+        self._statements = {d: _statements(jobs[d]) for d in self.order}
         self._names: dict[str, DatasetId] = {}
         self._parts: dict[DatasetId, tuple[Contribution, ...]] = {}
         self._grouped: dict[str, frozenset[str] | None] = {}
@@ -162,6 +166,7 @@ class Walk:
         known = self.columns.get(dataset)
         if known is None:
             return None
+        name = self._renames.today(dataset, name)  # statements call it what it was called when they ran
         found = known.get(name)
         return found or next((c for other, c in known.items() if other.lower() == name.lower()), None)
 
@@ -292,7 +297,7 @@ class Walk:
         """The value edges into a dataset, those of persons and all others; tellers: that one of these tells."""
         return tuple(
             e
-            for e in value_edges(self.graph.edges_into(dataset))
+            for e in self._renames.told(value_edges(self.graph.edges_into(dataset)))
             if tellers is None or any(self._teller(dataset, evidence) in tellers for evidence in e.evidence)
         )
 

@@ -130,6 +130,11 @@ class LineageGraph:
         mentioned = (self._read.column_name(n) for n in self._read.columns_of(number))
         return (*known, *(Column(name=n, type="") for n in mentioned if n != "*" and n.lower() not in names))
 
+    def declared(self, dataset: DatasetId) -> tuple[Column, ...]:
+        """Columns of a dataset as schemas say; none where no schema is known."""
+        number = self._read.number(dataset)
+        return self._read.declared(number) if number is not None else ()
+
     def column_names(self, dataset: DatasetId) -> tuple[str, ...]:
         """The names of `columns`."""
         number = self._read.number(dataset)

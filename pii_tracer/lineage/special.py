@@ -8,7 +8,7 @@ from sqlglot import exp
 from pii_tracer.lineage.moves import Move
 from pii_tracer.lineage.names import is_location, path_table
 from pii_tracer.lineage.outcome import Draft, Effect
-from pii_tracer.lineage.relations import Field, Relation
+from pii_tracer.lineage.relations import Field, Relation, table_field
 from pii_tracer.lineage.selects import Query
 from pii_tracer.lineage.splitting import Call, Clone
 
@@ -136,8 +136,9 @@ def altered(query: Query, node: exp.Alter) -> Draft:
         if new_name:
             old = action.this.name
             known = [(new_name if c.lower() == old.lower() else c, t) for c, t in known]
-            found = query.lookup(target).get(old)
-            renamed += [found.named(new_name)] if found is not None else []
+            # a schema from after the rename has the old name no more
+            found = query.lookup(target).get(old) or table_field(target, old)
+            renamed.append(found.named(new_name))
         elif isinstance(action, exp.Drop) and str(action.args.get("kind")).upper() == "COLUMN":
             gone = {t.name.lower() for t in action.args.get("tables") or [action.this]}
             known = [(c, t) for c, t in known if c.lower() not in gone]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.errors import ScanError
-from pii_tracer.estate.files import DataFile, data_file, decompressed
 from pii_tracer.model import Format
 from pii_tracer.plan import Copy
 from pii_tracer.verify.avro import avro_frame
+from pii_tracer.verify.csv_files import csv_frame
 from pii_tracer.verify.nessie import NESSIE, nessie_states
 from pii_tracer.verify.parquet import beyond_spark, parquet_frame
 
@@ -147,35 +145,13 @@ def _files(spark: SparkSession, copy: Copy) -> DataFrame:
         return avro_frame(spark, folder, files)
     if copy.format is Format.PARQUET and beyond_spark(files):
         return parquet_frame(spark, folder, files)
+    if copy.format is Format.CSV:
+        return csv_frame(spark, copy, folder, files)
     reader = spark.read.option("recursiveFileLookup", "false")
     if copy.format is Format.JSON:
         # as texts: with types that Spark guesses, one row less could make another type of everybody's numbers
         reader = reader.option("primitivesAsString", "true")
-    if copy.format is Format.CSV:
-        # a cell may hold line ends; without this, the rest of such a cell is a row that the person's files alone tell
-        reader = reader.option("multiLine", "true").option("escape", _escape(files, copy))
-        reader = reader.option("header", str(copy.facts.get("header", True)).lower())
-        reader = reader.option("sep", str(copy.facts.get("delimiter", ",")))
-        reader = reader.option("encoding", str(copy.facts.get("encoding", "utf-8")))
     return reader.format(copy.format.value).load(copy.location)
-
-
-def _escape(files: list[Path], copy: Copy) -> str:
-    """How quotes stand in quoted cells: doubled (RFC 4180), or as Spark writes them where a file cannot be parsed so.
-
-    By the wrong one, a cell that ends in a backslash would go on into the next rows.
-    """
-    encoding = str(copy.facts.get("encoding", "utf-8"))
-    for path in files:
-        known = data_file(path) or DataFile(path, Format.CSV, None)
-        with decompressed(known) as stream:
-            text = io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline="")
-            try:
-                for _ in csv.reader(text, strict=True, delimiter=str(copy.facts.get("delimiter", ","))):
-                    pass
-            except csv.Error:
-                return "\\"
-    return '"'
 
 
 def _loose(copy: Copy) -> bool:

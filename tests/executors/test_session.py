@@ -2,8 +2,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from executors.rebuild import answer
+from executors.spark import register_tables
+from pii_tracer.config_catalogs import Catalog, CatalogType, DeclaredTable
+from pii_tracer.errors import RunError
+from pii_tracer.model import Format
+from tests.executors.world import context
 from tests.sparksession import SparkEstate
 
 if TYPE_CHECKING:
@@ -14,3 +23,48 @@ if TYPE_CHECKING:
 def test_iceberg_tables_lie_in_the_estates_warehouse(spark: SparkSession, spark_estate: SparkEstate) -> None:
     spark.sql("CREATE TABLE lake.session.t (id BIGINT) USING iceberg")
     assert (spark_estate.base / "warehouse/lake/session/t/metadata").is_dir()
+
+
+@pytest.mark.spark
+def test_a_folder_that_spark_cannot_read_does_not_stop_the_session(
+    spark: SparkSession, spark_estate: SparkEstate
+) -> None:
+    """Avro, of which the session has no reader, and types that Spark refuses. Only who reads them by name is refused."""
+    folder = spark_estate.folder("declared")
+    tables = []
+    for kind in (Format.PARQUET, Format.ORC, Format.CSV, Format.JSON, Format.DELTA):
+        spark.range(3).write.format(kind.value).save(str(folder / kind.value))
+        tables.append(DeclaredTable(name=f"gym.{kind}", format=kind, location=str(folder / kind.value)))
+    (folder / "plans").mkdir()
+    with (folder / "plans" / "a.avro").open("wb") as stream:
+        fastavro.writer(
+            stream, {"type": "record", "name": "r", "fields": [{"name": "id", "type": "long"}]}, [{"id": 7}]
+        )
+    (folder / "times").mkdir()
+    pq.write_table(pa.table({"at": pa.array([1], pa.time64("ns"))}), folder / "times" / "a.parquet")
+    tables.append(DeclaredTable(name="spark_catalog.gym.Plans", format=Format.AVRO, location=str(folder / "plans")))
+    tables.append(DeclaredTable(name="gym.times", format=Format.PARQUET, location=str(folder / "times")))
+    catalogs = {"spark_catalog": Catalog(type=CatalogType.DECLARED, tables=tuple(tables))}
+    estate = spark_estate.estate.model_copy(update={"catalogs": spark_estate.estate.catalogs | catalogs})
+
+    for _ in range(2):  # a session is asked for again and again
+        register_tables(spark, estate, spark_estate.base)
+    assert {t.name for t in spark.catalog.listTables("gym")} == {"parquet", "orc", "csv", "json", "delta"}
+
+    ctx = context(SparkEstate(estate, spark_estate.base))
+    assert answer(ctx, "INSERT INTO gym.orc SELECT id FROM gym.parquet").count() == 3
+    for name in ("gym.Plans", "gym.times"):
+        with pytest.raises(RunError, match=f"reads {name}, which Spark cannot read here") as told:
+            answer(ctx, f"INSERT INTO gym.orc WITH a AS (SELECT * FROM {name}) SELECT * FROM a")
+        assert told.value.todo
+
+
+@pytest.mark.spark
+def test_a_table_that_cannot_be_registered_is_named(spark: SparkSession, spark_estate: SparkEstate) -> None:
+    folder = spark_estate.folder("declared/broken")
+    (folder / "_delta_log").mkdir(parents=True)
+    (folder / "_delta_log" / f"{0:020}.json").write_text("no log\n")
+    tables = (DeclaredTable(name="gym.broken", format=Format.DELTA, location=str(folder)),)
+    catalogs = {"spark_catalog": Catalog(type=CatalogType.DECLARED, tables=tables)}
+    with pytest.raises(RunError, match=r"delta table gym\.broken"):
+        register_tables(spark, spark_estate.estate.model_copy(update={"catalogs": catalogs}), spark_estate.base)

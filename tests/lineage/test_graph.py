@@ -31,7 +31,7 @@ def answers(graph: LineageGraph) -> dict[str, Any]:
     per_dataset: list[Callable[[DatasetId], object]] = [
         graph.columns, graph.edges_into, graph.memberships_into, graph.jobs_into, graph.downstream, graph.upstream,
         graph.sources_of, graph.aliases_of, graph.number,
-        graph.column_names,
+        graph.column_names, graph.declared,
     ]  # fmt: skip
     per_column: list[Callable[[ColumnId], object]] = [
         graph.edges_from, graph.edges_into_column, graph.columns_downstream, graph.columns_upstream,

@@ -239,3 +239,15 @@ _JSON = st.recursive(
 def test_garbage_never_stops_the_harvest(estate, events, raw):
     graph = estate(events, raw=raw)
     assert graph.digest() == estate(events, raw=raw).digest()
+
+
+@pytest.mark.parametrize("columns", [SCHEMAS, {}], ids=["the schema of today", "no schema"])
+def test_a_renamed_column_goes_over_to_its_new_name(tmp_path: Path, columns) -> None:
+    """The catalog shows the table as it is after the rename; what was written before has the former name."""
+    (tmp_path / "a.sql").write_text(
+        "INSERT INTO prod.copy (person, pan) SELECT user_id, pan FROM lake.prod.payments;\n"
+        "ALTER TABLE prod.copy RENAME COLUMN person TO uid"
+    )
+    graph = harvest(LineageSources(sql=("a.sql",)), tmp_path, (), ALIASES, columns)
+    assert ("person", "uid", "IDENTITY") in arrows(graph)
+    assert ("user_id", "person", "IDENTITY") in arrows(graph)

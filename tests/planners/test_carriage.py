@@ -558,3 +558,37 @@ def test_a_name_that_is_also_written_like_a_table_is_no_view() -> None:
         "CREATE VIEW app.x AS SELECT email FROM prod.users; INSERT INTO app.x SELECT email FROM prod.users"
     )
     assert "unresolved_name" in {g.kind for g in graph.gaps}
+
+
+RENAMED = (
+    "CREATE TABLE prod.a AS SELECT user_id AS bk, phone AS tel, amount FROM prod.users",
+    "CREATE TABLE prod.b AS SELECT CAST(bk AS STRING) AS ref, max(tel) AS tel FROM prod.a GROUP BY bk",
+    "-- since then\nALTER TABLE prod.a RENAME COLUMN bk TO k2",
+    "ALTER TABLE prod.a RENAME COLUMN K2 TO booking_ref",
+    "CREATE TABLE prod.out AS SELECT booking_ref AS ref, amount FROM prod.a",
+)
+TODAY = {"prod.a": "Booking_Ref bigint, tel string, amount decimal(10,2)"}
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (2, 3, 4, 0, 1)], ids=["as it ran", "renamed in an earlier file"])
+def test_a_renamed_column_has_the_name_that_the_table_has_today(order: tuple[int, ...]) -> None:
+    """What was written under the former name, or read by it, is told of today's; the former one finds no row."""
+    sql = ";\n".join(RENAMED[n] for n in order)
+    assert terms(carriage(sql, "prod.a", tables=TODAY)) == ["Booking_Ref = user_id"]
+    assert terms(carriage(sql, "prod.b", tables=TODAY)) == ["ref = CAST(x AS STRING)"]
+    assert terms(carriage(sql, "prod.out", tables=TODAY)) == ["ref = user_id"]
+    assert not carriage(sql, "prod.b", tables=TODAY).mixed
+
+
+def test_a_former_name_stays_where_the_schema_has_it_or_is_not_known() -> None:
+    """A schema that was read before the rename, and a column that was filled from another one and dropped."""
+    older = {"prod.a": "bk bigint, tel string, amount decimal(10,2)"}
+    assert "bk = user_id" in terms(carriage(";\n".join(RENAMED), "prod.a", tables=older))
+    filled = f"{RENAMED[0]};\nALTER TABLE prod.a ADD COLUMN booking_ref bigint;\nUPDATE prod.a SET booking_ref = bk"
+    assert "bk = user_id" in terms(carriage(filled, "prod.a", tables=TODAY))
+
+
+def test_a_renamed_key_of_the_source_is_followed_from_its_former_name() -> None:
+    made = "CREATE TABLE prod.users (uid bigint, email string);\nCREATE TABLE prod.out AS SELECT uid AS ref FROM prod.users"
+    graph = graph_of(f"{made};\nALTER TABLE prod.users RENAME COLUMN uid TO user_id")
+    assert terms(follow(graph, dataset("prod.users"), PERSON)[dataset("prod.out")]) == ["ref = user_id"]

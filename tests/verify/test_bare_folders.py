@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -129,6 +130,33 @@ def test_a_csv_cell_may_end_in_a_backslash(spark_estate: SparkEstate, verifier: 
     (folder / "a.csv").write_text("cust,t,u\n" + rows[0] + rows[2])
     assert compare(before, verifier.baseline(copy)).equal
     assert verifier.rows(copy).rows_left == 0
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_csv_files_are_read_by_their_own_header(spark_estate: SparkEstate, verifier: Verifier) -> None:
+    """The same columns in another order, a column that a folder has as well, and a name that Spark would take for a pattern."""
+    folder = spark_estate.folder("bare/orders")
+    texts = {
+        "day=1/a.csv": ["cust,note,club\n", "K-30011,a,north\n", "K-30012,K-30011,south\n"],
+        "day=1/b [2].csv": ["\ufeffclub,note,cust\n", "west,b,K-30011\n", "K-30011,c,K-30013\n"],
+        "day=x/c.csv": ["note,DAY,cust\n", "d,7,K-30014\n", "e,7,K-30011\n"],
+    }
+
+    def write(kept: Callable[[str], bool]) -> None:
+        for name, written in texts.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text("".join(filter(kept, written)), encoding="utf-8")
+
+    write(lambda row: True)
+    copy = a_copy(Format.CSV, folder, match=MATCH)
+    before = verifier.baseline(copy)
+    assert [(s.rows_total, s.rows_person) for s in before.states] == [(6, 3)]
+    write(lambda row: row not in ("K-30011,a,north\n", "west,b,K-30011\n", "e,7,K-30011\n"))
+    assert compare(before, verifier.baseline(copy)).equal
+    assert verifier.rows(copy).rows_left == 0
+    write(lambda row: "K-30011" not in row)  # two rows of others that name the person are gone as well
+    assert compare(before, verifier.baseline(copy)).lost == 2
 
 
 HERS = {"cust": "K-30011"}
