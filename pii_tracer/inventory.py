@@ -197,6 +197,8 @@ class ObjectSet(Frozen):
     default_retention: the lock that every newly written object gets (`COMPLIANCE, 30 days`). cold_tiers: archive tiers
     that Intelligent-Tiering moves objects into. named_in: inventories and access logs that name the objects (S8).
     of_others: (key, version id, ETag) of versions that the manifest gives to other tables; not among `versions`.
+    expires_after_days: when the bucket's lifecycle removes the bytes of an object; noncurrent_days: those of them that
+    count only from when a version stopped being current.
     """
 
     dataset: DatasetId
@@ -217,6 +219,7 @@ class ObjectSet(Frozen):
     named_in: tuple[str, ...] = ()
     of_others: tuple[tuple[str, str, str], ...] = ()
     expires_after_days: int | None = None
+    noncurrent_days: int = 0
     versions: Versions
     uploads: tuple[Upload, ...] = ()
 
