@@ -31,7 +31,8 @@ def read_evidence(estate: Estate, base: Path, inventory: Inventory, survey: Surv
     values = {name: frozenset(v for _, v in keys.values) for name, keys in survey.key_sets.items()}
     match = topic_match(survey, state, inventory) or Match(terms=())
     schemas = ClusterSchemas(cluster, base)
-    counts = _Counts(RecordMatcher(state.declared, match, values, schemas), state.declared)
+    matcher = RecordMatcher(state.declared, match, values, schemas, keyless=not state.compacted)
+    counts = _Counts(matcher, state.declared)
     patterns = build_patterns(survey.key_sets.values())
     try:
         records = read_topic(client_settings(cluster, base), state.declared.name, range(len(state.offsets)))
