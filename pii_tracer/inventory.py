@@ -254,6 +254,12 @@ class TopicState(Frozen):
         """Whether old values of a key are removed."""
         return "compact" in self.settings.get("cleanup.policy", "")
 
+    @property
+    def lapses(self) -> bool:
+        """Whether records are removed by their age, or by the size of what is there."""
+        limits = (int(self.settings.get(name, "-1")) for name in ("retention.ms", "retention.bytes"))
+        return "delete" in self.settings.get("cleanup.policy", "") and any(limit >= 0 for limit in limits)
+
     def fingerprint(self) -> str:
         """What a plan relies on: identity, partitions and settings, not the offsets."""
         values = [f"{name}={self.settings[name]}" for name in sorted(self.settings)]
