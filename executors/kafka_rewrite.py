@@ -166,8 +166,14 @@ class Rewriter:
         self._compare(others, self._read(self._aside))
         for group, offsets in moving.moved.items():
             self._commit(group, self._aside, offsets)
-        self._refuse_more_than(ends)
-        return {"rows_deleted": moving.dropped, "records_kept": moving.kept, "groups": len(moving.moved)}
+        starts = self._refuse_more_than(ends)
+        return {
+            "rows_deleted": moving.dropped,
+            "records_kept": moving.kept,
+            "groups": len(moving.moved),
+            # retention may go on while all is read; nothing was passed over by reading
+            "copied_from": [min(start, moving.began.get(p, start)) for p, start in enumerate(starts)],
+        }
 
     def _drop_aside(self) -> None:
         """Remove what a failure left; where that fails too, the next attempt does it and the first failure is told."""
@@ -175,13 +181,18 @@ class Rewriter:
             if self._aside in self._topics():
                 self._delete(self._aside)
 
-    def _refuse_more_than(self, ends: list[int]) -> None:
-        """What was copied and compared is everything: nothing came, and no transaction hid anything."""
+    def _refuse_more_than(self, ends: list[int]) -> list[int]:
+        """What was copied and compared is everything: nothing came, and no transaction hid anything.
+
+        Returns the first offset of each partition.
+        """
         self._work.refuse_undecided()
-        if self._ends() != ends:
+        offsets = self._work.state().offsets
+        if [end for _, end in offsets] != ends:
             raise RunError(
                 "somebody wrote to the topic while it was copied", where=self._work.where, todo="stop its producers"
             )
+        return [first for first, _ in offsets]
 
     # --- the new topic ---
 
@@ -311,16 +322,21 @@ class Rewriter:
 
 
 class _Moving:
-    """Counts while the others' records pass: how many there are, and where each group's offset comes to lie."""
+    """Counts while the others' records pass: how many there are, and where each group's offset comes to lie.
+
+    began: the offset of the first record of each partition.
+    """
 
     def __init__(self, committed: Mapping[str, Mapping[int, int]]) -> None:
         self._committed = committed
         self.moved: dict[str, dict[int, int]] = {group: dict.fromkeys(at, 0) for group, at in committed.items()}
+        self.began: dict[int, int] = {}
         self.kept = 0
         self.dropped = 0
 
     def others(self, records: Iterable[tuple[Record, bool]]) -> Iterator[Record]:
         for record, person in records:
+            self.began.setdefault(record.partition, record.offset)
             if person:
                 self.dropped += 1
                 continue

@@ -24,7 +24,7 @@ from pii_tracer.estate.kafka import topic_settings, topic_state, undecided
 from pii_tracer.estate.kafka_read import TIMEOUT, admin_client, client_settings, code_of, read_topic, result
 from pii_tracer.estate.kafka_schemas import ClusterSchemas
 from pii_tracer.inventory import TopicState
-from pii_tracer.model import Frozen, KeySet
+from pii_tracer.model import Frozen, KeySet, Strategy
 from pii_tracer.plan import Copy
 from pii_tracer.records import Record, RecordMatcher, Undecodable
 
@@ -145,13 +145,15 @@ class TopicWork:
             RunError: the plan has no match for the copy, or a key set is empty.
         """
         match = self.copy.match if self.copy else None
-        if match is None or not match.terms:
+        if self.copy is None or match is None or not match.terms:
             raise RunError("the plan does not say how records are found here", todo="make the plan again")
         names = {term.key_set for term in match.terms}
         values = {n: frozenset(v for _, v in self.ctx.keyring.key_set(n).values) for n in names}
         if not all(values.values()):
             raise RunError("a key set of the match is empty", todo="make the plan again")
-        return RecordMatcher(self.topic, match, values, ClusterSchemas(self._declared[0], self.ctx.base))
+        keyless = self.copy.strategy is not Strategy.TOMBSTONE
+        schemas = ClusterSchemas(self._declared[0], self.ctx.base)
+        return RecordMatcher(self.topic, match, values, schemas, keyless=keyless)
 
     def state(self) -> TopicState:
         """The topic as it is now. Raises `EstateError` when it is not there."""

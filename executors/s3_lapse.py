@@ -16,7 +16,7 @@ from executors.s3_delete import listed_versions
 from executors.s3_objects import ExpiryParameters, S3Context, refused
 from pii_tracer.aws import error_code
 from pii_tracer.errors import RunError
-from pii_tracer.estate.s3 import expiry_days
+from pii_tracer.estate.s3 import expiry_of
 from pii_tracer.estate.s3_versions import ClientFactory
 from pii_tracer.plan import Copy
 from pii_tracer.protocol import Check, Outcome, Progress
@@ -47,8 +47,14 @@ class AwaitingExpiry:
             versioning = client.get_bucket_versioning(Bucket=parameters.bucket).get("Status")
         except (ClientError, BotoCoreError) as error:
             raise refused("GetBucketVersioning", error, parameters.bucket, parameters.prefix) from None
-        days = expiry_days(rules, parameters.prefix, versioning in ("Enabled", "Suspended"))
-        if days is None or days > parameters.expires_after_days:
+        now = expiry_of(rules, parameters.prefix, versioning in ("Enabled", "Suspended"))
+        if (
+            now is None
+            or now.total > parameters.expires_after_days
+            # the same sum counted from another day is another date
+            or now.noncurrent > parameters.noncurrent_days
+            or now.current > parameters.expires_after_days - parameters.noncurrent_days
+        ):
             raise RunError(
                 "the lifecycle rules changed: they no longer remove these versions in the planned time",
                 where=f"s3://{parameters.bucket}/{parameters.prefix}",

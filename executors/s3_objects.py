@@ -148,13 +148,15 @@ class AbortParameters(BucketParameters):
 class ExpiryParameters(BucketParameters):
     """S3_AWAIT_EXPIRY: the bucket's lifecycle removes these versions.
 
-    expires_after_days: as the rules said at planning. until: when the youngest should be gone. give_up: when it is an
-    error that they are not (S3 may be days late; it names no bound).
+    expires_after_days: as the rules said at planning; noncurrent_days: those of them that count only from when a
+    version stopped being current. until: when the youngest should be gone. give_up: when it is an error that they are
+    not (S3 may be days late; it names no bound).
     """
 
     prefix: str
     versions: tuple[VersionRef, ...]
     expires_after_days: int
+    noncurrent_days: int
     until: AwareDatetime
     give_up: AwareDatetime
 

@@ -129,7 +129,8 @@ class RecordPart(Frozen):
 
 
 class Topic(Frozen):
-    """A topic that carries rows of the table `of`. key: None when records have no key.
+    """A topic that carries rows of the table `of`. key: None when no record has one; with it, records may be without
+    one where the topic is not compacted.
 
     producers: the jobs (see `writers`) that write to it; a rewrite needs them named and stopped, and consumers too.
     """

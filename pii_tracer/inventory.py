@@ -197,6 +197,8 @@ class ObjectSet(Frozen):
     default_retention: the lock that every newly written object gets (`COMPLIANCE, 30 days`). cold_tiers: archive tiers
     that Intelligent-Tiering moves objects into. named_in: inventories and access logs that name the objects (S8).
     of_others: (key, version id, ETag) of versions that the manifest gives to other tables; not among `versions`.
+    expires_after_days: when the bucket's lifecycle removes the bytes of an object; noncurrent_days: those of them that
+    count only from when a version stopped being current.
     """
 
     dataset: DatasetId
@@ -217,6 +219,7 @@ class ObjectSet(Frozen):
     named_in: tuple[str, ...] = ()
     of_others: tuple[tuple[str, str, str], ...] = ()
     expires_after_days: int | None = None
+    noncurrent_days: int = 0
     versions: Versions
     uploads: tuple[Upload, ...] = ()
 
@@ -250,6 +253,12 @@ class TopicState(Frozen):
     def compacted(self) -> bool:
         """Whether old values of a key are removed."""
         return "compact" in self.settings.get("cleanup.policy", "")
+
+    @property
+    def lapses(self) -> bool:
+        """Whether records are removed by their age, or by the size of what is there."""
+        limits = (int(self.settings.get(name, "-1")) for name in ("retention.ms", "retention.bytes"))
+        return "delete" in self.settings.get("cleanup.policy", "") and any(limit >= 0 for limit in limits)
 
     def fingerprint(self) -> str:
         """What a plan relies on: identity, partitions and settings, not the offsets."""

@@ -113,10 +113,22 @@ def leaf(decoded: Any, path: tuple[str, ...], what: str) -> str | None:
 
 
 class RecordMatcher:
-    """Tells whose a record is. values: by key set name. Holds values of persons: never printed."""
+    """Tells whose a record is. values: by key set name. Holds values of persons: never printed.
 
-    def __init__(self, topic: Topic, match: Match, values: Mapping[str, frozenset[str]], schemas: Schemas) -> None:
+    keyless: records may lack the declared key, as nothing but tombstones needs one. Their value tells whose they are.
+    """
+
+    def __init__(
+        self,
+        topic: Topic,
+        match: Match,
+        values: Mapping[str, frozenset[str]],
+        schemas: Schemas,
+        *,
+        keyless: bool = False,
+    ) -> None:
         self._topic = topic
+        self._keyless = keyless
         self._values = values
         self._schemas = schemas
         self._key = [t for t in match.terms if t.column == KEY]
@@ -139,6 +151,8 @@ class RecordMatcher:
                 raise Undecodable("the record has a key and the estate file declares none")
             return False
         if record.key is None:
+            if self._keyless:
+                return False
             raise Undecodable("the record has no key")
         return self._any(self._key, decode(self._topic.key, record.key, KEY, self._schemas), KEY)
 

@@ -222,6 +222,7 @@ class _Steps:
             prefix=self._objects.prefix,
             versions=[_described(v) for v in versions],
             expires_after_days=self._objects.expires_after_days,
+            noncurrent_days=self._objects.noncurrent_days,
             until=iso(lapse),
             give_up=iso(lapse + LATEST),
             **self._where,

@@ -10,8 +10,9 @@ would lose other people's rows. Not where replicas hang from it: these wait for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
 from pii_tracer.config_maintenance import MaintenanceJob, Upkeep
@@ -20,9 +21,9 @@ from pii_tracer.model import BY_ROWS, CopyKind, Strategy
 from planners.archives import current_of
 from planners.drafts import CopyDraft, Lapsing
 
-EXPIRY_SLACK = timedelta(days=3)
-"""S3 counts days to the next midnight UTC, once for a version that is current and once more when it is not, and removes
-what has expired some time after (https://docs.aws.amazon.com/AmazonS3/latest/userguide/intro-lifecycle-rules.html)."""
+EXPIRY_SLACK = timedelta(days=1)
+"""How long after the midnight UTC that ends the counted days a rule is taken to be applied; S3 names no bound
+(https://docs.aws.amazon.com/AmazonS3/latest/userguide/lifecycle-expire-general-considerations.html)."""
 
 _OF_ARCHIVES = frozenset({CopyKind.ARCHIVE, CopyKind.OBJECT_VERSION, CopyKind.REPLICA})
 
@@ -56,8 +57,8 @@ def _some(item: CopyDraft, items: Sequence[CopyDraft], as_of: datetime, due: dat
         return None
     if any(i.copy.origin == copy.id and i.copy.kind is CopyKind.REPLICA for i in items):
         return None
-    current, days = current_of(objects), _days(objects)
-    ends = [(v, end) for v in current if (end := _from(v, as_of) + days) <= due] if days is not None else []
+    current, rule = current_of(objects), _rule(objects, as_of)
+    ends = [(v, end) for v in current if (end := rule.of_current(v)) <= due] if rule is not None else []
     if not ends or len(ends) == len(current):
         return None
     return Lapsing(tuple(v for v, _ in ends), max(end for _, end in ends))
@@ -80,24 +81,81 @@ def _root(copy_id: str, ids: dict[str, CopyDraft]) -> str:
 def lapse_of(objects: ObjectSet, as_of: datetime) -> datetime | None:
     """When lifecycle rules have removed every version that is there now; None where no date can be named.
 
-    A version that is not current any more stopped being so at a time that the listing does not tell: now at the latest.
+    Delete markers hold nothing of anybody, and nothing waits for them.
     """
-    days = _days(objects)
-    return None if days is None else max((_from(v, as_of) for v in objects.versions), default=as_of) + days
+    rule = _rule(objects, as_of)
+    if rule is None:
+        return None
+    since = _no_longer_current(objects.versions)
+    ends = (
+        rule.of_current(v) if v.latest else rule.of_noncurrent(since.get((v.key, v.version_id)))
+        for v in objects.versions
+        if not v.delete_marker
+    )
+    return max(ends, default=as_of)
 
 
-def _days(objects: ObjectSet) -> timedelta | None:
-    """How long the lifecycle lets a version be, at the most; None where nothing is promised."""
+@dataclass(frozen=True)
+class _Rule:
+    """What a bucket's lifecycle lets go, and when.
+
+    current: after the write; noncurrent: after a version stopped being current, None where the bucket keeps none.
+    A rule that is younger than the objects removes nothing before the plan: what is due long ago, it applies next.
+    """
+
+    current: timedelta
+    noncurrent: timedelta | None
+    as_of: datetime
+
+    def of_current(self, version: ObjectVersion) -> datetime:
+        """In a versioned bucket a delete marker comes first, and from then on the version is not current."""
+        hidden = self._applied(_moment(version.modified) + self.current)
+        return hidden if self.noncurrent is None else self._applied(hidden + self.noncurrent)
+
+    def of_noncurrent(self, since: datetime | None) -> datetime:
+        """since: when its successor came; None where the listing does not show it: now at the latest."""
+        return self._applied((since or self.as_of) + (self.noncurrent or timedelta()))
+
+    def _applied(self, due: datetime) -> datetime:
+        """S3 rounds up to the next midnight UTC, and is at work some time after it."""
+        counted = max(due, self.as_of).astimezone(timezone.utc)
+        return counted.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1) + EXPIRY_SLACK
+
+
+def _rule(objects: ObjectSet, as_of: datetime) -> _Rule | None:
+    """None where nothing is promised."""
     if objects.expires_after_days is None or objects.object_lock:
         return None
-    return timedelta(days=objects.expires_after_days) + EXPIRY_SLACK
+    later = objects.noncurrent_days if objects.versioned else 0
+    current = timedelta(days=objects.expires_after_days - later)
+    return _Rule(current, timedelta(days=later) if objects.versioned else None, as_of)
 
 
-def _from(version: ObjectVersion, as_of: datetime) -> datetime:
-    if not version.latest or version.delete_marker:
-        return as_of
-    written = datetime.fromisoformat(version.modified.replace("Z", "+00:00"))
-    return written if written.tzinfo else written.replace(tzinfo=timezone.utc)
+def _no_longer_current(versions: Iterable[ObjectVersion]) -> dict[tuple[str, str], datetime]:
+    """When each noncurrent version got its successor, a version or a delete marker, by key and version id.
+
+    Of several written within one second nobody can tell the order, so the successor is the first one of a later
+    second; without one there is no entry.
+    """
+    # only keys that have old versions: an archive has millions of others
+    written: dict[str, list[datetime]] = {v.key: [] for v in versions if not v.latest}
+    for version in versions:
+        if version.key in written:
+            written[version.key].append(_moment(version.modified))
+    for moments in written.values():
+        moments.sort()
+    found = {}
+    for version in versions:
+        later = written.get(version.key, []) if not version.latest else []
+        at = bisect_right(later, _moment(version.modified)) if later else 0
+        if at < len(later):
+            found[version.key, version.version_id] = later[at]
+    return found
+
+
+def _moment(told: str) -> datetime:
+    moment = datetime.fromisoformat(told.replace("Z", "+00:00"))
+    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
 
 
 def _waiting(item: CopyDraft, lapse: datetime, price: Callable[[CopyDraft], str]) -> CopyDraft:

@@ -280,7 +280,8 @@ def _bystanders(ran: Ran, verdict: RunVerdict) -> tuple[Bystanders, ...]:
         if found.bystanders is None or before is None:
             continue
         copy = ran.loaded.plan.copy_by_id(found.copy_id)
-        rows = sum(s.rows_other for s in before.states)
+        # what left by a topic's own retention was nobody's to keep any more
+        rows = sum(s.rows_other for s in before.states) - found.bystanders.lapsed
         sums = " ".join(s.checksum for s in before.states)
         result.append(
             Bystanders(

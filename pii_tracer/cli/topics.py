@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+from confluent_kafka.admin import AdminClient
+
 from pii_tracer.config import Estate, KafkaCluster, Topic
 from pii_tracer.errors import EstateError, ScanError
 from pii_tracer.estate.kafka import stable_ends, topic_dataset, topic_state, undecided
@@ -31,7 +33,8 @@ def read_evidence(estate: Estate, base: Path, inventory: Inventory, survey: Surv
     values = {name: frozenset(v for _, v in keys.values) for name, keys in survey.key_sets.items()}
     match = topic_match(survey, state, inventory) or Match(terms=())
     schemas = ClusterSchemas(cluster, base)
-    counts = _Counts(RecordMatcher(state.declared, match, values, schemas), state.declared)
+    matcher = RecordMatcher(state.declared, match, values, schemas, keyless=not state.compacted)
+    counts = _Counts(matcher, state.declared)
     patterns = build_patterns(survey.key_sets.values())
     try:
         records = read_topic(client_settings(cluster, base), state.declared.name, range(len(state.offsets)))
@@ -99,14 +102,16 @@ def look(estate: Estate, base: Path, copy: Copy, patterns: Patterns) -> TopicLoo
     """
     cluster, topic = _declared(estate, copy.dataset)
     settings = client_settings(cluster, base)
-    partitions = range(_partitions(base, cluster, topic))
     admin = admin_client(settings)
+    state = topic_state(admin, cluster, topic)
+    partitions = range(len(state.offsets))
     undecided(admin, topic.name, partitions, wait=True)  # what stays open is counted as it stands
     stable = stable_ends(admin, topic.name, partitions)
     records = read_topic(settings, topic.name, partitions)
     with closing(read_topic(settings, topic.name, partitions, committed=True)) as committed:
         reading = Reading(records, committed, stable)
-        return look_at_topic(copy, topic, len(partitions), patterns, ClusterSchemas(cluster, base), reading)
+        schemas = ClusterSchemas(cluster, base)
+        return look_at_topic(copy, state, patterns, schemas, reading, lambda: _starts(admin, cluster, topic))
 
 
 def state_of(estate: Estate, base: Path, copy: Copy) -> TopicState:
@@ -131,6 +136,10 @@ def look_elsewhere(estate: Estate, base: Path, dataset: DatasetId, patterns: Pat
     except (EstateError, ScanError) as error:
         return ByteVerdict(copy_id=name, root=root, files=(), unverified=(error.what,))
     return look_past(name, root, scanned)
+
+
+def _starts(admin: AdminClient, cluster: KafkaCluster, topic: Topic) -> list[int]:
+    return [first for first, _ in topic_state(admin, cluster, topic).offsets]
 
 
 def _partitions(base: Path, cluster: KafkaCluster, topic: Topic) -> int:

@@ -20,15 +20,16 @@ from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.files import write_atomic
 from pii_tracer.lakefs_state import in_lakefs
 from pii_tracer.model import CopyKind, DatasetId, KeySet, Strategy
-from pii_tracer.plan import Copy, ErasurePlan, Step
+from pii_tracer.plan import Action, Copy, ErasurePlan, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 from pii_tracer.scan.file_keys import file_keys
 from pii_tracer.scan.fingerprint import fingerprint
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.tree import scan_tree
 from pii_tracer.verify.bytes import look_past, verify_bytes, verify_objects, with_uploads
+from pii_tracer.verify.lapsed import compare_topic
 from pii_tracer.verify.rows import Verifier, compare
-from pii_tracer.verify.verdict import Baseline, ByteVerdict, CopyVerdict, RunVerdict
+from pii_tracer.verify.verdict import Baseline, Bystanders, ByteVerdict, CopyVerdict, RunVerdict
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -92,7 +93,7 @@ class Verification:
             if copy.kind is CopyKind.TOPIC:
                 seen = self._topic(copy)
                 before = self.baselines.get(copy.id)
-                bystanders = compare(before, seen.baseline) if before and seen.baseline else None
+                bystanders = self._beside(copy, before, seen.baseline) if before and seen.baseline else None
                 return CopyVerdict(copy_id=copy.id, bytes=seen.bytes, rows=seen.rows, bystanders=bystanders)
             if in_lakefs(copy.location):
                 shown = self._repository(copy)
@@ -120,6 +121,12 @@ class Verification:
         from pii_tracer.cli.topics import look
 
         return look(self.estate, self.base, copy, self.patterns)
+
+    def _beside(self, copy: Copy, before: Baseline, after: Baseline) -> Bystanders:
+        """Everybody else's records of a topic, without what its own retention took meanwhile."""
+        steps = [s.id for s in self.plan.steps if s.copy_ == copy.id and s.action is Action.KAFKA_REWRITE_TOPIC]
+        told = [facts["copied_from"] for s in steps for facts in self.told(s) if "copied_from" in facts]
+        return compare_topic(before, after, told[-1] if told else None, self.now())
 
     def _repository(self, copy: Copy) -> LakefsLook:
         from pii_tracer.cli.lakefs import look
@@ -281,12 +288,14 @@ class VerifyExecutor:
 
 def _numbers(verdict: CopyVerdict) -> dict[str, Any]:
     rows = verdict.rows.rows_left if verdict.rows else None
+    lapsed = verdict.bystanders.lapsed if verdict.bystanders else 0
     return {
         "files_decoded": len(verdict.bytes.files) if verdict.bytes else 0,
         "residue": len(verdict.residue),
         "unverified": len(verdict.unverified),
         "rows_left": rows,
         "bystander_rows_lost": verdict.bystanders.lost if verdict.bystanders else None,
+        **({"left_by_retention": lapsed} if lapsed else {}),
     }
 
 

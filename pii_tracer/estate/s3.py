@@ -223,6 +223,7 @@ def _discover(place: _Place, client_factory: ClientFactory, found: _Found) -> di
     rules = (replication or {}).get("ReplicationConfiguration", {}).get("Rules", ())
     others, versions = _apart(place, versions, found)
     uploads = settings.read("ListMultipartUploads", lambda: tuple(iter_uploads(client, bucket, prefix)))
+    expiry = expiry_of((lifecycle or {}).get("Rules", ()), prefix, versioned)
     found.sets[place.id] = ObjectSet(
         dataset=dataset_of(bucket, prefix),
         bucket=bucket,
@@ -235,7 +236,8 @@ def _discover(place: _Place, client_factory: ClientFactory, found: _Found) -> di
         object_lock=object_lock,
         bypass_governance=place.archive.bypass_governance,
         delete_whole=place.archive.delete_whole,
-        expires_after_days=expiry_days((lifecycle or {}).get("Rules", ()), prefix, versioned),
+        expires_after_days=expiry.total if expiry else None,
+        noncurrent_days=expiry.noncurrent if expiry else 0,
         versions=versions,
         of_others=others,
         uploads=uploads or (),
@@ -334,8 +336,20 @@ def _destination(rule: Mapping[str, Any]) -> str:
     return str(rule["Destination"]["Bucket"]).rpartition(":")[2]
 
 
-def expiry_days(rules: Any, prefix: str, versioned: bool) -> int | None:
-    """Days until lifecycle rules alone remove the bytes of every object under the prefix, or None when they never do.
+@dataclass(frozen=True)
+class Expiry:
+    """Days until an object is removed, or hidden in a versioned bucket, and days from then on that its bytes stay."""
+
+    current: int
+    noncurrent: int
+
+    @property
+    def total(self) -> int:
+        return self.current + self.noncurrent
+
+
+def expiry_of(rules: Any, prefix: str, versioned: bool) -> Expiry | None:
+    """When lifecycle rules alone remove the bytes of every object under the prefix, or None when they never do.
 
     In a versioned bucket `Expiration` only adds a delete marker; the bytes leave with `NoncurrentVersionExpiration`
     (https://docs.aws.amazon.com/AmazonS3/latest/userguide/intro-lifecycle-rules.html). Rules limited by tags or size,
@@ -355,4 +369,4 @@ def expiry_days(rules: Any, prefix: str, versioned: bool) -> int | None:
             noncurrent.append(int(later["NoncurrentDays"]))
     if not current or (versioned and not noncurrent):
         return None
-    return min(current) + (min(noncurrent) if versioned else 0)
+    return Expiry(min(current), min(noncurrent) if versioned else 0)

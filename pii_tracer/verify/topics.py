@@ -6,10 +6,10 @@ Whose a record is comes from the scan here (any of the person's values in it), n
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pii_tracer.config import Topic
+from pii_tracer.inventory import TopicState
 from pii_tracer.model import Strategy
 from pii_tracer.plan import Copy
 from pii_tracer.records import Record, Schemas
@@ -17,6 +17,7 @@ from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import FileScan, Hit
 from pii_tracer.scan.topics import scan_topic
 from pii_tracer.verify.bytes import judge
+from pii_tracer.verify.lapsed import Kept, packed, trail_of
 from pii_tracer.verify.verdict import Baseline, ByteVerdict, RowVerdict, StateBaseline, StateRows
 
 _MODULUS = 1 << 256
@@ -57,31 +58,40 @@ class Reading:
 
 
 def look_at_topic(
-    copy: Copy, topic: Topic, partitions: int, patterns: Patterns, schemas: Schemas, reading: Reading
+    copy: Copy,
+    state: TopicState,
+    patterns: Patterns,
+    schemas: Schemas,
+    reading: Reading,
+    starts: Callable[[], Sequence[int]],
 ) -> TopicLook:
     """Search a topic, count the persons' records, and sum up everybody else's.
 
     The person is searched in every record, for their bytes are there. Everybody else's: of a compacted topic the newest
     record of each key, of one that is written again every record, without those of aborted transactions, which nobody
     is given and nothing needs to keep. Where retention removes the person it removes others too, so there is no
-    baseline.
+    baseline; where it may remove others meanwhile, the baseline has each of them.
+
+    starts: the first offset of each partition, asked for when all is read.
     """
-    people = _People(copy, reading)
-    files = scan_topic(reading.records, topic, partitions, patterns, schemas, people.take)
+    people = _People(copy, state, reading)
+    files = scan_topic(reading.records, state.declared, len(state.offsets), patterns, schemas, people.take)
     verdict = judge(copy, copy.location, files, frozenset(copy.other_keys))
     rows = RowVerdict(copy_id=copy.id, states=(StateRows(state="current", rows=people.of_person),))
-    return TopicLook(verdict, rows, people.baseline())
+    return TopicLook(verdict, rows, people.baseline(starts))
 
 
 class _People:
     """Sorts records into the persons' and everybody else's while they pass."""
 
-    def __init__(self, copy: Copy, reading: Reading) -> None:
+    def __init__(self, copy: Copy, state: TopicState, reading: Reading) -> None:
         self._copy = copy
+        self._state = state
         self._reading = reading
         self._compacted = copy.strategy is Strategy.TOMBSTONE
         self._others = frozenset(copy.other_keys)
-        self._newest: dict[tuple[int, bytes | None], tuple[bool, int] | None] = {}
+        self._newest: dict[tuple[int, bytes | None], tuple[bool, int, Kept] | None] = {}
+        self._trail = bytearray()
         self._count = 0
         self._sum = 0
         self.of_person = 0
@@ -92,23 +102,28 @@ class _People:
         if self._copy.strategy is Strategy.LET_LAPSE or not self._reading.counts(record):
             return
         content = _content(record)
+        kept = Kept(record.partition, record.offset, record.timestamp, content >> 192)
         if self._compacted:
-            self._newest[record.partition, record.key] = None if record.value is None else (person, content)
+            self._newest[record.partition, record.key] = None if record.value is None else (person, content, kept)
         elif not person:
             self._count += 1
             self._sum += content
+            if self._state.lapses:
+                self._trail += packed([kept])
 
-    def baseline(self) -> Baseline | None:
+    def baseline(self, starts: Callable[[], Sequence[int]]) -> Baseline | None:
         if self._copy.strategy is Strategy.LET_LAPSE:
             return None
         alive = [entry for entry in self._newest.values() if entry is not None]
-        count = self._count + sum(not person for person, _ in alive)
-        total = self._sum + sum(content for person, content in alive if not person)
-        persons = sum(person for person, _ in alive) if self._compacted else self.of_person
+        count = self._count + sum(not person for person, *_ in alive)
+        total = self._sum + sum(content for person, content, _ in alive if not person)
+        persons = sum(person for person, *_ in alive) if self._compacted else self.of_person
         state = StateBaseline(
             state="current", rows_total=count + persons, rows_person=persons, checksum=f"{total % _MODULUS:064x}"
         )
-        return Baseline(copy_id=self._copy.id, states=(state,))
+        self._trail += packed(sorted(kept for person, _, kept in alive if not person) if self._state.lapses else ())
+        trail = trail_of(self._state, starts(), bytes(self._trail)) if self._state.lapses else None
+        return Baseline(copy_id=self._copy.id, states=(state,), trail=trail)
 
     def _is_person(self, hits: tuple[Hit, ...]) -> bool:
         if not hits:

@@ -124,23 +124,43 @@ class StateBaseline(Frozen):
         return self.rows_total - self.rows_person
 
 
+class TopicTrail(Frozen):
+    """Everybody else's records of a topic that its own retention may remove, one by one (`verify.lapsed` packs them).
+
+    retention_ms, retention_bytes: the topic's own limits, -1 for none. starts: the first offset of each partition,
+    asked for after the records were read.
+    """
+
+    topic_id: str
+    retention_ms: int
+    retention_bytes: int
+    starts: tuple[int, ...]
+    records: str
+
+
 class Baseline(Frozen):
-    """The other people's rows of a copy before the run: the current state and every branch and tag."""
+    """The other people's rows of a copy before the run: the current state and every branch and tag.
+
+    trail: of topics from which records lapse.
+    """
 
     copy_id: str
     states: tuple[StateBaseline, ...]
+    trail: TopicTrail | None = None
 
 
 class Bystanders(Frozen):
     """Baseline before against after. lost: rows fewer than before, over all states that were there before.
 
-    equal: the same rows came back everywhere. missing: states (branches, tags) that are gone.
+    equal: the same rows came back everywhere. missing: states (branches, tags) that are gone. lapsed: records of a
+    topic that left by its own retention meanwhile; these are neither lost nor changed.
     """
 
     copy_id: str
     lost: int
     equal: bool
     missing: tuple[str, ...] = ()
+    lapsed: int = 0
 
 
 class CopyVerdict(Frozen):

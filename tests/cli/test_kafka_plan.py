@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from pii_tracer.cli.main import run
 from tests.kafkasupport import MAIL, USER, Broker, broker, free_ports, value
@@ -98,6 +99,31 @@ def test_what_no_declared_field_explains_is_a_gap_and_what_is_clean_is_told(brok
     assert [e["dataset"]["name"] for e in made["examined"]] == [clean]
     assert MAIL not in json.dumps(made)
     assert USER not in json.dumps(made)
+
+
+def test_records_without_a_key_are_fine_where_no_tombstone_needs_one(broker: Broker, tmp_path: Path) -> None:
+    kept = {"retention_ms": "604800000", "segment_ms": "86400000"}
+    names = {policy: broker.topic("mixed", cleanup_policy="delete", **kept) for policy in ("delete", "compact")}
+    for name in names.values():
+        sent = when("2026-11-20T10:00:00+00:00")
+        broker.send(
+            name, (None, value(USER, MAIL)), ("k", value(USER, MAIL)), (None, value(OTHER, "x")), timestamp=sent
+        )
+    # taken before the topic was compacted: no tombstone reaches it
+    entry = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, names["compact"], incremental_configs=[entry])
+    broker.admin.incremental_alter_configs([resource])[resource].result(20)
+    key = {"format": "string"}
+    estate(tmp_path, broker.bootstrap, [{"name": n, "key": key, "value": VALUE} for n in names.values()])
+    code, made = plan(tmp_path)
+    assert code == 3
+    copies = {c["facts"]["topic"]: c for c in made["copies"] if c["kind"] == "TOPIC"}
+    assert copies[names["delete"]]["strategy"] == "let_lapse"
+    assert copies[names["delete"]]["found"]["rows"] == 2
+    assert copies[names["compact"]]["strategy"] == "blocked"
+    (gap,) = [g for g in made["gaps"] if g["kind"] == "cannot_be_proved"]
+    assert {g["dataset"]["name"] for g in made["gaps"]} == {names["compact"]}
+    assert gap["reason"] == "records are not as declared: the record has no key (2 records)"
 
 
 def test_a_broker_that_is_down_leaves_the_plan_incomplete(

@@ -260,6 +260,7 @@ def test_days_until_lifecycle_rules_alone_remove_the_bytes(
     world.client().put_bucket_lifecycle_configuration(Bucket=bucket, LifecycleConfiguration={"Rules": numbered})
     sets, gaps = discover(world, bucket)
     assert (sets[0].expires_after_days, gaps) == (days, ())
+    assert sets[0].noncurrent_days == (10 if days and versioned else 0)
 
 
 def test_listing_goes_over_all_pages(world: World) -> None:

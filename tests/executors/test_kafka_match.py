@@ -75,5 +75,15 @@ def test_what_may_be_several_peoples_is_never_decided(key: str | None, content: 
     assert USER not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("content", "person"), [({"user": {"id": USER}}, True), ({"user": {"id": "1"}}, False), (None, False)]
+)
+def test_where_keys_may_be_missing_the_value_tells(content: Any, person: bool) -> None:
+    terms = Match(terms=(BY_KEY, BY_VALUE))
+    lenient = RecordMatcher(TOPIC, terms, {"uid": frozenset([USER])}, SCHEMAS, keyless=True)
+    assert lenient.matches(record(None, content)) is person
+    assert lenient.matches(record(USER, content))
+
+
 def test_nothing_that_is_printed_holds_a_value() -> None:
     assert USER not in f"{record(USER, {'user': {'id': USER}})!r}{MATCHER!r}"

@@ -15,7 +15,7 @@ from pii_tracer.model import Strategy
 from pii_tracer.protocol import Progress
 from pii_tracer.records import Record
 from pii_tracer.verify.rows import compare
-from tests.kafkasupport import BY_VALUE, MAIL, PAGES, USER, Broker, World, broker, planned, value
+from tests.kafkasupport import BY_VALUE, MAIL, ORDERS, PAGES, USER, Broker, World, broker, planned, value
 
 __all__ = ["broker"]
 
@@ -267,3 +267,24 @@ def test_aborted_records_are_not_carried_over(broker: Broker) -> None:
     assert before.baseline is not None
     assert after.baseline is not None
     assert compare(before.baseline, after.baseline).equal
+
+
+def test_some_records_have_a_key_and_some_have_none(broker: Broker) -> None:
+    topic = broker.topic("mixed", **SETTINGS)
+    for number, key in enumerate([None, "k1", None, "k2", ""]):
+        broker.send(topic, (key, value(f"55{number}", f"by{number}@example.org")), (key, value(USER, MAIL)))
+    world = planned(broker, topic, ORDERS, Strategy.REWRITE_TOPIC, BY_VALUE)
+    before, kept = world.look(), [r for r in read(world) if USER.encode() not in (r.value or b"")]
+    world.run()
+    assert [(r.key, r.value) for r in read(world)] == [(r.key, r.value) for r in kept]
+    assert [r.key for r in kept] == [None, b"k1", None, b"k2", b""]
+    after = world.look()
+    assert after.bytes.clean
+    assert before.baseline is not None
+    assert after.baseline is not None
+    assert compare(before.baseline, after.baseline).equal
+
+
+def read(world: World) -> list[Record]:
+    client = {"bootstrap.servers": world.broker.bootstrap, "log_level": 0}
+    return list(read_topic(client, world.state.declared.name, range(len(world.state.offsets))))

@@ -193,17 +193,18 @@ def test_an_upload_that_somebody_still_writes_is_left_to_them(world: World) -> N
 
 def lapse(bucket: str, versions: list[dict[str, Any]], now: datetime) -> Step:
     dates = {"until": (now + timedelta(days=9)).isoformat(), "give_up": (now + timedelta(days=12)).isoformat()}
-    parameters = {"bucket": bucket, "prefix": "archive/", "versions": versions, "expires_after_days": 30, **dates}
+    days = {"expires_after_days": 30, "noncurrent_days": 1}
+    parameters = {"bucket": bucket, "prefix": "archive/", "versions": versions, **days, **dates}
     return step(Action.S3_AWAIT_EXPIRY, parameters)
 
 
-def rules(world: World, bucket: str, days: int) -> None:
+def rules(world: World, bucket: str, days: int, noncurrent: int = 1) -> None:
     rule = {
         "ID": "old",
         "Status": "Enabled",
         "Filter": {"Prefix": ""},
-        "Expiration": {"Days": days - 1},
-        "NoncurrentVersionExpiration": {"NoncurrentDays": 1},
+        "Expiration": {"Days": days - noncurrent},
+        "NoncurrentVersionExpiration": {"NoncurrentDays": noncurrent},
     }
     world.client().put_bucket_lifecycle_configuration(Bucket=bucket, LifecycleConfiguration={"Rules": [rule]})
 
@@ -215,9 +216,10 @@ def test_what_a_lifecycle_removes_is_waited_for_and_looked_at(world: World) -> N
     work = lapse(bucket, [old], now)
     with pytest.raises(RunError, match="rules changed"):
         executor(world, now=now).check(work, None)
-    rules(world, bucket, 31)
-    with pytest.raises(RunError, match="rules changed"):
-        executor(world, now=now).check(work, None)
+    for days, noncurrent in ((31, 1), (30, 29)):  # the same sum, counted from another day
+        rules(world, bucket, days, noncurrent)
+        with pytest.raises(RunError, match="rules changed"):
+            executor(world, now=now).check(work, None)
     rules(world, bucket, 30)
     executor(world, now=now).check(work, None)
     assert executor(world, now=now).run(work, None).waiting_until == now + timedelta(days=9)

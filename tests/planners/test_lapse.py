@@ -26,7 +26,12 @@ def version(days_ago: float, **changes: Any) -> ObjectVersion:
 
 
 def objects(*versions: ObjectVersion, days: int | None = 30, **changes: Any) -> ObjectSet:
-    return archive(versions=versions, expires_after_days=days, **changes)
+    return archive(**{"versions": versions, "expires_after_days": days, "versioned": False, **changes})
+
+
+def applied(due: datetime) -> datetime:
+    """When a rule has done what is due: after the next midnight, and S3's own time."""
+    return datetime(due.year, due.month, due.day, tzinfo=timezone.utc) + timedelta(days=1) + EXPIRY_SLACK
 
 
 def plan(*sets: ObjectSet, **changes: Any) -> ErasurePlan:
@@ -42,7 +47,7 @@ def test_what_ends_in_time_is_waited_for_and_verified_after_it() -> None:
     assert of_archives(made) == {"c-b-p": Strategy.LET_LAPSE}
     wait, verify = [s for s in made.steps if s.copy_ == "c-b-p"]
     assert (wait.action, wait.executor, wait.irreversible) == (Action.S3_AWAIT_EXPIRY, "s3", False)
-    assert wait.earliest_start == NOW - timedelta(days=10) + timedelta(days=30) + EXPIRY_SLACK
+    assert wait.earliest_start == applied(NOW - timedelta(days=10) + timedelta(days=30))
     assert wait.estimate.cost == 0
     assert verify.action is Action.VERIFY_COPY
     assert verify.depends_on == (wait.id,)
@@ -58,9 +63,18 @@ def test_what_ends_in_time_is_waited_for_and_verified_after_it() -> None:
         ([objects(version(20), days=None)], "no lifecycle rule"),
         ([objects(version(20), object_lock=True)], "a lock may keep it"),
         (
-            [objects(version(20), version(20, version_id="0", latest=False))],
-            "when it stopped being current is not told",
+            [
+                objects(
+                    version(20),
+                    version(300, version_id="0", latest=False),
+                    versioned=True,
+                    days=31,
+                    noncurrent_days=30,
+                )
+            ],
+            "its successor lets it wait for longer than the deadline",
         ),
+        ([objects(version(300), versioned=True, days=35, noncurrent_days=30)], "hidden only now, it then waits on"),
     ],
 )
 def test_what_may_stay_longer_is_rewritten(sets: list[ObjectSet], why: str) -> None:
@@ -74,7 +88,7 @@ def test_of_an_archive_each_object_ends_by_itself_or_is_rewritten() -> None:
     made = plan(objects(old, young, before))
     copy = made.copy_by_id("c-b-p")
     assert copy.strategy is Strategy.RESTORE_REWRITE_ARCHIVE
-    end = NOW - timedelta(days=20) + timedelta(days=30) + EXPIRY_SLACK
+    end = applied(NOW - timedelta(days=20) + timedelta(days=30))
     assert copy.reason.endswith(f"1 object(s) are left to the bucket's lifecycle, until {end:%Y-%m-%d}")
     rewrite, delete, wait, verify = [s for s in made.steps if s.copy_ == "c-b-p"]
     assert [v["key"] for v in rewrite.parameters["objects"]] == [young.key]
@@ -145,11 +159,50 @@ def test_immediate_waits_for_no_lifecycle_and_a_hold_for_none_either() -> None:
     assert of_archives(held) == {"c-b-p": Strategy.EXEMPT}
 
 
-def test_old_versions_count_from_now() -> None:
-    old = version(300, latest=False)
-    assert lapse_of(objects(old, days=5), NOW) == NOW + timedelta(days=5) + EXPIRY_SLACK
+@pytest.mark.parametrize(
+    ("days_ago", "days", "versioned", "noncurrent", "end"),
+    [
+        (10, 30, False, 0, applied(NOW + timedelta(days=20))),
+        (300, 30, False, 0, applied(NOW)),
+        (10, 40, True, 10, applied(applied(NOW + timedelta(days=20)) + timedelta(days=10))),
+        (300, 7, True, 2, applied(applied(NOW) + timedelta(days=2))),
+        (300, 65, True, 60, applied(applied(NOW) + timedelta(days=60))),
+    ],
+    ids=["by its age", "a rule younger than it", "hidden by its age", "hidden now", "noncurrent days are not its age"],
+)
+def test_a_current_object_ends_when_the_rule_can_have_been_applied(
+    days_ago: int, days: int, versioned: bool, noncurrent: int, end: datetime
+) -> None:
+    there = objects(version(days_ago), days=days, versioned=versioned, noncurrent_days=noncurrent)
+    assert lapse_of(there, NOW) == end
+    assert end > NOW
+
+
+HIDDEN = {"key": "k", "delete_marker": True}
+EARLIER = {"key": "k", "version_id": "m", "latest": False}
+
+
+@pytest.mark.parametrize(
+    ("others", "end"),
+    [
+        ([version(5, **HIDDEN)], applied(NOW + timedelta(days=25))),
+        ([version(20, **EARLIER), version(1, **HIDDEN)], applied(NOW + timedelta(days=29))),
+        ([version(20, **EARLIER | {"delete_marker": True}), version(1, **HIDDEN)], applied(NOW + timedelta(days=10))),
+        ([version(50, **EARLIER), version(40, **HIDDEN)], applied(NOW)),
+        ([version(300, **EARLIER), version(2, **HIDDEN)], applied(NOW + timedelta(days=28))),
+        ([version(5, key="another", delete_marker=True)], applied(NOW + timedelta(days=30))),
+    ],
+    ids=["marker", "each its own", "marker and back", "long ago", "written in one second", "no successor listed"],
+)
+def test_old_versions_count_from_when_their_successor_came(others: list[ObjectVersion], end: datetime) -> None:
+    old = version(300, key="k", version_id="0", latest=False)
+    assert lapse_of(objects(old, *others, days=400, versioned=True, noncurrent_days=30), NOW) == end
+
+
+def test_times_without_a_zone_are_utc() -> None:
     naive = version(0, modified="2026-11-01T00:00:00")
-    assert lapse_of(objects(naive, days=5), NOW) == datetime(2026, 11, 6, tzinfo=timezone.utc) + EXPIRY_SLACK
+    there = objects(naive, days=365)
+    assert lapse_of(there, NOW) == applied(datetime(2027, 11, 1, tzinfo=timezone.utc))
 
 
 def test_names_that_tell_the_person_are_in_no_plan() -> None:
