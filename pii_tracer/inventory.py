@@ -197,6 +197,7 @@ class ObjectSet(Frozen):
     default_retention: the lock that every newly written object gets (`COMPLIANCE, 30 days`). cold_tiers: archive tiers
     that Intelligent-Tiering moves objects into. named_in: inventories and access logs that name the objects (S8).
     of_others: (key, version id, ETag) of versions that the manifest gives to other tables; not among `versions`.
+    noncurrent_days: how many of `expires_after_days` begin when a version is not the current one any more.
     """
 
     dataset: DatasetId
@@ -217,6 +218,7 @@ class ObjectSet(Frozen):
     named_in: tuple[str, ...] = ()
     of_others: tuple[tuple[str, str, str], ...] = ()
     expires_after_days: int | None = None
+    noncurrent_days: int = 0
     versions: Versions
     uploads: tuple[Upload, ...] = ()
 

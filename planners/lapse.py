@@ -57,7 +57,7 @@ def _some(item: CopyDraft, items: Sequence[CopyDraft], as_of: datetime, due: dat
     if any(i.copy.origin == copy.id and i.copy.kind is CopyKind.REPLICA for i in items):
         return None
     current, days = current_of(objects), _days(objects)
-    ends = [(v, end) for v in current if (end := _from(v, as_of) + days) <= due] if days is not None else []
+    ends = [(v, end) for v in current if (end := _end(objects, v, days, as_of)) <= due] if days is not None else []
     if not ends or len(ends) == len(current):
         return None
     return Lapsing(tuple(v for v, _ in ends), max(end for _, end in ends))
@@ -83,7 +83,9 @@ def lapse_of(objects: ObjectSet, as_of: datetime) -> datetime | None:
     A version that is not current any more stopped being so at a time that the listing does not tell: now at the latest.
     """
     days = _days(objects)
-    return None if days is None else max((_from(v, as_of) for v in objects.versions), default=as_of) + days
+    return (
+        None if days is None else max((_end(objects, v, days, as_of) for v in objects.versions), default=as_of + days)
+    )
 
 
 def _days(objects: ObjectSet) -> timedelta | None:
@@ -93,11 +95,15 @@ def _days(objects: ObjectSet) -> timedelta | None:
     return timedelta(days=objects.expires_after_days) + EXPIRY_SLACK
 
 
-def _from(version: ObjectVersion, as_of: datetime) -> datetime:
+def _end(objects: ObjectSet, version: ObjectVersion, days: timedelta, as_of: datetime) -> datetime:
+    """When the lifecycle has removed a version. One that it should have taken already is taken from now on: its rule
+    is younger than the object, or S3 is late.
+    """
     if not version.latest or version.delete_marker:
-        return as_of
+        return as_of + days
     written = datetime.fromisoformat(version.modified.replace("Z", "+00:00"))
-    return written if written.tzinfo else written.replace(tzinfo=timezone.utc)
+    written = written if written.tzinfo else written.replace(tzinfo=timezone.utc)
+    return max(written + days, as_of + timedelta(days=objects.noncurrent_days) + EXPIRY_SLACK)
 
 
 def _waiting(item: CopyDraft, lapse: datetime, price: Callable[[CopyDraft], str]) -> CopyDraft:

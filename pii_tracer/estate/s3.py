@@ -236,6 +236,7 @@ def _discover(place: _Place, client_factory: ClientFactory, found: _Found) -> di
         bypass_governance=place.archive.bypass_governance,
         delete_whole=place.archive.delete_whole,
         expires_after_days=expiry_days((lifecycle or {}).get("Rules", ()), prefix, versioned),
+        noncurrent_days=noncurrent_days((lifecycle or {}).get("Rules", ()), prefix, versioned),
         versions=versions,
         of_others=others,
         uploads=uploads or (),
@@ -341,6 +342,20 @@ def expiry_days(rules: Any, prefix: str, versioned: bool) -> int | None:
     (https://docs.aws.amazon.com/AmazonS3/latest/userguide/intro-lifecycle-rules.html). Rules limited by tags or size,
     or that keep some noncurrent versions, promise nothing for all objects.
     """
+    current, noncurrent = _expiry(rules, prefix)
+    if not current or (versioned and not noncurrent):
+        return None
+    return min(current) + (min(noncurrent) if versioned else 0)
+
+
+def noncurrent_days(rules: Any, prefix: str, versioned: bool) -> int:
+    """How many of these days are counted only from when a version is not the current one any more."""
+    _, noncurrent = _expiry(rules, prefix)
+    return min(noncurrent, default=0) if versioned else 0
+
+
+def _expiry(rules: Any, prefix: str) -> tuple[list[int], list[int]]:
+    """Days of the rules that act on every object under the prefix: for current versions, and for others."""
     current: list[int] = []
     noncurrent: list[int] = []
     for rule in rules:
@@ -353,6 +368,4 @@ def expiry_days(rules: Any, prefix: str, versioned: bool) -> int | None:
         later = rule.get("NoncurrentVersionExpiration", {})
         if "NoncurrentDays" in later and not later.get("NewerNoncurrentVersions"):
             noncurrent.append(int(later["NoncurrentDays"]))
-    if not current or (versioned and not noncurrent):
-        return None
-    return min(current) + (min(noncurrent) if versioned else 0)
+    return current, noncurrent

@@ -37,6 +37,15 @@ def of_archives(made: ErasurePlan) -> dict[str, Strategy]:
     return {c.id: c.strategy for c in made.copies if c.table is None}
 
 
+def test_a_rule_that_is_younger_than_the_objects_is_dated_from_now_on() -> None:
+    """A year old, under a rule of 5 days and 25 more that begin when a version is not the current one any more."""
+    old = objects(version(365), noncurrent_days=25)
+    [wait, _] = [s for s in plan(old).steps if s.copy_ == "c-b-p"]
+    assert wait.earliest_start == NOW + timedelta(days=25) + EXPIRY_SLACK
+    late = objects(version(365), days=65, noncurrent_days=60)
+    assert of_archives(plan(late)) == {"c-b-p": Strategy.RESTORE_REWRITE_ARCHIVE}
+
+
 def test_what_ends_in_time_is_waited_for_and_verified_after_it() -> None:
     made = plan(objects(version(20), version(10)))
     assert of_archives(made) == {"c-b-p": Strategy.LET_LAPSE}
@@ -148,8 +157,8 @@ def test_immediate_waits_for_no_lifecycle_and_a_hold_for_none_either() -> None:
 def test_old_versions_count_from_now() -> None:
     old = version(300, latest=False)
     assert lapse_of(objects(old, days=5), NOW) == NOW + timedelta(days=5) + EXPIRY_SLACK
-    naive = version(0, modified="2026-11-01T00:00:00")
-    assert lapse_of(objects(naive, days=5), NOW) == datetime(2026, 11, 6, tzinfo=timezone.utc) + EXPIRY_SLACK
+    naive = version(0, modified="2026-11-18T00:00:00")
+    assert lapse_of(objects(naive, days=9), NOW) == datetime(2026, 11, 27, tzinfo=timezone.utc) + EXPIRY_SLACK
 
 
 def test_names_that_tell_the_person_are_in_no_plan() -> None:
