@@ -12,7 +12,7 @@ def of_others(base: Path, manifest: str | None, of: str) -> frozenset[str]:
     """Names (archive ids of a vault, keys of a bucket) that hold other tables only; what is not named can hold anybody.
 
     manifest: path from the estate file's folder to a JSON object of name -> list of tables; None: there is none.
-    of: the table that the archive is of, compared in any case.
+    of: the table that the archive is of, compared in any case; a name that may be its own is no other table's.
 
     Raises:
         EstateError: the file is missing, or something else.
@@ -28,7 +28,17 @@ def of_others(base: Path, manifest: str | None, of: str) -> frozenset[str]:
             where=manifest,
             todo="mend it, or leave it out",
         ) from None
-    return frozenset(name for name, there in tables.items() if there and of.lower() not in there)
+    return frozenset(
+        name for name, there in tables.items() if there and not any(_may_be(of.lower(), table) for table in there)
+    )
+
+
+def _may_be(of: str, table: str) -> bool:
+    """Whether two names may mean one table: with or without catalog and namespace, or one of them as a folder."""
+    if ("/" in of) is not ("/" in table):
+        return True
+    short, long = sorted((of.rstrip("/"), table.rstrip("/")), key=len)
+    return long == short or long.endswith((f".{short}", f"/{short}"))
 
 
 def _listed(there: object) -> list[object]:
