@@ -32,7 +32,7 @@ from planners.distinct import distinct_items
 from planners.doubts import doubts, former_values, inventory_gaps, missing, open_lineage, shared_in, shared_values
 from planners.drafts import CopyDraft, slug
 from planners.evidence import Evidence
-from planners.origins import unconnected
+from planners.origins import given_away, unconnected
 from planners.recorded import Recorded, recorded
 from planners.streams import streaming_state
 from planners.support import astray, unsupported
@@ -105,6 +105,7 @@ def recognise(found: Survey, world: World) -> Recognised:
         + telling_names(world, items)
         + called_by_values(found, world)
         + taken_along(items)
+        + given_away(world, known)
     )
     order = {dataset: n for n, dataset in enumerate(found.carriages)}
     items.sort(key=lambda i: (_RANK[i.copy.kind], order.get(i.copy.dataset, len(order)), i.copy.id))

@@ -72,6 +72,35 @@ def unconnected(world: World, origins: Sequence[CopyDraft], examined: Sequence[E
     return found
 
 
+def given_away(world: World, origins: Sequence[CopyDraft]) -> list[Gap]:
+    """What a manifest gives to another table, which holds a person, or did: nobody would look into it.
+
+    One place has one archive, so that no other declaration covers it.
+    """
+    told = [(o.location, o.other_tables, "archives") for o in world.inventory.objects]
+    told += [(v.location, v.other_tables, "vaults") for v in world.inventory.vaults]
+    gaps = []
+    for location, tables, part in told:
+        persons = [name for name in tables if any(_may_mean(name, d) for d in origins)]
+        if persons:
+            reason = (
+                f"what the manifest of {location} gives to {', '.join(persons)} is not looked into, and a person is in"
+                " there, or was: move it to a place with a declaration of its own, or take it out of the manifest, then"
+                " plan again"
+            )
+            gap_id = f"gap-manifest_of_copy-{slug(location.partition('://')[2])}"
+            evidence = f"the estate file, `{part}`, `manifest`"
+            gaps.append(Gap(id=gap_id, dataset=None, kind="manifest_of_copy", reason=reason, evidence=evidence))
+    return gaps
+
+
+def _may_mean(name: str, draft: CopyDraft) -> bool:
+    """Whether a manifest's name may be a table's, with or without its catalog and namespace."""
+    table, name = (draft.copy.table or "").lower(), name.lower()
+    alike = bool(table) and (table.endswith(f".{name}") or name.endswith(f".{table}"))
+    return alike or is_named(name, draft.copy)
+
+
 def known_of(of: str, examined: Iterable[Examined]) -> str:
     """A dataset that is no copy, with what planning knows of it."""
     known = next((e for e in examined if names_place(of, e.table, e.dataset.name)), None)

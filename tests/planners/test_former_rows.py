@@ -74,6 +74,8 @@ def test_its_vault_and_its_backups_too() -> None:
     assert cold.match
     assert [t.column for t in cold.match.terms] == ["uid"]
     assert {c.name for c in tape.columns} == {"uid"}
+    [asked] = [s for s in plan.steps if s.copy_ == tape.id]
+    assert "c-prod.users/99-verify" in asked.depends_on, "a job could fill the table from it again"
     assert plan.complete
 
 
@@ -183,6 +185,18 @@ def test_where_the_person_has_no_value_to_be_looked_for_no_run_is_made_to_fail()
     assert "no value to be found by" in examined(plan, "prod.a")
     assert examined(plan, "p").endswith("the person has no value to be found by); nobody looked into it")
     assert plan.complete
+
+
+@pytest.mark.parametrize("name", ["prod.b", "spark_catalog.prod.b", "b", "prod.a"])
+def test_what_a_manifest_gives_to_another_copy_is_told(name: str) -> None:
+    given = {"of_others": (("p/b.parquet", "1", "e"),), "other_tables": (name, "prod.z")}
+    cold = vault(in_vault("1", of_others=True), of="prod.users").model_copy(update={"other_tables": (name,)})
+    plan = Lake(objects=(archive(of="prod.users", **given),), vaults=(cold,), seen=TODAY).plan()
+    assert {g.evidence.split("`")[1] for g in gaps(plan, "manifest_of_copy")} == {"archives", "vaults"}
+    assert name in gaps(plan, "manifest_of_copy")[0].reason
+    assert "prod.z" not in gaps(plan, "manifest_of_copy")[0].reason
+    loose = archive(of="prod.users", **{**given, "other_tables": ("prod.c",)})
+    assert Lake(objects=(loose,), loose=("c",), seen={"/w/c": CLEAN}).plan().complete
 
 
 # --- keys ---
