@@ -61,7 +61,8 @@ def _copy(backup: Backup, inside: Sequence[CopyDraft]) -> CopyDraft:
         + ("; ciphertext alone, if it was made after the columns were encrypted" if sealed else ""),
         facts={"of": sorted({i.copy.id for i in inside if i.copy.origin is None}), "owner": backup.owner},
     )
-    return CopyDraft(copy=copy, backup=backup)
+    # a table without the person may get them back for as long as what it is written from has them
+    return CopyDraft(copy=copy, backup=backup, carriage=next((i.carriage for i in inside if i.carriage), None))
 
 
 def _opening(item: CopyDraft, made: CopyDraft, inside: set[str]) -> CopyDraft:
@@ -137,12 +138,19 @@ def backup_steps(item: CopyDraft, backup: Backup) -> tuple[Draft, ...]:
 
 
 def backups_after_what_is_in_them(items: Sequence[CopyDraft]) -> list[tuple[str, str]]:
-    """A backup that is made before the erasure is over holds the person again (a rule of `planners.ordering`)."""
-    last = {i.copy.id: i.drafts[-1].id for i in items if i.drafts}
+    """A backup that is made before the erasure is over holds the person again (a rule of `planners.ordering`).
+
+    So does one of a table that was refilled meanwhile from what is not erased yet.
+    """
+    last = {i.copy.id: i.drafts[-1].id for i in items if i.drafts and i.backup is None}
+    above = {i.copy.dataset: i.copy.id for i in items if i.copy.origin is None}
     return [
         (item.drafts[0].id, last[inside])
         for item in items
         if item.backup is not None and item.drafts
-        for inside in item.copy.facts["of"]
+        for inside in (
+            *item.copy.facts["of"],
+            *(above.get(hop, "") for hop in (item.carriage.hops if item.carriage else ())),
+        )
         if inside in last
     ]
