@@ -52,10 +52,10 @@ Place = tuple[str, str]
 class Review:
     """What is there of the listed versions, and what may go.
 
-    targets: may be deleted now. spared: listed, current and free of the person. replaced: listed as `null` and
-    overwritten in place by this plan. held: reason by key why none of its versions may be deleted; asleep: held, since
-    they are archived and must be read first. locked: by Object Lock; not tried before the lock's date. bypass: targets
-    whose GOVERNANCE the plan bypasses. hiding: markers that stay as long as a version behind them does.
+    targets: may be deleted now. spared: current, known to the plan and free of the person. replaced: listed as `null`
+    and overwritten in place by this plan. held: reason by key why none of its versions may be deleted; asleep: held,
+    since they are archived and must be read first. locked: by Object Lock; not tried before the lock's date. bypass:
+    targets whose GOVERNANCE the plan bypasses. hiding: markers that stay as long as a version behind them does.
     """
 
     targets: list[ObjectVersion] = field(default_factory=list)
@@ -239,17 +239,23 @@ class VersionDeleter:
             plan_id = self.parameters.plan_id
             now = head(self.client, self.parameters.bucket, key)
             written = now is not None and plan_id is not None and now.get("Metadata", {}).get(PLAN_TAG) == plan_id
-            if place not in listed:
-                if plan_id is not None and not written:
-                    found.held[key] = "the current version was not written by this plan"
+            if place not in listed and (written or plan_id is None):
+                return
+            if place not in listed and not self._as_planned(current):
+                found.held[key] = "the current version was not written by this plan"
             elif written:
                 found.replaced.append(place)
             elif self._free_of_person(current):
                 found.spared.append(place)
             else:
-                found.held[key] = "the current version is listed and was not shown to be free of the person"
+                found.held[key] = "the current version was not shown to be free of the person"
                 if now is not None and self.parameters.format is not None and self._sleeps(now):
                     found.asleep.append(current)
+
+    def _as_planned(self, current: ObjectVersion) -> bool:
+        """Whether it is the version that was the current one at planning; a `null` one is told by its ETag."""
+        now = (current.key, current.version_id, current.etag)
+        return now in {(v.key, v.version_id, (v.etag or "").strip('"')) for v in self.parameters.current}
 
     def _sleeps(self, now: Mapping[str, Any]) -> bool:
         return readability(now, server_time(now, self.ctx.now())) is not Readability.READABLE

@@ -111,12 +111,16 @@ class DeleteParameters(BucketParameters):
     keep_latest_of: keys whose current version must outlive the step. A current version that is listed is only spared
     where it was read and does not hold the person (format and match needed for that), or equals the origin's that was.
 
+    current: the current versions of such keys at planning, where older ones are listed. One that never held the person
+    is rewritten by nobody: it counts as if it were listed, so that what is behind it can go.
+
     never_latest_of: keys of which no listed version was the current one at planning, as under a delete marker. One that
     is the current one now was brought back by its owner, and stays with all of its key.
     """
 
     versions: tuple[VersionRef, ...]
     keep_latest_of: tuple[str, ...] = ()
+    current: tuple[VersionRef, ...] = ()
     never_latest_of: tuple[str, ...] = ()
     format: Format | None = None
     match: Match | None = None

@@ -197,6 +197,7 @@ class ObjectSet(Frozen):
     default_retention: the lock that every newly written object gets (`COMPLIANCE, 30 days`). cold_tiers: archive tiers
     that Intelligent-Tiering moves objects into. named_in: inventories and access logs that name the objects (S8).
     of_others: (key, version id, ETag) of versions that the manifest gives to other tables; not among `versions`.
+    other_tables: these tables, in lower case.
     expires_after_days: when the bucket's lifecycle removes the bytes of an object; noncurrent_days: those of them that
     count only from when a version stopped being current.
     """
@@ -218,6 +219,7 @@ class ObjectSet(Frozen):
     cold_tiers: tuple[str, ...] = ()
     named_in: tuple[str, ...] = ()
     of_others: tuple[tuple[str, str, str], ...] = ()
+    other_tables: tuple[str, ...] = ()
     expires_after_days: int | None = None
     noncurrent_days: int = 0
     versions: Versions
@@ -282,12 +284,16 @@ class VaultArchive(Frozen):
 
 
 class VaultState(Frozen):
-    """A Glacier vault as its newest inventory tells. taken: as of when."""
+    """A Glacier vault as its newest inventory tells.
+
+    taken: as of when. other_tables: what the manifest gives the archives to that are of others, in lower case.
+    """
 
     dataset: DatasetId
     declared: Vault
     taken: datetime
     archives: tuple[VaultArchive, ...]
+    other_tables: tuple[str, ...] = ()
 
     @property
     def location(self) -> str:

@@ -48,7 +48,7 @@ def taken_along(items: Sequence[CopyDraft]) -> list[Gap]:
 
 
 def spare_archives(items: Sequence[CopyDraft], world: World) -> tuple[tuple[CopyDraft, ...], tuple[Gap, ...]]:
-    """Block archives that would be rewritten and cannot be: their format, or a value beside the bytes of an object.
+    """Block archives that would be rewritten and cannot be: their format, no key of a row, a value beside the bytes.
 
     What its lifecycle removes in time, or goes whole, needs no rewrite.
     """
@@ -72,6 +72,11 @@ def _unrewritable(item: CopyDraft, world: World) -> tuple[str, str] | None:
             f"objects of the format {copy.format.value} cannot be rewritten without the person, only Parquet and CSV:"
             " convert them, or say in the estate file why whole objects go (`delete_whole`), then plan again"
             " (a waiver does not free it)"
+        )
+    if copy.match is None:
+        return "archive_match", (
+            "no key tells the person's rows from others in these objects, so that no rewrite can leave them out: say in"
+            " the estate file why whole objects go (`delete_whole`), then plan again (a waiver does not free it)"
         )
     telling = world.beside.get(objects.location)
     if telling:

@@ -258,8 +258,18 @@ class _Steps:
                     not_before=end,
                     versions=[_described(v) for v in part],
                     **self._guards(versions, keep, origin),
+                    **self._in_front(part, versions, keep),
                     **self._where,
                 )
+
+    @staticmethod
+    def _in_front(
+        part: Sequence[ObjectVersion], versions: Sequence[ObjectVersion], keep: Sequence[ObjectVersion]
+    ) -> dict[str, Any]:
+        """Current versions that stay, of which no step may have to write another, before old ones that go."""
+        keys, listed = {v.key for v in part}, {(v.key, v.version_id) for v in versions}
+        front = [v for v in keep if v.latest and v.key in keys and (v.key, v.version_id) not in listed]
+        return {"current": [_described(v) for v in front]} if front else {}
 
     def _guards(
         self, versions: Sequence[ObjectVersion], keep: Sequence[ObjectVersion], origin: ObjectSet | None

@@ -6,31 +6,40 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pii_tracer.config_backups import Backup
-from pii_tracer.model import CopyKind, DatasetId, Strategy
-from pii_tracer.plan import Action, Copy, Gap, PlannedColumn
+from pii_tracer.model import Carries, CopyKind, DatasetId, Strategy
+from pii_tracer.plan import Action, Copy, Examined, Gap, PlannedColumn
 from planners.copies import Recognised
 from planners.drafts import CopyDraft, Draft, StepWriter, is_named, names_place, slug
+from planners.origins import known_of, untold
 from planners.survey import World
 
 NAMESPACE = "backup"
 
 
 def with_backups(found: Recognised, world: World, backups: Sequence[Backup]) -> Recognised:
-    """A copy of kind BACKUP for each declared backup of something that holds a person.
+    """A copy of kind BACKUP for each declared backup of something that holds a person, or may have held one.
 
     A key opens what is encrypted in a backup, too, so that a hold on the backup holds the key.
     """
     items = list(found.items)
     gaps: list[Gap] = []
+    examined = list(found.examined)
     for backup in backups:
-        inside = [i for i in found.items if any(is_named(name, i.copy) for name in backup.of)]
-        gaps += [_unknown(backup, name) for name in backup.of if not _known(name, found, world)]
+        inside = [i for i in (*found.items, *found.origins) if any(is_named(name, i.copy) for name in backup.of)]
+        unknown = [name for name in backup.of if not _known(name, found, world)]
+        gaps += [_unknown(backup, name) for name in unknown]
         if not inside:
+            unclear = untold(backup.of, world)
+            if unclear:
+                gaps.append(_unclear(backup, unclear))
+            elif not unknown:
+                examined.append(_empty(backup, found.examined))
             continue
         made = _copy(backup, inside)
         ids = {i.copy.id for i in inside}
         items = [_opening(i, made, ids) for i in items] + [made]
-    return replace(found, items=tuple(items), gaps=(*found.gaps, *gaps))
+    examined.sort(key=lambda e: e.table or e.dataset.name)
+    return replace(found, items=tuple(items), gaps=(*found.gaps, *gaps), examined=tuple(examined))
 
 
 def _copy(backup: Backup, inside: Sequence[CopyDraft]) -> CopyDraft:
@@ -40,7 +49,7 @@ def _copy(backup: Backup, inside: Sequence[CopyDraft]) -> CopyDraft:
     copy = Copy(
         id="c-backup-" + slug(backup.name),
         kind=CopyKind.BACKUP,
-        dataset=DatasetId(namespace=NAMESPACE, name=backup.name),
+        dataset=_dataset(backup),
         table=None,
         location=backup.location,
         format=first.format,
@@ -52,7 +61,8 @@ def _copy(backup: Backup, inside: Sequence[CopyDraft]) -> CopyDraft:
         + ("; ciphertext alone, if it was made after the columns were encrypted" if sealed else ""),
         facts={"of": sorted({i.copy.id for i in inside if i.copy.origin is None}), "owner": backup.owner},
     )
-    return CopyDraft(copy=copy, backup=backup)
+    # a table without the person may get them back for as long as what it is written from has them
+    return CopyDraft(copy=copy, backup=backup, carriage=next((i.carriage for i in inside if i.carriage), None))
 
 
 def _opening(item: CopyDraft, made: CopyDraft, inside: set[str]) -> CopyDraft:
@@ -86,6 +96,31 @@ def _unknown(backup: Backup, name: str) -> Gap:
     )
 
 
+def _unclear(backup: Backup, why: str) -> Gap:
+    return Gap(
+        id=f"gap-backup_unmatched-{slug(backup.name)}",
+        dataset=None,
+        kind="backup_unmatched",
+        reason=f"the backup {backup.name} holds {', '.join(backup.of)}, {why}. Whether a person is in it cannot be"
+        " told",
+        evidence="the estate file, `backups`",
+    )
+
+
+def _empty(backup: Backup, examined: Sequence[Examined]) -> Examined:
+    inside = "; of ".join(known_of(name, examined) for name in backup.of)
+    return Examined(
+        dataset=_dataset(backup),
+        table=None,
+        carries=Carries.NONE,
+        reason=f"a backup of {inside}; nobody looked into it",
+    )
+
+
+def _dataset(backup: Backup) -> DatasetId:
+    return DatasetId(namespace=NAMESPACE, name=backup.name)
+
+
 def backup_steps(item: CopyDraft, backup: Backup) -> tuple[Draft, ...]:
     """The one step of a backup: a person's."""
     steps = StepWriter(item.copy, "people", {})
@@ -103,12 +138,19 @@ def backup_steps(item: CopyDraft, backup: Backup) -> tuple[Draft, ...]:
 
 
 def backups_after_what_is_in_them(items: Sequence[CopyDraft]) -> list[tuple[str, str]]:
-    """A backup that is made before the erasure is over holds the person again (a rule of `planners.ordering`)."""
-    last = {i.copy.id: i.drafts[-1].id for i in items if i.drafts}
+    """A backup that is made before the erasure is over holds the person again (a rule of `planners.ordering`).
+
+    So does one of a table that was refilled meanwhile from what is not erased yet.
+    """
+    last = {i.copy.id: i.drafts[-1].id for i in items if i.drafts and i.backup is None}
+    above = {i.copy.dataset: i.copy.id for i in items if i.copy.origin is None}
     return [
         (item.drafts[0].id, last[inside])
         for item in items
         if item.backup is not None and item.drafts
-        for inside in item.copy.facts["of"]
+        for inside in (
+            *item.copy.facts["of"],
+            *(above.get(hop, "") for hop in (item.carriage.hops if item.carriage else ())),
+        )
         if inside in last
     ]

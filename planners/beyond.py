@@ -12,15 +12,16 @@ from pii_tracer.model import CopyKind, Format, Strategy
 from pii_tracer.plan import Gap, Override
 from planners.drafts import CopyDraft, slug
 from planners.held import gap_of
+from planners.origins import origin_of
 from planners.survey import World
 
 
 def archives(world: World, tables: Iterable[CopyDraft]) -> list[CopyDraft]:
-    """Object sets that archive a table which is a copy: the archive, its old versions, its replicas."""
-    archived = {i.copy.table: i for i in tables if i.copy.table}
+    """Object sets that archive one of the tables: the archive, its old versions, its replicas."""
+    tables = tuple(tables)
     items: list[CopyDraft] = []
     for objects in world.inventory.objects:
-        origin = archived.get(objects.of)
+        origin = origin_of(objects.of, tables)
         keys = [v.key for v in objects.versions if not v.delete_marker] or [u.key for u in objects.uploads]
         if origin is None or not keys:
             continue
@@ -81,11 +82,11 @@ def _left_out(objects: ObjectSet) -> dict[str, Any]:
 
 def left_out(world: World, tables: Iterable[CopyDraft]) -> tuple[Override, ...]:
     """Versions that nobody looks at, on the word of an archive's manifest, for reviewers."""
-    archived = {item.copy.table for item in tables}
+    tables = tuple(tables)
     found = {
         f"{objects.location}: {len(objects.of_others)} version(s) are not looked at, {_BY_MANIFEST}"
         for objects in world.inventory.objects
-        if objects.of_others and objects.of in archived
+        if objects.of_others and origin_of(objects.of, tables) is not None
     }
     return tuple(Override(kind="s3_manifest", reason=reason) for reason in sorted(found))
 

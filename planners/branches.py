@@ -234,6 +234,9 @@ def _shown(
     reading = {alias for alias in taken if sources[alias].reads}
 
     def in_all(value: exp.Expression) -> bool:
+        branches = _alternatives(value)
+        if branches:
+            return all(map(in_all, branches))
         into = set(_identified(value, sources))
         return bool(into - set(optional)) or bool(into and reading <= into)
 
@@ -248,10 +251,25 @@ def _shown(
     identified = {alias for _, value in shown for alias in _identified(value, sources)}
     if aggregated and not identified:
         return _NOTHING
-    told = identified - {alias for alias in identified if sources[alias].bare}
-    bare = bool(reading) and (not identified or (any(sources[a].bare for a in reading) and not told))
-    bare = bare or (bool(reading) and identified <= set(optional) and not reading <= identified)
+    told = {alias for alias in identified if not sources[alias].bare}
+    # each row of an outer join has one side at least, where nothing is chosen by a condition
+    always = {
+        alias for _, value in shown if value.find(exp.Case, exp.If) is None for alias in _identified(value, sources)
+    }
+    found = any(in_all(value) for _, value in shown) or reading <= always
+    bare = bool(reading) and (not found or (any(sources[alias].bare for alias in reading) and not told))
     return Relation(bool(reading), gives, names, bare)
+
+
+def _alternatives(value: exp.Expression) -> list[exp.Expression]:
+    """What a condition may choose for the value; nothing where it is no conditional. NULL that nobody wrote is none."""
+    if isinstance(value, exp.If):
+        branches = [value.args.get("true"), value.args.get("false")]
+    elif isinstance(value, exp.Case):
+        branches = [*(branch.args["true"] for branch in value.args.get("ifs") or ()), value.args.get("default")]
+    else:
+        return []
+    return [branch for branch in branches if branch is not None and not isinstance(branch, exp.Null)]
 
 
 def _taken(value: exp.Expression, sources: Mapping[str, Relation]) -> Iterator[str]:

@@ -142,7 +142,7 @@ def build_plan(inputs: PlanInputs) -> ErasurePlan:
         overrides=(
             *_overrides(inputs),
             *bypasses(items),
-            *left_out(inputs.world, items),
+            *left_out(inputs.world, (*items, *found.origins)),
             *lowered_retention(items),
             *whole_deletions(items),
             *whole_objects(items),
@@ -249,9 +249,12 @@ def planned_requests(
 
 
 def _recognised(inputs: PlanInputs, due: datetime) -> Recognised:
-    parts = [with_keys(recognise(s, inputs.world), s, inputs.world, inputs.estate.keys) for s in inputs.surveys]
+    estate = inputs.estate
+    parts = [
+        with_keys(recognise(s, inputs.world), s, inputs.world, estate.keys, estate.backups) for s in inputs.surveys
+    ]
     as_of = _utc(inputs.as_of)
-    parts += [topic_copies(s, inputs.world, inputs.estate, as_of, due) for s in inputs.surveys]
+    parts += [topic_copies(s, inputs.world, estate, as_of, due) for s in inputs.surveys]
     parts += [lakefs_copies(s, inputs.world, as_of, due, inputs.retention) for s in inputs.surveys]
     items: dict[str, CopyDraft] = {}
     for item in (i for p in parts for i in p.items):
@@ -265,7 +268,10 @@ def _recognised(inputs: PlanInputs, due: datetime) -> Recognised:
     examined: dict[str, Examined] = {str(e.dataset): e for p in parts for e in p.examined if e.dataset not in held}
     all_gaps = [g for p in parts for g in p.gaps]
     found = Recognised(
-        tuple(items.values()), (), tuple(sorted(examined.values(), key=lambda e: e.table or e.dataset.name))
+        tuple(items.values()),
+        (),
+        tuple(sorted(examined.values(), key=lambda e: e.table or e.dataset.name)),
+        tuple(o for p in parts for o in p.origins),
     )
     gaps = distinct_gaps([*all_gaps, *unproved(found, inputs.world)])
     return replace(found, gaps=tuple(gaps[g] for g in sorted(gaps)))

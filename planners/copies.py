@@ -33,6 +33,7 @@ from planners.doubts import doubts, former_values, inventory_gaps, missing, open
 from planners.drafts import CopyDraft, slug
 from planners.evidence import Evidence
 from planners.foreign import foreign_keys
+from planners.origins import given_away, unconnected
 from planners.recorded import Recorded, recorded
 from planners.streams import streaming_state
 from planners.support import astray, unsupported
@@ -50,11 +51,24 @@ _STRATEGY = {
 
 @dataclass(frozen=True)
 class Recognised:
-    """Copies with their state, gaps, and datasets that are no copies."""
+    """Copies with their state, gaps, and datasets that are no copies.
+
+    origins: tables that lineage connects with the persons and that hold nothing of them today, as they would be
+    treated. No copies: only what was stored of them before is.
+    """
 
     items: tuple[CopyDraft, ...]
     gaps: tuple[Gap, ...]
     examined: tuple[Examined, ...]
+    origins: tuple[CopyDraft, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Clean:
+    """A table that lineage connects with the persons, and that holds nothing of them today."""
+
+    told: Examined
+    origin: CopyDraft
 
 
 def recognise(found: Survey, world: World) -> Recognised:
@@ -62,6 +76,7 @@ def recognise(found: Survey, world: World) -> Recognised:
     items: list[CopyDraft] = []
     gaps: list[Gap] = []
     examined: list[Examined] = []
+    origins: list[CopyDraft] = []
     by_location = {state.location: state for state in world.inventory.tables}
     for state in world.inventory.tables:
         result = _table(found, world, state, by_location)
@@ -70,9 +85,18 @@ def recognise(found: Survey, world: World) -> Recognised:
                 items.append(part)
             elif isinstance(part, Gap):
                 gaps.append(part)
+            elif isinstance(part, _Clean):
+                examined.append(part.told)
+                origins.append(part.origin)
             else:
                 examined.append(part)
-    items += archives(world, items) + vaults(world, items)
+    known = [*items, *origins]
+    for told in unconnected(world, known, examined):
+        if isinstance(told, Gap):
+            gaps.append(told)
+        else:
+            examined.append(told)
+    items += archives(world, known) + vaults(world, known)
     gaps += (
         former_values(found)
         + shared_values(found)
@@ -82,6 +106,7 @@ def recognise(found: Survey, world: World) -> Recognised:
         + telling_names(world, items)
         + called_by_values(found, world)
         + taken_along(items)
+        + given_away(world, known)
     )
     order = {dataset: n for n, dataset in enumerate(found.carriages)}
     items.sort(key=lambda i: (_RANK[i.copy.kind], order.get(i.copy.dataset, len(order)), i.copy.id))
@@ -89,6 +114,7 @@ def recognise(found: Survey, world: World) -> Recognised:
         with_history(distinct_items(items)),
         tuple(sorted(gaps, key=lambda g: g.id)),
         tuple(sorted(examined, key=_by_name)),
+        tuple(origins),
     )
 
 
@@ -118,11 +144,11 @@ def carriage_of(found: Survey, state: TableState, by_location: Mapping[str, Tabl
 
 def _table(
     found: Survey, world: World, state: TableState, by_location: Mapping[str, TableState]
-) -> list[CopyDraft | Gap | Examined]:
+) -> list[CopyDraft | Gap | Examined | _Clean]:
     seen = _of_kind(found, world.evidence.get(state.location))
     carriage, why = carriage_of(found, state, by_location)
     if carriage is None or carriage.carries is Carries.NONE:
-        return _stranger(found, world, state, seen, carriage)
+        return [*_stranger(found, world, state, seen, carriage)]
     if carriage.terms and not (seen and seen.found) and all(_shared(found, trace) for _, trace in carriage.terms):
         reason = f"{why}{carriage.reason}; what it holds of the person is other people's, too"
         known = Examined(dataset=state.dataset, table=state.table, carries=carriage.carries, reason=reason)
@@ -130,7 +156,10 @@ def _table(
     unsure = any(found.derived[t.origin, t.expression].unsure for _, t in carriage.terms)  # nobody could look for them
     if carriage.carries in _STRATEGY and seen and not (seen.found or seen.weak or seen.unread or unsure):
         reason = f"{why}{carriage.reason}; every file was decoded and holds nothing of the person"
-        return [Examined(dataset=state.dataset, table=state.table, carries=carriage.carries, reason=reason)]
+        told = Examined(dataset=state.dataset, table=state.table, carries=carriage.carries, reason=reason)
+        if any(found.derived[t.origin, t.expression].keys.values for _, t in carriage.terms):
+            return [_Clean(told, _origin(found, world, state, carriage, why, seen))]
+        return [told.model_copy(update={"reason": f"{why}{carriage.reason}; the person has no value to be found by"})]
     item = _copy(found, world, state, carriage, why, seen)
     return [item, *doubts(found, state, carriage, item), *foreign_keys(found, world, state, carriage)]
 
@@ -235,6 +264,15 @@ def _copy(
     )
 
 
+def _origin(
+    found: Survey, world: World, state: TableState, carriage: Carriage, why: str, seen: Evidence | None
+) -> CopyDraft:
+    """A table without the persons, for what was stored of it: that nobody can write the table says nothing of that."""
+    item = _copy(found, world, state, carriage, why, seen)
+    match = None if carriage.mixed else _match(found, state, carriage)
+    return replace(item, copy=item.copy.model_copy(update={"match": match}))
+
+
 def _numbered(found: Survey, carriage: Carriage) -> dict[str, list[str]]:
     """Columns that hold keys of the persons' rows and nothing else, with the key sets that mean the persons there.
 
@@ -282,15 +320,17 @@ def pii_columns(carriage: Carriage) -> tuple[PlannedColumn, ...]:
 
 def _match(found: Survey, state: TableState, carriage: Carriage) -> Match:
     types = {c.name.lower(): c.type for c in state.columns}
+    known = [(name, trace, found.derived[trace.origin, trace.expression]) for name, trace in carriage.terms]
+    usable = [term for term in known if not term[2].blind]
     terms = {
         MatchTerm(
             column=name,
             access=trace.access,
-            key_set=found.derived[trace.origin, trace.expression].keys.name,
+            key_set=derived.keys.name,
             type=leaf_type(types.get(name.lower(), "string"), trace.access),
         )
-        for name, trace in carriage.terms
-        if not found.derived[trace.origin, trace.expression].blind
+        # a person without a phone is found by nothing there, and no executor takes an empty key set
+        for name, trace, derived in [term for term in usable if term[2].keys.values] or usable
     }
     return Match(terms=tuple(sorted(terms, key=lambda t: (t.label(), t.key_set))))
 

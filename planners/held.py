@@ -16,7 +16,7 @@ class Held:
     """What the rules find: copies to exempt (id -> holds), copies to block (id -> why), and gaps.
 
     parts: copies of which only columns are held (id -> holds with these columns). masked: those where the rest can be
-    erased by itself.
+    erased by itself. empty: ids of held tables that hold nothing of the persons today, which backups of them may.
     """
 
     exempt: dict[str, list[Hold]] = field(default_factory=dict)
@@ -24,6 +24,7 @@ class Held:
     masked: dict[str, Mask] = field(default_factory=dict)
     blocked: dict[str, str] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
+    empty: set[str] = field(default_factory=set)
 
     @property
     def stays(self) -> set[str]:

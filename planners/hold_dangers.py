@@ -98,12 +98,12 @@ def locked(items: Sequence[CopyDraft], held: Held) -> Iterable[Gap]:
 def backups_of_held(items: Sequence[CopyDraft], held: Held) -> Iterable[Gap]:
     """A backup is deleted whole: whether what is held may go from it is for those who hold it to say."""
     for item in items:
-        inside = [i for i in item.copy.facts.get("of", ()) if i in held.stays]
+        inside = [i for i in item.copy.facts.get("of", ()) if i in held.stays | held.empty]
         if item.backup is not None and inside and item.copy.id not in held.exempt:
             yield gap_of(
                 item,
                 "hold_in_backup",
-                f"{len(inside)} of the copies in this backup are held: deleting it takes what is held along",
+                f"{len(inside)} of the datasets in this backup are held: deleting it takes what is held along",
                 "the estate file, `holds` and `backups`; hold the backup too, or waive this",
             )
 

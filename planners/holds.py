@@ -105,6 +105,7 @@ def _endangered(items: Mapping[str, CopyDraft], held: Held, world: World) -> dic
 def _place(hold: Hold, found: Recognised, world: World, held: Held, asked: set[str]) -> None:
     for name in hold.datasets:
         items = _unique([i for i in found.items if is_named(name, i.copy)], name)
+        held.empty.update(i.copy.id for i in found.origins if is_named(name, i.copy))
         if not items:
             if not _exists(name, world):
                 held.gaps.append(_unmatched(hold, name, "nothing in the inventory has this name or place"))
@@ -262,7 +263,7 @@ def _applied(found: Recognised, held: Held) -> Recognised:
     kept = {i.copy.dataset for i in items if i.copy.strategy is Strategy.EXEMPT}
     gaps = {g.id: g for g in found.gaps if not (g.kind in _MOOT and g.dataset in kept)}
     gaps |= {g.id: g for g in held.gaps}
-    return Recognised(items, tuple(gaps[g] for g in sorted(gaps)), found.examined)
+    return replace(found, items=items, gaps=tuple(gaps[g] for g in sorted(gaps)))
 
 
 def _block(item: CopyDraft) -> CopyDraft:

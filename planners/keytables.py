@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pii_tracer.config_backups import Backup
 from pii_tracer.config_keys import Encrypted, KeyTable, KmsWrapping
 from pii_tracer.inventory import KeyFacts, KmsKey, TableState
 from pii_tracer.lineage.edges import Edge, EdgeType, Subtype
@@ -22,6 +23,7 @@ from pii_tracer.spots import Spot
 from planners.beyond import archives
 from planners.copies import Recognised
 from planners.drafts import CopyDraft, Draft, StepWriter, names_place, slug
+from planners.origins import is_stored_of
 from planners.survey import Survey, World, title
 
 KMS_WINDOW_DAYS = 7
@@ -65,11 +67,13 @@ def state_of(name: str, states: Sequence[TableState]) -> TableState | None:
     return next((s for s in states if names_place(name, s.table, s.location, s.dataset.name)), None)
 
 
-def with_keys(found: Recognised, survey: Survey, world: World, tables: Sequence[KeyTable]) -> Recognised:
-    """Mark the key tables of a subject, and plan what they encrypt."""
+def with_keys(
+    found: Recognised, survey: Survey, world: World, tables: Sequence[KeyTable], backups: Sequence[Backup] = ()
+) -> Recognised:
+    """Mark the key tables of a subject, and plan what they encrypt. backups: as declared; a key may be in one."""
     for table in tables:
         if table.subject == survey.subject.name:
-            found = _Case(found, survey, world, table).planned()
+            found = _Case(found, survey, world, table, tuple(backups)).planned()
     return found
 
 
@@ -81,6 +85,7 @@ class _Case:
     survey: Survey
     world: World
     table: KeyTable
+    backups: tuple[Backup, ...]
 
     def planned(self) -> Recognised:
         state = state_of(self.table.table, self.world.inventory.tables)
@@ -180,9 +185,9 @@ class _Case:
         self, entry: Encrypted, state: TableState, key: CopyDraft, items: Sequence[CopyDraft]
     ) -> tuple[list[CopyDraft], list[Gap]]:
         known = [i for i in items if i.copy.location == state.location]
+        beside = [i for i in items if is_stored_of(i, state.table, state.location, state.dataset.name)]
         own = next((i for i in known if i.copy.origin is None), None)
         if own is not None and own.copy.match is not None:  # its rows are found and deleted, ciphertext and all
-            beside = [i for i in items if i.objects is not None and i.objects.of == state.table]
             return [*known, *beside], []
         readable = self._readable(entry, state, own)
         if readable:
@@ -196,7 +201,8 @@ class _Case:
             for i in stored
             if i.copy.strategy is Strategy.BLOCKED
         ]
-        return [item, *stored], gaps
+        # a vault of it is treated as planned, and the key opens it: a hold on it keeps the key
+        return [item, *stored, *(i for i in beside if i.vault is not None)], gaps
 
     def _readable(self, entry: Encrypted, state: TableState, own: CopyDraft | None) -> str | None:
         """What of the person is readable in a dataset that is declared to be encrypted."""
@@ -251,8 +257,10 @@ class _Case:
         if carriage is None or carriage.carries is Carries.NONE:
             why = f"lineage fills {self.table.person_column} from something that does not name the person"
             return self._and(gaps=[self._gap("untraced", state, why)])
-        if any(_remembers(i, state.location, state.table) for i in self.found.items):
-            why = "it has no key of the person, and copies of it have: what they open is still readable"
+        places = (state.table, state.location, state.dataset.name)
+        stored = any(names_place(name, *places) for backup in self.backups for name in backup.of)
+        if stored or any(_remembers(i, *places) for i in self.found.items):
+            why = "it has no key of the person, and copies of it have or may have: what they open is still readable"
             return self._and(gaps=[self._gap("remembered", state, why)])
         gaps: list[Gap] = []
         examined = list(self.found.examined)
@@ -289,7 +297,8 @@ class _Case:
         kept = [g for g in self.found.gaps if not (g.dataset in settled and g.kind in ("cannot_be_proved", "lineage"))]
         here = {i.copy.dataset for i in items}
         told = self.found.examined if examined is None else examined
-        return Recognised(tuple(items), (*kept, *gaps), tuple(e for e in told if e.dataset not in here))
+        examined = tuple(e for e in told if e.dataset not in here)
+        return replace(self.found, items=tuple(items), gaps=(*kept, *gaps), examined=examined)
 
     def _gap(self, kind: str, state: TableState | None, reason: str) -> Gap:
         name = slug(title(state)) if state else slug(self.table.name)
@@ -367,10 +376,10 @@ def unreadable_steps(item: CopyDraft) -> tuple[Draft, ...]:
     return tuple(steps.drafts)
 
 
-def _remembers(item: CopyDraft, location: str, table: str | None) -> bool:
-    """Clones, copied folders and archives of a key table hold its keys, too. Branches and tags go with the table."""
-    if item.objects is not None:
-        return item.objects.of == table
+def _remembers(item: CopyDraft, table: str | None, location: str, dataset: str) -> bool:
+    """Clones, copied folders, archives and vaults of a key table hold its keys, too. Branches and tags go with it."""
+    if is_stored_of(item, table, location, dataset):
+        return True
     return item.state is not None and location in (item.state.clone_of, item.state.same_files_as)
 
 
@@ -382,7 +391,9 @@ def unreadable_after_keys(items: Sequence[CopyDraft]) -> list[tuple[str, str]]:
         (waits[key.copy.id], item.drafts[-1].id)
         for key in keys
         for item in items
-        if item.drafts and item is not key and _remembers(item, key.copy.location, key.copy.table)
+        if item.drafts
+        and item is not key
+        and _remembers(item, key.copy.table, key.copy.location, key.copy.dataset.name)
     ]
     return remembering + [
         (item.drafts[0].id, waits[item.copy.facts["key_copy"]])

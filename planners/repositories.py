@@ -38,6 +38,7 @@ def lakefs_copies(found: Survey, world: World, as_of: datetime, due: datetime, r
     items: list[CopyDraft] = []
     gaps: list[Gap] = []
     examined: list[Examined] = []
+    origins: list[CopyDraft] = []
     for state in world.inventory.lakefs:
         seen = world.lakefs.get((found.subject.name, state.location))
         if seen is None:
@@ -49,11 +50,12 @@ def lakefs_copies(found: Survey, world: World, as_of: datetime, due: datetime, r
             reason = f"all {seen.objects} objects of all its commits were decoded and hold nothing of the person"
             carries = case.carriage.carries if case.carriage else Carries.NONE
             examined.append(Examined(dataset=state.dataset, table=state.dataset.name, carries=carries, reason=reason))
+            origins += [case.copy()[0]] if case.match is not None else []
             continue
         item, against = case.copy()
         items.append(item)
         gaps += against
-    return Recognised(tuple(items), tuple(gaps), tuple(examined))
+    return Recognised(tuple(items), tuple(gaps), tuple(examined), tuple(origins))
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,7 @@ def topic_copies(found: Survey, world: World, estate: Estate, as_of: datetime, d
     items: list[CopyDraft] = []
     gaps: list[Gap] = []
     examined: list[Examined] = []
+    origins: list[CopyDraft] = []
     for state in world.inventory.topics:
         seen = world.topics.get((found.subject.name, state.location))
         if seen is None:
@@ -114,13 +115,15 @@ def topic_copies(found: Survey, world: World, estate: Estate, as_of: datetime, d
         places = _places(found, state, world.inventory)
         unsure = _not_certain(found, state, world.inventory)
         gaps += unsure
+        case = _Case(found, world, estate, as_of, due, state, seen, places)
         if not (seen.of_person or seen.strong or seen.elsewhere or seen.unread or unsure):
             examined.append(_clean(found.subject, state, places, seen))
+            origins += [_copy(case)[0]] if places else []
             continue
-        item, against = _copy(_Case(found, world, estate, as_of, due, state, seen, places))
+        item, against = _copy(case)
         items.append(item)
         gaps += against
-    return Recognised(tuple(items), tuple(gaps), tuple(examined))
+    return Recognised(tuple(items), tuple(gaps), tuple(examined), tuple(origins))
 
 
 def _not_certain(found: Survey, state: TopicState, inventory: Inventory) -> list[Gap]:

@@ -18,6 +18,7 @@ from planners.traces import Contribution
 from planners.walk import Walk
 from planners.ways import Way, leads_to
 
+_CHOOSES = re.compile(r"\b(?:case|if)\b", re.IGNORECASE)
 _UPDATES = re.compile(r"\bupdate\b", re.IGNORECASE)
 
 
@@ -34,12 +35,16 @@ class Unkeyed:
             self._relations[statement.text] = relation_of(statement.tree, self._table)
         return self._relations[statement.text]
 
-    def lacks(self, statement: Statement, column: str, into: Collection[DatasetId]) -> bool:
+    def lacks(self, part: Contribution, column: str, into: Collection[DatasetId]) -> bool:
         """Whether a branch of a UNION, or an outer join, brings rows of persons without an identifier in the column.
 
         into: the datasets from which identifiers come into it.
         """
-        if not (statement.unites or statement.joins_outer) or self._kept(statement, into):
+        statement = part.statement
+        if statement is None or not (statement.unites or statement.joins_outer):
+            return False
+        texts = (e.expression for e in part.edges if e.target.column.lower() == column.lower())
+        if not any(text and _CHOOSES.search(text) for text in texts) and self._kept(statement, into):
             return False
         names = [name.lower() for name in self._walk.names(self._dataset)]
         position = names.index(column.lower()) if column.lower() in names else None

@@ -12,15 +12,16 @@ from pii_tracer.inventory import VaultArchive, VaultState
 from pii_tracer.model import CopyKind, Strategy
 from pii_tracer.plan import Action, Override
 from planners.drafts import CopyDraft, Draft, StepWriter, slug
+from planners.origins import origin_of
 from planners.survey import World
 
 
 def vaults(world: World, tables: Iterable[CopyDraft]) -> list[CopyDraft]:
-    """A copy of kind ARCHIVE for each vault with archives of a table which is a copy."""
-    archived = {i.copy.table: i for i in tables if i.copy.table}
+    """A copy of kind ARCHIVE for each vault with archives of one of the tables."""
+    tables = tuple(tables)
     items: list[CopyDraft] = []
     for state in world.inventory.vaults:
-        origin = archived.get(state.declared.of)
+        origin = origin_of(state.declared.of, tables)
         if origin is None or not _holding(state):
             continue
         whole = state.declared.delete_whole is not None

@@ -221,7 +221,7 @@ def _discover(place: _Place, client_factory: ClientFactory, found: _Found) -> di
             settings.read("HeadObject", lambda: Packed(ObjectVersion, with_locks(client, bucket, versions))) or versions
         )
     rules = (replication or {}).get("ReplicationConfiguration", {}).get("Rules", ())
-    others, versions = _apart(place, versions, found)
+    others, tables, versions = _apart(place, versions, found)
     uploads = settings.read("ListMultipartUploads", lambda: tuple(iter_uploads(client, bucket, prefix)))
     expiry = expiry_of((lifecycle or {}).get("Rules", ()), prefix, versioned)
     found.sets[place.id] = ObjectSet(
@@ -240,6 +240,7 @@ def _discover(place: _Place, client_factory: ClientFactory, found: _Found) -> di
         noncurrent_days=expiry.noncurrent if expiry else 0,
         versions=versions,
         of_others=others,
+        other_tables=tables,
         uploads=uploads or (),
     )
     targets: dict[str, bool] = {}
@@ -266,17 +267,18 @@ def _listed(place: _Place, factory: ClientFactory, client: S3Client, found: _Fou
 
 def _apart(
     place: _Place, versions: Packed[ObjectVersion], found: _Found
-) -> tuple[tuple[tuple[str, str, str], ...], Packed[ObjectVersion]]:
-    """What the archive's manifest gives to other tables, and all that can hold anybody."""
+) -> tuple[tuple[tuple[str, str, str], ...], tuple[str, ...], Packed[ObjectVersion]]:
+    """What the archive's manifest gives to other tables, these tables, and all that can hold anybody."""
     try:
         others = of_others(found.base, place.archive.manifest, place.archive.of)
     except EstateError as error:
         found.gaps.append(place.gap("s3_manifest", error.what, str(error.where)))
-        others = frozenset()
+        others = {}
     if not others:
-        return (), versions
+        return (), (), versions
     left = sorted((v.key, v.version_id, v.etag) for v in versions if v.key in others)
-    return tuple(left), Packed(ObjectVersion, (v for v in versions if v.key not in others))
+    tables = sorted({table for key in {key for key, _, _ in left} for table in others[key]})
+    return tuple(left), tuple(tables), Packed(ObjectVersion, (v for v in versions if v.key not in others))
 
 
 def _counted(place: _Place, versions: Iterable[ObjectVersion], found: _Found) -> Iterator[ObjectVersion]:

@@ -177,7 +177,7 @@ def discover_vaults(
             others = of_others(base, vault.manifest, vault.of)
         except EstateError as error:
             gaps.append(_gap(vault, "vault_manifest", error.what, str(error.where)))
-            others = frozenset()
+            others = {}
         try:
             found = _newest(vault, base, client, now)
         except EstateError as error:
@@ -190,6 +190,7 @@ def discover_vaults(
                 declared=vault,
                 taken=found.taken,
                 archives=tuple(sorted(archives, key=lambda a: (a.created, a.id))),
+                other_tables=tuple(sorted({t for a in archives for t in others.get(a.id, ())})),
             )
         )
     return tuple(sorted(states, key=lambda s: s.location)), tuple(gaps)

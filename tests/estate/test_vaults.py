@@ -102,6 +102,10 @@ def test_an_archive_that_the_manifest_does_not_know_can_hold_anybody(glacier: St
     [state], gaps = found(glacier, tmp_path, inventory=name, manifest="manifest.json")
     assert not gaps
     assert {a.id for a in state.archives if not a.of_others} == {ours, unknown, empty}
+    for alike in ("payments", "spark_catalog.lake.payments", "/data/payments"):
+        (tmp_path / "manifest.json").write_text(json.dumps({ours: [alike], others: ["other.payments"]}))
+        [state], _ = found(glacier, tmp_path, inventory=name, manifest="manifest.json")
+        assert {a.id for a in state.archives if a.of_others} == {others}, "what may be its own table is looked into"
     (tmp_path / "manifest.json").write_text("[]")
     [state], [gap] = found(glacier, tmp_path, inventory=name, manifest="manifest.json")
     assert gap.kind == "vault_manifest"

@@ -13,7 +13,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from executors.s3 import S3Executor
-from pii_tracer.estate.s3 import iter_version_bytes, s3_clients
+from pii_tracer.estate.s3 import discover_archives, iter_version_bytes, s3_clients
 from pii_tracer.journal import Journal, Kind
 from pii_tracer.plan import Action
 from pii_tracer.protocol import PartlyDone
@@ -95,6 +95,8 @@ def test_what_the_manifest_gives_to_other_tables_is_never_restored_or_read(world
     assert [o.reason.partition(": ")[2] for o in plan.overrides if o.kind == "s3_manifest"] == [
         "1 version(s) are not looked at, which the archive's manifest gives to other tables"
     ]
+    [objects], _ = discover_archives(lake.estate, lake.clients, lake.base)
+    assert objects.other_tables == ("prod.z",)
     assert lake.attempt(plan, journal) is not None
     restored(world, lake)
     assert resumed(lake, plan, journal).state is State.COMPLETE

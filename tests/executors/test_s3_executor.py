@@ -194,7 +194,7 @@ def test_a_slow_replica_is_waited_for(tmp_path: Path, world: World) -> None:
         assert outcome.facts["arrived"] == 0
         assert executor.probe(hasty, None) is Progress.PARTIAL
         # deleting now would lose everybody else's rows
-        with pytest.raises(PartlyDone, match="listed and was not shown"):
+        with pytest.raises(PartlyDone, match="was not shown"):
             executor.run(delete(replica, [old], keep_latest_of=[KEY]), None)
         threading.Timer(0.3, there.advance, (60,)).start()
         patient = step(Action.S3_AWAIT_REPLICA, parameters | {"poll_seconds": 120})
@@ -328,6 +328,53 @@ def test_an_archived_object_that_nobody_can_read_any_more_is_restored_before_it_
     assert executor.run(work, None).facts["spared"] == [{"key": KEY, "version_id": clean["version_id"]}]
     assert executor.verify(work, None).ok
     assert (KEY, clean["version_id"]) in world.versions(bucket)
+
+
+def behind(bucket: str, world: World, newest: bytes, **more: Any) -> tuple[Step, list[dict[str, Any]]]:
+    """A step for two old versions with the person, behind a current one that the plan saw; and the three."""
+    olds = [world.put(bucket, KEY, snapshot(PERSON)) for _ in range(2)]
+    now = world.put(bucket, KEY, newest, **more)
+    told = {"keep_latest_of": [KEY], "format": "parquet", "match": MATCH.model_dump(), "current": [now]}
+    return delete(bucket, olds, **told), [*olds, now]
+
+
+def test_old_versions_go_behind_a_current_one_that_needed_no_rewrite(world: World) -> None:
+    bucket = world.new("behind")
+    work, [*_, now] = behind(bucket, world, snapshot())
+    executor = world.executor()
+    assert executor.run(work, None).facts["spared"] == [{"key": KEY, "version_id": now["version_id"]}]
+    assert world.versions(bucket) == [(KEY, now["version_id"])]
+    assert executor.verify(work, None).ok
+    assert executor.probe(work, None) is Progress.DONE
+
+
+def test_what_came_in_front_of_them_since_the_plan_is_never_taken_for_it(world: World) -> None:
+    """It was changed, or an old version was brought back: neither its owner's bytes nor the last good ones may go."""
+    executor = world.executor()
+    for name, newest, later in (
+        ("changed", snapshot(), snapshot("1003")),
+        ("back", snapshot(), snapshot(PERSON)),
+        ("holds", snapshot(PERSON), None),
+    ):
+        bucket = world.new(name)
+        work, versions = behind(bucket, world, newest)
+        if later is not None:
+            versions.append(world.put(bucket, KEY, later))
+        with pytest.raises(PartlyDone, match="the current version"):
+            executor.run(work, None)
+        assert {v for _, v in world.versions(bucket)} == {v["version_id"] for v in versions}
+        assert not executor.verify(work, None).ok
+
+
+def test_a_current_one_that_sleeps_again_is_restored_before_what_is_behind_it_goes(world: World) -> None:
+    bucket = world.new("coldfront")
+    work, [*_, now] = behind(bucket, world, snapshot(), StorageClass="GLACIER")
+    executor = world.executor()
+    assert executor.run(work, None).waiting_until is not None
+    assert len(world.versions(bucket)) == 3
+    world.advance()
+    assert executor.run(work, None).waiting_until is None
+    assert world.versions(bucket) == [(KEY, now["version_id"])]
 
 
 def test_more_than_a_thousand_versions_and_none_but_the_listed(world: World) -> None:

@@ -67,3 +67,31 @@ def test_an_object_that_was_overwritten_meanwhile_is_still_refused(world: World,
     state = lake.attempt(plan, journal)
     assert state is not None
     assert any("somebody changed the object" in failed.reason for failed in state.failed)
+
+
+def test_a_run_ends_where_the_newest_version_never_held_the_person(world: World, tmp_path: Path) -> None:
+    lake = Bucket(world.endpoint_url, world.new("front"))
+    for people in ((PERSON, "2"), (PERSON, "77"), ("2", "77")):
+        newest = world.put(lake.name, f"{PREFIX}0.parquet", body(*people))
+    state = lake.attempt(lake.plan(), tmp_path / "journal.jsonl")
+    assert state is not None
+    assert state.state is State.COMPLETE, [f.reason for f in state.failed]
+    assert world.versions(lake.name) == [(f"{PREFIX}0.parquet", newest["version_id"])]
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_an_object_that_its_owner_changed_keeps_every_version(world: World, tmp_path: Path, before: bool) -> None:
+    lake = Bucket(world.endpoint_url, world.new("owner"))
+    for people in ((PERSON, "2"), ("2", "77")):
+        world.put(lake.name, f"{PREFIX}0.parquet", body(*people))
+    world.put(lake.name, f"{PREFIX}1.parquet", body(PERSON), StorageClass="STANDARD" if before else "GLACIER")
+    plan, journal = lake.plan(), tmp_path / "journal.jsonl"
+    if not before:
+        assert lake.attempt(plan, journal) is not None  # parked by the restore
+    world.put(lake.name, f"{PREFIX}0.parquet", body("2", "9"))
+    world.advance(3700)
+    lake.now.offset += timedelta(hours=2)
+    state = lake.attempt(plan, journal)
+    assert state is not None
+    assert state.state is not State.COMPLETE
+    assert len([k for k, _ in world.versions(lake.name) if k.endswith("0.parquet")]) == 3

@@ -16,6 +16,7 @@ from pii_tracer.holds import Hold, contradiction
 from pii_tracer.inventory import ObjectLock, ObjectSet, Ref, RefKind
 from pii_tracer.lineage.edges import Subtype
 from pii_tracer.model import DatasetId, Format, Strategy
+from planners.evidence import Evidence
 from tests.planners.smalllake import FAR, NOW, Lake, archive, copy, hold, kinds, strategies, touched
 from tests.planners.test_kafka import COMPACT, topic
 
@@ -238,7 +239,7 @@ def test_a_hold_that_matches_nothing_is_a_gap() -> None:
 
 
 def test_a_hold_on_a_dataset_without_the_person_is_no_gap() -> None:
-    lake = Lake(objects=(archive(of="prod.other"),))
+    lake = Lake(objects=(archive(of="prod.other"),), loose=("other",), seen={"/w/other": Evidence(1, 0, 0)})
     plan = lake.plan(hold("s3://b/p"))
     assert (plan.gaps, plan.holds) == ((), ())
 

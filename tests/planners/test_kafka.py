@@ -75,6 +75,7 @@ def plan(
     stopped: bool = True,
     others: tuple[str, ...] = ("b@x.org",),
     fed: bool = False,
+    backups: tuple[dict[str, Any], ...] = (),
     **more: Any,
 ) -> ErasurePlan:
     """A source table and one topic that carries its rows. fed: lineage knows the topic too."""
@@ -109,6 +110,7 @@ def plan(
                 }
             ],
             "writers": [{"job": "web", "stopped": stopped}],
+            "backups": list(backups),
         }
     )
     subject = made.subjects[0]
@@ -232,6 +234,9 @@ def test_a_clean_topic_is_examined_and_an_unread_one_is_not_clean() -> None:
     clean = plan(COMPACT, TopicEvidence(records=9, of_person=0, bytes=0))
     assert [e.dataset for e in clean.examined] == [TOPIC]
     assert [g.kind for g in plan(COMPACT, None).gaps] == ["not_scanned"]
+    tape = {"name": "tape", "of": [f"{TOPIC.namespace}/{TOPIC.name}"], "owner": "dba", "location": "t", "due_days": 3}
+    stored = plan(COMPACT, TopicEvidence(records=9, of_person=0, bytes=0), backups=(tape,))
+    assert "c-backup-tape" in {c.id for c in stored.copies}, "older records may be in it"
 
 
 def test_a_topic_that_lineage_knows_and_nobody_declared_is_a_gap() -> None:

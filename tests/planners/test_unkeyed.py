@@ -58,6 +58,8 @@ DARK = {
     " prod.users u ON u.user_id = c.user_id AND u.city = 'Bonn'",
     "an outer join the other way": "INSERT INTO prod.out SELECT u.user_id, c.diagnosis, '1' FROM prod.users u RIGHT JOIN"
     " prod.claims c ON u.user_id = c.user_id AND u.city = 'Bonn'",
+    "an outer join's key by a condition": "INSERT INTO prod.out SELECT CASE WHEN u.amount > 5 THEN u.user_id ELSE c.user_id"
+    " END, u.city, '1' FROM prod.users u LEFT JOIN prod.claims c ON u.user_id = c.user_id AND c.amount > 4",
     "overwritten later": WITH_KEY + "UPDATE prod.out SET c1 = 'CLOSED' WHERE c3 > 150",
     "overwritten by a merge": WITH_KEY + "MERGE INTO prod.out o USING prod.merchants m ON o.c2 = m.city"
     " WHEN MATCHED THEN UPDATE SET o.c1 = m.claim_no",
