@@ -85,6 +85,8 @@ def _parquet(data: bytes, match: Match, keys: Keys, strong: frozenset[str]) -> K
 def _csv(data: bytes, match: Match, keys: Keys) -> Kept:
     """Lines are kept byte for byte: the parser only tells where a record begins and ends."""
     plain, pack = _unpack(data)
+    if not plain:  # nothing, compressed
+        return Kept(None, 0, 0)
     text = plain.decode("utf-8", "surrogateescape")
     try:
         return _csv_text(text, match, keys, pack, escape=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 from pii_tracer.model import CopyKind
 from pii_tracer.plan import Gap
@@ -23,7 +23,7 @@ def dangers(item: CopyDraft, held: Held, items: Sequence[CopyDraft], world: Worl
     yield from _refills(item, held, items, world)
     yield from _overwritten(item, held, items, world)
     until, days = last_end(held.holds_of(item.copy.id)), _kept_for(item)
-    if days is not None and (until is None or as_of + days < until):
+    if days is not None and (until is None or min(_written(item, as_of), as_of) + days < until):
         yield gap_of(
             item,
             "hold_expires",
@@ -41,6 +41,13 @@ def _kept_for(item: CopyDraft) -> timedelta | None:
     if retention < 0 or "delete" not in settings.get("cleanup.policy", ""):
         return None
     return timedelta(milliseconds=retention)
+
+
+def _written(item: CopyDraft, as_of: datetime) -> datetime:
+    """When the oldest of what is held was written, as far as the system tells."""
+    told = [v.modified for v in item.objects.versions if not v.delete_marker] if item.objects else []
+    moments = [datetime.fromisoformat(moment.replace("Z", "+00:00")) for moment in told]
+    return min((m if m.tzinfo else m.replace(tzinfo=timezone.utc) for m in moments), default=as_of)
 
 
 def _refills(item: CopyDraft, held: Held, items: Sequence[CopyDraft], world: World) -> Iterable[Gap]:

@@ -66,6 +66,12 @@ def test_an_object_without_bytes_holds_nobody(kind: Format) -> None:
     assert (done.data, done.rows_before, done.rows_after) == (None, 0, 0)
 
 
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.ZstdCompressor().compress])
+def test_compressed_nothing_holds_nobody(pack: Any) -> None:
+    done = drop(pack(b""), by("user_id"), Format.CSV)
+    assert (done.data, done.rows_before, done.rows_after) == (None, 0, 0)
+
+
 def test_a_uuid_is_compared_as_it_is_written() -> None:
     column = pa.array([HERS.bytes, UUID(int=HERS.int + 1).bytes, None], pa.uuid())
     match = Match(terms=(MatchTerm(column="sid", key_set="sid", type="extension<arrow.uuid>"),))

@@ -199,7 +199,11 @@ def test_a_lifecycle_that_expires_held_objects_is_a_gap() -> None:
     assert kinds(lake.plan()) == []
     assert "hold_expires" in kinds(lake.plan(hold("s3://b/p")))
     short = hold("s3://b/p", until=(NOW + timedelta(days=80)).isoformat())
+    assert "hold_expires" in kinds(lake.plan(short)), "the object was written long ago, and is due to go"
+    young = tuple(v.model_copy(update={"modified": NOW.isoformat()}) for v in archive().versions)
+    lake = Lake(objects=(archive(expires_after_days=90, versions=young),))
     assert kinds(lake.plan(short)) == []
+    assert "hold_expires" in kinds(lake.plan(hold("s3://b/p")))
 
 
 @pytest.mark.parametrize(
