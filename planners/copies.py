@@ -29,7 +29,16 @@ from planners.beyond import archives, telling_names, with_history
 from planners.carriage import Carriage, other_key_columns
 from planners.digits import called_by_values, doubted, same_digits, telling_columns
 from planners.distinct import distinct_items
-from planners.doubts import doubts, former_values, inventory_gaps, missing, open_lineage, shared_in, shared_values
+from planners.doubts import (
+    doubts,
+    former_values,
+    inventory_gaps,
+    known_by_key_only,
+    missing,
+    open_lineage,
+    shared_in,
+    shared_values,
+)
 from planners.drafts import CopyDraft, slug
 from planners.evidence import Evidence
 from planners.foreign import foreign_keys
@@ -99,6 +108,7 @@ def recognise(found: Survey, world: World) -> Recognised:
     items += archives(world, known) + vaults(world, known)
     gaps += (
         former_values(found)
+        + known_by_key_only(found)
         + shared_values(found)
         + missing(found, world)
         + open_lineage(world)

@@ -106,6 +106,29 @@ def former_values(found: Survey) -> list[Gap]:
     return gaps
 
 
+def known_by_key_only(found: Survey) -> list[Gap]:
+    """Persons whose rows the source lost already: nobody can look for them by anything but the key."""
+    lost = sorted(found.keys.key_only)
+    ways = {
+        dataset.name
+        for dataset, carriage in found.carriages.items()
+        if carriage.terms and all(trace.origin != found.subject.key for _, trace in carriage.terms)
+    }
+    if not lost or not ways:
+        return []
+    return [
+        Gap(
+            id=f"gap-key_only-{slug(found.subject.name)}",
+            dataset=found.source,
+            kind="key_only",
+            reason=f"no version of {found.subject.source} knows the person of {', '.join(lost)} any more, so that only"
+            f" the key is looked for; {len(ways)} dataset(s) that other values tell were not searched for them. Waive"
+            " this where the earlier run verified these (its deletion log tells)",
+            evidence=", ".join(sorted(ways)[:5]),
+        )
+    ]
+
+
 def shared_values(found: Survey) -> list[Gap]:
     """Values of the persons that others have as well, as a family has one phone: nothing is deleted by them, and they
     prove nothing where they stand.

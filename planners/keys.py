@@ -48,7 +48,7 @@ class Keys:
     values are not in `base`, since another key had them, too: nobody can tell whose rows hold them.
     alike: per column of keys, those that other people have now, as the persons have theirs, and that differ only in
     case. Not of former versions: a key whose case was mended is the person's own. Not of identifiers: `Rao@x.example`
-    may be the same mailbox as `rao@x.example`.
+    may be the same mailbox as `rao@x.example`. key_only: requests whose person no version of the source has any more.
     """
 
     subject: Subject
@@ -57,30 +57,41 @@ class Keys:
     former: Mapping[str, frozenset[tuple[str, str]]] = field(default_factory=dict, repr=False)
     ambiguous: Mapping[str, int] = field(default_factory=dict)
     alike: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
+    key_only: frozenset[str] = frozenset()
 
     def weak(self, column: str) -> bool:
         """True when any of the column's values is a short number."""
         return any(value.isdigit() and len(value) < WEAK_DIGITS for _, value in self.base[column])
 
 
-def resolve(subject: Subject, rows: SourceRows, wanted: Sequence[Wanted], former: Iterable[SourceRows] = ()) -> Keys:
+def resolve(
+    subject: Subject,
+    rows: SourceRows,
+    wanted: Sequence[Wanted],
+    former: Iterable[SourceRows] = (),
+    *,
+    source_erased: bool = False,
+) -> Keys:
     """Find the persons' identifiers and row keys in the source, and those that its former versions have of them.
 
-    A person whose row was deleted is known from the former versions alone.
+    A person whose row was deleted is known from the former versions alone; with `source_erased`, one that no version
+    has is known by the key of the request.
 
     Raises:
         PlanError: a request's key is in no version of the source (the message names the request, never the key).
     """
     found = _gather(subject.key, tuple(rows.columns), rows, former, wanted)
     present = {reference for reference, _ in found[subject.key].all}
-    for person in wanted:
-        if person.reference not in present:
-            raise PlanError(
-                f"the person of request {person.request} is not in {subject.source}: no row has this {subject.key}",
-                where=f"request {person.request}",
-                todo="check the key in the request; if the source was already erased, use the plan made before that",
-            )
-    keys = Keys(subject=subject, base={}, others={})
+    gone = [person for person in wanted if person.reference not in present]
+    if gone and not source_erased:
+        raise PlanError(
+            f"the person of request {gone[0].request} is not in {subject.source}: no row has this {subject.key}",
+            where=f"request {gone[0].request}",
+            todo="check the key in the request; where an earlier run erased the source, resume that run, or plan for"
+            " what is left by `--source-erased`",
+        )
+    found[subject.key].then |= {(person.reference, person.key) for person in gone}
+    keys = Keys(subject=subject, base={}, others={}, key_only=frozenset(person.request for person in gone))
     return _joined(keys, found, {column: column for column in found}, {i.column for i in subject.identifiers})
 
 

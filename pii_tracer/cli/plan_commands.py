@@ -32,6 +32,9 @@ from pii_tracer.strict_yaml import load_yaml
 @click.option("--planner", envvar="PII_TRACER_PLANNER", default="", help="who plans; cannot be the only approver")
 @click.option("--waivers", type=click.Path(path_type=Path), help="YAML: gap id to {who, why, until}")
 @click.option("--budget", type=click.FloatRange(min=0), help="most that erasing may cost a week (with `retain`)")
+@click.option(
+    "--source-erased", is_flag=True, help="an earlier run erased the source: plan for what is left, by the key"
+)
 @click.option("--only", multiple=True, help="plan for this COPY or DATASET alone (repeatable); never complete")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="plan file, ends in .plan.json  [default: in the state folder]"
@@ -49,6 +52,7 @@ def plan(
     planner: str,
     waivers: Path | None,
     budget: float | None,
+    source_erased: bool,
     only: tuple[str, ...],
     out: Path | None,
     old: Path | None,
@@ -78,6 +82,7 @@ def plan(
             progress.step,
             only,
             budget,
+            source_erased=source_erased,
         )
     path = out or state / "plans" / f"{planned.plan.plan_id}.plan.json"
     if not path.name.endswith(".plan.json"):

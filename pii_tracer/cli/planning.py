@@ -162,10 +162,13 @@ def make_plan(
     say: Say,
     only: Sequence[str] = (),
     weekly_budget: float | None = None,
+    *,
+    source_erased: bool = False,
 ) -> Planned:
     """Make a plan for some requests.
 
-    only: for these copies, tables or places of them. weekly_budget: most that erasing may cost a week.
+    only: for these copies, tables or places of them. weekly_budget: most that erasing may cost a week. source_erased:
+    an earlier run has erased the persons' rows in the source; what is left is planned for.
 
     Raises:
         PlanError: no request, unknown subject or key, contradictions.
@@ -184,7 +187,7 @@ def make_plan(
     save(graph, graph_file(settings))
     say("resolving the persons' keys from the source")
     surveys = [
-        _survey(s, mine, estate, base, paths, inventory, harvested, references, say)
+        _survey(s, mine, estate, base, paths, inventory, harvested, references, say, source_erased)
         for s, mine in _by_subject(estate, requests)
     ]
     key_sets = tuple(k for s in surveys for k in s.key_sets.values())
@@ -260,11 +263,12 @@ def _survey(
     harvested: Harvested,
     references: Mapping[str, str],
     say: Say,
+    source_erased: bool,
 ) -> Survey:
     states = {state.dataset: state for state in inventory.tables}
     source = table_of(subject, subject.source, paths, states).dataset
     wanted = [Wanted(r.id, references[r.id], r.subject.key) for r in requests]
-    keys = keys_of(subject, wanted, paths, states, say)
+    keys = keys_of(subject, wanted, paths, states, say, source_erased=source_erased)
     graph, tags = harvested.graph, column_tags(harvested.notes.tags)
     further = further_tables(subject, paths, states)
     spots = spots_of(subject, paths, states)

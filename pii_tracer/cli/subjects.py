@@ -45,8 +45,12 @@ def keys_of(
     paths: EstatePaths,
     states: Mapping[DatasetId, TableState],
     say: Callable[[str], None],
+    *,
+    source_erased: bool,
 ) -> Keys:
     """The persons' keys, from the source and the further tables, of now and of every version that is retained.
+
+    source_erased: whether persons of whom no version knows are taken by the keys of their requests.
 
     Raises:
         EstateError: a table was not found.
@@ -68,7 +72,7 @@ def keys_of(
         return texts(read_spots(state, mine, paths)), map(texts, read_former(state, mine, paths, say))
 
     now, former = rows(subject.source, subject)
-    keys = resolve(subject, now, wanted, former)
+    keys = resolve(subject, now, wanted, former, source_erased=source_erased)
     for table in subject.tables:
         now, former = rows(table.table, table)
         keys = with_table(keys, table, now, wanted, former)

@@ -1,0 +1,78 @@
+"""What an earlier run left, or a hold kept until it ended, is planned for although the source knows nobody any more."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pii_tracer.errors import ExitCode
+from tests.cli.test_nested_subject import called
+
+ESTATE = """\
+version: 1
+estate: pay
+environment: local
+catalogs:
+  spark_catalog:
+    type: declared
+    tables:
+      - {name: prod.staff, format: parquet, location: w/staff}
+      - {name: prod.badges, format: parquet, location: w/badges}
+      - {name: prod.news, format: parquet, location: w/news}
+roots: [w]
+lineage: {sql: [jobs.sql]}
+subjects:
+  - name: employee
+    source: prod.staff
+    key: emp_id
+    identifiers: [{column: mail, category: email}]
+"""
+BADGES = "INSERT OVERWRITE prod.badges SELECT emp_id AS who FROM prod.staff;\n"
+NEWS = "INSERT OVERWRITE prod.news SELECT mail AS sent_to FROM prod.staff;\n"
+REQUEST = "id: R-1\nlaw: GDPR\nreceived: 2026-11-01T09:00:00+01:00\nsubject: {type: employee, key: '7123400981'}\n"
+
+
+def write(base: Path, name: str, **columns: Any) -> None:
+    (base / "w" / name).mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), base / "w" / name / "part-0.parquet")
+
+
+def planned(base: Path, jobs: str, *words: str) -> tuple[int, Any]:
+    """The source has been erased; the badges have not."""
+    write(base, "staff", emp_id=[7123400982], mail=["b@x.example"])
+    write(base, "badges", who=[7123400981, 7123400982])
+    write(base, "news", sent_to=["b@x.example"])
+    (base / "pii-tracer.yaml").write_text(ESTATE)
+    (base / "jobs.sql").write_text(jobs)
+    (base / "request.yaml").write_text(REQUEST)
+    (base / "policy.yaml").write_text("version: 1\n")
+    out = base / "p.plan.json"
+    code = called(base, "plan", str(base / "request.yaml"), "--out", str(out), *words)
+    return code, json.loads(out.read_bytes()) if out.exists() else None
+
+
+def test_without_a_word_a_key_that_no_row_has_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert planned(tmp_path, BADGES) == (ExitCode.ERROR, None)
+    told = capsys.readouterr().err
+    assert "--source-erased" in told
+    assert "7123400981" not in told
+
+
+def test_what_is_left_is_planned_for_by_the_key(tmp_path: Path) -> None:
+    code, made = planned(tmp_path, BADGES, "--source-erased")
+    assert code == 0
+    assert {c["table"]: c["strategy"] for c in made["copies"]} == {"prod.badges": "delete_by_key"}
+
+
+def test_what_only_other_values_tell_is_a_gap(tmp_path: Path) -> None:
+    code, made = planned(tmp_path, BADGES + NEWS, "--source-erased")
+    assert code == ExitCode.INCOMPLETE
+    (gap,) = made["gaps"]
+    assert gap["kind"] == "key_only"
+    assert "R-1" in gap["reason"]
+    assert "news" in gap["evidence"]
