@@ -45,8 +45,8 @@ class Rows:
 _NOBODY = Rows(False, lambda name: NONE)
 
 
-_NEIGHBOURS = re.compile(r"\b(lag|lead|first_value|last_value|nth_value|first|last)\b", re.IGNORECASE)
-"""Functions of a window that look at other rows."""
+_NEIGHBOURS = re.compile(r"\b(lag|lead|first_value|last_value|nth_value|first|last)\b")
+"""Functions of a window that look at other rows, in lower case."""
 
 
 class Statement:
@@ -134,7 +134,9 @@ class Statement:
 
         tables: what a table's rows hold, by its name in the statement; None for a name that could be anything.
         """
-        single = self._short is not None and not _NEIGHBOURS.search(self.text)
+        lower = self.text.lower()  # thousands of long texts: a plain word is found sooner than a pattern
+        windows = "over" in lower and _NEIGHBOURS.search(lower) is not None
+        single = self._short is not None and not windows
         if self._tree is None or (single and self._carriers(tables) < 2):
             return False
         joins = _Joins(tables)

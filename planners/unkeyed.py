@@ -19,7 +19,6 @@ from planners.walk import Walk
 from planners.ways import Way, leads_to
 
 _CHOOSES = re.compile(r"\b(?:case|if)\b", re.IGNORECASE)
-_UPDATES = re.compile(r"\bupdate\b", re.IGNORECASE)
 
 
 class Unkeyed:
@@ -111,8 +110,9 @@ class Unkeyed:
         """Columns in which a statement puts something else than an identifier into rows that are there."""
         given = {p.statement.text: {n.lower() for n in p.columns} for p in parts if p.statement is not None}
         found: set[str] = set()
-        for text in filter(_UPDATES.search, self._texts):  # parsing costs more than all else
-            found |= Statement(text).overwritten - given.get(text, set())
+        for text in self._texts:
+            if "update" in text.lower():  # parsing costs more than all else
+                found |= Statement(text).overwritten - given.get(text, set())
         return found
 
     def _table(self, name: str) -> Relation:
