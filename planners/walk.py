@@ -20,9 +20,10 @@ from pii_tracer.spots import Spots, spot_of, struct_fields
 from planners.expressions import Fate, Place, compose
 from planners.functions import INPUT, NotComputable
 from planners.hops import Anonymisers, along, value_edges
+from planners.joins import Rows
 from planners.reach import Reach, columns_of
 from planners.renames import Renames
-from planners.statements import Rows, Statement
+from planners.statements import Statement
 from planners.traces import ColumnCarriage, Contribution, Teller, Trace
 from planners.ways import leads_to
 

@@ -17,10 +17,11 @@ from pii_tracer.model import Carries, ColumnId, DatasetId
 from planners.carriage import follow
 from planners.functions import compute
 from planners.hops import value_edges
+from planners.joins import Rows
 from planners.keys import SourceRows, Wanted, derive, resolve
 from planners.reach import Reach
 from planners.skeleton import skeleton
-from planners.statements import Rows, Statement
+from planners.statements import Statement
 from tests.benchmarks import plan_estate
 
 SETS = [DatasetId(namespace="file", name=f"/{n}") for n in "abcd"]
