@@ -233,6 +233,8 @@ def _covers(
     statement = part.statement
     if statement is None or not statement.known:
         return not rows.united(part, name) and (all_give or not _looks_united(walk.all_edges(dataset, part.tellers)))
+    if statement.pivots and rows.united(part, name):
+        return False
     if rows.lacks(part, name, into) or (statement.unites and not all_give):
         return False
     if not all_give and statement.outer:

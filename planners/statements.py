@@ -136,6 +136,11 @@ class Statement:
         return tuple(u for u in found if not isinstance(u.parent, exp.SetOperation))
 
     @cached_property
+    def pivots(self) -> bool:
+        """Whether it makes rows of columns, or columns of rows."""
+        return self._tree is not None and self._tree.find(exp.Pivot) is not None
+
+    @cached_property
     def outer(self) -> bool:
         """Whether it has a RIGHT or FULL join: any column may be missing in some rows."""
         return any(str(j.args.get("side") or "").upper() in ("RIGHT", "FULL") for j in _joined(self._tree))

@@ -61,14 +61,13 @@ class Unkeyed:
     def all_bare(self, part: Contribution) -> bool:
         """Whether some of the rows that a contribution brings have no identifier in any column."""
         statement = part.statement
-        if statement is None or not statement.known:
+        if statement is None or not statement.known or statement.pivots:
             return all(self.united(part, column) for column in part.columns)
         return (statement.unites or statement.joins_outer) and self.relation(statement).bare
 
     def united(self, part: Contribution, column: str) -> bool:
-        """Without a text: whether values that are no identifiers go unchanged into the column, beside those that are.
-
-        They are a branch of a UNION, or of a conditional.
+        """Without a text, or where columns become rows: whether values that are no identifiers go unchanged into the
+        column, beside those that are. They are a branch of a UNION, or of a conditional, or a row of their own.
         """
         return any(
             e.target.column.lower() == column.lower()

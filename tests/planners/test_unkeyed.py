@@ -60,6 +60,8 @@ DARK = {
     " prod.claims c ON u.user_id = c.user_id AND u.city = 'Bonn'",
     "an outer join's key by a condition": "INSERT INTO prod.out SELECT CASE WHEN u.amount > 5 THEN u.user_id ELSE c.user_id"
     " END, u.city, '1' FROM prod.users u LEFT JOIN prod.claims c ON u.user_id = c.user_id AND c.amount > 4",
+    "a row of another column": "INSERT INTO prod.out SELECT ref, diagnosis, kind FROM prod.claims"
+    " UNPIVOT (ref FOR kind IN (user_id, claim_no))",
     "overwritten later": WITH_KEY + "UPDATE prod.out SET c1 = 'CLOSED' WHERE c3 > 150",
     "overwritten by a merge": WITH_KEY + "MERGE INTO prod.out o USING prod.merchants m ON o.c2 = m.city"
     " WHEN MATCHED THEN UPDATE SET o.c1 = m.claim_no",
@@ -89,6 +91,8 @@ FOUND = {
     " diagnosis FROM prod.claims",
     "the key under two conditions": "INSERT INTO prod.out SELECT CASE WHEN amount > 5 THEN user_id ELSE user_id END,"
     " diagnosis, '1' FROM prod.claims",
+    "rows of columns beside it": "INSERT INTO prod.out SELECT user_id, ref, kind FROM (SELECT user_id, claim_no, diagnosis"
+    " FROM prod.claims) UNPIVOT (ref FOR kind IN (claim_no, diagnosis))",
     "changed elsewhere": WITH_KEY + "UPDATE prod.out SET c2 = 'closed', c3 = '0' WHERE c3 > 150",
     "what the rows only decided": WITH_KEY + "INSERT INTO prod.out SELECT m.claim_no, m.city, '1' FROM prod.merchants m"
     " LEFT SEMI JOIN prod.claims c ON m.claim_no = c.claim_no",
