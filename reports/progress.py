@@ -74,6 +74,15 @@ class Progress:
         self._current = (name, visible(detail) or before, begun)
         self._close("✓", "green")
 
+    def stop(self, why: str) -> None:
+        """The running step ends and is not done: it failed, or waits."""
+        if self._current is None:
+            self.warn(why)
+            return
+        name, _, begun = self._current
+        self._current = (name, visible(why), begun)
+        self._close("!", "bold yellow")
+
     def warn(self, message: str) -> None:
         """A fact that someone can act on; the running step goes on."""
         self._print(Text.assemble(("  ! ", "bold yellow"), visible(message)))

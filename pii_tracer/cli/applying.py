@@ -138,6 +138,8 @@ class Shows(Protocol):
 
     def step(self, name: str, detail: str = "") -> None: ...
 
+    def stop(self, why: str) -> None: ...
+
     def warn(self, message: str) -> None: ...
 
 
@@ -333,7 +335,7 @@ def _teller(show: Shows, plan: ErasurePlan) -> Callable[[StepEvent], None]:
         if event.kind is Kind.STEP_INTENT:
             show.step(f"{event.position}/{event.total} {_title(event.step, names)}")
         elif event.kind in (Kind.STEP_FAILED, Kind.STEP_WAITING):
-            show.warn(f"{_title(event.step, names)}: {event.kind.value.removeprefix('step_')} {event.detail}")
+            show.stop(f"{event.kind.value.removeprefix('step_')} {event.detail}".rstrip())
 
     return tell
 

@@ -163,13 +163,16 @@ def test_progress_in_plain_lines() -> None:
         progress.done("12 files")
         progress.stage("Apply")
         progress.step("delete")
+        progress.stop("waiting 2026-12-01")
+        progress.stop("failed: no answer")
     lines = [re.sub(r"\d+\.\d s$", "N s", line) for line in out.getvalue().splitlines()]
     assert lines == [
         "[1/2] Plan",
         "  ! slow \\x1b[31mdisk",
         "  ✓ scan  12 files  N s",
         "[2/2] Apply",
-        "  ✓ delete  N s",
+        "  ! delete  waiting 2026-12-01  N s",
+        "  ! failed: no answer",
     ]
 
 
