@@ -33,7 +33,10 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
     columns = {name for name, trace in carriage.terms if trace.origin in row_keys and _may_repeat(found, trace.origin)}
     gaps = []
     for column in sorted(columns):
-        others = sorted({_shown(world, edge.source) for edge in _unknown(found, world, state.dataset, column)})
+        unknown = {edge.source for edge in _unknown(found, world, state.dataset, column)}
+        # what the subject's own key was made of counts from where the key does
+        unknown -= _above(found, world) if unknown else set()
+        others = sorted(_shown(world, source) for source in unknown)
         if others:
             gaps.append(
                 Gap(
@@ -62,6 +65,13 @@ def _unknown(found: Survey, world: World, dataset: DatasetId, column: str) -> It
         goes_in = any(place.fate is not Fate.COUNTED for place in along(edge, ()))
         if edge.source.dataset != dataset and edge.source.column.lower() not in held and goes_in:
             yield edge
+
+
+def _above(found: Survey, world: World) -> set[ColumnId]:
+    """The columns from which the source's key and record keys come."""
+    names = (found.subject.key, *found.subject.row_keys)
+    keys = [ColumnId(dataset=found.source, column=name) for name in names]
+    return {column for key in keys for column in world.graph.columns_upstream(key)}
 
 
 def _shown(world: World, column: ColumnId) -> str:

@@ -36,7 +36,9 @@ UNION = "INSERT OVERWRITE prod.party SELECT {mine} AS party_id FROM prod.staff U
 REQUEST = "id: R-1\nlaw: GDPR\nreceived: 2026-11-01T09:00:00+01:00\nsubject: {type: employee, key: '71234'}\n"
 
 
-def planned(base: Path, mine: str = "emp_id", theirs: str = "con_id", more: str = "", first: int = 71234) -> Any:
+def planned(
+    base: Path, mine: str = "emp_id", theirs: str = "con_id", more: str = "", first: int = 71234, before: str = ""
+) -> Any:
     staff = {"emp_id": [71234, 71235], "mail": ["a@x.example", "b@x.example"]}
     contractors = {"con_id": [first, 90001], "mail": ["c@x.example", "d@x.example"]}
     party = pa.concat_arrays([pa.array(staff[mine]), pa.array(contractors[theirs])])
@@ -45,7 +47,7 @@ def planned(base: Path, mine: str = "emp_id", theirs: str = "con_id", more: str 
         (base / "w" / name).mkdir(parents=True)
         pq.write_table(pa.table(columns), base / "w" / name / "part-0.parquet")
     (base / "pii-tracer.yaml").write_text(ESTATE + more)
-    (base / "jobs.sql").write_text(UNION.format(mine=mine, theirs=theirs))
+    (base / "jobs.sql").write_text(before + UNION.format(mine=mine, theirs=theirs))
     (base / "request.yaml").write_text(REQUEST)
     (base / "policy.yaml").write_text("version: 1\n")
     called(base, "plan", str(base / "request.yaml"), "--out", str(base / "p.plan.json"))
@@ -63,6 +65,11 @@ def test_a_number_of_another_series_is_not_deleted_without_a_word(tmp_path: Path
 
 def test_a_table_that_is_told_to_be_of_the_same_persons_is_not_foreign(tmp_path: Path) -> None:
     assert [g for g in planned(tmp_path, more=FURTHER)["gaps"] if g["kind"] == "foreign_keys"] == []
+
+
+def test_what_the_key_was_made_of_is_not_foreign(tmp_path: Path) -> None:
+    loaded = "INSERT OVERWRITE prod.staff SELECT con_id AS emp_id, mail FROM prod.contractors;\n"
+    assert [g for g in planned(tmp_path, before=loaded)["gaps"] if g["kind"] == "foreign_keys"] == []
 
 
 def test_addresses_name_the_same_person_wherever_they_stand(tmp_path: Path) -> None:
