@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from executors.bare_mask import places
 from executors.packing import codec_of, reading, writing
 from executors.s3_match import BY_HAND, Keys, RowsError, present_terms, resolve, text_matches
-from executors.s3_rows import records, refuse_swallowed
+from executors.s3_rows import fields, records, refuse_swallowed
 from pii_tracer.model import Match
 from pii_tracer.plan import Mask
 
@@ -25,12 +24,6 @@ UTF8 = "utf-8"
 
 _Record = tuple[str, bool, str]
 """The record's characters, whether it is a row (no header, no blank line), and what takes its place."""
-
-_FIELD = {
-    None: re.compile(r'"(?:[^"]|"")*"|[^,]*'),
-    "\\": re.compile(r'"(?:[^"\\]|""|\\.)*"|(?:[^,\\]|\\.)*', re.DOTALL),
-}
-"""One field as it stands, by the character that escapes a quote."""
 
 
 def survey(
@@ -101,13 +94,7 @@ def _blanked(raw: str, cells: list[str], gone: list[int], escape: str | None) ->
         RowsError: it would not be read as that.
     """
     body = raw.rstrip("\r\n")
-    parts, at = [], 0
-    while field := _FIELD[escape].match(body, at):
-        parts.append(field[0])
-        at = field.end() + 1
-        if at > len(body):
-            break
-    new = ",".join("" if n in gone else part for n, part in enumerate(parts)) + raw[len(body) :]
+    new = ",".join("" if n in gone else part for n, part in enumerate(fields(body, escape))) + raw[len(body) :]
     wanted = ["" if n in gone else cell for n, cell in enumerate(cells)]
     if [found for found, _ in records(io.StringIO(new, newline=""), escape)] != [wanted]:
         raise RowsError("a CSV record cannot be taken apart without doubt", todo=BY_HAND)

@@ -135,7 +135,35 @@ def records(text: Iterable[str], escape: str | None) -> Iterator[tuple[list[str]
     for cells in csv.reader(lines(), strict=True, escapechar=escape):
         raw = "".join(consumed)
         consumed.clear()
-        yield cells, raw
+        yield (cells if escape is None else _as_spark(cells, raw)), raw
+
+
+FIELD = {
+    None: re.compile(r'"(?:[^"]|"")*"|[^,]*'),
+    "\\": re.compile(r'"(?:[^"\\]|""|\\.)*"|(?:[^,\\]|\\.)*', re.DOTALL),
+}
+"""One field as it stands, by the character that escapes a quote."""
+
+
+def fields(body: str, escape: str | None) -> list[str]:
+    """The fields of a record as they stand, without its end."""
+    parts, at = [], 0
+    while field := FIELD[escape].match(body, at):
+        parts.append(field[0])
+        at = field.end() + 1
+        if at > len(body):
+            break
+    return parts
+
+
+def _as_spark(cells: list[str], raw: str) -> list[str]:
+    """Spark escapes inside quotes only (https://spark.apache.org/docs/3.5.6/sql-data-sources-csv.html, `escape`): in
+    other cells a backslash is one of their characters, as in `CORP\\jdoe`.
+    """
+    parts = fields(raw.rstrip("\r\n"), "\\")
+    if len(parts) != len(cells):
+        return cells
+    return [cell if part.startswith('"') or "\\," in part else part for cell, part in zip(cells, parts, strict=True)]
 
 
 def refuse_swallowed(raw: str, width: int) -> None:

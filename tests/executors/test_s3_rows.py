@@ -251,6 +251,19 @@ def test_csv_as_spark_escapes_it() -> None:
     assert kept.data.decode() == 'user_id,note\n1,"say \\"hi, you\\""\n2,z\n'
 
 
+def test_a_backslash_outside_of_quotes_is_one_of_the_keys_characters() -> None:
+    """As Spark writes and reads it, in a file in which quotes are escaped by backslashes."""
+    text = 'user_id,note\nback\\slash,"say \\"hi\\""\nbackslash,x\n'
+    keys = {"k": frozenset({"back\\slash"})}
+    match = Match(terms=(MatchTerm(column="user_id", key_set="k", type="string"),))
+    kept = drop_rows(text.encode(), Format.CSV, match, keys, frozenset())
+    assert kept.data is not None
+    assert kept.data.decode() == "user_id,note\nbackslash,x\n"
+    other = drop_rows(text.encode(), Format.CSV, match, {"k": frozenset({"backslash"})}, frozenset())
+    assert other.data is not None
+    assert other.data.decode() == 'user_id,note\nback\\slash,"say \\"hi\\""\n'
+
+
 def test_a_whole_number_is_the_same_however_csv_has_it() -> None:
     others = f"1.0,a\n{PERSON}.5,b\n0{PERSON}.0,c\n,d\n"
     kept = drop(f"user_id,note\n{PERSON}.0,x\n{others}{PERSON}.00,y\n".encode(), by("user_id"), Format.CSV)
