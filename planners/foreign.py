@@ -7,11 +7,11 @@ and says nothing about the other, so that nobody can tell whose row a number the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from pii_tracer.inventory import TableState
 from pii_tracer.lineage.edges import Edge
-from pii_tracer.model import ColumnId, DatasetId
+from pii_tracer.model import Access, ColumnId, DatasetId
 from pii_tracer.plan import Gap
 from planners.carriage import Carriage
 from planners.drafts import slug
@@ -30,10 +30,13 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
     told = {found.source, *(world.graph.resolve(table.table) for table in found.subject.tables)}
     if state.dataset in told:
         return []
-    columns = {name for name, trace in carriage.terms if trace.origin in row_keys and _may_repeat(found, trace.origin)}
+    ways: dict[str, set[tuple[Access, ...]]] = {}
+    for name, trace in carriage.terms:
+        if trace.origin in row_keys and _may_repeat(found, trace.origin):
+            ways.setdefault(name, set()).add(trace.access)
     gaps = []
-    for column in sorted(columns):
-        unknown = {edge.source for edge in _unknown(found, world, state.dataset, column)}
+    for column in sorted(ways):
+        unknown = {edge.source for edge in _unknown(found, world, state.dataset, column, ways[column])}
         # what the subject's own key was made of counts from where the key does
         unknown -= _above(found, world) if unknown else set()
         others = sorted(_shown(world, source) for source in unknown)
@@ -58,11 +61,14 @@ def _may_repeat(found: Survey, origin: str) -> bool:
     return any(len(value) < _LONG and not _UNIQUE.match(value) for value in values)
 
 
-def _unknown(found: Survey, world: World, dataset: DatasetId, column: str) -> Iterator[Edge]:
+def _unknown(
+    found: Survey, world: World, dataset: DatasetId, column: str, ways: Collection[tuple[Access, ...]]
+) -> Iterator[Edge]:
+    """The edges by which something else comes where the keys stand: in the column, or at their field of it."""
     for edge in value_edges(world.graph.edges_into_column(ColumnId(dataset=dataset, column=column))):
         known = found.carriages.get(edge.source.dataset)
         held = {name.lower() for name in known.columns} if known is not None else set()
-        goes_in = any(place.fate is not Fate.COUNTED for place in along(edge, ()))
+        goes_in = any(place.fate is not Fate.COUNTED and place.access in ways for place in along(edge, ()))
         if edge.source.dataset != dataset and edge.source.column.lower() not in held and goes_in:
             yield edge
 

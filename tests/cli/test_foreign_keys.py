@@ -37,7 +37,13 @@ REQUEST = "id: R-1\nlaw: GDPR\nreceived: 2026-11-01T09:00:00+01:00\nsubject: {ty
 
 
 def planned(
-    base: Path, mine: str = "emp_id", theirs: str = "con_id", more: str = "", first: int = 71234, before: str = ""
+    base: Path,
+    mine: str = "emp_id",
+    theirs: str = "con_id",
+    more: str = "",
+    first: int = 71234,
+    before: str = "",
+    jobs: str = UNION,
 ) -> Any:
     staff = {"emp_id": [71234, 71235], "mail": ["a@x.example", "b@x.example"]}
     contractors = {"con_id": [first, 90001], "mail": ["c@x.example", "d@x.example"]}
@@ -47,7 +53,7 @@ def planned(
         (base / "w" / name).mkdir(parents=True)
         pq.write_table(pa.table(columns), base / "w" / name / "part-0.parquet")
     (base / "pii-tracer.yaml").write_text(ESTATE + more)
-    (base / "jobs.sql").write_text(before + UNION.format(mine=mine, theirs=theirs))
+    (base / "jobs.sql").write_text(before + jobs.format(mine=mine, theirs=theirs))
     (base / "request.yaml").write_text(REQUEST)
     (base / "policy.yaml").write_text("version: 1\n")
     called(base, "plan", str(base / "request.yaml"), "--out", str(base / "p.plan.json"))
@@ -70,6 +76,12 @@ def test_a_table_that_is_told_to_be_of_the_same_persons_is_not_foreign(tmp_path:
 def test_what_the_key_was_made_of_is_not_foreign(tmp_path: Path) -> None:
     loaded = "INSERT OVERWRITE prod.staff SELECT con_id AS emp_id, mail FROM prod.contractors;\n"
     assert [g for g in planned(tmp_path, before=loaded)["gaps"] if g["kind"] == "foreign_keys"] == []
+
+
+def test_other_members_of_a_document_are_not_where_the_key_is(tmp_path: Path) -> None:
+    packed = "to_json(named_struct('id', emp_id, 'bonus', con_id)) AS party_id"
+    made = planned(tmp_path, jobs=f"INSERT OVERWRITE prod.party SELECT {packed} FROM prod.staff, prod.contractors;")
+    assert [g for g in made["gaps"] if g["kind"] == "foreign_keys"] == []
 
 
 def test_addresses_name_the_same_person_wherever_they_stand(tmp_path: Path) -> None:
