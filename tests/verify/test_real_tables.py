@@ -12,6 +12,7 @@ from pii_tracer.model import Format, JsonAccess, KeySet, Match, MatchTerm
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.verify.bytes import verify_bytes
 from pii_tracer.verify.rows import Verifier, compare
+from pii_tracer.verify.states import State
 from tests.scan.support import BOTH, OTHER_PHONE, OTHER_USER, PHONE, PHONES, USER, USERS
 from tests.sparksession import SparkEstate
 from tests.verify.conftest import MATCH, NESTED, Tables, a_copy
@@ -130,7 +131,8 @@ def test_a_lost_tag_counts_with_all_its_rows(tables: Tables, verifier: Verifier)
 
 
 def test_keys_never_stand_in_a_spark_plan(tables: Tables, spark: SparkSession, verifier: Verifier) -> None:
-    frame = verifier._flag(spark.read.table("lake.verify.t"), MATCH.terms)
+    state = State("current", lambda: spark.read.table("lake.verify.t"))
+    frame = verifier._flag(state, state.load(), MATCH.terms)
     plan = frame._jdf.queryExecution().toString()
     assert PHONE not in plan
     assert str(USER) not in plan
