@@ -119,6 +119,7 @@ def test_delta(spark: SparkSession, spark_estate: SparkEstate) -> None:
         "lost": 0,
         "equal": True,
         "missing": (),
+        "lapsed": 0,
     }
 
 
