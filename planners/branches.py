@@ -191,29 +191,35 @@ def _adds_up(value: exp.Expression) -> bool:
     return any(not isinstance(found.parent, exp.Window) for found in value.find_all(exp.AggFunc))
 
 
-def joined(node: exp.Select) -> list[tuple[exp.Expression, bool]]:
-    """The relations of FROM and JOIN, and whether an outer join may leave them empty in a row."""
-    items: list[exp.Expression] = []
-    optional: set[int] = set()
-    first = node.args.get("from_")
+def relations(node: exp.Select) -> Iterator[tuple[str, exp.Expression, exp.Join | None]]:
+    """The relations of FROM and JOIN whose values can be shown, by alias, each with the join that brings it."""
+    first, number = node.args.get("from_"), 0
     for join in [None, *(node.args.get("joins") or ())]:
         item = first.this if join is None and first is not None else join.this if join is not None else None
         if item is None or (join is not None and str(join.args.get("kind") or "").upper() in ("SEMI", "ANTI")):
             continue
+        yield (item.alias_or_name or f"#{number}").lower(), item, join
+        number += 1
+
+
+def joined(node: exp.Select) -> list[tuple[str, exp.Expression, bool]]:
+    """The relations of FROM and JOIN by alias, and whether an outer join may leave them empty in a row."""
+    found = list(relations(node))
+    optional: set[int] = set()
+    for number, (_, _, join) in enumerate(found):
         side = str(join.args.get("side") or "").upper() if join is not None else ""
         if side in ("RIGHT", "FULL"):
-            optional |= set(range(len(items)))
+            optional |= set(range(number))
         if side in ("LEFT", "FULL"):
-            optional.add(len(items))
-        items.append(item)
-    return [(item, number in optional) for number, item in enumerate(items)]
+            optional.add(number)
+    return [(alias, item, number in optional) for number, (alias, item, _) in enumerate(found)]
 
 
 def _sources(
     node: exp.Select, ctes: Mapping[str, Relation], tables: Tables
 ) -> tuple[dict[str, Relation], frozenset[str]]:
     """The relations of FROM and JOIN by alias, and those that an outer join may leave empty in a row."""
-    named = [((item.alias_or_name or f"#{n}").lower(), item, may) for n, (item, may) in enumerate(joined(node))]
+    named = joined(node)
     found = {alias: _rows(item, ctes, tables) for alias, item, _ in named}
     return found, frozenset(alias for alias, _, may in named if may)
 

@@ -158,7 +158,7 @@ def _answer(
     changes: statements that may have changed the rows since; what they hide finds nobody any more.
     """
     hidden_since = {name.lower() for p in changes for name, c in p.columns.items() if not _all_usable(c)}
-    hidden_since |= rows.overwritten(walk.contributions(dataset))
+    hidden_since |= rows.overwritten
     givers = _givers(walk, dataset, part)
 
     def covers(name: str) -> bool:

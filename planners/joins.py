@@ -13,7 +13,7 @@ from typing import cast
 
 from sqlglot import exp
 
-from planners.branches import joined, table_name
+from planners.branches import relations, table_name
 from planners.expressions import COUNTS
 from planners.ways import Way, projected, split, uncast, way_of
 
@@ -123,12 +123,7 @@ class Joins:
         sources: dict[str, Rows] = {}
         links: list[exp.Expression] = [node.args["where"].this] if node.args.get("where") is not None else []
         same: list[tuple[str, str]] = []
-        first = node.args.get("from_")
-        for join in [None, *(node.args.get("joins") or ())]:
-            item = first.this if join is None and first is not None else join.this if join is not None else None
-            if item is None or (join is not None and str(join.args.get("kind") or "").upper() in ("SEMI", "ANTI")):
-                continue
-            alias = (item.alias_or_name or f"#{len(sources)}").lower()
+        for alias, item, join in relations(node):
             sources[alias] = self.rows(item, ctes)
             if join is not None:
                 links += [join.args["on"]] if join.args.get("on") is not None else []
@@ -171,9 +166,8 @@ class Joins:
 
 def _twins(select: exp.Select) -> set[str]:
     """The aliases of a table that stands several times: whatever comes from one of them may be another person's."""
-    tables = [item for item, _ in joined(select) if isinstance(item, exp.Table)]
     inner = [s.this for p in select.expressions for s in _subqueries(p) if isinstance(s.this, exp.Select)]
-    tables += [item for query in inner for item, _ in joined(query) if isinstance(item, exp.Table)]
+    tables = [item for query in (select, *inner) for _, item, _ in relations(query) if isinstance(item, exp.Table)]
     names = Counter(table_name(table).lower() for table in tables)
     return {table.alias_or_name.lower() for table in tables if names[table_name(table).lower()] > 1}
 

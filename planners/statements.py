@@ -77,7 +77,7 @@ class Statement:
         """Of a single query the tables, and whether an outer join may leave them empty; None for other statements."""
         query = self._tree.find(exp.Select) if self._tree is not None and self._short is not None else None
         items = joined(query) if query is not None else []
-        tables = [(item, may) for item, may in items if isinstance(item, exp.Table)]
+        tables = [(item, may) for _, item, may in items if isinstance(item, exp.Table)]
         if not items or len(tables) < len(items):
             return None
         return tuple((table_name(table), may) for table, may in tables)

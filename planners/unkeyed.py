@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from functools import cached_property
 
 from pii_tracer.lineage.edges import Subtype
@@ -105,8 +105,10 @@ class Unkeyed:
                     taken[job].add(edge.subtype)
         return {job for job, kinds in taken.items() if Subtype.AGGREGATION not in kinds}
 
-    def overwritten(self, parts: Sequence[Contribution]) -> set[str]:
+    @cached_property
+    def overwritten(self) -> set[str]:
         """Columns in which a statement puts something else than an identifier into rows that are there."""
+        parts = self._walk.contributions(self._dataset)
         given = {p.statement.text: {n.lower() for n in p.columns} for p in parts if p.statement is not None}
         found: set[str] = set()
         for text in self._texts:
@@ -130,8 +132,4 @@ class Unkeyed:
     def _reads(self, dataset: DatasetId) -> bool:
         """Whether its rows name persons, or were taken from such rows; not where an anonymiser ended that."""
         ended = any(column.ended for column in self._walk.columns.get(dataset, {}).values())
-        return dataset in self._carrying or (dataset in self._walk.rows_of_carriers[0] and not ended)
-
-    @cached_property
-    def _carrying(self) -> frozenset[DatasetId]:
-        return self._walk.carriers
+        return dataset in self._walk.carriers or (dataset in self._walk.rows_of_carriers[0] and not ended)
