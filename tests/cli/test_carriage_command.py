@@ -10,29 +10,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from pii_tracer.cli.main import run
+from tests.cli.small import declared
 
-ESTATE = """\
-version: 1
-estate: shop
-environment: local
-catalogs:
-  spark_catalog:
-    type: declared
-    tables:
-      - {name: prod.users, format: parquet, location: w/users}
-      - {name: prod.mails, format: parquet, location: w/mails}
-      - {name: prod.orders, format: parquet, location: w/orders}
-      - {name: prod.cities, format: parquet, location: w/cities}
-      - {name: prod.tops, format: parquet, location: w/tops}
-roots: [w]
-lineage: {sql: [jobs.sql]}
-subjects:
+ESTATE = (
+    declared("w", dict.fromkeys(("prod.users", "prod.mails", "prod.orders", "prod.cities", "prod.tops"), "parquet"))
+    + """\
   - name: person
     source: prod.users
     key: user_id
     identifiers: [{column: email, category: email}]
     record_keys: [order_id]
 """
+)
 JOBS = """\
 INSERT OVERWRITE prod.mails SELECT sha2(lower(email), 256) AS h FROM prod.users;
 INSERT OVERWRITE prod.orders SELECT order_id AS o FROM prod.users;

@@ -10,30 +10,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.cli.small import declared, request
 from tests.cli.test_nested_subject import called
 
-ESTATE = """\
-version: 1
-estate: pay
-environment: local
-catalogs:
-  spark_catalog:
-    type: declared
-    tables:
-      - {name: prod.staff, format: parquet, location: w/staff}
-      - {name: prod.contractors, format: parquet, location: w/contractors}
-      - {name: prod.party, format: parquet, location: w/party}
-roots: [w]
-lineage: {sql: [jobs.sql]}
-subjects:
+ESTATE = (
+    declared("w", dict.fromkeys(("prod.staff", "prod.contractors", "prod.party"), "parquet"))
+    + """\
   - name: employee
     source: prod.staff
     key: emp_id
     identifiers: [{column: mail, category: email}]
 """
+)
 FURTHER = "    tables: [{table: prod.contractors, key: con_id}]\n"
 UNION = "INSERT OVERWRITE prod.party SELECT {mine} AS party_id FROM prod.staff UNION ALL SELECT {theirs} FROM prod.contractors;"
-REQUEST = "id: R-1\nlaw: GDPR\nreceived: 2026-11-01T09:00:00+01:00\nsubject: {type: employee, key: '71234'}\n"
+REQUEST = request("employee", "71234")
 
 
 def planned(

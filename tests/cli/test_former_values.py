@@ -13,35 +13,26 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from pii_tracer.cli.main import run
+from tests.cli.small import declared, request
 
 OLD, NEW, OTHER = "petra.alt@old.example", "petra.neu@new.example", "hans@x.example"
 PHONES = ["+49 30 5550001", "+49 30 5550002", "+49 30 5550003"]
 KEYS = ["K-30011", "K-30012", "K-300110"]
-ESTATE = """\
-version: 1
-estate: shop
-environment: local
-catalogs:
-  spark_catalog:
-    type: declared
-    tables:
-      - {name: s.src, format: delta, location: lake/src}
-      - {name: s.mail_hash, format: delta, location: lake/mail_hash}
-      - {name: s.calls, format: delta, location: lake/calls}
-roots: [lake]
-lineage: {sql: [jobs.sql]}
-subjects:
+ESTATE = (
+    declared("lake", dict.fromkeys(("s.src", "s.mail_hash", "s.calls"), "delta"))
+    + """\
   - name: customer
     source: s.src
     key: cust
     identifiers: [{column: email, category: email}, {column: phone, category: phone}]
 """
+)
 JOBS = """\
 INSERT INTO s.mail_hash SELECT sha2(lower(email), 256) AS mh, city FROM s.src;
 INSERT INTO s.calls SELECT phone AS caller, city FROM s.src;
 INSERT OVERWRITE DIRECTORY '{news}' USING parquet SELECT email AS to, city FROM s.src;
 """
-REQUEST = "id: R-1\nlaw: GDPR\nreceived: 2026-11-01T09:00:00+01:00\nsubject: {type: customer, key: K-30011}\n"
+REQUEST = request("customer", "K-30011")
 
 
 @pytest.fixture

@@ -12,27 +12,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from pii_tracer.cli.main import run
+from tests.cli.small import declared, request
 
-ESTATE = """\
-version: 1
-estate: shop
-environment: local
-catalogs:
-  spark_catalog:
-    type: declared
-    tables:
-      - {name: prod.sales, format: parquet, location: w/sales}
-      - {name: prod.mails, format: parquet, location: w/mails}
-      - {name: prod.boxes, format: parquet, location: w/boxes}
-      - {name: prod.cities, format: parquet, location: w/cities}
-roots: [w]
-lineage: {sql: [jobs.sql]}
-subjects:
+ESTATE = (
+    declared("w", dict.fromkeys(("prod.sales", "prod.mails", "prod.boxes", "prod.cities"), "parquet"))
+    + """\
   - name: buyer
     source: prod.sales
     key: KEY
     identifiers: [{column: MAIL, category: email}]
 """
+)
 JOBS = """\
 INSERT OVERWRITE prod.mails SELECT buyer.id AS who, lower(buyer.mail) AS mail FROM prod.sales;
 INSERT OVERWRITE prod.boxes SELECT buyer AS sold_to, city FROM prod.sales;
@@ -45,7 +35,7 @@ TABLES: dict[str, dict[str, Sequence[Any]]] = {
     "boxes": {"sold_to": BUYERS, "city": ["Pune", "Pune", "Goa"]},
     "cities": {"city": ["Pune", "Goa"], "n": [2, 1]},
 }
-REQUEST = "id: R-1\nlaw: GDPR\nreceived: 2026-11-01T09:00:00+01:00\nsubject: {type: buyer, key: '4417700102'}\n"
+REQUEST = request("buyer", "4417700102")
 
 
 def estate(base: Path, key: str = "buyer.id", mail: str = "buyer.mail") -> Path:

@@ -14,27 +14,18 @@ from pii_tracer.model import KeySet
 from pii_tracer.plan import NUMBERED, ErasurePlan
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.verify.bytes import verify_bytes
+from tests.cli.small import declared, request
 
-ESTATE = """\
-version: 1
-estate: shop
-environment: local
-catalogs:
-  spark_catalog:
-    type: declared
-    tables:
-      - {name: s.cust, format: delta, location: lake/cust}
-      - {name: s.orders, format: delta, location: lake/orders}
-      - {name: s.lines, format: delta, location: lake/lines}
-roots: [lake]
-lineage: {sql: [jobs.sql]}
-subjects:
+ESTATE = (
+    declared("lake", dict.fromkeys(("s.cust", "s.orders", "s.lines"), "delta"))
+    + """\
   - name: c
     source: s.cust
     key: cust_id
     tables: [{table: s.orders, key: cust_id, record_keys: [order_id]}]
 """
-REQUEST = "id: R-1\nlaw: GDPR\nreceived: 2026-11-01T09:00:00+01:00\nsubject: {type: c, key: '512301'}\n"
+)
+REQUEST = request("c", "512301")
 HERS, HER_ORDER, ORDERS = 512301, 600001, [600001, 512301, 600003]
 
 

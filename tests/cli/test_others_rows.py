@@ -20,28 +20,20 @@ from pyarrow import orc
 from pyiceberg.catalog.sql import SqlCatalog
 
 from pii_tracer.cli.main import run
+from tests.cli.small import declared, request
 
 KEY, MAIL, PHONE = "P-55102", "rao@x.example", "+91 98450 11122"
-ESTATE = """\
-version: 1
-estate: shop
-environment: local
-catalogs:
-  spark_catalog:
-    type: declared
-    tables:
-      - {name: s.people, format: delta, location: lake/people}
-      - {name: s.tickets, format: FORMAT, location: lake/tickets}
-roots: [lake]
-lineage: {sql: [jobs.sql]}
-subjects:
+ESTATE = (
+    declared("lake", {"s.people": "delta", "s.tickets": "FORMAT"})
+    + """\
   - name: customer
     source: s.people
     key: cust
     identifiers: [{column: email, category: email}, {column: phone, category: phone}]
 """
+)
 JOBS = "INSERT INTO s.tickets (cust, email, note) SELECT cust, email, city AS note FROM s.people;\n"
-REQUEST = f"id: R-1\nlaw: GDPR\nreceived: 2026-11-01T09:00:00+01:00\nsubject: {{type: customer, key: {KEY}}}\n"
+REQUEST = request("customer", KEY)
 PEOPLE = pa.table(
     {
         "cust": [KEY, "P-551020", "P-3"],

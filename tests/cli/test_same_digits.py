@@ -14,27 +14,19 @@ from deltalake import DeltaTable, write_deltalake
 from pyiceberg.catalog.sql import SqlCatalog
 
 from pii_tracer.cli.main import run
+from tests.cli.small import declared, request
 from tests.cli.test_others_rows import WRITERS
 
 KEY, OTHER, MAIL = 7812301, 7812302, "pia.ek@x.example"
-ESTATE = """\
-version: 1
-estate: shop
-environment: local
-catalogs:
-  spark_catalog:
-    type: declared
-    tables:
-      - {name: s.cust, format: delta, location: lake/cust}
-roots: [lake]
-lineage: {sql: [jobs.sql]}
-subjects:
+ESTATE = (
+    declared("lake", {"s.cust": "delta"})
+    + """\
   - name: c
     source: s.cust
     key: cust_id
     identifiers: [{column: email, category: email}]
 """
-REQUEST = "id: R-1\nlaw: GDPR\nreceived: 2026-11-01T09:00:00+01:00\nsubject: {{type: c, key: '{key}'}}\n"
+)
 
 
 def estate(base: Path, *keys: int, jobs: str = "SELECT 1;\n") -> Path:
@@ -45,7 +37,7 @@ def estate(base: Path, *keys: int, jobs: str = "SELECT 1;\n") -> Path:
     (base / "pii-tracer.yaml").write_text(ESTATE)
     (base / "jobs.sql").write_text(jobs)
     (base / "policy.yaml").write_text("version: 1\n")
-    (base / "request.yaml").write_text(REQUEST.format(key=keys[0]))
+    (base / "request.yaml").write_text(request("c", str(keys[0])))
     return base
 
 

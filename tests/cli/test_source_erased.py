@@ -11,30 +11,21 @@ import pyarrow.parquet as pq
 import pytest
 
 from pii_tracer.errors import ExitCode
+from tests.cli.small import declared, request
 from tests.cli.test_nested_subject import called
 
-ESTATE = """\
-version: 1
-estate: pay
-environment: local
-catalogs:
-  spark_catalog:
-    type: declared
-    tables:
-      - {name: prod.staff, format: parquet, location: w/staff}
-      - {name: prod.badges, format: parquet, location: w/badges}
-      - {name: prod.news, format: parquet, location: w/news}
-roots: [w]
-lineage: {sql: [jobs.sql]}
-subjects:
+ESTATE = (
+    declared("w", dict.fromkeys(("prod.staff", "prod.badges", "prod.news"), "parquet"))
+    + """\
   - name: employee
     source: prod.staff
     key: emp_id
     identifiers: [{column: mail, category: email}]
 """
+)
 BADGES = "INSERT OVERWRITE prod.badges SELECT emp_id AS who FROM prod.staff;\n"
 NEWS = "INSERT OVERWRITE prod.news SELECT mail AS sent_to FROM prod.staff;\n"
-REQUEST = "id: R-1\nlaw: GDPR\nreceived: 2026-11-01T09:00:00+01:00\nsubject: {type: employee, key: '7123400981'}\n"
+REQUEST = request("employee", "7123400981")
 
 
 def write(base: Path, name: str, **columns: Any) -> None:
