@@ -30,7 +30,6 @@ _SIGNS = {
 _NAME_LETTERS, _TEXT_LETTERS = 160, 500
 # shares of the budget that the lists above the fold may take, so that the copies and the commands keep their room
 _SHARE_ABOVE = 0.12
-_STEPS_HEADER = "| Step | Act | Earliest start | Latest start | Why |\n| :--- | :--- | :--- | :--- | :--- |"
 _CUT = "*… and {more} more: `pii-tracer show` lists everything.*"
 
 

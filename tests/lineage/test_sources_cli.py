@@ -12,7 +12,7 @@ import yaml
 
 from pii_tracer.cli.main import run
 from pii_tracer.lineage.sources.event_log import EventLog
-from pii_tracer.lineage.sources.notes import load_notes
+from pii_tracer.lineage.sources.notes import Notes
 from pii_tracer.lineage.store import load
 from pii_tracer.model import DatasetId
 from tests.lineage.conftest import COPY, PAYMENTS, column_facet, dataset, event
@@ -73,9 +73,8 @@ def test_every_source_is_counted_and_ends_in_one_graph(estate, tmp_path: Path, c
     reached = {d.name for d in graph.downstream(PAYMENTS)}
     assert reached == {"/out/file", "/out/received", "/out/marquez"}
     assert {d.name for d in graph.downstream(DatasetId(namespace="file", name="/in"))} == {"/out/log", "/out/sql"}
-    assert [(t.key, t.field) for t in load_notes(tmp_path / "state" / "lineage" / "notes.json").tags] == [
-        ("pii", "pan")
-    ]
+    notes = Notes.model_validate_json((tmp_path / "state" / "lineage" / "notes.json").read_bytes())
+    assert [(t.key, t.field) for t in notes.tags] == [("pii", "pan")]
     assert found["gaps"] == len(found["gap_list"])
     assert all(g["closes"] for g in found["gap_list"])
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from pii_tracer.errors import LineageError
 from pii_tracer.files import write_atomic
 from pii_tracer.model import DatasetId, Frozen
 
@@ -63,17 +60,3 @@ class Notes(Frozen):
 def save_notes(notes: Notes, file: Path) -> None:
     """Write the notes whole or not at all."""
     write_atomic(file, (notes.model_dump_json(indent=1) + "\n").encode())
-
-
-def load_notes(file: Path) -> Notes:
-    """Read the notes.
-
-    Raises:
-        LineageError: missing or broken.
-    """
-    try:
-        return Notes.model_validate_json(file.read_bytes())
-    except (OSError, ValidationError):
-        raise LineageError(
-            "the notes on datasets cannot be read", where=str(file), todo="run `pii-tracer harvest`"
-        ) from None
