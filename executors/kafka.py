@@ -128,7 +128,7 @@ class KafkaExecutor:
             raise RunError(
                 "the step's parameters are not what this executor knows", todo="make the plan again"
             ) from None
-        return TopicWork(self._ctx, parameters, copy)
+        return TopicWork(self._ctx, step.id, parameters, copy)
 
     # --- tombstones ---
 

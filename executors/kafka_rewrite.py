@@ -97,6 +97,8 @@ class Rewriter:
             except (RunError, EstateError, KafkaException):
                 self._drop_aside()  # the old topic has everything; others' records shall not lie in a second place
                 raise
+            # nobody can tell it any more when the old topic is gone
+            self._work.note({"copied_from": facts["copied_from"]})
             self._delete(self._name)
         if phase is Phase.NEW:
             self._refuse_foreign()

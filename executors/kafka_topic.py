@@ -56,6 +56,9 @@ class KafkaContext(Protocol):
     @property
     def now(self) -> Callable[[], datetime]: ...
 
+    @property
+    def note(self) -> Callable[[str, Mapping[str, Any]], None]: ...
+
 
 class TopicParameters(Frozen):
     """KAFKA_TOMBSTONE, and what all steps on a topic are told. topic_id: as it was at planning."""
@@ -95,6 +98,7 @@ class TopicWork:
     """One step's topic. Values of persons live in `matcher` only."""
 
     ctx: KafkaContext
+    step_id: str
     parameters: TopicParameters
     copy: Copy | None = field(repr=False)
 
@@ -158,6 +162,10 @@ class TopicWork:
     def state(self) -> TopicState:
         """The topic as it is now. Raises `EstateError` when it is not there."""
         return topic_state(self.admin, self._declared[0], self.topic)
+
+    def note(self, facts: Mapping[str, Any]) -> None:
+        """Have facts in the journal before the step has ended."""
+        self.ctx.note(self.step_id, facts)
 
     def refuse_another_topic(self) -> None:
         """Raise `RunError` when the topic is not the one that was planned for: made again, or with more partitions."""

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -260,21 +260,24 @@ class Context:
     base: Path = Path()
     keyring: KeyRing = field(default_factory=lambda: KeyRing(KEYS))
     now: Callable[[], datetime] = lambda: NOW
+    note: Callable[[str, Mapping[str, Any]], None] = lambda step, facts: None
 
 
 @dataclass(frozen=True)
 class World:
-    """A topic as it was planned for: its copy, and the steps that the planner writes for it."""
+    """A topic as it was planned for: its copy, and the steps that the planner writes for it. notes: what these noted."""
 
     broker: Broker
     estate: Estate
     state: TopicState
     copy: Copy
     steps: tuple[Step, ...]
+    notes: list[Mapping[str, Any]] = field(default_factory=list)
 
     def executor(self, **patience: float) -> KafkaExecutor:
         return KafkaExecutor(
-            Context(self.estate), Patience(**{"roll": 6.0, "whole": 30.0, "poll": 0.2, "followers": 3.0, **patience})
+            Context(self.estate, note=lambda step, facts: self.notes.append(facts)),
+            Patience(**{"roll": 6.0, "whole": 30.0, "poll": 0.2, "followers": 3.0, **patience}),
         )
 
     def look(self) -> TopicLook:

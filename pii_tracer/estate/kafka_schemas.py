@@ -1,54 +1,80 @@
-"""Avro schemas of a cluster: from files beside the estate file, else from its schema registry."""
+"""Schemas of a cluster's records, Avro and Protobuf: from files beside the estate file, else from its registry."""
 
 from __future__ import annotations
 
-import base64
 import json
-import os
-import urllib.error
-import urllib.request
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fastavro import parse_schema
 
 from pii_tracer.config import KafkaCluster, RecordPart
 from pii_tracer.errors import EstateError
+from pii_tracer.estate.protobuf_schemas import SchemaError, schema_of_set
+from pii_tracer.estate.schema_registry import SchemaRegistry
+from pii_tracer.protobuf import Schema
 from pii_tracer.records import Undecodable
 
-AUTH = "PII_TRACER_REGISTRY_AUTH"
-_TIMEOUT = 15.0
-_LARGEST = 4 * 1024**2
+T = TypeVar("T")
 
 
 class ClusterSchemas:
-    """Parsed schemas, each fetched once. A schema under an id never changes."""
+    """Parsed schemas, each asked for once, also where there is none. A schema under an id never changes."""
 
     def __init__(self, cluster: KafkaCluster, base: Path) -> None:
-        self._cluster = cluster
         self._base = base
-        self._known: dict[int | str, Any] = {}
+        self._registry = SchemaRegistry(cluster.registry_url) if cluster.registry_url else None
+        self._none: dict[object, str] = {}
+        self._avro: dict[object, Any] = {}
+        self._protobuf: dict[object, Schema] = {}
 
-    def schema(self, part: RecordPart, schema_id: int | None) -> Any:
+    def avro(self, part: RecordPart, schema_id: int | None) -> Any:
         """The writer's schema.
 
         Raises:
             Undecodable: nobody knows the id.
             EstateError: a schema file or the registry cannot be read.
         """
+        return self._one(self._avro, part, schema_id, self._avro_file, SchemaRegistry.avro)
+
+    def protobuf(self, part: RecordPart, schema_id: int | None) -> Schema:
+        """The writer's schema.
+
+        Raises:
+            Undecodable: as `avro`, or what is registered cannot be put together.
+            EstateError: as `avro`, or the file has not what the estate file names.
+        """
+        return self._one(
+            self._protobuf, part, schema_id, lambda file: self._protobuf_file(part, file), SchemaRegistry.protobuf
+        )
+
+    def _one(
+        self,
+        known: dict[object, T],
+        part: RecordPart,
+        schema_id: int | None,
+        from_file: Callable[[Path], T],
+        from_registry: Callable[[SchemaRegistry, int], T],
+    ) -> T:
         name = part.schema_file if schema_id is None else part.schema_ids.get(schema_id)
         if name is not None:
-            if name not in self._known:
-                self._known[name] = self._file(name)
-            return self._known[name]
-        if schema_id is None or self._cluster.registry_url is None:
+            if (name, part.message) not in known:
+                known[name, part.message] = from_file(self._base / name)
+            return known[name, part.message]
+        if schema_id is None or self._registry is None:
             raise Undecodable("the schema of a record is not known")
-        if schema_id not in self._known:
-            self._known[schema_id] = self._registered(schema_id)
-        return self._known[schema_id]
+        if (from_registry, schema_id) in self._none:
+            raise Undecodable(self._none[from_registry, schema_id])
+        if schema_id not in known:
+            try:
+                known[schema_id] = from_registry(self._registry, schema_id)
+            except Undecodable as error:
+                self._none[from_registry, schema_id] = str(error)
+                raise
+        return known[schema_id]
 
-    def _file(self, name: str) -> Any:
-        path = self._base / name
+    def _avro_file(self, path: Path) -> Any:
         try:
             return parse_schema(json.loads(path.read_text(encoding="utf-8")))
         except Exception as error:  # fastavro has errors of many kinds for a wrong schema
@@ -56,29 +82,28 @@ class ClusterSchemas:
                 f"the Avro schema cannot be read: {type(error).__name__}", where=str(path), todo="mend the file"
             ) from None
 
-    def _registered(self, schema_id: int) -> Any:
-        where = f"{(self._cluster.registry_url or '').rstrip('/')}/schemas/ids/{schema_id}"
-        request = urllib.request.Request(where, headers=_headers())  # noqa: S310 (the estate file allows http(s) only)
+    def _protobuf_file(self, part: RecordPart, path: Path) -> Schema:
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:  # noqa: S310
-                found = json.loads(answer.read(_LARGEST))
-            if found.get("references") or found.get("schemaType", "AVRO") != "AVRO":
-                raise Undecodable("a registered schema is not Avro, or refers to others")
-            return parse_schema(json.loads(found["schema"]))
-        except Undecodable:
-            raise
-        except urllib.error.HTTPError as error:
-            if error.code == 404:
-                raise Undecodable("the registry does not know a schema id") from None
-            todo = f"set {AUTH}" if error.code in (401, 403) else "see the registry's log"
-            raise EstateError(f"the schema registry refused: HTTP {error.code}", where=where, todo=todo) from None
-        except Exception as error:  # network and JSON errors, and fastavro's of many kinds
-            raise EstateError(
-                f"the schema registry cannot be read: {type(error).__name__}", where=where, todo="make it reachable"
-            ) from None
+            schema = schema_of_set(path.read_bytes())
+        except (OSError, SchemaError) as error:
+            why = str(error) if isinstance(error, SchemaError) else type(error).__name__
+            todo = "write it with `protoc --include_imports --descriptor_set_out`"
+            raise EstateError(f"the Protobuf schema cannot be read: {why}", where=str(path), todo=todo) from None
+        for wrong in _lacking(part, schema):
+            raise EstateError(f"the Protobuf schema {wrong}", where=str(path), todo="correct the topic's declaration")
+        return schema
 
 
-def _headers() -> dict[str, str]:
-    accept = {"Accept": "application/vnd.schemaregistry.v1+json"}
-    user = os.environ.get(AUTH)
-    return accept | ({"Authorization": "Basic " + base64.b64encode(user.encode()).decode()} if user else {})
+def _lacking(part: RecordPart, schema: Schema) -> list[str]:
+    """What the estate file says of a schema file and is not so. A wrong path would find nobody in any record."""
+    if part.message is None:
+        several = "has more than one file that no other imports, so that message indexes say nothing"
+        return [] if schema.indexes else [several]
+    if part.message not in schema.messages:
+        return [f"has no message {part.message}"]
+    paths = [*part.places(), *(tuple(path.split(".")) for path in part.other)]
+    return [
+        f"has no single value at {'.'.join(path)} of {part.message}"
+        for path in paths
+        if not schema.has(part.message, path)
+    ]

@@ -20,16 +20,19 @@ from pii_tracer.cli.main import run
 from pii_tracer.config import load_estate
 from pii_tracer.estate.kafka import discover_topics
 from pii_tracer.estate.kafka_read import read_topic
+from pii_tracer.journal import Kind, parse
 from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from tests.kafkasupport import MAIL, USER, Broker, broker, value
 
 __all__ = ["broker"]
 from tests.leaks import Person, leaks
+from tests.protobufsupport import COMMON, ORDER, descriptor_set, message, order
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
 OTHERS = [(f"88000000{n:04}", f"by{n}@example.org") for n in range(6)]
 NAMED = {"format": "json", "fields": {"user.id": "uid"}}
+IN_PROTOBUF = {**NAMED, "format": "protobuf", "schema_file": "order.desc", "message": "shop.Order"}
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,8 @@ def cli(base: Path, *words: str) -> int:
 
 
 def build(base: Path, broker: Broker) -> dict[str, str]:
-    """A table as a Parquet folder, and three topics that carry its rows in three ways."""
+    """A table as a Parquet folder, and three topics that carry its rows in three ways; one is in Protobuf."""
+    (base / "order.desc").write_bytes(descriptor_set(COMMON, ORDER))
     people = [*OTHERS, (USER, MAIL)]
     folder = base / "tables" / "users"
     folder.mkdir(parents=True)
@@ -66,11 +70,11 @@ def build(base: Path, broker: Broker) -> dict[str, str]:
     }
     for user, mail in people:
         broker.send(topics["users"], (user, value(user, mail)), (user, value(user, mail, visits=2)))
-        broker.send(topics["orders"], (f"order-of-{mail[:4]}", value(user, mail)))
+        broker.send(topics["orders"], (f"order-of-{mail[:4]}", order(int(user), mail)))
         broker.send(topics["clicks"], (None, value(user, mail)), (None, value(user, mail, page="b")))
     parts: dict[str, dict[str, Any]] = {
         "users": {"key": {"format": "string", "column": "uid"}, "value": NAMED},
-        "orders": {"key": {"format": "string"}, "value": NAMED},
+        "orders": {"key": {"format": "string"}, "value": IN_PROTOBUF},
         "clicks": {"value": NAMED, "producers": ["web"]},
     }
     declared = [{"name": topics[n], "of": "shop.users", **part} for n, part in parts.items()]
@@ -117,10 +121,10 @@ def everybody(base: Path, broker: Broker, topics: dict[str, str]) -> dict[str, A
         partitions = len(broker.admin.list_topics(topic, timeout=60).topics[topic].partitions)
         records = list(read_topic({"bootstrap.servers": broker.bootstrap, "log_level": 0}, topic, range(partitions)))
         if name == "clicks":
-            found[name] = [r.value for r in records if USER.encode() not in (r.value or b"")]
+            found[name] = [r.value for r in records if MAIL.encode() not in (r.value or b"")]
         else:
             newest = {r.key: r.value for r in records}
-            found[name] = {k: v for k, v in newest.items() if v is not None and USER.encode() not in v}
+            found[name] = {k: v for k, v in newest.items() if v is not None and MAIL.encode() not in v}
     return found
 
 
@@ -219,6 +223,16 @@ def test_no_byte_of_the_person_is_on_the_brokers_disk(done: Done, name: str) -> 
     data = done.broker.segments(done.topics[name])
     assert MAIL.encode() not in data
     assert USER.encode() not in data
+    assert message("shop.Person", id=int(USER)).SerializeToString() not in data
+
+
+def test_where_the_rewrite_copies_from_is_in_the_journal_before_its_end(done: Done) -> None:
+    (journal,) = (done.base / "state" / "runs").glob("*/journal.jsonl")
+    records = parse(journal.read_bytes())[0]
+    (noted,) = [r for r in records if r.kind is Kind.STEP_NOTED]
+    assert noted.facts["facts"] == {"copied_from": [0]}
+    step = [r.kind for r in records if r.facts.get("step") == noted.facts["step"]]
+    assert step == [Kind.STEP_INTENT, Kind.STEP_NOTED, Kind.STEP_RESULT, Kind.STEP_VERIFIED]
 
 
 def test_no_value_is_in_what_the_run_leaves(done: Done) -> None:

@@ -335,9 +335,8 @@ def test_a_cleaner_that_is_too_slow_makes_it_wait_not_done(broker: Broker) -> No
     [
         (USERS, [("1", "no json at all")]),
         (USERS, [("1", '{"user": [{"id": "1"}, {"id": "2"}]}')]),
-        ({**USERS, "value": {"format": "protobuf"}}, [("1", "\x00\x00")]),
     ],
-    ids=["not JSON", "several people in one record", "Protobuf"],
+    ids=["not JSON", "several people in one record"],
 )
 def test_records_that_cannot_be_told_apart_stop_it_before_anything_is_written(
     broker: Broker, declared: dict[str, object], records: list[tuple[str, str]]

@@ -6,7 +6,6 @@ import base64
 import io
 import json
 import struct
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -18,10 +17,12 @@ from fastavro import parse_schema, schemaless_writer
 
 from pii_tracer.config import KafkaCluster, RecordPart
 from pii_tracer.errors import EstateError, RunError
-from pii_tracer.estate.kafka_schemas import AUTH, ClusterSchemas
+from pii_tracer.estate.kafka_schemas import ClusterSchemas
+from pii_tracer.estate.schema_registry import AUTH
 from pii_tracer.model import Strategy
 from pii_tracer.records import Undecodable, decode
 from tests.kafkasupport import BY_VALUE, MAIL, USER, Broker, broker, planned
+from tests.servers import served
 
 __all__ = ["broker"]
 
@@ -71,12 +72,8 @@ class Registry(BaseHTTPRequestHandler):
 def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv(AUTH, SECRET)
     server = HTTPServer(("127.0.0.1", 0), Registry)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with served(server):
+        yield f"http://127.0.0.1:{server.server_port}"
 
 
 def declared(tmp_path: Path, **more: Any) -> dict[str, Any]:
@@ -158,11 +155,11 @@ def test_a_registry_that_refuses_or_is_down_is_an_error_not_a_verdict(
     monkeypatch.setenv(AUTH, "reader:wrong")
     cluster = KafkaCluster(name="c", bootstrap="b:1", registry_url=registry)
     with pytest.raises(EstateError, match="HTTP 401") as caught:
-        ClusterSchemas(cluster, tmp_path).schema(part, 1)
+        ClusterSchemas(cluster, tmp_path).avro(part, 1)
     assert "wrong" not in str(caught.value)
     down = cluster.model_copy(update={"registry_url": "http://127.0.0.1:9"})
     with pytest.raises(EstateError, match="cannot be read"):
-        ClusterSchemas(down, tmp_path).schema(part, 1)
+        ClusterSchemas(down, tmp_path).avro(part, 1)
 
 
 def test_a_registry_that_is_down_makes_a_topic_unread_at_verification(broker: Broker, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from pii_tracer.records import Record, RecordMatcher, Undecodable
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.topics import scan_record
 from tests.kafkasupport import BY_KEY, BY_VALUE, KEYS, USER, USERS
+from tests.protobufsupport import COMMON, ORDER, descriptor_set, order
 
 TOPIC = Topic.model_validate({"name": "t", "of": "users", **USERS})
 SCHEMAS = ClusterSchemas(KafkaCluster(name="c", bootstrap="b:1"), Path())
@@ -87,3 +88,32 @@ def test_where_keys_may_be_missing_the_value_tells(content: Any, person: bool) -
 
 def test_nothing_that_is_printed_holds_a_value() -> None:
     assert USER not in f"{record(USER, {'user': {'id': USER}})!r}{MATCHER!r}"
+
+
+def _protobuf(tmp_path: Path, person: str) -> RecordMatcher:
+    (tmp_path / "order.desc").write_bytes(descriptor_set(COMMON, ORDER))
+    value = {"format": "protobuf", "schema_file": "order.desc", "message": "shop.Order", "fields": {"user.id": "uid"}}
+    topic = Topic.model_validate({"name": "t", "of": "users", "value": value})
+    schemas = ClusterSchemas(KafkaCluster(name="c", bootstrap="b:1"), tmp_path)
+    return RecordMatcher(topic, Match(terms=(BY_VALUE,)), {"uid": frozenset([person])}, schemas)
+
+
+@pytest.mark.parametrize(
+    ("person", "data", "is_person"),
+    [
+        (USER, order(int(USER), ""), True),
+        (USER, order(5, ""), False),
+        (USER, b"", False),
+        (USER, b"\x0a\x00", False),
+        ("0", b"", False),
+        ("0", b"\x0a\x02\x08\x00", True),
+        ("0", order(5, ""), False),
+    ],
+)
+def test_numbers_of_protobuf_are_compared_as_text(tmp_path: Path, person: str, data: bytes, is_person: bool) -> None:
+    assert _protobuf(tmp_path, person).matches(Record(0, 1, 1, None, data)) is is_person
+
+
+def test_a_person_whose_key_is_what_nobody_writes_is_never_decided(tmp_path: Path) -> None:
+    with pytest.raises(Undecodable, match="nobody can tell"):
+        _protobuf(tmp_path, "0").matches(Record(0, 1, 1, None, b"\x0a\x00"))

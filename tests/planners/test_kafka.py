@@ -76,9 +76,10 @@ def plan(
     others: tuple[str, ...] = ("b@x.org",),
     fed: bool = False,
     backups: tuple[dict[str, Any], ...] = (),
+    erased: bool = False,
     **more: Any,
 ) -> ErasurePlan:
-    """A source table and one topic that carries its rows. fed: lineage knows the topic too."""
+    """A source table and one topic that carries its rows. fed: lineage knows the topic too. erased: the source is."""
     edge = Edge(
         source=ColumnId(dataset=SOURCE, column="uid"),
         target=ColumnId(dataset=TOPIC, column="uid"),
@@ -115,7 +116,9 @@ def plan(
     )
     subject = made.subjects[0]
     rows = SourceRows({"uid": ["990000000077", *map(str, range(len(others)))], "mail": ["a@x.org", *others]})
-    keys = resolve(subject, rows, [Wanted("R", "subj", "990000000077")])
+    if erased:
+        rows = SourceRows({name: values[1:] for name, values in rows.columns.items()})
+    keys = resolve(subject, rows, [Wanted("R", "subj", "990000000077")], source_erased=erased)
     found = survey(subject, SOURCE, follow(graph, SOURCE, subject), keys)
     table = TableState(
         dataset=SOURCE, table="users", location="/w/users", format=Format.PARQUET, snapshot="1", columns=COLUMNS
@@ -193,7 +196,6 @@ def test_retention_that_does_not_help_means_a_rewrite_if_producers_are_stopped(
     ("settings", "declared", "seen", "reason"),
     [
         (COMPACT, {"value": JSON_USERS["value"]}, SEEN, "no declared key"),
-        (COMPACT, {**JSON_USERS, "value": {"format": "protobuf"}}, SEEN, "protobuf"),
         (COMPACT, JSON_USERS, replace(SEEN, unread=("the value is not json (1 records)",)), "not json"),
         (COMPACT, {**JSON_USERS, "key": {"format": "string"}, "value": {"format": "json"}}, SEEN, "no declared field"),
         ({**COMPACT, "min.compaction.lag.ms": "1000"}, JSON_USERS, SEEN, "min.compaction.lag.ms"),
@@ -252,3 +254,12 @@ def test_other_settings_than_planned_are_drift() -> None:
     changed = Inventory(tables=(), topics=(topic(JSON_USERS, {**COMPACT, "segment.ms": "1"}),))
     assert "topic" not in [d.kind for d in compare(made, same)]
     assert [d.kind for d in compare(made, changed) if d.target.startswith("kafka")] == ["topic"]
+
+
+def test_a_topic_without_the_key_is_named_where_only_the_key_is_known_any_more() -> None:
+    clean = TopicEvidence(records=9, of_person=0, bytes=0)
+    by_mail = {"value": JSON_USERS["value"]}
+    gaps = [g for g in plan(COMPACT, clean, by_mail, erased=True).gaps if g.kind == "key_only"]
+    assert [g.evidence for g in gaps] == ["kafka://broker:9092/users"]
+    for plain in (plan(COMPACT, clean, JSON_USERS, erased=True), plan(COMPACT, clean, by_mail)):
+        assert not [g for g in plain.gaps if g.kind == "key_only"]
