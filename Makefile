@@ -8,7 +8,7 @@ SPARK4_STAMP := $(SPARK4)/.pii-tracer-installed
 SPARK4_TESTS := $(addprefix tests/executors/test_,$(addsuffix .py,session delta delta_variants delta_protocol iceberg iceberg_variants mask concurrency))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-spark4 test-fast lint format types imports audit bench-erase bench-lineage bench-plan bench-proof bench-shred bench-storage bench-sweep stores record clean
+.PHONY: help setup demo test test-slow test-spark4 test-connect test-fast lint format types imports audit bench-erase bench-lineage bench-plan bench-proof bench-shred bench-storage bench-sweep stores record clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -29,7 +29,10 @@ test: setup lint types imports ## every check and every test but the slow ones, 
 	$(BIN)/python -m pytest -p no:randomly -m 'not slow'
 
 test-slow: setup ## the tests that take minutes each, in one order
-	$(BIN)/python -m pytest -p no:randomly -m slow
+	$(BIN)/python -m pytest -p no:randomly -m slow --ignore tests/connect
+
+test-connect: setup ## the whole path on a Spark Connect server
+	$(BIN)/python -m pytest -p no:randomly tests/connect
 
 test-spark4: $(SPARK4_STAMP) ## the Delta and Iceberg executors on Spark 4.1, slow tests too, in an environment of its own
 	$(SPARK4)/bin/python -m pytest -p no:randomly -k 'not hudi' $(SPARK4_TESTS)

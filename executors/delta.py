@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from executors.context import ExecutionContext
+from executors.delta_checkpoint import Checkpoints, covers, newest_version
 from executors.delta_log import complete_checkpoint, files_below_checkpoint, is_absolute, live_adds, tombstones_with
-from executors.delta_settings import is_clustered, not_back, put_back, without_clustering, without_tombstones
+from executors.delta_settings import is_clustered, not_back, put_back, without_clustering
 from executors.delta_sweep import due, empty_partitions, missing, stale_manifests, with_dropped_columns
 from executors.local import local_path, remove_empty
 from executors.mask import assignments, count_unmasked, mask_of, more_than_held, refuse_rows_without_owner, unmasked
@@ -167,34 +168,18 @@ class DeltaExecutor:
         A checkpoint keeps the tombstones of removed files, with their partition values. Where one of these is a key of
         the person, a checkpoint is made while the table keeps no tombstones, and one more when it keeps them again.
         """
-        folder = local_path(step.parameters["location"])
-        put_back(self._sql, _table(step), folder)
-        version = self._checkpoint(step)
+        folder, table = local_path(step.parameters["location"]), _table(step)
+        put_back(self._sql, table, folder)
+        checkpoints = Checkpoints(self._ctx, table, folder)
+        version = checkpoints.write()
         dropped = tombstones_with(folder, self._values(copy))
         if dropped:
-            with without_tombstones(self._sql, _table(step), folder):
-                self._checkpoint(step)
-            version = self._checkpoint(step)
+            version = checkpoints.write_without_tombstones()
         removed = files_below_checkpoint(folder, version)
         for path in removed:
             path.unlink(missing_ok=True)
-        self._log().clearCache()
+        checkpoints.forget()
         return {"checkpoint": version, "files_removed": len(removed), "tombstones_dropped": dropped}
-
-    def _log(self) -> Any:
-        return getattr(self._ctx.spark, "_jvm").org.apache.spark.sql.delta.DeltaLog  # noqa: B009 (not in Spark Connect)
-
-    def _checkpoint(self, step: Step) -> int:
-        """Write a checkpoint of the current version; returns the version."""
-        folder = local_path(step.parameters["location"])
-        self._log().clearCache()
-        self._log().forTable(getattr(self._ctx.spark, "_jsparkSession"), str(folder)).checkpoint()  # noqa: B009
-        version = complete_checkpoint(folder)
-        if version is None or version != int(self._version(step)):
-            raise RunError(
-                "the checkpoint is not complete", where=str(folder), todo="resume; if it stays, look at the log"
-            )
-        return version
 
     def _values(self, copy: Copy | None) -> set[str]:
         terms = copy.match.terms if copy and copy.match else ()
@@ -240,7 +225,7 @@ class DeltaExecutor:
     def _log_left(self, step: Step, copy: Copy | None) -> list[str]:
         folder = local_path(step.parameters["location"])
         version = complete_checkpoint(folder)
-        if version is None or version != int(self._version(step)):
+        if version is None or not covers(folder, version, newest_version(self._ctx, _table(step))):
             return ["the current version has no complete checkpoint"]
         left = files_below_checkpoint(folder, version)
         findings = not_back(folder) + ([f"{len(left)} log files lie below checkpoint {version}"] if left else [])
@@ -253,8 +238,7 @@ class DeltaExecutor:
         return self._ctx.spark.sql(statement)
 
     def _version(self, step: Step) -> str:
-        row = self._sql(f"DESCRIBE HISTORY {_table(step)} LIMIT 1").first()
-        return str(row["version"])
+        return str(newest_version(self._ctx, _table(step)))
 
     def _foreign_files(self, step: Step) -> bool:
         return any(is_absolute(add["path"]) for add in self._adds(step))

@@ -17,8 +17,14 @@ TOMBSTONES = "delta.deletedFileRetentionDuration"
 _RETENTION = "pii-tracer.deletedFileRetentionDuration"
 """What the retention of tombstones was; empty where it was not set."""
 
+INTERVAL = "delta.checkpointInterval"
+_INTERVAL = "pii-tracer.checkpointInterval"
+"""After how many commits a checkpoint was written; empty where it was not set."""
+
 _CLUSTERING = "pii-tracer.clusterBy"
 """The clustering columns, as a JSON list."""
+
+_VALUES = {_RETENTION: TOMBSTONES, _INTERVAL: INTERVAL}
 
 
 @contextmanager
@@ -26,6 +32,23 @@ def without_tombstones(sql: Sql, table: str, folder: Path) -> Iterator[None]:
     """Inside, the table keeps no tombstones. table: quoted."""
     before = _properties(folder).get(TOMBSTONES, "")
     _set(sql, table, {TOMBSTONES: "interval 0 seconds", _RETENTION: before})
+    try:
+        yield
+    finally:
+        put_back(sql, table, folder)
+
+
+@contextmanager
+def with_every_commit(sql: Sql, table: str, folder: Path, *, tombstones: bool = True) -> Iterator[None]:
+    """Inside, each commit writes a checkpoint of itself, the one that sets this too. table: quoted.
+
+    tombstones: False where these must not name removed files.
+    """
+    now = _properties(folder)
+    changes = {INTERVAL: "1", _INTERVAL: now.get(INTERVAL, "")}
+    if not tombstones:
+        changes |= {TOMBSTONES: "interval 0 seconds", _RETENTION: now.get(TOMBSTONES, "")}
+    _set(sql, table, changes)
     try:
         yield
     finally:
@@ -57,14 +80,14 @@ def without_clustering(sql: Sql, table: str, folder: Path) -> Iterator[None]:
 def put_back(sql: Sql, table: str, folder: Path) -> None:
     """Give the table back what was noted; nothing where nothing was."""
     noted = _properties(folder)
-    if noted.get(_RETENTION):
-        _set(sql, table, {TOMBSTONES: noted[_RETENTION]})
+    values = {name: noted[note] for note, name in _VALUES.items() if noted.get(note)}
+    if values:
+        _set(sql, table, values)
     columns = json.loads(noted.get(_CLUSTERING, "[]"))
     if columns:
         sql(f"ALTER TABLE {table} CLUSTER BY ({', '.join(quote_table(name) for name in columns)})")
-    gone = [name for name in (_RETENTION, _CLUSTERING) if name in noted]
-    if noted.get(_RETENTION) == "":
-        gone.append(TOMBSTONES)
+    gone = [note for note in (*_VALUES, _CLUSTERING) if note in noted]
+    gone += [name for note, name in _VALUES.items() if noted.get(note) == ""]
     if gone:
         sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES IF EXISTS ({', '.join(map(string_literal, gone))})")
 
@@ -72,7 +95,7 @@ def put_back(sql: Sql, table: str, folder: Path) -> None:
 def not_back(folder: Path) -> list[str]:
     """Findings: settings that a run has changed and not put back."""
     noted = _properties(folder)
-    names = {_RETENTION: TOMBSTONES, _CLUSTERING: "clustering"}
+    names = {**_VALUES, _CLUSTERING: "clustering"}
     return [f"the table's own {name} is not back" for note, name in names.items() if note in noted]
 
 

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from executors.catalogs import catalog_conf, catalog_packages
+from executors.connect import EXTENSIONS, REDACTION, open_remote
+from executors.local import as_local
 from executors.profiles import installed_profile, profile_of
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import CatalogType
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 _GLUE_ASKED = "spark.pii-tracer.glue-asked-for"
 _LEFT_OUT = "spark.pii-tracer.left-out."
+_SEEN = "spark.pii-tracer.seen."
 _LOGGED = frozenset({Format.ICEBERG, Format.DELTA, Format.HUDI})
 """Formats whose tables executors know by their names; bare folders they read by their places."""
 
@@ -60,15 +63,22 @@ def session_conf(estate: Estate, base: Path) -> dict[str, str]:
         RunError: another pyspark is installed than the estate file's profile needs.
     """
     profile = profile_of(estate.spark.profile)
-    conf = {
+    return {
         "spark.jars.packages": ",".join((*profile.packages, *catalog_packages(estate))),
-        "spark.sql.extensions": ",".join(profile.extensions),
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        EXTENSIONS: ",".join(profile.extensions),
         **dict(profile.conf),
-        "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(base / "spark-warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        **_runtime_conf(estate, base),
+    }
+
+
+def _runtime_conf(estate: Estate, base: Path) -> dict[str, str]:
+    """The settings that a session can be given after its engine was started."""
+    conf = {
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.session.timeZone": "UTC",
         # small tables: without these every Delta command plans 50 and every shuffle 200 tasks
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.sql.shuffle.partitions": "2",
@@ -85,8 +95,27 @@ def open_session(estate: Estate, base: Path, extra: dict[str, str] | None = None
     extra: further settings, e.g. the OpenLineage listener's for recording.
 
     Raises:
-        RunError: no Java, or Spark did not start (missing jars, half-filled local repository).
+        RunError: no Java, or Spark did not start (missing jars, half-filled local repository); a Connect server does
+            not answer or lacks something.
     """
+    if estate.spark.remote:
+        spark = _on_server(estate.spark.remote, estate, base, extra or {})
+    else:
+        spark = _of_our_own(estate, base, extra or {})
+    register_tables(spark, estate, base)
+    return spark
+
+
+def _on_server(address: str, estate: Estate, base: Path, extra: dict[str, str]) -> SparkSession:
+    profile = profile_of(estate.spark.profile)
+    settings = _runtime_conf(estate, base) | extra
+    needed = {EXTENSIONS: ",".join(profile.extensions)}
+    if REDACTION in settings:
+        needed[REDACTION] = settings.pop(REDACTION)
+    return open_remote(address, profile.name, needed, settings)
+
+
+def _of_our_own(estate: Estate, base: Path, extra: dict[str, str]) -> SparkSession:
     home = java_home()
     if home:
         os.environ["JAVA_HOME"] = home
@@ -96,7 +125,7 @@ def open_session(estate: Estate, base: Path, extra: dict[str, str] | None = None
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(estate.spark.master).appName(f"pii-tracer {estate.estate}")
-    for key, value in (session_conf(estate, base) | (extra or {})).items():
+    for key, value in (session_conf(estate, base) | extra).items():
         builder = builder.config(key, value)
     log = _log_file()
     try:
@@ -109,7 +138,6 @@ def open_session(estate: Estate, base: Path, extra: dict[str, str] | None = None
             todo="read that log, or run `pii-tracer doctor`; it says what is missing",
         ) from error
     spark.sparkContext.setLogLevel("ERROR")
-    register_tables(spark, estate, base)
     return spark
 
 
@@ -140,6 +168,9 @@ def register_tables(spark: SparkSession, estate: Estate, base: Path) -> None:
     """Make every declared table that exists on disk known under its name (the session catalog is in memory).
 
     So are the tables of a Glue catalog that are not Iceberg's; Glue is asked once for a session.
+
+    Raises:
+        RunError: Spark cannot open one, or knows another table by its name.
     """
     for catalog in estate.catalogs.values():
         for table in catalog.tables:
@@ -160,7 +191,10 @@ def _register(spark: SparkSession, full_name: str, kind: Format, location: Path)
         raise EstateError(f"the declared table `{full_name}` needs a schema and a name", todo="write it `schema.table`")
     schema, name = (quote(part) for part in parts)
     spark.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
-    if spark.catalog.tableExists(f"{schema}.{name}") or _tried(spark, full_name)[1] == str(location):
+    if _tried(spark, full_name)[1] == str(location):
+        return
+    if spark.catalog.tableExists(f"{schema}.{name}"):
+        _refuse_another(spark, f"{schema}.{name}", full_name, location)
         return
     try:
         spark.sql(f"CREATE TABLE {schema}.{name} USING {kind} LOCATION {string_literal(str(location))}")
@@ -173,6 +207,28 @@ def _register(spark: SparkSession, full_name: str, kind: Format, location: Path)
             ) from error
         # its name is only for recorded statements that read it; no other table should have to wait for that
         spark.conf.set(_key(full_name), f"{type(error).__name__} {location}")
+
+
+def _refuse_another(spark: SparkSession, table: str, full_name: str, location: Path) -> None:
+    """A Connect server's catalog belongs to others too: by the name, their table must not be erased from.
+
+    Asked once for a session: a session of our own knows the tables that it was told of.
+
+    Raises:
+        RunError: the name leads to another place.
+    """
+    seen = _SEEN + full_name.removeprefix("spark_catalog.").lower()
+    if spark.conf.get(seen, "") == str(location):
+        return
+    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
+    places = [row["data_type"] for row in rows if row["col_name"] == "Location"]
+    if not places or Path(as_local(places[-1])).resolve() != location.resolve():
+        raise RunError(
+            f"Spark knows another table by the name {full_name}",
+            where=str(location),
+            todo="rename it in the estate file, or drop the other from Spark's catalog",
+        )
+    spark.conf.set(seen, str(location))
 
 
 def left_out(spark: SparkSession, table: str) -> str | None:

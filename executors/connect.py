@@ -1,0 +1,158 @@
+"""Sessions on a Spark Connect server: what is ours to set, what its owner must have set, and what cannot be done there.
+
+https://spark.apache.org/docs/3.5.7/spark-connect-overview.html
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import socket
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from pii_tracer.errors import Refused, RunError
+from pii_tracer.plan import Action, Step
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SET = "spark.pii-tracer.settings"
+"""A digest of the settings that a session was given: a server forgets sessions that are idle for an hour."""
+
+_PORT = 15002
+_PATIENCE = 10.0
+"""Seconds."""
+
+_EVENT_LOG = "spark.eventLog.enabled"
+"""A whole run was seen to leave a person's key or address in it."""
+
+EXTENSIONS = "spark.sql.extensions"
+REDACTION = "spark.redaction.regex"
+
+
+def open_remote(address: str, version: str, needed: Mapping[str, str], settings: Mapping[str, str]) -> SparkSession:
+    """The session of this process on a Connect server, with these settings.
+
+    version: how the server's Spark has to begin. needed: what the server has to have been started with.
+
+    Raises:
+        RunError: a package is missing here, the server does not answer, has another Spark, lacks a setting or refuses
+            one.
+    """
+    missing = missing_packages()
+    if missing:
+        raise RunError(
+            f"Spark Connect needs the packages {', '.join(missing)}", todo="pip install 'pii-tracer[connect]'"
+        )
+    _knock(address)
+    from pyspark.sql import SparkSession
+
+    try:
+        spark = SparkSession.builder.remote(address).getOrCreate()
+        there, digest = spark.version, spark.conf.get(_SET, "")
+    except Exception as error:  # grpc's and Spark's errors are many
+        raise RunError(
+            f"the Spark Connect server does not answer: {type(error).__name__}",
+            where=address,
+            todo="start it, or correct `spark.remote` in the estate file",
+        ) from None
+    wanted = _digest(settings)
+    if digest == wanted:
+        return spark
+    if not there.startswith(version + "."):
+        raise RunError(
+            f"the server has Spark {there} and the estate file wants {version}",
+            where=address,
+            todo="use a server of that version (docs/stack.md)",
+        )
+    _compare(spark, needed, address)
+    for key, value in settings.items():
+        _set(spark, key, value, address)
+    spark.conf.set(_SET, wanted)
+    return spark
+
+
+def _knock(address: str) -> None:
+    """Whether anybody listens: PySpark itself would try again for minutes.
+
+    Raises:
+        RunError: nobody does.
+    """
+    place = urlsplit(address)
+    try:
+        socket.create_connection((place.hostname or "", place.port or _PORT), _PATIENCE).close()
+    except (OSError, ValueError) as error:
+        raise RunError(
+            f"the Spark Connect server does not answer: {type(error).__name__}",
+            where=address,
+            todo="start it, or correct `spark.remote` in the estate file",
+        ) from None
+
+
+def missing_packages() -> tuple[str, ...]:
+    """What PySpark needs for Spark Connect and is not installed here."""
+    return tuple(name for name in ("grpc", "grpc_status", "pandas") if importlib.util.find_spec(name) is None)
+
+
+def _digest(conf: Mapping[str, str]) -> str:
+    """Settings may hold a catalog's credential, which does not go into the marker."""
+    return hashlib.sha256(json.dumps(sorted(conf.items())).encode()).hexdigest()
+
+
+def _compare(spark: SparkSession, needed: Mapping[str, str], address: str) -> None:
+    """Whether the server has what only its owner can set, and no event log. Of extensions it may have more."""
+    if str(spark.conf.get(_EVENT_LOG, "false")).lower() == "true":
+        raise RunError(
+            "the server writes an event log, and values by which rows are found would stand in it",
+            where=address,
+            todo=f"start it with {_EVENT_LOG}=false",
+        )
+    for key, value in needed.items():
+        has = str(spark.conf.get(key, ""))
+        there = {name.strip() for name in has.split(",")} if key == EXTENSIONS else {has}
+        lacking = set(value.split(",") if key == EXTENSIONS else [value]) - there
+        if lacking:
+            raise RunError(
+                f"the server was not started with what this estate needs in {key}",
+                where=address,
+                todo=f"start it with {key}={value}, and with the jars of docs/stack.md",
+            )
+
+
+def _set(spark: SparkSession, key: str, value: str, address: str) -> None:
+    try:
+        spark.conf.set(key, value)
+    except Exception as error:
+        raise RunError(
+            f"the server does not let a session set {key}: {type(error).__name__}",
+            where=address,
+            todo="take it out of `spark.conf` in the estate file, and let the server's owner set it",
+        ) from None
+
+
+def refuse_without_jvm(remote: str | None, steps: Iterable[Step]) -> None:
+    """To be asked before the first step of a run: whether a step needs more than a Connect server lets others do.
+
+    Raises:
+        Refused: snapshots have to be forgotten in the metadata alone, which only Iceberg's Java interface can.
+    """
+    if remote is None:
+        return
+    for step in steps:
+        if forgets_only(step):
+            raise Refused(
+                "this step cannot be done over Spark Connect: old snapshots of a table that may share files are"
+                " forgotten without removing any file, and there is no SQL for that",
+                where=f"{step.id} {step.parameters.get('table') or step.parameters.get('location')}",
+                todo="take `remote` out of the estate file, name a `master`, and plan again; nothing was changed",
+            )
+
+
+def forgets_only(step: Step) -> bool:
+    """Whether a step takes snapshots out of a table's metadata and leaves all files (hazard I7)."""
+    if step.action is not Action.ICEBERG_EXPIRE_SNAPSHOTS:
+        return False
+    return "sharing" in step.parameters or step.executor == "nessie"

@@ -1,0 +1,121 @@
+"""Frames that Python code makes on Spark's workers, alike in classic sessions and in those of Spark Connect.
+
+The workers need this package: the functions are sent to them by their names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from pii_tracer.errors import ScanError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType, StructType
+
+Place = tuple[str, tuple[str | None, ...], tuple[str, ...]]
+"""A file, the values of its partition folders, and the columns that are read from it."""
+
+Reader = Callable[[Place], Iterator[tuple[Any, ...]]]
+Work = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
+_ROWS = 4096
+
+
+def map_in_arrow(frame: DataFrame, work: Work, schema: StructType) -> DataFrame:
+    """`DataFrame.mapInArrow`, in classic sessions without pandas: PySpark 3.5 demands it, and this path never uses it.
+
+    Spark Connect needs pandas anyway.
+    """
+    from pyspark.rdd import PythonEvalType
+    from pyspark.sql import DataFrame as Classic
+    from pyspark.sql.udf import UserDefinedFunction
+
+    if not isinstance(frame, Classic):
+        return frame.mapInArrow(work, schema)
+    function = UserDefinedFunction(work, returnType=schema, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    column = function(*[frame["`" + name.replace("`", "``") + "`"] for name in frame.columns])
+    return Classic(frame._jdf.pythonMapInArrow(column._jc.expr(), False), frame.sparkSession)
+
+
+def frame_of_places(spark: SparkSession, places: Sequence[Place], read: Reader, kind: StructType) -> DataFrame:
+    """The rows that workers read from files. read: has to be a function of a module; gives cells of the schema's types.
+
+    Structs are tuples there, maps are dicts.
+
+    Raises (when the frame is computed):
+        ScanError: a cell does not fit the schema; its value is not told.
+    """
+    texts = spark.createDataFrame([(json.dumps(place),) for place in places], "place string")
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for text in batch.column(0).to_pylist():
+                path, parts, names = json.loads(text)
+                yield from batches_of(read((path, tuple(parts), tuple(names))), kind)
+
+    return map_in_arrow(texts.repartition(len(places)), work, kind)
+
+
+def versions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """This package's version on the workers, a row for each batch of theirs."""
+    import pyarrow as pa
+
+    from pii_tracer import __version__
+
+    for _ in batches:
+        yield pa.RecordBatch.from_arrays([pa.array([__version__])], names=["version"])
+
+
+def batches_of(rows: Iterator[tuple[Any, ...]], kind: StructType) -> Iterator[pa.RecordBatch]:
+    """Rows as Arrow's batches.
+
+    Raises:
+        ScanError: a cell does not fit the schema.
+    """
+    import pyarrow as pa
+
+    columns = [_column(field.dataType) for field in kind.fields]
+    while some := list(islice(rows, _ROWS)):
+        try:
+            arrays = [
+                pa.array([turn(row[index]) for row in some], arrow) for index, (arrow, turn) in enumerate(columns)
+            ]
+        except (pa.ArrowException, TypeError, ValueError):  # their messages quote the value
+            raise ScanError("a cell does not fit its file's schema", todo="look at the file") from None
+        yield pa.RecordBatch.from_arrays(arrays, names=kind.names)
+
+
+def _column(kind: DataType) -> tuple[pa.DataType, Callable[[Any], Any]]:
+    """Arrow's type of Spark's, and how a cell is given to Arrow."""
+    import pyarrow as pa
+    from pyspark.sql import types as t
+
+    if isinstance(kind, t.StructType):
+        inner = [_column(field.dataType) for field in kind.fields]
+        struct = pa.struct([pa.field(field.name, one[0]) for field, one in zip(kind.fields, inner, strict=True)])
+        return struct, _unless_none(lambda v: tuple(one[1](cell) for cell, one in zip(v, inner, strict=True)))
+    if isinstance(kind, t.ArrayType):
+        arrow, turn = _column(kind.elementType)
+        return pa.list_(arrow), _unless_none(lambda v: [turn(item) for item in v])
+    if isinstance(kind, t.MapType):
+        (keys, key), (values, value) = _column(kind.keyType), _column(kind.valueType)
+        return pa.map_(keys, values), _unless_none(lambda v: [(key(k), value(i)) for k, i in v.items()])
+    if isinstance(kind, t.DecimalType):
+        return pa.decimal128(kind.precision, kind.scale), lambda v: v
+    plain: dict[type[DataType], pa.DataType] = {
+        t.StringType: pa.string(),
+        t.BooleanType: pa.bool_(),
+        t.LongType: pa.int64(),
+        t.FloatType: pa.float32(),
+        t.DoubleType: pa.float64(),
+        t.BinaryType: pa.binary(),
+    }
+    return plain[type(kind)], lambda v: v
+
+
+def _unless_none(turn: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else turn(value)

@@ -1,0 +1,107 @@
+"""What a session on a Connect server is given, and what is refused before anything is changed."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from executors.connect import _compare, open_remote, refuse_without_jvm
+from executors.delta_checkpoint import covers
+from pii_tracer.config import Spark
+from pii_tracer.errors import Refused, RunError
+from pii_tracer.plan import Action
+from tests.connect.conftest import Cli, Server
+from tests.connect.shop import estate, write_estate
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"remote": "sc://h:1", "master": "local[2]"}, "leave out `master`"),
+        ({"remote": "sc://h:1/;token=abc"}, "holds a credential"),
+        ({"remote": "sc://h:1", "profile": "4.1"}, "profile 3.5 only"),
+        ({"remote": "http://h:1"}, "pattern"),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_an_error_of_the_estate_file(settings: Any, told: str) -> None:
+    with pytest.raises(ValidationError, match=told):
+        Spark(**settings)
+
+
+def test_an_address_is_enough() -> None:
+    assert Spark(remote="sc://spark.example:15002/;use_ssl=true").remote == "sc://spark.example:15002/;use_ssl=true"
+
+
+def test_a_server_that_is_not_there_is_told_at_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(RunError, match="does not answer"):
+        open_remote(f"sc://127.0.0.1:{port}", "3.5", {}, {})
+
+
+def test_a_server_that_writes_an_event_log_is_refused() -> None:
+    spark: Any = SimpleNamespace(conf={"spark.eventLog.enabled": "true"})
+    with pytest.raises(RunError, match="writes an event log"):
+        _compare(spark, {}, "sc://h:1")
+    spark.conf.clear()
+    _compare(spark, {}, "sc://h:1")
+
+
+def step(action: Action, executor: str = "iceberg", **parameters: Any) -> Any:
+    return SimpleNamespace(id="s", action=action, executor=executor, parameters=parameters)
+
+
+def test_forgetting_snapshots_in_the_metadata_alone_is_refused() -> None:
+    fine = [
+        step(Action.ICEBERG_EXPIRE_SNAPSHOTS, table="med.a"),
+        step(Action.ICEBERG_REMOVE_ORPHANS, table="med.a", sharing=[]),
+    ]
+    refuse_without_jvm("sc://h:1", fine)
+    for other in (step(Action.ICEBERG_EXPIRE_SNAPSHOTS, sharing=[]), step(Action.ICEBERG_EXPIRE_SNAPSHOTS, "nessie")):
+        refuse_without_jvm(None, [other])
+        with pytest.raises(Refused, match="cannot be done over Spark Connect"):
+            refuse_without_jvm("sc://h:1", [*fine, other])
+
+
+def test_only_settings_may_stand_above_a_checkpoint(tmp_path: Path) -> None:
+    log = tmp_path / "_delta_log"
+    log.mkdir()
+    (log / f"{4:020}.json").write_text('{"commitInfo":{}}\n{"metaData":{}}\n')
+    assert covers(tmp_path, 3, 3)
+    assert covers(tmp_path, 3, 4)
+    assert not covers(tmp_path, 3, 5)
+    (log / f"{5:020}.json").write_text('{"commitInfo":{}}\n{"remove":{"path":"a"}}\n')
+    assert not covers(tmp_path, 3, 5)
+    assert covers(tmp_path, 5, 5)
+
+
+@pytest.mark.spark
+def test_doctor_looks_at_the_server_and_its_workers(server: Server, cli: Cli, tmp_path: Path) -> None:
+    base = tmp_path / "shop"
+    write_estate(base, server.address)
+    found = {f["what"]: f for f in json.loads(cli(base, "doctor", "--format", "json").stdout)}
+    assert [found[name]["level"] for name in ("Spark Connect", "Spark Connect workers")] == ["ok", "ok"]
+    assert "Java" not in found
+
+
+@pytest.mark.spark
+def test_what_only_the_servers_owner_can_set_is_told(server: Server, cli: Cli, tmp_path: Path) -> None:
+    base = tmp_path / "shop"
+    write_estate(base, server.address)
+    (base / "warehouse" / "x").mkdir()
+    content = estate(server.address)
+    for conf, told in (
+        ({"spark.driver.memory": "1g"}, "does not let a session set spark.driver.memory"),
+        ({"spark.redaction.regex": "(?i)mine"}, "not started with what this estate needs in spark.redaction.regex"),
+    ):
+        content["spark"]["conf"] = conf
+        (base / "other.yaml").write_text(yaml.safe_dump(content))
+        ended = cli(base, "doctor", estate="other.yaml")
+        assert (ended.code, told in ended.stdout) == (1, True), ended
