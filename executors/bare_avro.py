@@ -14,7 +14,6 @@ import lzma
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any
 
 import fastavro
@@ -24,6 +23,7 @@ import zstandard
 from executors.bare_mask import places
 from executors.row_match import has_column, is_persons
 from executors.s3_match import BY_HAND, Keys, RowsError
+from executors.stored import Stored
 from pii_tracer.model import Match
 from pii_tracer.plan import Mask
 
@@ -57,7 +57,7 @@ class _Block:
     records: tuple[tuple[bytes, Any], ...]
 
 
-def survey(path: Path, match: Match, keys: Keys, mask: Mask | None = None) -> tuple[int, int, tuple[str, ...]]:
+def survey(path: Stored, match: Match, keys: Keys, mask: Mask | None = None) -> tuple[int, int, tuple[str, ...]]:
     """Rows before and those that stay as they are, and labels of match terms whose column the schema does not have.
 
     Raises:
@@ -75,7 +75,7 @@ def survey(path: Path, match: Match, keys: Keys, mask: Mask | None = None) -> tu
     return before, after, tuple(t.label() for t in match.terms if t.column not in there)
 
 
-def write(path: Path, target: Path, match: Match, keys: Keys, mask: Mask | None = None) -> None:
+def write(path: Stored, target: Stored, match: Match, keys: Keys, mask: Mask | None = None) -> None:
     """Write the records that stay; a block that loses all of its records goes."""
     with path.open("rb") as stream, target.open("wb") as out:
         head = _head(stream)
@@ -89,7 +89,7 @@ def write(path: Path, target: Path, match: Match, keys: Keys, mask: Mask | None 
                 out.write(_number(len(kept)) + _number(len(packed)) + packed + head.sync)
 
 
-def compare(path: Path, target: Path, match: Match, keys: Keys, mask: Mask | None = None) -> None:
+def compare(path: Stored, target: Stored, match: Match, keys: Keys, mask: Mask | None = None) -> None:
     """Read back: the same header, and the same records byte for byte in the same order.
 
     Raises:

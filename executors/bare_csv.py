@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
-from pathlib import Path
+import re
+from collections.abc import Iterable, Iterator
 
 from executors.bare_mask import places
 from executors.packing import codec_of, reading, writing
 from executors.s3_match import BY_HAND, Keys, RowsError, present_terms, resolve, text_matches
-from executors.s3_rows import fields, records, refuse_swallowed
+from executors.stored import Stored
 from pii_tracer.model import Match
 from pii_tracer.plan import Mask
 
@@ -27,30 +27,34 @@ _Record = tuple[str, bool, str]
 
 
 def survey(
-    path: Path, match: Match, keys: Keys, mask: Mask | None = None, encoding: str = UTF8
+    path: Stored, match: Match, keys: Keys, mask: Mask | None = None, encoding: str = UTF8
 ) -> tuple[int, int, tuple[str, ...]]:
     """Rows before and those that stay as they are, and labels of match terms whose column the header does not have.
 
     Raises:
-        RowsError: no header, records of another width, or no column of the match exists.
+        RowsError: records of another width, or no column of the match exists.
     """
     before = after = 0
     for raw, row, new in _records(path, match, keys, mask, encoding):
         before += row
         after += row and new == raw
     with reading(path, codec_of(path)) as stream:
-        header = next(records(_text(stream, encoding), _escape(path, encoding)))[0]
-    return before, after, present_terms(_names(header), match)[1]
+        first = next(_parsed(_text(stream, encoding), _escape(path, encoding)), None)
+    return before, after, present_terms(_names(first[0]), match)[1] if first else ()
 
 
-def write(path: Path, target: Path, match: Match, keys: Keys, mask: Mask | None = None, encoding: str = UTF8) -> None:
+def write(
+    path: Stored, target: Stored, match: Match, keys: Keys, mask: Mask | None = None, encoding: str = UTF8
+) -> None:
     """Write header and the records that stay."""
     with writing(target, codec_of(path)) as stream:
         for _, _, new in _records(path, match, keys, mask, encoding):
             stream.write(new.encode(encoding, "surrogateescape"))
 
 
-def compare(path: Path, target: Path, match: Match, keys: Keys, mask: Mask | None = None, encoding: str = UTF8) -> None:
+def compare(
+    path: Stored, target: Stored, match: Match, keys: Keys, mask: Mask | None = None, encoding: str = UTF8
+) -> None:
     """Read back: the same characters in the same order.
 
     Raises:
@@ -65,13 +69,13 @@ def compare(path: Path, target: Path, match: Match, keys: Keys, mask: Mask | Non
             raise RowsError("the rewritten file has rows that the old one had not", todo=BY_HAND)
 
 
-def _records(path: Path, match: Match, keys: Keys, mask: Mask | None, encoding: str) -> Iterator[_Record]:
+def _records(path: Stored, match: Match, keys: Keys, mask: Mask | None, encoding: str) -> Iterator[_Record]:
     escape = _escape(path, encoding)
     with reading(path, codec_of(path)) as stream:
-        parsed = records(_text(stream, encoding), escape)
+        parsed = _parsed(_text(stream, encoding), escape)
         first = next(parsed, None)
-        if first is None:
-            raise RowsError("the CSV file has no header", todo=BY_HAND)
+        if first is None:  # nothing, compressed
+            return
         header = _names(first[0])
         terms, _ = present_terms(header, match)
         positions = [(term, resolve(header, term.column) or 0) for term in terms]
@@ -82,7 +86,7 @@ def _records(path: Path, match: Match, keys: Keys, mask: Mask | None, encoding: 
             mine = bool(cells) and any(text_matches(cells[p], t, keys) for t, p in positions)
             new = raw
             if mine:
-                refuse_swallowed(raw, len(header))
+                _refuse_swallowed(raw, len(header))
                 new = "" if mask is None else _blanked(raw, cells, places(header, mask), escape)
             yield raw, bool(cells), new
 
@@ -94,9 +98,9 @@ def _blanked(raw: str, cells: list[str], gone: list[int], escape: str | None) ->
         RowsError: it would not be read as that.
     """
     body = raw.rstrip("\r\n")
-    new = ",".join("" if n in gone else part for n, part in enumerate(fields(body, escape))) + raw[len(body) :]
+    new = ",".join("" if n in gone else part for n, part in enumerate(_fields(body, escape))) + raw[len(body) :]
     wanted = ["" if n in gone else cell for n, cell in enumerate(cells)]
-    if [found for found, _ in records(io.StringIO(new, newline=""), escape)] != [wanted]:
+    if [found for found, _ in _parsed(io.StringIO(new, newline=""), escape)] != [wanted]:
         raise RowsError("a CSV record cannot be taken apart without doubt", todo=BY_HAND)
     return new
 
@@ -109,12 +113,69 @@ def _text(stream: object, encoding: str) -> io.TextIOWrapper:
     return io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline="")  # type: ignore[arg-type]
 
 
-def _escape(path: Path, encoding: str) -> str | None:
+def _escape(path: Stored, encoding: str) -> str | None:
     """RFC 4180 doubles a quote; Spark escapes it with a backslash."""
     try:
         with reading(path, codec_of(path)) as stream:
-            for _ in records(_text(stream, encoding), None):
+            for _ in _parsed(_text(stream, encoding), None):
                 pass
     except csv.Error:
         return "\\"
     return None
+
+
+def _parsed(text: Iterable[str], escape: str | None) -> Iterator[tuple[list[str], str]]:
+    """Parsed records of a text's lines (with their ends), each with the very characters it was read from."""
+    consumed: list[str] = []
+
+    def lines() -> Iterator[str]:
+        for line in text:
+            consumed.append(line)
+            yield line
+
+    for cells in csv.reader(lines(), strict=True, escapechar=escape):
+        raw = "".join(consumed)
+        consumed.clear()
+        yield (cells if escape is None else _as_spark(cells, raw)), raw
+
+
+_FIELD = {
+    None: re.compile(r'"(?:[^"]|"")*"|[^,]*'),
+    "\\": re.compile(r'"(?:[^"\\]|""|\\.)*"|(?:[^,\\]|\\.)*', re.DOTALL),
+}
+"""One field as it stands, by the character that escapes a quote."""
+
+
+def _fields(body: str, escape: str | None) -> list[str]:
+    """The fields of a record as they stand, without its end."""
+    parts, at = [], 0
+    while field := _FIELD[escape].match(body, at):
+        parts.append(field[0])
+        at = field.end() + 1
+        if at > len(body):
+            break
+    return parts
+
+
+def _as_spark(cells: list[str], raw: str) -> list[str]:
+    """Spark escapes inside quotes only (https://spark.apache.org/docs/3.5.6/sql-data-sources-csv.html, `escape`): in
+    other cells a backslash is one of their characters, as in `CORP\\jdoe`.
+    """
+    parts = _fields(raw.rstrip("\r\n"), "\\")
+    if len(parts) != len(cells):
+        return cells
+    return [cell if part.startswith('"') or "\\," in part else part for cell, part in zip(cells, parts, strict=True)]
+
+
+def _refuse_swallowed(raw: str, width: int) -> None:
+    """A quote that nobody closed joins the lines of others to a record; readers that read line by line see rows there.
+
+    Raises:
+        RowsError: the record goes on over a line that, read alone, has as many fields as a row.
+    """
+    for line in re.split(r"\r\n|\r|\n", raw)[1:]:
+        if any(len(cells) == width for cells in csv.reader([line])):
+            raise RowsError(
+                "a CSV record of the person goes on over lines that could be rows of others: is a quote not closed?",
+                todo=BY_HAND,
+            )

@@ -10,13 +10,13 @@ import json
 import re
 from collections.abc import Iterator
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 from executors.bare_mask import places
 from executors.packing import codec_of, reading, writing
 from executors.row_match import has_column, is_persons
 from executors.s3_match import BY_HAND, Keys, RowsError
+from executors.stored import Stored
 from pii_tracer.model import Match
 from pii_tracer.plan import Mask
 
@@ -24,7 +24,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 
 
-def survey(path: Path, match: Match, keys: Keys, mask: Mask | None = None) -> tuple[int, int, tuple[str, ...]]:
+def survey(path: Stored, match: Match, keys: Keys, mask: Mask | None = None) -> tuple[int, int, tuple[str, ...]]:
     """Rows before and those that stay as they are, and labels of match terms whose column no row has.
 
     Raises:
@@ -44,14 +44,14 @@ def survey(path: Path, match: Match, keys: Keys, mask: Mask | None = None) -> tu
     return before, after, missing
 
 
-def write(path: Path, target: Path, match: Match, keys: Keys, mask: Mask | None = None) -> None:
+def write(path: Stored, target: Stored, match: Match, keys: Keys, mask: Mask | None = None) -> None:
     """Write the lines that stay."""
     with writing(target, codec_of(path)) as stream:
         for line, row in _rows(path):
             stream.write(_kept(line, row, match, keys, mask))
 
 
-def compare(path: Path, target: Path, match: Match, keys: Keys, mask: Mask | None = None) -> None:
+def compare(path: Stored, target: Stored, match: Match, keys: Keys, mask: Mask | None = None) -> None:
     """Read back: the same lines in the same order.
 
     Raises:
@@ -110,7 +110,7 @@ def _past_space(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _rows(path: Path) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
+def _rows(path: Stored) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
     """Every line as it stands, with its object; None for a blank line."""
     with reading(path, codec_of(path)) as stream:
         for line in stream:

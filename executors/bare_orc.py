@@ -7,54 +7,49 @@ time the file is refused. Where a hold keeps columns the rows stay, and all else
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import contextmanager
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc
 
 from executors.bare_mask import blanked, holding_more, places
-from executors.orc_tail import put_notes, read_tail
+from executors.orc_tail import Tail, put_notes, read_tail
 from executors.s3_match import BY_HAND, Keys, RowsError, person_mask, present_terms
+from executors.stored import Stored
 from pii_tracer.model import Match
 from pii_tracer.plan import Mask
 
 
-def survey(path: Path, match: Match, keys: Keys, mask: Mask | None = None) -> tuple[int, int, tuple[str, ...]]:
+def survey(path: Stored, match: Match, keys: Keys, mask: Mask | None = None) -> tuple[int, int, tuple[str, ...]]:
     """Rows before and those that stay as they are, and labels of match terms whose column is not there.
 
     Raises:
         RowsError: no column of the match exists, or a value cannot be compared.
     """
-    file = orc.ORCFile(path)
-    terms, missing = present_terms(file.schema.names, match)
-    changed = 0
-    for table in _all(file):
-        mine = person_mask(table, terms, keys)
-        if mask is not None and mine.true_count:
-            changed += holding_more(table.select(places(table.column_names, mask)), mine)
-        elif mask is None:
-            changed += mine.true_count
-    return int(file.nrows), int(file.nrows) - changed, missing
+    with _opened(path) as file:
+        terms, missing = present_terms(file.schema.names, match)
+        changed = 0
+        for table in _all(file):
+            mine = person_mask(table, terms, keys)
+            if mask is not None and mine.true_count:
+                changed += holding_more(table.select(places(table.column_names, mask)), mine)
+            elif mask is None:
+                changed += mine.true_count
+        return int(file.nrows), int(file.nrows) - changed, missing
 
 
-def write(path: Path, target: Path, match: Match, keys: Keys, mask: Mask | None = None) -> None:
+def write(path: Stored, target: Stored, match: Match, keys: Keys, mask: Mask | None = None) -> None:
     """Write the rows that stay.
 
     Raises:
         RowsError: Arrow would not write this file as it is.
     """
-    file, tail = orc.ORCFile(path), read_tail(path)
+    tail = read_tail(path)
     if not tail.safe_timestamps:
         raise RowsError("the ORC file's times are in another zone than UTC and would move", todo=BY_HAND)
-    with orc.ORCWriter(
-        target,
-        file_version=str(file.file_version),
-        compression=file.compression.lower(),
-        compression_block_size=file.compression_size or 64 * 1024,
-        row_index_stride=file.row_index_stride or 10_000,
-        dictionary_key_size_threshold=0.8 if tail.dictionaries else 0.0,
-    ) as writer:
+    with _opened(path) as file, target.open("wb") as sink, _writing(sink, file, tail) as writer:
         wrote = False
         for table in _kept(file, match, keys, mask):
             if table.num_rows:
@@ -65,7 +60,7 @@ def write(path: Path, target: Path, match: Match, keys: Keys, mask: Mask | None 
     put_notes(target, tail)
 
 
-def compare(path: Path, target: Path, match: Match, keys: Keys, mask: Mask | None = None) -> None:
+def compare(path: Stored, target: Stored, match: Match, keys: Keys, mask: Mask | None = None) -> None:
     """Read back: the same types, metadata, and rows in the same order.
 
     Raises:
@@ -74,18 +69,36 @@ def compare(path: Path, target: Path, match: Match, keys: Keys, mask: Mask | Non
     before, after = read_tail(path), read_tail(target)
     if (before.types, before.user, before.calendar) != (after.types, after.user, after.calendar):
         raise RowsError("the ORC file's schema cannot be written again exactly as it is", todo=BY_HAND)
-    written = _Stream(_all(orc.ORCFile(target)))
-    for rows in _kept(orc.ORCFile(path), match, keys, mask):
-        at = 0
-        while at < rows.num_rows:
-            again = written.take(rows.num_rows - at)
-            part = rows.slice(at, again.num_rows if again is not None else 0)
-            # NaN is not equal to itself: compare what prints alike before giving up
-            if again is None or (not again.equals(part) and repr(again.to_pylist()) != repr(part.to_pylist())):
-                raise RowsError("the rewritten file does not give back the kept rows", todo=BY_HAND)
-            at += again.num_rows
-    if written.take(1) is not None:
-        raise RowsError("the rewritten file has rows that the old one had not", todo=BY_HAND)
+    with _opened(path) as old, _opened(target) as new:
+        written = _Stream(_all(new))
+        for rows in _kept(old, match, keys, mask):
+            at = 0
+            while at < rows.num_rows:
+                again = written.take(rows.num_rows - at)
+                part = rows.slice(at, again.num_rows if again is not None else 0)
+                # NaN is not equal to itself: compare what prints alike before giving up
+                if again is None or (not again.equals(part) and repr(again.to_pylist()) != repr(part.to_pylist())):
+                    raise RowsError("the rewritten file does not give back the kept rows", todo=BY_HAND)
+                at += again.num_rows
+        if written.take(1) is not None:
+            raise RowsError("the rewritten file has rows that the old one had not", todo=BY_HAND)
+
+
+@contextmanager
+def _opened(file: Stored) -> Iterator[orc.ORCFile]:
+    with file.open("rb") as stream:
+        yield orc.ORCFile(stream)
+
+
+def _writing(sink: IO[bytes], like: orc.ORCFile, tail: Tail) -> orc.ORCWriter:
+    return orc.ORCWriter(
+        sink,
+        file_version=str(like.file_version),
+        compression=like.compression.lower(),
+        compression_block_size=like.compression_size or 64 * 1024,
+        row_index_stride=like.row_index_stride or 10_000,
+        dictionary_key_size_threshold=0.8 if tail.dictionaries else 0.0,
+    )
 
 
 class _Stream:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from executors.context import ExecutionContext
 from executors.files_rebuild import FolderRebuild
-from executors.rebuild import both, unlike
+from executors.rebuild import both, refuse_one_plan, rows_in, unlike
 from executors.spark import quote, quote_table
 from pii_tracer.errors import Refused, RunError
 from pii_tracer.plan import Action, Step
@@ -45,8 +45,7 @@ def refuse_losses(ctx: ExecutionContext, steps: Iterable[Step], say: Callable[[s
         Refused: a table holds other rows than its query gives, or the query does not fit it or does not run.
     """
     against = []
-    rebuilds = [step for step in steps if step.action in REBUILDS]
-    for step in rebuilds:
+    for step in (step for step in steps if step.action in REBUILDS):
         name = str(step.parameters.get("table") or step.parameters["location"])
         say(f"comparing {name} with what its recorded statement gives")
         try:
@@ -62,9 +61,6 @@ def refuse_losses(ctx: ExecutionContext, steps: Iterable[Step], say: Callable[[s
                 f"{name} holds {found.standing} rows that its recorded statement does not give from the sources as they"
                 f" are now, and lacks {found.given} that it gives"
             )
-    if rebuilds:
-        # tables of bare files: what Spark has listed of them is no longer so after the erasure
-        getattr(ctx.spark, "_jsparkSession").sessionState().catalog().invalidateAllCachedTables()  # noqa: B009
     if against:
         raise Refused(
             "a rebuild would lose rows of other people; nothing was started. " + "; ".join(against),
@@ -78,7 +74,7 @@ def compared(ctx: ExecutionContext, step: Step) -> Difference:
     """How the table of a rebuild differs now from what its recorded query gives now, as multisets of rows.
 
     Raises:
-        RunError: the query's columns are not the table's, or a folder cannot be swapped whole.
+        RunError: the query's columns are not the table's, a folder cannot be swapped whole, or the session cannot.
     """
     if step.action is Action.FILES_REBUILD:
         folder = FolderRebuild(ctx, step.parameters)
@@ -88,8 +84,10 @@ def compared(ctx: ExecutionContext, step: Step) -> Difference:
         table = step.parameters.get("table")
         place = quote_table(table) if table else f"delta.{quote(step.parameters['location'])}"
         have, made = both(ctx, place, step.parameters["sql"])
+        if step.action is Action.ICEBERG_REBUILD:
+            refuse_one_plan(ctx, step.parameters["sql"])
     standing, given = unlike(made, have)
-    rows = Difference(standing.count(), given.count())
+    rows = Difference(rows_in(standing), rows_in(given))
     if not rows.standing or not rows.given:
         return rows
     alike = _alike(standing, given)
@@ -115,4 +113,4 @@ def _alike(standing: DataFrame, given: DataFrame) -> int:
             return a.eqNullSafe(b)
         return a.eqNullSafe(b) | (f.abs(a - b) <= _SAME[kinds[name]] * f.greatest(f.abs(a), f.abs(b)))
 
-    return one.join(other, reduce(lambda x, y: x & y, map(equal, [*exact, "__nth", *floats]))).count()
+    return rows_in(one.join(other, reduce(lambda x, y: x & y, map(equal, [*exact, "__nth", *floats]))))

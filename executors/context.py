@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from executors.spark import open_session
 from pii_tracer.config import Estate
 from pii_tracer.model import KeySet
+from pii_tracer.whole import spellings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,8 +32,9 @@ class ExecutionContext:
     """Shared by the executors of one run. base: folder of the estate file.
 
     verified_at: when a step of the run was verified, from its journal; None where it was not. told: the facts of every
-    answer that a step gave so far, also where it failed or waits, from the journal. everything: all key sets of the
-    plan, for what is searched and not compared.
+    answer that a step gave so far, also where it failed or waits, from the journal. note: puts facts of a step there
+    before it answers, for what nobody can see any more when it is killed. everything: all key sets of the plan, for
+    what is searched and not compared.
     """
 
     estate: Estate
@@ -42,6 +44,7 @@ class ExecutionContext:
     verified_at: Callable[[str], datetime | None] = lambda step: None
     told: Callable[[str], Sequence[Mapping[str, Any]]] = lambda step: ()
     everything: tuple[KeySet, ...] = field(default=(), repr=False)
+    note: Callable[[str, Mapping[str, Any]], None] = lambda step, facts: None
     _views: dict[str, str] = field(default_factory=dict, repr=False)
 
     @property
@@ -68,7 +71,7 @@ class ExecutionContext:
         """
         if key_set not in self._views:
             name = "pii_keys_" + hashlib.sha256(key_set.encode()).hexdigest()[:12]
-            values = sorted({value for _, value in self.keyring.key_set(key_set).values})
+            values = sorted(spellings(value for _, value in self.keyring.key_set(key_set).values))
             self.spark.createDataFrame([(v,) for v in values], "k string").createOrReplaceTempView(name)
             self._views[key_set] = name
         return self._views[key_set]

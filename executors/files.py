@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 import pyarrow.parquet as pq
 
-from executors import bare_avro, bare_csv, bare_json, bare_orc, parquet_rows, parquet_summary, sink_log
+from executors import parquet_rows, parquet_summary, sink_log
+from executors.bare import MODULES
 from executors.bare_mask import lasting
 from executors.context import ExecutionContext
 from executors.files_rebuild import FolderRebuild
@@ -39,12 +40,6 @@ _ENDINGS = {
     Format.AVRO: (".avro",),
     Format.CSV: tuple(f".csv{packed}" for packed in _PACKED),
     Format.JSON: tuple(f".{name}{packed}" for name in ("json", "jsonl", "ndjson") for packed in _PACKED),
-}
-_BARE: dict[Format, Any] = {
-    Format.ORC: bare_orc,
-    Format.AVRO: bare_avro,
-    Format.CSV: bare_csv,
-    Format.JSON: bare_json,
 }
 
 
@@ -245,7 +240,7 @@ def _survey(task: _Task, path: Path) -> _Rows:
         return _Rows(seen.before, seen.after, seen.stale)
     if not path.stat().st_size:
         return _Rows(0, 0)
-    before, after, _ = _BARE[task.kind].survey(path, task.match, task.keys, task.mask, **task.options)
+    before, after, _ = MODULES[task.kind].survey(path, task.match, task.keys, task.mask, **task.options)
     return _Rows(before, after)
 
 
@@ -271,6 +266,6 @@ def _rewrite(task: _Task, path: Path) -> None:
             *how,
         )
     else:
-        _BARE[task.kind].write(path, temporary, *how, **task.options)
-        _BARE[task.kind].compare(path, temporary, *how, **task.options)
+        MODULES[task.kind].write(path, temporary, *how, **task.options)
+        MODULES[task.kind].compare(path, temporary, *how, **task.options)
     swap(path, temporary)

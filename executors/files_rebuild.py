@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from executors.context import ExecutionContext
 from executors.local import files_below, local_path
-from executors.rebuild import answer, differences
+from executors.rebuild import answer, differences, rows_in
 from pii_tracer.errors import RunError
 from pii_tracer.model import Format
 
@@ -64,7 +64,7 @@ class FolderRebuild:
             shutil.rmtree(left, ignore_errors=True)
         have, made = self.both()
         typed = made.select(*[made[f.name].cast(f.dataType).alias(f.name) for f in have.schema.fields])
-        before = have.count()
+        before = rows_in(have)
         writer = typed.write.format(self._format.value).partitionBy(*self._partitions)
         if self._codec:
             writer = writer.option("compression", self._codec)
@@ -72,7 +72,7 @@ class FolderRebuild:
         self._folder.rename(self._old)
         self._made.rename(self._folder)
         shutil.rmtree(self._old)
-        return {"rows_before": before, "rows_after": self._read(self._folder).count()}
+        return {"rows_before": before, "rows_after": rows_in(self._read(self._folder))}
 
     def both(self) -> tuple[DataFrame, DataFrame]:
         """The folder's rows, and what its recorded query gives now.

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from executors.connect import refuse_without_jvm
 from executors.context import ExecutionContext
 from executors.iceberg_files import forget_snapshots, lost_columns_of, remove_orphans, untracked, with_deleted_entries
 from executors.iceberg_lapse import AwaitingRef
 from executors.local import empty_folders, local_path, remove_empty
 from executors.mask import assignments, count_unmasked, mask_of, more_than_held, refuse_rows_without_owner, to_mask
 from executors.match import condition, count, match_of
-from executors.rebuild import difference, overwrite
+from executors.rebuild import difference, overwrite, refuse_one_plan
 from executors.retry import on_conflict
 from executors.spark import quote, quote_table, string_literal
 from pii_tracer.errors import RunError
@@ -63,13 +64,16 @@ class IcebergExecutor:
         }
 
     def check(self, step: Step, copy: Copy | None) -> None:
-        """Raise `RunError` when the table is not there."""
+        """Raise `RunError` when the table is not there, or the session cannot do the step."""
+        refuse_without_jvm(self._ctx.estate.spark.remote, (step,))
         if not self._ctx.spark.catalog.tableExists(_table(step)):
             raise RunError("the table is not there", where=_name(step), todo="look at the catalog, then plan again")
         if step.action is Action.ICEBERG_AWAIT_REF:
             AwaitingRef(self._ctx, step).check()
         if step.action is Action.ICEBERG_REWRITE_REF:
             self._refuse_loss(step)
+        if step.action is Action.ICEBERG_REBUILD:
+            refuse_one_plan(self._ctx, step.parameters["sql"])
         if self._properties(step).get("gc.enabled", "true").lower() == "false":
             raise RunError(
                 "the table forbids removing its files (gc.enabled is false): it may share them with another table",

@@ -145,11 +145,9 @@ def lost_columns_of(ctx: ExecutionContext, table: str, location: str, snapshot_i
     Raises:
         RunError: that metadata cannot be read; nothing may be written then.
     """
-    spark: Any = ctx.spark
-    loaded = spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, quote_table(table))
-    metadata = as_local(loaded.operations().current().metadataFileLocation())
+    metadata = _metadata_file(ctx, quote_table(table))
     try:
-        return lost_columns(load_iceberg(Path(location), metadata), snapshot_id)
+        return lost_columns(load_iceberg(Path(location), str(metadata)), snapshot_id)
     except EstateError as error:
         raise RunError(error.what, where=table, todo="repair the table's metadata, then resume") from None
 
@@ -177,10 +175,7 @@ def _statistics(ctx: ExecutionContext, name: str) -> set[str]:
     Raises:
         RunError: the metadata file cannot be read; nothing may be swept then.
     """
-    rows = ctx.spark.sql(f"SELECT file FROM {name}.metadata_log_entries ORDER BY timestamp, file").collect()
-    if not rows:
-        raise RunError("the table names no metadata file", where=name, todo="look at the catalog")
-    current = Path(as_local(rows[-1][0]))
+    current = _metadata_file(ctx, name)
     try:
         data = current.read_bytes()
         metadata = json.loads(gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data)
@@ -188,6 +183,20 @@ def _statistics(ctx: ExecutionContext, name: str) -> set[str]:
         raise RunError("the table's metadata file cannot be read", where=str(current), todo="look at it") from None
     entries = [*metadata.get("statistics", []), *metadata.get("partition-statistics", [])]
     return {as_local(entry["statistics-path"]) for entry in entries}
+
+
+def _metadata_file(ctx: ExecutionContext, name: str) -> Path:
+    """The metadata file that Spark reads and writes by: the last of its log, in the log's own order.
+
+    name: quoted. https://iceberg.apache.org/docs/latest/spark-queries/#metadata-log-entries
+
+    Raises:
+        RunError: the table names none.
+    """
+    rows = ctx.spark.sql(f"SELECT file FROM {name}.metadata_log_entries").collect()
+    if not rows:
+        raise RunError("the table names no metadata file", where=name, todo="look at the catalog")
+    return Path(as_local(rows[-1][0]))
 
 
 def _companion(path: str, kept: Set[str]) -> bool:

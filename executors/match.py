@@ -7,8 +7,9 @@ import re
 from executors.context import ExecutionContext
 from executors.spark import quote, string_literal
 from pii_tracer.errors import RunError
-from pii_tracer.model import FieldAccess, Match, MatchTerm
+from pii_tracer.model import WHOLE_NUMBER, FieldAccess, Match, MatchTerm
 from pii_tracer.plan import Copy
+from pii_tracer.whole import EXACT
 
 _COLLECTION = re.compile(r"\s*(array|map|struct)\b", re.IGNORECASE)
 _MEMBER = re.compile(r"[^'?\\]+")
@@ -35,7 +36,18 @@ def leaf(term: MatchTerm, alias: str | None = None) -> str:
                 raise RunError(f"a member in `{term.label()}` cannot be named in a JSON path", todo="waive it by name")
             path = "$" + "".join(f"['{name}']" for name in access.path)
             expression = f"get_json_object({expression}, {string_literal(path)})"
-    return f"CAST({expression} AS STRING)"
+    return _text(expression, term.type)
+
+
+def _text(value: str, kind: str) -> str:
+    """As text; whole numbers have no fraction, whatever type of number a job made of them."""
+    text, limit = f"CAST({value} AS STRING)", EXACT.get(kind.strip().lower())
+    if limit is not None:
+        whole = f"CAST(CAST({value} AS BIGINT) AS STRING)"
+        return f"CASE WHEN abs({value}) < {limit} AND {value} = floor({value}) THEN {whole} ELSE {text} END"
+    if kind.strip().lower().startswith("decimal"):
+        return f"regexp_replace({text}, {string_literal(WHOLE_NUMBER)}, '$1')"
+    return text
 
 
 def condition(ctx: ExecutionContext, match: Match) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from executors.connect import refuse_without_jvm
 from executors.iceberg import IcebergExecutor
 from executors.iceberg_files import forget_snapshots
 from executors.local import local_path
@@ -27,8 +28,9 @@ class NessieExecutor(IcebergExecutor):
 
     def check(self, step: Step, copy: Copy | None) -> None:
         """Raise `RunError` when the table is not there, when a reference reaches it that the plan does not know, or
-        when our own commits would delete what other references name.
+        when our own commits would delete what other references name; also when the session cannot do the step.
         """
+        refuse_without_jvm(self._ctx.estate.spark.remote, (step,))
         table = str(step.parameters["table"])
         if not self._ctx.spark.catalog.tableExists(quote_table(table)):
             raise RunError("the table is not there", where=table, todo="look at the catalog, then plan again")

@@ -12,12 +12,12 @@ from executors.iceberg_files import list_table, loose, refuse_missing
 from executors.local import local_path
 from pii_tracer.config_catalogs import CatalogType
 from pii_tracer.errors import RunError
-from pii_tracer.estate import local
 from pii_tracer.estate.catalog_nessie import ICEBERG_TABLE, KINDS, table_name
 from pii_tracer.estate.heads import deletes_metadata
 from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.nessie import NessieClient, Reference
 from pii_tracer.inventory import NESSIE_WORK_BRANCH
+from pii_tracer.locations import local_path as placed
 from pii_tracer.plan import Step
 from pii_tracer.retention.iceberg_expiry import reached
 
@@ -65,7 +65,7 @@ def heads(ctx: ExecutionContext, step: Step) -> tuple[LiveHead, ...]:
     folder = local_path(step.parameters["location"])
     references = [r for r in client.references() if r.name != NESSIE_WORK_BRANCH]
     tables = [
-        (reference, content, local.local_path(content.metadata).resolve())
+        (reference, content, placed(content.metadata).resolve())
         for reference in references
         for content in client.contents(reference)
         if content.kind == ICEBERG_TABLE and content.metadata

@@ -6,14 +6,15 @@ https://protobuf.dev/programming-guides/encoding/.
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
 from executors.s3_match import BY_HAND, RowsError
+from executors.stored import Stored
 
 _NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
 _TYPES, _USER, _CALENDAR = 4, 5, 11
@@ -41,7 +42,7 @@ class Tail:
         return not stamped or self.zones <= _UTC
 
 
-def read_tail(path: Path) -> Tail:
+def read_tail(path: Stored) -> Tail:
     """Footer and stripe footers of a file.
 
     Raises:
@@ -78,7 +79,7 @@ def _type(raw: bytes) -> bytes:
     return _varint_bytes(tag) + _varint_bytes(len(body)) + body
 
 
-def put_notes(path: Path, old: Tail) -> None:
+def put_notes(path: Stored, old: Tail) -> None:
     """Give a file the user metadata and the calendar of another; the footer is stored as it is, not compressed.
 
     Arrow copies days and times as the numbers they are, so that the calendar they are counted in stays the old one's.
@@ -111,10 +112,10 @@ def _with(raw: bytes, number: int, length: int) -> bytes:
 class _Mapped:
     """Sections of a file, read when asked for."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Stored) -> None:
         self._path = path
-        size = path.stat().st_size
         with path.open("rb") as stream:
+            size = stream.seek(0, os.SEEK_END)
             stream.seek(max(0, size - 257))
             end = stream.read()
         length = end[-1]

@@ -9,13 +9,13 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
 import zstandard
 
 from executors.s3_match import BY_HAND, RowsError
+from executors.stored import Stored
 
 PLAIN, GZIP, ZSTD, BZIP2, DEFLATE, SNAPPY = "plain", "gzip", "zstd", "bzip2", "deflate", "snappy"
 _MAGIC = ((b"\x1f\x8b", GZIP), (b"\x28\xb5\x2f\xfd", ZSTD), (b"BZh", BZIP2))
@@ -23,7 +23,7 @@ _SUFFIX = {".deflate": DEFLATE, ".snappy": SNAPPY}
 _CHUNK = 256 * 1024
 
 
-def codec_of(path: Path) -> str:
+def codec_of(path: Stored) -> str:
     """The codec of a file: by its first bytes, for Hadoop's own two by its name.
 
     Raises:
@@ -41,7 +41,7 @@ def codec_of(path: Path) -> str:
 
 
 @contextmanager
-def reading(path: Path, codec: str) -> Iterator[IO[bytes]]:
+def reading(path: Stored, codec: str) -> Iterator[IO[bytes]]:
     """The content, decompressed as it is read; content that is cut short is an error at its end."""
     with path.open("rb") as raw:
         if codec == ZSTD:
@@ -56,7 +56,7 @@ def reading(path: Path, codec: str) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def writing(path: Path, codec: str) -> Iterator[IO[bytes]]:
+def writing(path: Stored, codec: str) -> Iterator[IO[bytes]]:
     """A stream that compresses what is written; the file is whole when the block ends."""
     with path.open("wb") as raw:
         packed: Any

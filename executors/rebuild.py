@@ -15,9 +15,13 @@ from pii_tracer.errors import RunError
 from pii_tracer.lineage.splitting import prepared
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
+
+
+_DELTA_SCANS = ("PreparedDelta", "TahoeLog")
+"""How Spark's plans name a scan of a Delta table (its file index)."""
 
 
 def query_of(sql: str) -> str:
@@ -65,7 +69,17 @@ def answer(ctx: ExecutionContext, sql: str) -> DataFrame:
                 todo="add the reader's package to `spark.conf` of the estate file, or rebuild the table by its job and"
                 " leave it out (`--only`)",
             )
+        _list_anew(spark, [part.name for part in table.parts])
     return spark.sql(query)
+
+
+def _list_anew(spark: SparkSession, parts: list[str]) -> None:
+    """Spark keeps what it has listed of a named table of bare files; after an erasure its files are others."""
+    if (len(parts) > 2 and parts[0] != "spark_catalog") or "/" in parts[-1]:
+        return  # tables of other catalogs list their files themselves, and places (delta.`/lake/t`) are no named tables
+    table = ".".join(map(quote, parts))
+    if spark.catalog.tableExists(table):
+        spark.catalog.refreshTable(table)
 
 
 def by_position(sql: str) -> bool:
@@ -79,17 +93,18 @@ def overwrite(ctx: ExecutionContext, table: str, sql: str, *, apart: bool = Fals
     """Overwrite a table (a quoted name) with what its recorded query gives now.
 
     apart: run the query before the write, not as part of it: Delta refuses to be read in one plan with the write of
-    another engine's table (`Cannot work with a non-pinned table snapshot`).
+    another engine's table (`Cannot work with a non-pinned table snapshot`). Spark Connect 3.5 cannot, and what would
+    need it is refused by `refuse_one_plan`.
 
     Raises:
         RunError: the query's columns are not the table's.
     """
     spark = ctx.spark  # asked for once: a session that is asked for again takes on the estate's settings again
     have, made = both(ctx, table, sql)
-    before = have.count()
+    before = rows_in(have)
     mode = spark.conf.get(_MODE, "static")
     view = f"pii_rebuild_{secrets.token_hex(6)}"
-    (made.localCheckpoint() if apart else made).createTempView(view)
+    (made.localCheckpoint() if apart and ctx.estate.spark.remote is None else made).createTempView(view)
     # in dynamic mode, partitions that the query no longer makes would stay, and the person with them
     spark.conf.set(_MODE, "static")
     try:
@@ -97,7 +112,23 @@ def overwrite(ctx: ExecutionContext, table: str, sql: str, *, apart: bool = Fals
     finally:
         spark.catalog.dropTempView(view)
         spark.conf.set(_MODE, str(mode))
-    return {"rows_before": before, "rows_after": spark.table(table).count()}
+    return {"rows_before": before, "rows_after": rows_in(spark.table(table))}
+
+
+def refuse_one_plan(ctx: ExecutionContext, sql: str) -> None:
+    """Over Spark Connect, a recorded query that reads Delta cannot be run apart from the write of an Iceberg table.
+
+    Raises:
+        RunError: this one reads Delta.
+    """
+    if ctx.estate.spark.remote is None:
+        return
+    plan = ctx.spark.sql(f"EXPLAIN {query_of(sql)}").first()
+    if plan is None or any(index in str(plan[0]) for index in _DELTA_SCANS):
+        raise RunError(
+            "its recorded statement reads Delta, which Spark Connect cannot write into an Iceberg table",
+            todo="take `remote` out of the estate file, name a `master`, and plan again",
+        )
 
 
 def both(ctx: ExecutionContext, table: str, sql: str) -> tuple[DataFrame, DataFrame]:
@@ -126,9 +157,14 @@ def difference(ctx: ExecutionContext, table: str, sql: str) -> list[str]:
     return differences(made, have)
 
 
+def rows_in(frame: DataFrame) -> int:
+    """How many; Spark Connect answers with a number of NumPy's, which no journal takes."""
+    return int(frame.count())
+
+
 def differences(made: DataFrame, have: DataFrame) -> list[str]:
     """How rows that are there differ from rows as a query makes them, both ways, as findings."""
-    extra, missing = (rows.count() for rows in unlike(made, have))
+    extra, missing = (rows_in(rows) for rows in unlike(made, have))
     return [f"{extra} rows too many and {missing} missing against the recorded query"] if extra or missing else []
 
 

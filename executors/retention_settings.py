@@ -34,8 +34,9 @@ def set_retention(
     sql_names: the table's name in Spark by location, None for tables that only have a path.
 
     Raises:
-        RunError: an Iceberg table has no name in a catalog.
+        RunError: an Iceberg table has no name in a catalog, or the session cannot set what branches and tags keep.
     """
+    _refuse_refs(spark, changes)
     refused: list[tuple[Change, str]] = []
     for location, group in groupby(sorted(changes, key=lambda c: c.location), key=lambda c: c.location):
         mine = list(group)
@@ -49,6 +50,18 @@ def set_retention(
         for change in (c for c in mine if c.ref is not None):
             refused += _tried([change], partial(_set_ref, spark, change, name))
     return tuple(refused)
+
+
+def _refuse_refs(spark: SparkSession, changes: Sequence[Change]) -> None:
+    from pyspark.sql import SparkSession as Classic
+
+    refs = sorted({change.table for change in changes if change.ref is not None})
+    if refs and not isinstance(spark, Classic):
+        raise RunError(
+            "what branches and tags keep cannot be set over Spark Connect; nothing was set",
+            where=", ".join(refs),
+            todo="take `remote` out of the estate file and name a `master`",
+        )
 
 
 def _tried(changes: Sequence[Change], act: Callable[[], Any]) -> list[tuple[Change, str]]:

@@ -11,9 +11,7 @@ from uuid import UUID
 
 from executors.s3_match import BY_HAND, Keys, RowsError, json_member, resolve
 from pii_tracer.model import FieldAccess, Match, MatchTerm
-
-_DIGITS = 40
-"""No key that is a number has more: Spark's decimals have 38."""
+from pii_tracer.whole import plain
 
 
 def is_persons(row: Mapping[str, Any], match: Match, keys: Keys) -> bool:
@@ -53,7 +51,7 @@ def _member(row: Mapping[str, Any], name: str) -> Any:
 
 
 def _text(value: Any, term: MatchTerm) -> str | None:
-    """As Spark casts it to a string. A whole number is one however it is written: `8841302.0` is the same person."""
+    """As Spark casts it to a string. Numbers that are whole have no fraction."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -61,10 +59,7 @@ def _text(value: Any, term: MatchTerm) -> str | None:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, (float, Decimal)):
-        number = Decimal(value)
-        # 1e999999999 would be a number of a gigabyte
-        whole = number.is_finite() and number.adjusted() < _DIGITS and number == number.to_integral_value()
-        return str(int(number)) if whole else str(value)
+        return plain(value)
     if isinstance(value, (bytes, bytearray)):
         return bytes(value).decode("utf-8", "replace")
     if isinstance(value, (UUID, date)) and not isinstance(value, datetime):

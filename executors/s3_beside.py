@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from executors.s3_objects import refused
 from pii_tracer.aws import error_code
 from pii_tracer.errors import RunError
-from pii_tracer.estate.s3_versions import S3Client, tags_of
+from pii_tracer.estate.s3_versions import NULL, S3Client, ask_version, tags_of
 from pii_tracer.scan.beside import search_beside
 from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import column_of
@@ -36,7 +36,7 @@ class Beside:
         """
         where = f"s3://{self.bucket}/{key}"
         try:
-            tags = tags_of(self.client, self.bucket, key, answer.get("VersionId", "null"))
+            tags = tags_of(self.client, self.bucket, key, answer.get("VersionId", NULL))
         except (ClientError, BotoCoreError) as error:
             raise refused("GetObjectTagging", error, self.bucket, key) from None
         hits, unread = search_beside(answer, tags, self.patterns)
@@ -60,9 +60,9 @@ class Beside:
         where = f"s3://{self.bucket}/{key}"
         if answer.get("ExpiresString") and answer.get("Expires") is None:
             raise RunError("the object's Expires header is no date", where=where, todo="mend the header by hand")
-        version = answer.get("VersionId", "null")
+        version = answer.get("VersionId", NULL)
         try:
-            found = self.client.get_object_acl(Bucket=self.bucket, Key=key, VersionId=version)
+            found = ask_version(self.client.get_object_acl, self.client, self.bucket, key, version)
         except (ClientError, BotoCoreError) as error:
             if error_code(error) == "NotImplemented":  # a store without access lists
                 return

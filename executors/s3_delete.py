@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -94,7 +95,10 @@ class VersionDeleter:
         protected = set(self.parameters.keep_latest_of)
         waiting = {place for place in listed if place in existing}
         for key in sorted({place[0] for place in waiting} & protected):
-            self._guard(key, current.get(key), listed, found)
+            try:
+                self._guard(key, current.get(key), listed, found)
+            except RunError as error:
+                found.held[key] = f"the current version was not shown to be free of the person: {error.what}"
         for key in self.parameters.never_latest_of:
             now = current.get(key)
             if now is not None and not now.delete_marker and (key, now.version_id) in waiting:
@@ -133,11 +137,11 @@ class VersionDeleter:
         facts = self._facts(found, errors, requests)
         dates = [lock.until for lock in found.locked.values() if lock.until is not None and not lock.legal_hold]
         held_for_good = sorted({lock.reason() for lock in found.locked.values() if lock.legal_hold})
-        woken = self._restored(found.asleep)
-        if woken is not None:
-            facts["restored_again"] = woken.facts
-            dates.append(woken.waiting_until or self.ctx.now())
-        held = {key: why for key, why in found.held.items() if key not in {v.key for v in found.asleep}}
+        held = dict(found.held)
+        if found.asleep:
+            until, refused_keys = self._restored(found.asleep, facts)
+            dates.append(until)
+            held = {k: why for k, why in held.items() if k not in {v.key for v in found.asleep} - refused_keys}
         waiting = {key for (key, _), lock in found.locked.items() if not lock.legal_hold}
         held |= {marker.key: BEHIND for marker in found.hiding if marker.key not in waiting}
         if errors or held or held_for_good:
@@ -157,14 +161,21 @@ class VersionDeleter:
             )
         return Outcome(facts, waiting_until=min(dates) if dates else None)
 
-    def _restored(self, asleep: list[ObjectVersion]) -> Outcome | None:
-        """Ask for what must be read before it can be spared or deleted; its restored copy has lapsed since."""
-        if not asleep:
-            return None
+    def _restored(self, asleep: list[ObjectVersion], facts: dict[str, Any]) -> tuple[datetime, set[str]]:
+        """Ask for what must be read before it can be spared or deleted; its restored copy has lapsed since.
+
+        When to look again, and the keys whose restore was refused.
+        """
         own = self.parameters
         versions = tuple(VersionRef(key=v.key, version_id=v.version_id, storage_class=v.storage_class) for v in asleep)
         asked = RestoreParameters(bucket=own.bucket, region=own.region, versions=versions, days=2, tier="Standard")
-        return Restoring(self.ctx, self.clients, asked, self.copy).run()
+        try:
+            woken = Restoring(self.ctx, self.clients, asked, self.copy).run()
+        except PartlyDone as error:
+            facts["restored_again"] = error.facts
+            return self.ctx.now(), {item["key"] for item in error.facts["failed"]}
+        facts["restored_again"] = woken.facts
+        return woken.waiting_until or self.ctx.now(), set()
 
     def verify(self) -> Check:
         """None of the listed versions exists but those that were spared."""
@@ -295,7 +306,7 @@ class VersionDeleter:
         data, answer = read(client, bucket, key, version_id)
         if self.parameters.format is None or (etag is not None and answer["ETag"].strip('"') != etag):
             return False
-        return drop_rows(data, self.parameters.format, match, keys, strong).data is None
+        return drop_rows(data, self.parameters.format, match, keys, strong, key).data is None
 
     def _delete_batch(self, batch: list[ObjectVersion], bypass: set[Place]) -> tuple[dict[Place, str], list[str]]:
         """Delete up to 1,000 versions; the code of each that was refused for good, and the ids of the requests."""

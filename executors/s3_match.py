@@ -6,7 +6,6 @@ The leaf is cast to text as Spark casts it and compared with the key set; a row 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pii_tracer.errors import RunError
-from pii_tracer.model import WHOLE_NUMBER, FieldAccess, JsonAccess, Match, MatchTerm
+from pii_tracer.model import FieldAccess, JsonAccess, Match, MatchTerm
+from pii_tracer.whole import plain_texts
 
 Keys = Mapping[str, frozenset[str]]
 
-_WHOLE = re.compile(WHOLE_NUMBER)
 
 BY_HAND = "look at the object by hand; it is kept as it is"
 
@@ -67,7 +66,7 @@ def person_mask(table: pa.Table, terms: tuple[MatchTerm, ...], keys: Keys) -> pa
 
 
 def text_matches(cell: str | None, term: MatchTerm, keys: Keys) -> bool:
-    """Whether a cell that is text already (CSV) matches. A whole number is one however it is written: `8841302.0`.
+    """Whether a cell that is text already (CSV) matches.
 
     Raises:
         RowsError: the term asks for a field of a struct, which text does not have.
@@ -77,7 +76,7 @@ def text_matches(cell: str | None, term: MatchTerm, keys: Keys) -> bool:
         if not isinstance(access, JsonAccess):
             raise RowsError(f"`{term.label()}` is a field, and the object holds text", todo="make the plan again")
         value = json_member(value, access.path)
-    return value is not None and (value in keys[term.key_set] or _WHOLE.sub(r"\1", value) in keys[term.key_set])
+    return value is not None and value in keys[term.key_set]
 
 
 def json_member(text: str | None, path: tuple[str, ...]) -> str | None:
@@ -113,21 +112,13 @@ def _leaf(array: pa.Array, term: MatchTerm) -> pa.Array:
 
 
 def _as_text(array: pa.Array, term: MatchTerm) -> pa.Array:
-    """Cast to text where Arrow writes a value as Spark does; other types (floats, timestamps) are refused."""
+    """Cast to text as Spark does, whole numbers without a fraction; other types (timestamps) are refused."""
     kind = array.type
-    if pa.types.is_dictionary(kind):
-        return _as_text(array.dictionary_decode(), term)
-    exact = (
-        pa.types.is_integer,
-        pa.types.is_string,
-        pa.types.is_large_string,
-        pa.types.is_boolean,
-        pa.types.is_decimal,
-        pa.types.is_date32,
-        pa.types.is_null,
-    )
-    if any(fits(kind) for fits in exact):
+    if pa.types.is_boolean(kind):
         return array.cast(pa.large_string())
+    found = plain_texts(array)
+    if found is not None:
+        return found.cast(pa.large_string())
     if isinstance(array, pa.UuidArray):
         return pa.array([None if value is None else str(value) for value in array.to_pylist()], pa.large_string())
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):

@@ -17,8 +17,9 @@ from executors.s3_match import Keys
 from pii_tracer.aws import error_code
 from pii_tracer.config import Estate
 from pii_tracer.errors import RunError
-from pii_tracer.estate.s3_versions import GONE, S3Client
+from pii_tracer.estate.s3_versions import GONE, S3Client, head_version
 from pii_tracer.model import Format, Frozen, KeySet, Match
+from pii_tracer.whole import spellings
 
 PLAN_TAG = "pii-tracer-plan"
 """User metadata of an object that a plan wrote: the plan's id. It tells a run after a crash what is done already."""
@@ -177,8 +178,8 @@ def server_time(answer: Mapping[str, Any], otherwise: datetime) -> datetime:
 def keys_of(source: KeySource, match: Match) -> tuple[Keys, frozenset[str]]:
     """The values a match compares with, by key set, and those that stand for the person wherever they are found."""
     sets = {term.key_set: source.key_set(term.key_set) for term in match.terms}
-    keys = {name: frozenset(value for _, value in found.values) for name, found in sets.items()}
-    strong = frozenset(value for name, found in sets.items() if not found.weak for value in keys[name])
+    keys = {name: spellings(value for _, value in found.values) for name, found in sets.items()}
+    strong = frozenset(value for found in sets.values() if not found.weak for _, value in found.values)
     return keys, strong
 
 
@@ -188,9 +189,10 @@ def head(client: S3Client, bucket: str, key: str, version_id: str | None = None)
     Raises:
         RunError: refused or unreachable.
     """
-    which = {"VersionId": version_id} if version_id is not None else {}
     try:
-        answer: Mapping[str, Any] = client.head_object(Bucket=bucket, Key=key, ChecksumMode="ENABLED", **which)
+        if version_id is not None:
+            return head_version(client, bucket, key, version_id)
+        answer: Mapping[str, Any] = client.head_object(Bucket=bucket, Key=key, ChecksumMode="ENABLED")
         return answer
     except (ClientError, BotoCoreError) as error:
         if error_code(error) in GONE:

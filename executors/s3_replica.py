@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from executors.s3_objects import PLAN_TAG, AwaitParameters, S3Context, head, overwritten
-from pii_tracer.errors import RunError
+from executors.s3_objects import PLAN_TAG, AwaitParameters, S3Context, head
 from pii_tracer.estate.s3_versions import ClientFactory, sha256_of_head
 from pii_tracer.plan import Copy
-from pii_tracer.protocol import Check, Outcome, Progress
+from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
 
 _LOOK_AGAIN = timedelta(minutes=1)
 
@@ -32,58 +31,69 @@ class AwaitingReplica:
         """Look until all have arrived, for `poll_seconds`; then the run parks the step and looks again later.
 
         Raises:
-            RunError: S3 says that a replication failed or never happens.
+            PartlyDone: S3 says that a replication failed or never happens; all that can arrive has.
         """
         deadline = time.monotonic() + self.parameters.poll_seconds
-        missing = self._missing()
-        while missing and time.monotonic() < deadline:
+        coming, failed = self._missing()
+        while coming and time.monotonic() < deadline:
             time.sleep(min(1.0, max(0.05, self.parameters.poll_seconds / 20)))
-            missing = self._missing()
-        facts = {"keys": len(self.parameters.keys), "arrived": len(self.parameters.keys) - len(missing)}
-        return Outcome(facts, waiting_until=self.ctx.now() + _LOOK_AGAIN if missing else None)
+            coming, failed = self._missing()
+        keys = len(self.parameters.keys)
+        facts: dict[str, Any] = {"keys": keys, "arrived": keys - len(coming) - len(failed)}
+        if failed and not coming:
+            facts["failed"] = [{"key": key, "reason": reason} for key, reason in sorted(failed.items())]
+            raise PartlyDone(
+                f"{len(failed)} of {keys} object(s) will not arrive: {', '.join(sorted(set(failed.values())))}",
+                facts,
+                where=f"s3://{self.parameters.origin_bucket} to s3://{self.parameters.bucket}",
+                todo="mend the rule or replicate the objects with S3 Batch Replication, then `pii-tracer resume`; what"
+                " somebody deleted or changed at the origin needs a new plan",
+            )
+        return Outcome(facts, waiting_until=self.ctx.now() + _LOOK_AGAIN if coming else None)
 
     def verify(self) -> Check:
         """Whether the current version of every key is the rewritten one."""
-        missing = self._missing()
-        return Check(not missing, (f"{len(missing)} rewritten object(s) have not arrived",) if missing else ())
+        coming, failed = self._missing()
+        findings = (f"{len(coming)} rewritten object(s) have not arrived",) if coming else ()
+        return Check(not coming and not failed, (*findings, *sorted(set(failed.values()))))
 
     def probe(self) -> Progress:
         """Waiting changes nothing, so it is never started and never half done."""
-        return Progress.PARTIAL if self._missing() else Progress.DONE
+        return Progress.DONE if self.verify().ok else Progress.PARTIAL
 
-    def _missing(self) -> list[str]:
-        """Keys that the plan rewrote at the origin and whose current version here is not that content."""
+    def _missing(self) -> tuple[list[str], dict[str, str]]:
+        """Keys that the plan rewrote at the origin and whose current version here is not that content.
+
+        First those that are still to come, then those that never will, with the reason.
+        """
         parameters = self.parameters
-        missing = []
+        coming: list[str] = []
+        failed: dict[str, str] = {}
         for key in parameters.keys:
             origin = head(self.clients(parameters.origin_region), parameters.origin_bucket, key)
             if origin is None:
-                raise overwritten(parameters.origin_bucket, key)
+                failed[key] = "somebody deleted the object at the origin"
+                continue
             tag = origin.get("Metadata", {}).get(PLAN_TAG)
             if tag is None or (parameters.plan_id is not None and tag != parameters.plan_id):
                 continue
             if _same_content(origin, head(self.clients(parameters.region), parameters.bucket, key), tag):
                 continue
-            _raise_if_hopeless(origin, parameters, key)
-            missing.append(key)
-        return missing
+            reason = _HOPELESS.get(origin.get("ReplicationStatus"))
+            if reason is None:
+                coming.append(key)
+            else:
+                failed[key] = reason
+        return coming, failed
 
 
-def _raise_if_hopeless(origin: Any, parameters: AwaitParameters, key: str) -> None:
-    """https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-status.html"""
-    reasons = {
-        "FAILED": "S3 failed to replicate the rewritten object",
-        "REPLICA": "the origin is a replica itself, and S3 does not replicate replicas again",
-        "COMPLETED": "S3 says the rewritten object was replicated, and the replica is another object",
-        None: "no replication rule applies to the rewritten object",
-    }
-    status = origin.get("ReplicationStatus")
-    if status in reasons:
-        raise RunError(
-            reasons[status],
-            where=f"s3://{parameters.origin_bucket}/{key} to s3://{parameters.bucket}",
-            todo="mend the rule or replicate the object with S3 Batch Replication, then `pii-tracer resume`",
-        )
+_HOPELESS: dict[str | None, str] = {
+    "FAILED": "S3 failed to replicate the rewritten object",
+    "REPLICA": "the origin is a replica itself, and S3 does not replicate replicas again",
+    "COMPLETED": "S3 says the rewritten object was replicated, and the replica is another object",
+    None: "no replication rule applies to the rewritten object",
+}
+"""https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-status.html"""
 
 
 def _same_content(origin: Any, here: Any, tag: str) -> bool:

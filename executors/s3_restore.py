@@ -37,7 +37,7 @@ class Restoring:
             PartlyDone: some requests were refused; the others stand.
         """
         states = self._states()
-        errors: dict[str, int] = {}
+        failed: list[dict[str, str]] = []
         requests: list[str] = []
         size = 0
         for item in self.parameters.versions:
@@ -48,7 +48,7 @@ class Restoring:
                 except (ClientError, BotoCoreError) as error:
                     code = error_code(error)
                     if code not in _ALREADY_OPEN:
-                        errors[code] = errors.get(code, 0) + 1
+                        failed.append({"key": item.key, "version_id": item.version_id, "reason": code})
         after = list(self._states().values())
         ongoing = sum(state in _NOT_READABLE for state in after)
         facts: dict[str, Any] = {
@@ -61,10 +61,10 @@ class Restoring:
             "days": self.parameters.days,
             "request_ids": requests,
         }
-        if errors:
-            facts["failed"] = errors
+        if failed:
+            facts["failed"] = failed
             raise PartlyDone(
-                f"restores were refused: {', '.join(sorted(errors))}",
+                f"{len(failed)} restore(s) were refused: {', '.join(sorted({item['reason'] for item in failed}))}",
                 facts,
                 where=f"s3://{self.parameters.bucket}",
                 todo="grant s3:RestoreObject, or wait where S3 asks to slow down, then `pii-tracer resume`",

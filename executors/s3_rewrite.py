@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from executors.s3_beside import Beside
@@ -25,7 +26,7 @@ from executors.s3_restore import Restoring
 from executors.s3_rows import Kept, drop_rows
 from pii_tracer.errors import RunError
 from pii_tracer.estate.s3_versions import ClientFactory, Readability, S3Client, readability, sha256_of_head
-from pii_tracer.model import Format, Match
+from pii_tracer.model import PLAIN, Match
 from pii_tracer.plan import Copy
 from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
 from pii_tracer.scan.forms import build_patterns
@@ -87,6 +88,7 @@ class Rewriting:
             "gone": sum(fact["state"] == "gone" for fact in done),
             "rows_dropped": sum((fact["rows_before"] or 0) - (fact["rows_after"] or 0) for fact in done),
         }
+        again = self._again(cold, facts, failed) if cold else None
         if failed:
             facts["failed"] = failed
             reasons = ", ".join(sorted({item["reason"] for item in failed}))
@@ -96,11 +98,7 @@ class Rewriting:
                 where=f"s3://{self.parameters.bucket}/{self.parameters.prefix}",
                 todo="see the reasons in the journal, mend them, then `pii-tracer resume`",
             )
-        if not cold:
-            return Outcome(facts)
-        again = self._restoring(cold).run()
-        facts["restored_again"] = again.facts
-        return Outcome(facts, waiting_until=again.waiting_until or self.ctx.now())
+        return Outcome(facts, waiting_until=again)
 
     def verify(self) -> Check:
         """The current version of every object is the rewritten one, or was read and is free of the person, or gone."""
@@ -137,10 +135,8 @@ class Rewriting:
         match = parameters.match or (self.copy.match if self.copy else None)
         if match is None or not match.terms:
             raise RunError("the step does not say how the person's rows are found", todo="make the plan again")
-        if parameters.format not in (Format.PARQUET, Format.CSV):
-            raise RunError(
-                f"rewriting {parameters.format} objects is not supported", todo="use Parquet or CSV, or waive it"
-            )
+        if parameters.format not in PLAIN:
+            raise RunError(f"rewriting {parameters.format} objects is not supported", todo="make the plan again")
         keys, strong = keys_of(self.ctx.keyring, match)
         if not all(keys.values()):
             raise RunError("a key set of the match is empty", todo="make the plan again")
@@ -154,6 +150,19 @@ class Rewriting:
         sets = {term.key_set: self.ctx.keyring.key_set(term.key_set) for term in match.terms}
         patterns = build_patterns((sets | {found.name: found for found in self.ctx.everything}).values())
         return _Compared(match, keys, strong, Beside(self._client, parameters.bucket, patterns, others))
+
+    def _again(self, cold: list[VersionRef], facts: dict[str, Any], failed: list[dict[str, str]]) -> datetime:
+        """Ask for what is archived again; when to look. What was refused is added to what failed."""
+        try:
+            outcome = self._restoring(cold).run()
+        except PartlyDone as error:
+            facts["restored_again"] = error.facts
+            failed += [
+                item | {"reason": f"its restore was refused: {item['reason']}"} for item in error.facts["failed"]
+            ]
+            return self.ctx.now()
+        facts["restored_again"] = outcome.facts
+        return outcome.waiting_until or self.ctx.now()
 
     def _restoring(self, cold: list[VersionRef]) -> Restoring:
         own = self.parameters
@@ -208,7 +217,8 @@ class Rewriting:
 
     def _dropped(self, compared: _Compared, item: VersionRef) -> tuple[Kept, Any]:
         data, answer = read(self._client, self.parameters.bucket, item.key, item.version_id)
-        return drop_rows(data, self.parameters.format, compared.match, compared.keys, compared.strong), answer
+        own = compared.match, compared.keys, compared.strong
+        return drop_rows(data, self.parameters.format, *own, item.key), answer
 
     def _written(self, current: Any) -> bool:
         return current is not None and current.get("Metadata", {}).get(PLAN_TAG) == self.parameters.plan_id

@@ -33,17 +33,23 @@ class Deleting:
     parameters: DeleteParameters
 
     def check(self) -> None:
-        """Raise `RunError` when an archive's fate is not known: no archive goes before its successor is there."""
-        self._due()
+        """Raise `RunError` when no archive's fate is known: none goes before its successor is there."""
+        _, unknown = self._due()
+        if len(unknown) == len(self.parameters.archives):
+            raise RunError(
+                "the journal does not say what became of the archives: nothing is deleted",
+                where=self.parameters.where,
+                todo="put the run's journal back, then `pii-tracer resume`",
+            )
 
     def run(self) -> Outcome:
         """Delete every archive that was written again, or all where they go whole.
 
         Raises:
-            PartlyDone: Glacier refused some; those that are gone are in the facts.
+            PartlyDone: Glacier refused some, or nobody knows what became of some; those that are gone are in the facts.
         """
         client, known = self.work.client(self.parameters), self.work.deleted()
-        due = self._due()
+        due, unknown = self._due()
         gone: list[dict[str, str]] = []
         errors: dict[str, int] = {}
         for archive in due:
@@ -59,8 +65,10 @@ class Deleting:
             gone.append({"archive": archive, "at": at.isoformat()})
         facts: dict[str, Any] = {
             "deleted_archives": gone,
-            "spared": sorted({a.id for a in self.parameters.archives} - set(due)),
+            "spared": sorted({a.id for a in self.parameters.archives} - {*due, *unknown}),
         }
+        if unknown:
+            facts["held"] = unknown
         if errors:
             raise PartlyDone(
                 f"Glacier refused to delete {sum(errors.values())} archive(s): {', '.join(sorted(errors))}",
@@ -68,31 +76,34 @@ class Deleting:
                 where=self.parameters.where,
                 todo="grant glacier:DeleteArchive; what a Vault Lock policy keeps goes when it allows that",
             )
+        if unknown:
+            raise PartlyDone(
+                f"{len(unknown)} archive(s) were not rewritten, and are not deleted",
+                facts,
+                where=self.parameters.where,
+                todo="finish the rewrite first: see its reasons in the journal",
+            )
         return Outcome(facts)
 
     def verify(self) -> Check:
         """Whether Glacier took every deletion; an inventory tells whether they are gone."""
         known = self.work.deleted()
-        left = sum(archive not in known for archive in self._due())
+        due, unknown = self._due()
+        left = len(unknown) + sum(archive not in known for archive in due)
         return Check(not left, (f"{left} archive(s) were not deleted",) if left else ())
 
     def probe(self) -> Progress:
         """Deleting again harms nobody."""
         return Progress.DONE if self.verify().ok else Progress.PARTIAL
 
-    def _due(self) -> list[str]:
+    def _due(self) -> tuple[list[str], list[str]]:
+        """Archives that go, and those of which the journal does not say what became of them."""
         archives = [a.id for a in self.parameters.archives]
         if self.parameters.rewritten_by is None:
-            return archives
+            return archives, []
         fates = self.work.rewritten(self.parameters.rewritten_by)
-        unknown = [a for a in archives if a not in fates]
-        if unknown:
-            raise RunError(
-                f"the journal does not say what became of {len(unknown)} archive(s): nothing is deleted",
-                where=self.parameters.where,
-                todo="put the run's journal back, then `pii-tracer resume`",
-            )
-        return [a for a in archives if fates[a].new is not None]
+        due = [a for a in archives if a in fates and fates[a].new is not None]
+        return due, [a for a in archives if a not in fates]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import hashlib
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -59,8 +59,9 @@ class Retrieving:
         """
         client, known = self.work.client(self.parameters), self.jobs()
         asked: list[str] = []
-        errors: dict[str, int] = {}
-        missing, size = 0, 0
+        failed: list[dict[str, str]] = []
+        missing: list[str] = []
+        size = 0
         for archive in self.parameters.archives:
             if archive.id in known:
                 continue
@@ -71,9 +72,9 @@ class Retrieving:
             except (ClientError, BotoCoreError) as error:
                 code = error_code(error)
                 if code == GONE:
-                    missing += 1
+                    missing.append(archive.id)
                 else:
-                    errors[code] = errors.get(code, 0) + 1
+                    failed.append({"archive": archive.id, "reason": code})
         running = [j for j in self.jobs().values() if j.completed is None]
         facts: dict[str, Any] = {
             "requested": len(asked),
@@ -82,10 +83,10 @@ class Retrieving:
             "missing": missing,
             "request_ids": asked,
         }
-        if errors:
+        if failed:
             raise PartlyDone(
-                f"retrievals were refused: {', '.join(sorted(errors))}",
-                facts | {"failed": errors},
+                f"{len(failed)} retrieval(s) were refused: {', '.join(sorted({item['reason'] for item in failed}))}",
+                facts | {"failed": failed},
                 where=self.parameters.where,
                 todo="grant glacier:InitiateJob, or raise the data retrieval policy, then `pii-tracer resume`",
             )
@@ -154,6 +155,7 @@ class Rewriting:
             "left_alone": sum(item["new_archive"] is None for item in done),
             "rows_dropped": sum(item["rows_before"] - item["rows_after"] for item in done),
         }
+        again = self._again(cold, facts, failed) if cold else None
         if failed:
             raise PartlyDone(
                 f"{len(failed)} of {len(self.parameters.archives)} archive(s) were not rewritten:"
@@ -162,18 +164,7 @@ class Rewriting:
                 where=self.parameters.where,
                 todo="see the reasons in the journal, mend them, then `pii-tracer resume`",
             )
-        if not cold:
-            return Outcome(facts)
-        again = self._retrieving(cold).run()
-        if again.facts["missing"]:
-            raise PartlyDone(
-                f"{again.facts['missing']} archive(s) are not in the vault any more, and were not rewritten",
-                facts,
-                where=self.parameters.where,
-                todo="ask who deleted them; plan again with a newer inventory",
-            )
-        facts["restored_again"] = again.facts
-        return Outcome(facts, waiting_until=again.waiting_until or self.work.ctx.now())
+        return Outcome(facts, waiting_until=again)
 
     def verify(self) -> Check:
         """Every archive was read and has a known fate; Glacier itself tells of uploads a day later."""
@@ -200,6 +191,20 @@ class Rewriting:
         sets = {name: self.work.ctx.keyring.key_set(name) for name in names}
         sets |= {found.name: found for found in self.work.ctx.everything}
         return build_patterns(sets.values(), file_keys(self.work.ctx.estate.parquet_encryption, self.work.ctx.base))
+
+    def _again(self, cold: list[ArchiveRef], facts: dict[str, Any], failed: list[dict[str, str]]) -> datetime:
+        """Fetch what cannot be read any more; when to look. What cannot be fetched is added to what failed."""
+        waiting_until = None
+        try:
+            outcome = self._retrieving(cold).run()
+            waiting_until, facts["restored_again"] = outcome.waiting_until, outcome.facts
+        except PartlyDone as error:
+            facts["restored_again"] = error.facts
+            refusals = error.facts["failed"]
+            failed += [item | {"reason": f"its retrieval was refused: {item['reason']}"} for item in refusals]
+        gone = "it is not in the vault any more: ask who deleted it, and plan again with a newer inventory"
+        failed += [{"archive": archive, "reason": gone} for archive in facts["restored_again"]["missing"]]
+        return waiting_until or self.work.ctx.now()
 
     def _retrieving(self, archives: Sequence[ArchiveRef]) -> Retrieving:
         own = self.parameters.model_dump(include={"vault", "account_id", "region", "endpoint_url", "tier"})

@@ -29,6 +29,7 @@ from pii_tracer.model import FieldAccess, Format, Match, MatchTerm
 from pii_tracer.plan import Action
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.tree import scan_tree
+from pii_tracer.whole import spellings
 from tests.executors.world import BY_UID, EMAIL, UID, Keyring, Steps, context
 from tests.scan.support import orc_lz4
 from tests.sparksession import SparkEstate
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NESTED = Match(terms=(MatchTerm(column="payer", access=(FieldAccess(name="id"),), key_set="uid", type="bigint"),))
-KEYS = {"uid": frozenset({str(UID)})}
+KEYS = {"uid": spellings([str(UID)])}
 PATTERNS = build_patterns([Keyring.sets["uid"], Keyring.sets["email"]])
 SCHEMA: dict[str, Any] = {
     "type": "record",

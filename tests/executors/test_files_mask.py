@@ -20,6 +20,7 @@ from pii_tracer.model import Format, Match
 from pii_tracer.plan import Action, Mask
 from pii_tracer.protocol import Progress
 from pii_tracer.verify.rows import Verifier, compare
+from pii_tracer.whole import spellings
 from tests.executors.test_files import parquet
 from tests.executors.test_mask import Masked, mask
 from tests.executors.world import BY_ANY, BY_UID, EMAIL, UID, Keyring, context, rows
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 HELD = mask("id", "email", held=("amount",), found_by=("uid",))
-KEYS = {"uid": frozenset({str(UID)}), "email": frozenset({EMAIL})}
+KEYS = {"uid": spellings([str(UID)]), "email": frozenset({EMAIL})}
 STEP = Action.FILES_MASK_ROWS
 
 

@@ -11,9 +11,10 @@ from executors import bare_csv, bare_json
 from executors.s3_match import RowsError
 from executors.s3_rows import drop_rows
 from pii_tracer.model import Format
+from pii_tracer.whole import spellings
 from tests.executors.world import BY_UID, UID
 
-KEYS = {"uid": frozenset({str(UID)})}
+KEYS = {"uid": spellings([str(UID)])}
 
 JSON = [
     '{"uid": 1, "a": 1.10, "b": 1.0, "c": 1, "d": null}',

@@ -29,7 +29,11 @@ def by(column: str, *access: FieldAccess | JsonAccess, kind: str = "string", key
     [
         (f"CAST({UID} AS BIGINT)", by("c", kind="bigint")),
         (f"CAST({UID} AS DECIMAL(18,0))", by("c", kind="decimal(18,0)")),
+        (f"CAST({UID} AS DECIMAL(20,4))", by("c", kind="decimal(20,4)")),
+        (f"CAST({UID} AS DOUBLE)", by("c", kind="double")),
         (f"'{UID}'", by("c")),
+        (f"'{UID}.0'", by("c")),
+        (f"named_struct('d', CAST({UID} AS DOUBLE))", by("c", FieldAccess(name="d"), kind="double")),
         (f"named_struct('a b`c', named_struct('x', {UID}))", by("c", FieldAccess(name="a b`c"), FieldAccess(name="x"))),
         (f'\'{{"user": {{"id": {UID}}}}}\'', by("c", JsonAccess(path=("user", "id")))),
         (f'\'{{"a.b": "{EMAIL}"}}\'', by("c", JsonAccess(path=("a.b",)), keys="email")),
@@ -41,6 +45,23 @@ def test_a_key_is_found_where_it_stands(
 ) -> None:
     spark.sql(f"SELECT {expression} AS c UNION ALL SELECT NULL").createOrReplaceTempView("places")
     assert count(context(spark_estate), "places", match) == 1
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("double", [f"{UID}.5", "1e300", "-1e300", "'NaN'", "'Infinity'", "NULL"]),
+        ("float", [str(UID)]),  # nothing above 2 ** 24 is exact: by it somebody else's row would go
+        ("decimal(20,4)", [f"{UID}.5", f"{UID}1", f"-{UID}"]),
+    ],
+)
+def test_numbers_that_are_not_whole_or_not_exact_are_nobodys(
+    spark: SparkSession, spark_estate: SparkEstate, kind: str, values: list[str]
+) -> None:
+    rows = " UNION ALL ".join(f"SELECT CAST({value} AS {kind}) AS c" for value in values)
+    spark.sql(rows).createOrReplaceTempView("places")
+    assert count(context(spark_estate), "places", by("c", kind=kind)) == 0
 
 
 @pytest.mark.spark

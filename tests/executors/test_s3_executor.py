@@ -430,7 +430,7 @@ def test_metadata_that_holds_the_person_is_not_copied_on(world: World) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"format": "orc"}, "not supported"),
+        ({"format": "delta"}, "not supported"),
         ({"match": None}, "does not say how"),
         ({"match": Match(terms=(MatchTerm(column="a", key_set="none", type="int"),)).model_dump()}, "no key set"),
         ({"bucket": "no-such-bucket-here"}, "cannot be reached"),

@@ -13,12 +13,13 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 from executors.s3 import S3Executor
 from pii_tracer.estate.s3 import ClientFactory
 from pii_tracer.estate.s3_state import iter_uploads
+from pii_tracer.estate.s3_versions import NULL, head_version, tags_of
 from pii_tracer.journal import Journal, Kind
 from pii_tracer.plan import Action
 from pii_tracer.protocol import PartlyDone
@@ -27,21 +28,9 @@ from tests import storeservers
 from tests.executors.s3_runs import KEYS, OTHERS, PERSON, PREFIX, Bucket, Context, Deadly, body, users
 from tests.s3support import PLAN
 from tests.s3support import step as s3_step
-from tests.storeservers import ACCESS, SECRET, Store, credentials
+from tests.storeservers import ACCESS, SECRET, Store, signed, store
 
-
-@pytest.fixture(autouse=True)
-def signed(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in credentials().items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
-    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)  # it keeps the credentials that it found first
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with storeservers.versioned(tmp_path_factory.mktemp("store")) as running:
-        yield running
+__all__ = ["signed", "store"]
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +68,9 @@ def unfinished(client: Any, bucket: str) -> None:
 def left(client: Any, bucket: str, prefix: str = PREFIX) -> int:
     """Versions under the prefix that hold the person."""
     found = client.list_object_versions(Bucket=bucket, Prefix=prefix).get("Versions", ())
-    bodies = (client.get_object(Bucket=bucket, Key=v["Key"], VersionId=v["VersionId"])["Body"] for v in found)
+    bodies = (
+        client.get_object(Bucket=bucket, Key=v["Key"], VersionId=v["VersionId"])["Body"] for v in found if v["Size"]
+    )
     return sum(PERSON in users(stream.read()) for stream in bodies)
 
 
@@ -152,6 +143,53 @@ def test_a_run_that_dies_anywhere_is_resumed_to_the_same_end(store: Store, tmp_p
         assert len(client.list_object_versions(Bucket=bucket)["Versions"]) == 5, "no object was written twice"
         assert deadly.calls.count("put_object") + again.calls.count("put_object") <= 4
     assert deaths >= 10
+
+
+def test_a_bucket_that_never_kept_versions_is_treated(store: Store, tmp_path: Path) -> None:
+    """versitygw lists its objects as version `null`, and does not find them by that id."""
+    client, bucket = store.client(), "plain-lake"
+    client.create_bucket(Bucket=bucket)
+    key = f"{PREFIX}0.parquet"
+    client.put_object(Bucket=bucket, Key=key, Body=body(PERSON, *OTHERS), Tagging="kept=yes")
+    lake = Bucket(store.endpoint_url, bucket)
+    plan = lake.plan()
+    state = lake.attempt(plan, tmp_path / "journal.jsonl")
+    assert state is not None
+    assert (state.state, state.failed) == (State.COMPLETE, ())
+    assert users(client.get_object(Bucket=bucket, Key=key)["Body"].read()) == [*OTHERS]
+    assert tags_of(client, bucket, key, NULL) == {"kept": "yes"}
+    assert all(lake.verdict(copy).clean for copy in plan.copies)
+
+
+def test_the_mark_of_a_folder_stops_no_versioned_archive(store: Store, tmp_path: Path) -> None:
+    """An empty object whose name ends with `/`, as consoles make; versitygw keeps no versions of it."""
+    client, bucket = store.client(), fresh(store.client(), "marked-lake")
+    client.put_object(Bucket=bucket, Key=f"{PREFIX}sub/", Body=b"")
+    plant(client, bucket)
+    lake = Bucket(store.endpoint_url, bucket)
+    plan = lake.plan()
+    state = lake.attempt(plan, tmp_path / "journal.jsonl")
+    assert state is not None
+    assert (state.state, state.failed) == (State.COMPLETE, ())
+    assert left(client, bucket) == 0
+    others_are_there(client, bucket)
+    assert f"{PREFIX}sub/" in {item["Key"] for item in client.list_objects_v2(Bucket=bucket)["Contents"]}
+    assert all(lake.verdict(copy).clean for copy in plan.copies)
+
+
+def test_a_null_version_is_never_taken_for_a_later_one(store: Store) -> None:
+    client, bucket, key = store.client(), "late-lake", "a/x"
+    client.create_bucket(Bucket=bucket)
+    client.put_object(Bucket=bucket, Key=key, Body=b"old", Tagging="which=old")
+    assert tags_of(client, bucket, key, NULL) == {"which": "old"}
+    client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+    client.put_object(Bucket=bucket, Key=key, Body=b"newer", Tagging="which=new")
+    assert tags_of(client, bucket, key, NULL) == {"which": "old"}
+    assert head_version(client, bucket, key, NULL)["ContentLength"] == 3
+    client.delete_object(Bucket=bucket, Key=key, VersionId=NULL)
+    for ask in (tags_of, head_version):
+        with pytest.raises(ClientError):
+            ask(client, bucket, key, NULL)
 
 
 # --- replication ---

@@ -70,3 +70,20 @@ def test_a_table_that_cannot_be_registered_is_named(spark: SparkSession, spark_e
     catalogs = {"spark_catalog": Catalog(type=CatalogType.DECLARED, tables=tables)}
     with pytest.raises(RunError, match=r"delta table gym\.broken"):
         register_tables(spark, spark_estate.estate.model_copy(update={"catalogs": catalogs}), spark_estate.base)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", [Format.PARQUET, Format.DELTA])
+def test_a_name_by_which_spark_knows_another_table_is_refused(
+    spark: SparkSession, spark_estate: SparkEstate, kind: Format
+) -> None:
+    """The steps would erase from the other one: catalogs of servers are shared."""
+    theirs, ours = spark_estate.folder(f"taken/{kind}_theirs"), spark_estate.folder(f"taken/{kind}_ours")
+    for folder in (theirs, ours):
+        spark.range(1).write.format(kind.value).save(str(folder))
+    spark.sql("CREATE DATABASE IF NOT EXISTS taken")
+    spark.sql(f"CREATE TABLE taken.{kind} USING {kind} LOCATION '{theirs}'")
+    tables = (DeclaredTable(name=f"taken.{kind}", format=kind, location=str(ours)),)
+    catalogs = {"spark_catalog": Catalog(type=CatalogType.DECLARED, tables=tables)}
+    with pytest.raises(RunError, match=f"another table by the name taken.{kind}"):
+        register_tables(spark, spark_estate.estate.model_copy(update={"catalogs": catalogs}), spark_estate.base)

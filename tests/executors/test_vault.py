@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 from executors.context import ExecutionContext
 from executors.vault import VaultExecutor
@@ -21,9 +23,11 @@ from pii_tracer.errors import RunError, ScanError
 from pii_tracer.model import Format, KeySet
 from pii_tracer.plan import Action, Copy, Step
 from pii_tracer.protocol import Outcome, PartlyDone, Progress
+from pii_tracer.scan.decode.avro_container import open_container
 from pii_tracer.verify.verdict import ByteVerdict
 from tests.glaciersupport import REGION, StrictGlacier, glacier, server, tree_hash
 from tests.s3support import MATCH, PERSON, WEAK, estate, keyring, parquet, step, table, user_rows
+from tests.scan.support import avro
 
 __all__ = ["glacier", "server"]
 
@@ -39,13 +43,18 @@ class Run:
     journal: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     steps: dict[Action, Step] = field(default_factory=dict)
     everything: tuple[KeySet, ...] = ()
+    format: Format = Format.PARQUET
 
     def plan(self, *ids: str, whole: bool = False) -> None:
         archives = [self._archive(i) for i in ids]
         where = {"vault": "cold", "account_id": "-", "region": REGION, "endpoint_url": self.glacier.endpoint}
         more: dict[Action, dict[str, Any]] = {
             Action.VAULT_RETRIEVE: {"tier": "Standard"},
-            Action.VAULT_REWRITE: {"tier": "Standard", "format": "parquet", "match": MATCH.model_dump(mode="json")},
+            Action.VAULT_REWRITE: {
+                "tier": "Standard",
+                "format": self.format.value,
+                "match": MATCH.model_dump(mode="json"),
+            },
             Action.VAULT_DELETE: {"rewritten_by": None if whole else "vault_rewrite"},
             Action.VAULT_AWAIT_INVENTORY: {
                 "rewritten_by": None if whole else "vault_rewrite",
@@ -168,6 +177,76 @@ def test_the_person_leaves_the_vault_and_nobody_else_does(run: Run, glacier: Str
     assert [(e.uri, e.sha256) for e in gone] == [
         (f"glacier://{REGION}/cold/{mixed}", hashlib.sha256(MIXED).hexdigest())
     ]
+
+
+def json_gz(*users: str) -> bytes:
+    return gzip.compress("".join(f'{{"user_id": {user}}}\n' for user in users).encode(), mtime=0)
+
+
+def avro_deflate(*users: str) -> bytes:
+    schema = {"type": "record", "name": "row", "fields": [{"name": "user_id", "type": "long"}]}
+    return avro(schema, [{"user_id": int(user)} for user in users], codec="deflate")
+
+
+def orc_zlib(*users: str) -> bytes:
+    sink = io.BytesIO()
+    orc.write_table(pa.table({"user_id": [int(user) for user in users]}), sink, compression="zlib")
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("kind", "make", "read"),
+    [
+        (Format.JSON, json_gz, gzip.decompress),
+        (Format.AVRO, avro_deflate, lambda data: list(open_container(memoryview(data)).records())),
+        (Format.ORC, orc_zlib, lambda data: orc.ORCFile(io.BytesIO(data)).read()),
+    ],
+)
+def test_archives_in_other_formats(
+    run: Run, glacier: StrictGlacier, kind: Format, make: Callable[..., bytes], read: Callable[[bytes], Any]
+) -> None:
+    """An archive's name says nothing of its codec: its own bytes do."""
+    run.format = kind
+    mixed, clean = glacier.put(make(PERSON, "2", "3", PERSON)), glacier.put(make("4"))
+    run.plan(mixed, clean)
+    run.all()
+    assert run.journal["vault_rewrite"][-1]["rows_dropped"] == 2
+    [new] = set(glacier.archives) - {clean}
+    assert mixed not in glacier.archives
+    assert read(glacier.archives[new].body) == read(make("2", "3"))
+    assert glacier.archives[clean].body == make("4")
+    assert run.verdict().clean
+
+
+def test_an_archive_that_cannot_be_rewritten_holds_up_no_other(run: Run, glacier: StrictGlacier) -> None:
+    mixed, torn, clean = glacier.put(MIXED), glacier.put(MIXED[:-9]), glacier.put(OTHERS)
+    run.plan(mixed, torn, clean)
+    run.until_done(Action.VAULT_RETRIEVE)
+    with pytest.raises(PartlyDone, match="1 of 3 archive") as error:
+        run.run(Action.VAULT_REWRITE)
+    assert [item["archive"] for item in error.value.facts["failed"]] == [torn]
+    for _ in range(2):
+        with pytest.raises(PartlyDone, match="are not deleted") as error:
+            run.run(Action.VAULT_DELETE)
+        assert error.value.facts["held"] == [torn]
+        assert mixed not in glacier.archives
+        assert {torn, clean} < set(glacier.archives)
+        assert not run.ok(Action.VAULT_DELETE)
+    assert run.executor.probe(run.steps[Action.VAULT_DELETE], None) is Progress.PARTIAL
+
+
+def test_what_was_rewritten_is_remembered_when_another_cannot_be_fetched(run: Run, glacier: StrictGlacier) -> None:
+    first, second = glacier.put(MIXED), glacier.put(MIXED)
+    run.plan(first)
+    run.until_done(Action.VAULT_RETRIEVE)
+    run.plan(first, second)
+    glacier.refused.add(second)
+    with pytest.raises(PartlyDone, match="its retrieval was refused: PolicyEnforcedException"):
+        run.run(Action.VAULT_REWRITE)
+    uploaded = len(glacier.archives)
+    glacier.refused.clear()
+    run.until_done(Action.VAULT_REWRITE)
+    assert len(glacier.archives) == uploaded + 1, "no twin of the first"
 
 
 def test_an_inventory_from_before_the_deletion_is_not_believed(run: Run, glacier: StrictGlacier) -> None:
