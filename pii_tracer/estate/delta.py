@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.estate.delta_log import LOG, DeltaSnapshot, LiveFile, read_log
+from pii_tracer.estate.delta_strays import strangers
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.paths import EstatePaths, local_path
 from pii_tracer.estate.types import spark_columns
-from pii_tracer.inventory import GENERATED, InventoryGap, TableState
+from pii_tracer.inventory import GENERATED, STRANGE_FILES, InventoryGap, TableState
 from pii_tracer.model import Format
 
 READER_VERSION = 3
@@ -50,6 +51,8 @@ KNOWN_FEATURES = frozenset(
 """Table features of Delta's protocol (PROTOCOL.md, "Valid Feature Names in Table Features") that leave alone what the
 log says of files, or are looked at by their own rule."""
 
+_NAMED = 3
+"""So many strange files are named; the rest is a number."""
 _SOURCE_PATH = re.compile(r"^(?:delta\.)?`?(?P<path>(?:file:)?/[^`]*)`?$")
 
 
@@ -82,6 +85,7 @@ def delta_state(location: Path, paths: EstatePaths) -> Found:
         versions=snapshot.version - snapshot.earliest + 1,
         properties=dict(sorted({**config, **_features(snapshot)}.items())),
         clone_of=str(origin) if origin else None,
+        outside=tuple(sorted(str(f.path) for f in snapshot.files if origin and _of_origin(f, origin, paths))),
         fixed=_fixed(snapshot.schema),
     )
     return Found(state, _gaps(state, snapshot, origin, paths))
@@ -143,27 +147,36 @@ def _clone_of(snapshot: DeltaSnapshot) -> Path | None:
     return None
 
 
+def _of_origin(file: LiveFile, origin: Path, paths: EstatePaths) -> bool:
+    return file.external and file.path.resolve().is_relative_to(origin) and paths.inside(file.path)
+
+
 def _gaps(
     state: TableState, snapshot: DeltaSnapshot, origin: Path | None, paths: EstatePaths
 ) -> tuple[InventoryGap, ...]:
     found = []
-    stray = [
-        f
-        for f in snapshot.files
-        if f.external and (origin is None or not f.path.resolve().is_relative_to(origin) or not paths.inside(f.path))
-    ]
+    stray = [f for f in snapshot.files if f.external and not (origin and _of_origin(f, origin, paths))]
     if stray:
         reason = f"{len(stray)} data files lie outside the table's folder and belong to no table of this estate"
         found.append(gap(state.dataset, "external_files", reason, str(stray[0].path)))
-    strange = sorted(snapshot.features - KNOWN_FEATURES)
-    if strange or snapshot.reader_version > READER_VERSION:
-        what = f"features that are not known here: {', '.join(strange)}" if strange else "a newer reader version"
+    unknown = sorted(snapshot.features - KNOWN_FEATURES)
+    if unknown or snapshot.reader_version > READER_VERSION:
+        what = f"features that are not known here: {', '.join(unknown)}" if unknown else "a newer reader version"
         reason = f"the table's protocol names {what}; what its files hold may be more than was read"
         found.append(gap(state.dataset, "unknown_version", reason, f"{state.location}, protocol of its log"))
     missing = [f for f in snapshot.files if not f.path.exists()]
     if missing:
         reason = f"{len(missing)} data files that the log names do not exist: the table cannot be read"
         found.append(gap(state.dataset, "missing_files", reason, str(missing[0].path)))
+    strange = strangers(Path(state.location), snapshot)
+    if strange:
+        reason = (
+            f"{len(strange)} file(s) in the table's folder are not named as the table's own, and no version in its log"
+            " names them: they may be somebody's, or be left from before the log's history or by a failed write. The"
+            " sweep of the folder, like VACUUM, removes them: move what is somebody's out of it and plan again; waive"
+            " this where nobody needs them"
+        )
+        found.append(gap(state.dataset, STRANGE_FILES, reason, ", ".join(map(str, strange[:_NAMED]))))
     return tuple(found)
 
 

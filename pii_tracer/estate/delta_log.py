@@ -40,7 +40,11 @@ class LiveFile:
 
 @dataclass(frozen=True)
 class DeltaSnapshot:
-    """The newest version of a table. `earliest` is the oldest version that can still be rebuilt from the log."""
+    """The newest version of a table. `earliest` is the oldest version that can still be rebuilt from the log.
+
+    name, comment: what the table is called in its log, and said to be. named: every data file that an action of the
+    retained log adds or removes.
+    """
 
     version: int
     earliest: int
@@ -51,6 +55,9 @@ class DeltaSnapshot:
     features: frozenset[str]
     files: tuple[LiveFile, ...]
     cloned_from: str | None
+    name: str | None
+    comment: str | None
+    named: frozenset[Path]
 
 
 @dataclass
@@ -59,15 +66,18 @@ class _State:
     metadata: dict[str, Any] | None = None
     protocol: dict[str, Any] | None = None
     cloned_from: str | None = None
+    named: set[str] = field(default_factory=set)
 
     def apply(self, actions: list[dict[str, Any]]) -> None:
         """One commit: a file is known by path and deletion vector, so removals may stand after additions."""
         for action in actions:
             if remove := action.get("remove"):
                 self.adds.pop(_key(remove), None)
+                self.named.add(remove["path"])
         for action in actions:
             if add := action.get("add"):
                 self.adds[_key(add)] = add
+                self.named.add(add["path"])
             self.metadata = action.get("metaData") or self.metadata
             self.protocol = action.get("protocol") or self.protocol
             info = action.get("commitInfo") or {}
@@ -110,10 +120,11 @@ def _read(location: Path) -> DeltaSnapshot:
     for number in sorted(commits):
         actions = list(_lines(commits[number]))
         if number <= start:
-            # older commits only tell where the table was cloned from; the checkpoint holds the rest
+            # older commits only tell where the table was cloned from and what it held; the checkpoint holds the rest
             old = _State()
             old.apply(actions)
             state.cloned_from = state.cloned_from or old.cloned_from
+            state.named |= old.named
     for number in range(start + 1, version + 1):
         state.apply(list(_lines(commits[number])))
     if state.metadata is None or state.protocol is None:
@@ -130,6 +141,9 @@ def _read(location: Path) -> DeltaSnapshot:
         ),
         files=tuple(sorted((_live(location, add) for add in state.adds.values()), key=lambda f: str(f.path))),
         cloned_from=state.cloned_from,
+        name=state.metadata.get("name"),
+        comment=state.metadata.get("description"),
+        named=frozenset(_path_of(location, path) for path in state.named),
     )
 
 
@@ -200,10 +214,14 @@ def _mapping(value: Any) -> dict[str, Any]:
     return dict(value or {})
 
 
-def _live(location: Path, add: dict[str, Any]) -> LiveFile:
-    text = unquote(add["path"])  # paths in the log are percent-encoded URIs
+def _path_of(location: Path, written: str) -> Path:
+    text = unquote(written)  # paths in the log are percent-encoded URIs
     absolute = text.startswith("/") or re.match(r"^[a-z][a-z0-9+.-]*:", text) is not None
-    path = local_path(add["path"] if add["path"].startswith("file:") else text) if absolute else location / text
+    return local_path(written if written.startswith("file:") else text) if absolute else location / text
+
+
+def _live(location: Path, add: dict[str, Any]) -> LiveFile:
+    path = _path_of(location, add["path"])
     vector = add.get("deletionVector")
     stats = json.loads(add["stats"]) if add.get("stats") else {}
     return LiveFile(

@@ -11,6 +11,7 @@ from pii_tracer.errors import EstateError
 from pii_tracer.estate.files import DataFile, data_file, folder_state
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.paths import EstatePaths, below
+from pii_tracer.estate.remote import NO_SETTINGS, NOT_ASKED, gap_of, places_of
 from pii_tracer.estate.sharing import with_sharing
 from pii_tracer.estate.streams import checkpoint_state
 from pii_tracer.estate.twins import with_originals
@@ -23,6 +24,7 @@ def discover(estate: Estate, base: Path, progress: Callable[[str], None] | None 
 
     base: folder of the estate file. progress: is told each location before it is read.
     What cannot be found or read becomes a gap (`missing_table`, `missing_root`, `unreadable`, …), never an omission.
+    Places in S3 are named and not asked.
 
     Raises:
         EstateError: the estate file names locations that are not local paths.
@@ -39,8 +41,11 @@ def discover(estate: Estate, base: Path, progress: Callable[[str], None] | None 
     states = with_originals([f.state for f in found], _files_of(found), paths.is_dev)
     gaps = [*walk.gaps, *(g for f in found for g in f.gaps), *_declared(paths, found, walk)]
     gaps += [*paths.registry.gaps, *_registered(paths, found, walk), *_around_tables(walk)]
+    remote = places_of(paths.remote, NO_SETTINGS if estate.s3 is None else NOT_ASKED)
+    gaps += map(gap_of, remote)
     return Inventory(
         tables=tuple(sorted(states, key=lambda s: s.location)),
+        remote=remote,
         gaps=tuple(sorted(gaps, key=lambda g: (str(g.dataset or ""), g.kind, g.evidence))),
     )
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import CatalogType, DeclaredTable
 from pii_tracer.errors import EstateError
-from pii_tracer.estate.local import local_path
-from pii_tracer.estate.registry import Registered, Registry, read_registry
+from pii_tracer.estate.registry import Registered, Registry, RemoteTable, read_registry
+from pii_tracer.locations import is_s3, local_path, s3_location
 from pii_tracer.model import DatasetId
 
 __all__ = ["SESSION_CATALOG", "EstatePaths", "iceberg_folders", "is_iceberg", "local_path"]
@@ -38,13 +38,18 @@ class EstatePaths:
             if catalog.type is CatalogType.ICEBERG_HADOOP
         }
         self.warehouses = {name: warehouses[name] for name in sorted(warehouses)}
-        self.roots = tuple(sorted({self._place(r) for r in estate.roots} | set(warehouses.values())))
+        here = {self._place(r) for r in estate.roots if not is_s3(r)}
+        self.roots = tuple(sorted(here | set(warehouses.values())))
         self._dev_roots = tuple(self._place(r) for r in estate.dev_roots)
-        self.declared: dict[Path, DeclaredTable] = {
-            self._place(t.location): t for c in estate.catalogs.values() for t in c.tables
-        }
+        declared = [t for c in estate.catalogs.values() for t in c.tables]
+        local = [t for t in declared if not is_s3(t.location)]
+        self.declared: dict[Path, DeclaredTable] = {self._place(t.location): t for t in local}
         # one place may be declared under two names, written in two ways: lineage knows it by either
-        self._names = {t.name: self._place(t.location) for c in estate.catalogs.values() for t in c.tables}
+        self._names = {t.name: self._place(t.location) for t in local}
+        self._remote = [
+            *(RemoteTable(t.name, t.name, t.format, s3_location(t.location)) for t in declared if is_s3(t.location)),
+            *(RemoteTable(None, None, None, s3_location(root)) for root in estate.roots if is_s3(root)),
+        ]
         relocations = [(self._place(r.to), r.from_.rstrip("/") or "/") for r in estate.relocations]
         # the most specific relocation wins, whichever way it is read
         self._outward = sorted(relocations, key=lambda r: len(r[0].parts), reverse=True)
@@ -61,6 +66,11 @@ class EstatePaths:
             EstateError: a catalog's client library is not installed.
         """
         return read_registry(self._estate, self.base, self.inside)
+
+    @property
+    def remote(self) -> tuple[RemoteTable, ...]:
+        """What lies in S3: tables that catalogs name or the estate file declares, and its roots there."""
+        return (*self.registry.remote, *self._remote)
 
     def metadata_at(self, path: Path) -> Path | None:
         """The Iceberg metadata file that a catalog points at for a location; None where no catalog does."""
@@ -161,6 +171,7 @@ class EstatePaths:
                 found[declared] = self.dataset_of(path)
         for registered in self.registry.tables.values():
             found.update(dict.fromkeys(registered.names, self.dataset_of(registered.location)))
+        found.update({table.name: table.location.dataset for table in self.remote if table.name})
         for warehouse in self.warehouses.values():
             for path in iceberg_folders(warehouse):
                 name = self.table_at(path)

@@ -12,8 +12,8 @@ from pii_tracer.config import Estate
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.catalogs import CatalogEntry, Head, list_catalogs
 from pii_tracer.estate.found import gap
-from pii_tracer.estate.local import local_path
-from pii_tracer.inventory import InventoryGap, RefKind
+from pii_tracer.inventory import REMOTE_TABLE, InventoryGap, RefKind
+from pii_tracer.locations import UNTOLD, S3Location, local_path, location_of
 from pii_tracer.model import Format
 
 
@@ -43,17 +43,33 @@ class Registered:
 
 
 @dataclass(frozen=True)
+class RemoteTable:
+    """A table in S3. title: what people know it by; None for a folder that the estate file names as a root.
+
+    name: in Spark SQL, where it has one. location: its folder; of an Iceberg table perhaps another one than metadata,
+    the file that its catalog points at, tells.
+    """
+
+    title: str | None
+    name: str | None
+    format: Format | None
+    location: S3Location
+    metadata: S3Location | None = None
+
+
+@dataclass(frozen=True)
 class Registry:
-    """tables: by location. gaps: what the catalogs did not answer, or what lies where it cannot be read."""
+    """tables: by location. remote: those in S3. gaps: what the catalogs did not answer, or what cannot be read."""
 
     tables: Mapping[Path, Registered] = field(default_factory=dict)
+    remote: tuple[RemoteTable, ...] = ()
     gaps: tuple[InventoryGap, ...] = ()
 
 
 def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) -> Registry:
     """Ask the catalogs. inside: whether a path lies in the estate; nothing outside of it is opened.
 
-    A table that cannot be placed is a gap: `remote_table` (not on this machine), `outside_roots`, `unreadable`,
+    A table that cannot be placed is a gap: `remote_table` (on another host or store), `outside_roots`, `unreadable`,
     `unnameable_table` (a dot in its name), `registered_twice` (two names for one Iceberg table, which then has two
     histories: expiring one breaks the other).
 
@@ -61,6 +77,7 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
         EstateError: a catalog's client library is not installed.
     """
     found: dict[Path, Registered] = {}
+    remote: list[RemoteTable] = []
     gaps: list[InventoryGap] = []
     for listing in list_catalogs(estate, base):
         gaps += [*listing.gaps, *_former(listing.former, inside)]
@@ -69,6 +86,8 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
             placed = _place(entry, inside)
             if isinstance(placed, InventoryGap):
                 gaps.append(placed)
+            elif isinstance(placed, RemoteTable):
+                remote.append(placed)
             elif entry.head and placed.metadata:
                 head = PlacedHead(entry.head, entry.name, placed.metadata)
                 heads.setdefault(placed.location, []).append((entry, head))
@@ -80,7 +99,7 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
         for location, group in heads.items():
             gaps += _two_keys(location, group)
             _add(found, gaps, _of_heads(location, [head for _, head in group], listing.committed))
-    return Registry(found, tuple(gaps))
+    return Registry(found, tuple(remote), tuple(gaps))
 
 
 def _add(found: dict[Path, Registered], gaps: list[InventoryGap], placed: Registered) -> None:
@@ -144,26 +163,39 @@ def _twice(first: Registered, second: Registered) -> InventoryGap:
     return gap(None, "registered_twice", reason + "; drop all but one registration", str(first.location))
 
 
-def _place(entry: CatalogEntry, inside: Callable[[Path], bool]) -> Registered | InventoryGap:
+def _place(entry: CatalogEntry, inside: Callable[[Path], bool]) -> Registered | RemoteTable | InventoryGap:
     title = ".".join(entry.parts)
     text = entry.metadata if entry.format is Format.ICEBERG else entry.location
     if not text:
         return gap(None, "unreadable", "the catalog names no metadata file of the table", title)
     try:
-        place = local_path(text)
+        place = location_of(text)
+        if isinstance(place, S3Location):
+            return _remote(entry, place)
         metadata = place if entry.format is Format.ICEBERG else None
         if metadata is not None:
             if not inside(metadata):
                 reason = f"the metadata of {title} lies outside the estate's roots and was not read"
                 return gap(None, "outside_roots", reason, str(metadata))
-            place = local_path(_location_in(metadata))
+            place = location_of(_location_in(metadata))
+            if isinstance(place, S3Location):
+                return RemoteTable(entry.name or title, entry.name, entry.format, place)
     except EstateError as error:
-        kind = "unreadable" if error.where and "://" not in error.where else "remote_table"
-        return gap(None, kind, f"the registered table {title} was not read: {error.what}", text)
+        kind = "unreadable" if error.where and "://" not in error.where else REMOTE_TABLE
+        shown = text if error.where != UNTOLD else UNTOLD
+        return gap(None, kind, f"the registered table {title} was not read: {error.what}", shown)
     if not inside(place):
         reason = f"the registered table {title} lies outside the estate's roots and was not read"
         return gap(None, "outside_roots", reason, str(place))
     return Registered((entry.name,) if entry.name else (), entry.format, place.resolve(), metadata)
+
+
+def _remote(entry: CatalogEntry, place: S3Location) -> RemoteTable:
+    """A table in S3. Where its catalog does not tell its folder, it is the one that `metadata` lies in, as a rule."""
+    title = entry.name or ".".join(entry.parts)
+    if entry.format is not Format.ICEBERG:
+        return RemoteTable(title, entry.name, entry.format, place)
+    return RemoteTable(title, entry.name, entry.format, place.parent.parent, place)
 
 
 def _location_in(metadata: Path) -> str:

@@ -33,6 +33,7 @@ from pii_tracer.estate.s3_versions import (
     iter_object_versions,
     iter_version_bytes,
     readability,
+    region_of,
     sha256_of_head,
 )
 from pii_tracer.inventory import InventoryGap, ObjectSet, ObjectVersion
@@ -185,7 +186,7 @@ def _discover(place: _Place, client_factory: ClientFactory, found: _Found) -> di
     """Look at one prefix; returns the buckets it is replicated to, and whether all that is new gets there."""
     bucket, prefix = place.bucket, place.archive.prefix
     try:
-        region = _region(client_factory(None), bucket)
+        region = region_of(client_factory(None), bucket)
         client = client_factory(region)
         versions = _listed(place, client_factory, client, found)
     except (ClientError, BotoCoreError) as error:
@@ -255,7 +256,7 @@ def _listed(place: _Place, factory: ClientFactory, client: S3Client, found: _Fou
     bucket, prefix, reports = place.bucket, place.archive.prefix, place.archive.inventory
     if reports is not None and bucket == place.archive.bucket:
         try:
-            there = factory(_region(factory(None), reports.location.split("/")[2]))
+            there = factory(region_of(factory(None), reports.location.split("/")[2]))
             report = newest_report(there, bucket, reports)
             found.say(f"s3://{bucket}/{prefix}: from the inventory report of {iso(report.taken)}")
             return Packed(ObjectVersion, _counted(place, iter_report(there, report, prefix), found))
@@ -310,11 +311,6 @@ class _Settings:
                     )
                 )
             return None
-
-
-def _region(client: S3Client, bucket: str) -> str:
-    """GetBucketLocation; an empty answer means us-east-1 (its API page)."""
-    return client.get_bucket_location(Bucket=bucket).get("LocationConstraint") or "us-east-1"
 
 
 def _rule_prefix(rule: Mapping[str, Any]) -> str:

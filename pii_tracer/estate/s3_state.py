@@ -10,7 +10,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from pii_tracer.aws import error_code
-from pii_tracer.estate.s3_versions import GONE, S3Client, iso
+from pii_tracer.estate.s3_versions import GONE, S3Client, head_version, iso
 from pii_tracer.inventory import ObjectLock, ObjectVersion, Upload
 
 _WORKERS = 8
@@ -49,7 +49,7 @@ def with_locks(client: S3Client, bucket: str, versions: Iterable[ObjectVersion])
         if version.delete_marker:
             return version
         try:
-            lock = _lock(client.head_object(Bucket=bucket, Key=version.key, VersionId=version.version_id))
+            lock = _lock(head_version(client, bucket, version.key, version.version_id))
         except ClientError as error:
             if error_code(error) in GONE:
                 return version  # deleted since it was listed

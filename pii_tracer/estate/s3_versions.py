@@ -26,6 +26,14 @@ ARCHIVED_CLASSES = frozenset({"GLACIER", "DEEP_ARCHIVE"})
 GONE = frozenset({"404", "NoSuchKey", "NoSuchVersion", "405", "MethodNotAllowed"})
 """HeadObject says 404 for a missing version and 405 for a delete marker."""
 
+NULL = "null"
+"""The id of the version that was written while the bucket kept none."""
+
+
+def region_of(client: S3Client, bucket: str) -> str:
+    """GetBucketLocation; an empty answer means us-east-1 (its API page)."""
+    return client.get_bucket_location(Bucket=bucket).get("LocationConstraint") or "us-east-1"
+
 
 def iter_object_versions(client: S3Client, bucket: str, prefix: str) -> Iterator[ObjectVersion]:
     """Every version and delete marker under a prefix (ListObjectVersions, all pages), as S3 orders them.
@@ -194,9 +202,7 @@ def _evidence(
     if version.delete_marker:
         return said(Evidence.MARKER)
     try:
-        answer = client.head_object(
-            Bucket=bucket, Key=version.key, VersionId=version.version_id, ChecksumMode="ENABLED"
-        )
+        answer = head_version(client, bucket, version.key, version.version_id)
     except (ClientError, BotoCoreError) as error:
         return said(Evidence.UNREADABLE, f"HeadObject: {error_code(error)}")
     sha256 = sha256_of_head(answer)
@@ -210,6 +216,47 @@ def _evidence(
     return said(Evidence.UNREADABLE, f"{version.storage_class}, {state}: not restored", sha256)
 
 
+def head_version(client: S3Client, bucket: str, key: str, version_id: str) -> Mapping[str, Any]:
+    """HeadObject of a version, with its checksum.
+
+    versitygw does not find the version `null` of an object that has no other, though it lists it: it is asked for
+    again as the current one, and the answer tells whether it is that version.
+
+    Raises:
+        botocore.exceptions.ClientError, BotoCoreError: gone, refused or unreachable.
+    """
+    which = {"Bucket": bucket, "Key": key, "ChecksumMode": "ENABLED"}
+    try:
+        answer: Mapping[str, Any] = client.head_object(**which, VersionId=version_id)
+    except ClientError as error:
+        if version_id != NULL or error_code(error) not in GONE:
+            raise
+        answer = client.head_object(**which)
+        if answer.get("VersionId", NULL) != NULL:
+            raise
+    return answer
+
+
+def ask_version(ask: Callable[..., Any], client: S3Client, bucket: str, key: str, version_id: str) -> Any:
+    """A request about a version, for stores that do not find the version `null` (see `head_version`): asked without
+    it, and the same version `null` was the current one before and after, since not every answer names its version.
+
+    Raises:
+        botocore.exceptions.ClientError, BotoCoreError: gone, refused or unreachable.
+    """
+    try:
+        return ask(Bucket=bucket, Key=key, VersionId=version_id)
+    except ClientError as error:
+        if version_id != NULL or error_code(error) not in GONE:
+            raise
+        before = head_version(client, bucket, key, NULL)
+        answer = ask(Bucket=bucket, Key=key)
+        after = head_version(client, bucket, key, NULL)
+        if (before["ETag"], before["LastModified"]) != (after["ETag"], after["LastModified"]):
+            raise
+        return answer
+
+
 def tags_of(client: S3Client, bucket: str, key: str, version_id: str) -> dict[str, str]:
     """GetObjectTagging of a version, archived ones included. A store without tags has none.
 
@@ -217,7 +264,7 @@ def tags_of(client: S3Client, bucket: str, key: str, version_id: str) -> dict[st
         botocore.exceptions.ClientError, BotoCoreError: refused or unreachable.
     """
     try:
-        answer = client.get_object_tagging(Bucket=bucket, Key=key, VersionId=version_id)
+        answer = ask_version(client.get_object_tagging, client, bucket, key, version_id)
     except ClientError as error:
         if error_code(error) in _WITHOUT_TAGS:
             return {}

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from pii_tracer.estate.former import read_former
+from pii_tracer.estate.former import Sought, read_former
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import data_files, read_columns
 from pii_tracer.estate.read_part import read_part
@@ -103,7 +103,7 @@ def test_rows_that_delete_files_and_vectors_hide_are_in_the_versions_before(
 ) -> None:
     told: list[str] = []
     state = state_at(inventory, lake, place)
-    versions = list(read_former(state, {"who": Spot("uid")}, paths, told.append))
+    versions = list(read_former(state, Sought({"who": Spot("uid")}, "who"), paths, told.append, told.append))
     assert {uid for version in versions for uid in version["who"]} == {uid for uid, *_ in ROWS}
     assert 7 not in read_columns(state, ["uid"], paths).column("uid").to_pylist()
     assert told == []

@@ -129,7 +129,7 @@ def test_what_a_database_says_beside_the_known_is_a_gap_each(tmp_path: Path) -> 
     assert "core.prod.whole" in {s.table for s in found.tables}
     evidence = {e: k for k, e in kinds(found)}
     assert evidence["catalog other.prod.theirs"] == "unknown_catalog"
-    assert evidence["s3://b/away/metadata/00001-x.metadata.json"] == "remote_table"
+    assert evidence["s3://b/away"] == "remote_table"
     assert evidence[str(tmp_path / "warehouse" / "prod" / "twice")] == "registered_twice"
 
 

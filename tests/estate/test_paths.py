@@ -124,11 +124,14 @@ def test_development_roots() -> None:
     assert not PATHS.is_dev("s3://bucket/dev")
 
 
-def test_a_warehouse_is_a_root_and_a_bucket_is_none() -> None:
+def test_a_warehouse_is_a_root_and_a_bucket_is_one_of_its_own() -> None:
     outside = Catalog(type=CatalogType.ICEBERG_HADOOP, warehouse="lake2")
     assert EstatePaths(estate(catalogs={"lake": outside}), BASE).inside(BASE / "lake2" / "a")
     with pytest.raises(EstateError, match="`s3`"):
-        EstatePaths(estate(roots=("s3://bucket/lake",)), BASE)
+        EstatePaths(estate(catalogs={"lake": Catalog(type=CatalogType.ICEBERG_HADOOP, warehouse="s3://b/w")}), BASE)
+    paths = EstatePaths(estate(roots=("s3a://bucket/lake/",)), BASE)
+    assert [(t.title, str(t.location)) for t in paths.remote] == [(None, "s3://bucket/lake")]
+    assert not any("bucket" in str(root) for root in paths.roots)
     with pytest.raises(EstateError, match="another host"):
         local_path("file://host/share")
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from pii_tracer.config_vaults import Vault, wrong_vaults
 from pii_tracer.estate.vaults import discover_vaults
 from pii_tracer.inventory import InventoryGap, VaultState
+from pii_tracer.model import PLAIN
 from tests.glaciersupport import REGION, StrictGlacier, glacier, server
 
 __all__ = ["glacier", "server"]
@@ -120,8 +121,9 @@ def test_an_unreachable_vault_is_a_gap(glacier: StrictGlacier, tmp_path: Path) -
 
 def test_the_declaration(glacier: StrictGlacier) -> None:
     with pytest.raises(ValidationError, match="cannot be rewritten"):
-        vault(glacier, format="avro")
-    assert vault(glacier, format="avro", delete_whole="snapshots of a table that is kept elsewhere")
+        vault(glacier, format="delta")
+    assert vault(glacier, format="delta", delete_whole="snapshots of a table that is kept elsewhere")
+    assert {vault(glacier, format=f).format for f in PLAIN} == PLAIN
     with pytest.raises(ValidationError, match="vault"):
         vault(glacier, vault="cold; rm -rf /")
     twice = [vault(glacier), vault(glacier, name="other")]

@@ -1,0 +1,101 @@
+"""Places in S3 that hold an estate's tables: from what catalogs and the estate file name to distinct places. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pii_tracer.errors import EstateError
+from pii_tracer.estate.found import gap
+from pii_tracer.estate.registry import RemoteTable
+from pii_tracer.inventory import REMOTE_TABLE, InventoryGap, RemotePlace
+from pii_tracer.locations import S3Location, location_of
+
+NO_SETTINGS = "the estate file does not say how S3 is reached (`s3`)"
+NOT_ASKED = "this command does not look into it"
+
+_FOLDERS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+"""Table properties that lead files elsewhere: https://iceberg.apache.org/docs/latest/aws/#object-store-file-layout"""
+
+
+def places_of(tables: Iterable[RemoteTable], why: str) -> tuple[RemotePlace, ...]:
+    """One place for each location, sorted, not listed. why: for what reason."""
+    found: dict[str, RemotePlace] = {}
+    for table in tables:
+        place = RemotePlace(
+            location=table.location,
+            tables=(table.title,) if table.title else (),
+            format=table.format,
+            unlisted=why,
+        )
+        known = found.get(str(table.location))
+        found[str(table.location)] = place if known is None else joined(known, place)
+    return tuple(found[location] for location in sorted(found))
+
+
+def joined(one: RemotePlace, other: RemotePlace) -> RemotePlace:
+    """Two places at one location. The format is told where all who know one say the same."""
+    formats = {place.format for place in (one, other) if place.format is not None}
+    doubts = sorted({place.doubt for place in (one, other) if place.doubt})
+    return one.model_copy(
+        update={
+            "tables": tuple(sorted({*one.tables, *other.tables})),
+            "format": formats.pop() if len(formats) == 1 else None,
+            "doubt": "; ".join(doubts) or None,
+        }
+    )
+
+
+def what(place: RemotePlace) -> str:
+    """What lies there, as people are told."""
+    if not place.tables:
+        return "files below a root of the estate lie"
+    return (
+        f"the table {place.tables[0]} lies" if len(place.tables) == 1 else f"the tables {', '.join(place.tables)} lie"
+    )
+
+
+def gap_of(place: RemotePlace) -> InventoryGap:
+    """The gap that every place in S3 is: it can be looked into, and nothing is erased there."""
+    reason = f"{what(place)} in S3, where no table is erased"
+    if place.unlisted:
+        reason += f", and was not looked into: {place.unlisted}"
+    return gap(place.dataset, REMOTE_TABLE, reason, str(place.location))
+
+
+def iceberg_folders(metadata: Any, file: S3Location) -> tuple[tuple[S3Location, ...], str | None]:
+    """The folders in S3 in which an Iceberg table's files lie as far as its metadata file tells, the table's own first,
+    none inside another; and what of them lies elsewhere, if anything.
+
+    Rules: https://iceberg.apache.org/spec/#table-metadata-fields. Data files that only manifests name are not told.
+
+    Raises:
+        KeyError, TypeError, AttributeError: not a table's metadata.
+    """
+    own = metadata["location"]
+    properties = metadata.get("properties") or {}
+    texts = [own, *(str(properties[name]) for name in _FOLDERS if properties.get(name))]
+    files = [str(entry["metadata-file"]) for entry in metadata.get("metadata-log") or ()]
+    files += [str(entry["manifest-list"]) for entry in metadata.get("snapshots") or () if entry.get("manifest-list")]
+    files += [str(entry["statistics-path"]) for entry in metadata.get("statistics") or ()]
+    told, elsewhere = _in_s3(texts)
+    named, beyond = _in_s3(files)
+    found: list[S3Location] = []
+    for folder in (*told, file.parent, *(place.parent for place in named)):
+        if not any(known.holds(folder) for known in found):
+            found = [*(known for known in found if not folder.holds(known)), folder]
+    number = elsewhere + beyond
+    return tuple(found), f"{number} path(s) of its metadata lead out of S3" if number else None
+
+
+def _in_s3(texts: Sequence[str]) -> tuple[list[S3Location], int]:
+    """The places in S3 among some locations, and how many of them lie elsewhere."""
+    found = []
+    for text in texts:
+        try:
+            place = location_of(text)
+        except EstateError:
+            continue
+        if isinstance(place, S3Location):
+            found.append(place)
+    return found, len(texts) - len(found)

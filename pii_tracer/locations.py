@@ -1,0 +1,112 @@
+"""Where data lies: a path of this machine or a place in a bucket, whatever people and catalogs write."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from pydantic import Field
+
+from pii_tracer.errors import EstateError
+from pii_tracer.model import DatasetId, Frozen
+
+_S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
+_BUCKET = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$"
+"""Older buckets, and those of other stores, have other names than new ones may have:
+https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html"""
+
+
+UNTOLD = "s3://…"
+"""In place of a location that cannot be shown: an old form has credentials where the bucket should be."""
+
+
+class S3Location(Frozen):
+    """A place in a bucket: an object, or a folder without its last slash. An empty key is the whole bucket."""
+
+    bucket: str = Field(pattern=_BUCKET)
+    key: str
+
+    def __str__(self) -> str:
+        return f"s3://{self.bucket}/{self.key}"
+
+    @property
+    def prefix(self) -> str:
+        """What the keys of everything in the folder begin with: `t` has nothing of `t2`."""
+        return f"{self.key}/" if self.key else ""
+
+    @property
+    def parent(self) -> S3Location:
+        """The folder that it lies in."""
+        return S3Location(bucket=self.bucket, key=self.key.rpartition("/")[0])
+
+    @property
+    def dataset(self) -> DatasetId:
+        """Its name in lineage (https://openlineage.io/docs/spec/naming)."""
+        return DatasetId(namespace=f"s3://{self.bucket}", name=self.key.strip("/"))
+
+    def holds(self, other: S3Location) -> bool:
+        """Whether another place is this one or lies in it."""
+        return self.bucket == other.bucket and f"{other.key}/".startswith(self.prefix)
+
+    def holds_dataset(self, dataset: DatasetId) -> bool:
+        """As `holds`, of what lineage names."""
+        mine = self.dataset
+        return dataset.namespace == mine.namespace and f"{dataset.name}/".startswith(mine.name and f"{mine.name}/")
+
+
+Location = Path | S3Location
+
+
+def is_s3(text: str) -> bool:
+    """Whether a text is meant as a place in S3, in any of the schemes that engines write."""
+    return _S3.match(text) is not None
+
+
+def s3_location(text: str) -> S3Location:
+    """A text that `is_s3`. The key is taken as it is
+    (https://github.com/apache/iceberg/blob/main/aws/src/main/java/org/apache/iceberg/aws/s3/S3URI.java).
+
+    Raises:
+        EstateError: no name of a bucket.
+    """
+    bucket, _, key = text.partition("://")[2].partition("/")
+    if re.match(_BUCKET, bucket) is None:
+        raise EstateError("an S3 location without the name of a bucket", where=UNTOLD, todo="correct it")
+    return S3Location(bucket=bucket, key=key.rstrip("/"))
+
+
+def location_of(text: str) -> Location:
+    """A path, `file:` URI or S3 URI as what it means.
+
+    Only `file:` URIs are percent-decoded (RFC 8089); a plain path is taken as it is.
+
+    Raises:
+        EstateError: another scheme, a `file:` URI of another host, or no name of a bucket.
+    """
+    if is_s3(text):
+        return s3_location(text)
+    if text.startswith("file:"):
+        parts = urlsplit(text)
+        if parts.netloc not in ("", "localhost"):
+            raise EstateError("a file: URI names another host", where=text, todo="use a path of this machine")
+        return Path(unquote(parts.path))
+    if "://" in text:
+        raise EstateError(
+            f"`{text.split('://', 1)[0]}` locations are not read by discovery of tables",
+            where=text,
+            todo="declare a local path here, and buckets under `archives`",
+        )
+    return Path(text)
+
+
+def local_path(text: str) -> Path:
+    """A path or `file:` URI as a path. Raises EstateError as `location_of`, and for places in S3."""
+    place = location_of(text)
+    if isinstance(place, S3Location):
+        raise EstateError(
+            "a place in `s3` stands where only a path of this machine can",
+            where=text,
+            todo="in S3 there can be `roots`, declared tables and `archives`",
+        )
+    return place
