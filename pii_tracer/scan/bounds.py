@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from pii_tracer.errors import EstateError
-from pii_tracer.estate.local import local_path
+from pii_tracer.locations import Location, S3Location, local_path, location_of
 from pii_tracer.scan.decode.metadata import Role, role_of
 from pii_tracer.scan.hits import FileScan, Form, Hit
 
@@ -19,7 +19,7 @@ _OF_ROWS = frozenset({"parquet", "orc", "avro"})
 _LOG = "_delta_log"
 
 
-def without_explained(root: Path, files: Iterable[FileScan]) -> tuple[FileScan, ...]:
+def without_explained(root: Location, files: Iterable[FileScan]) -> tuple[FileScan, ...]:
     """The files of a folder without those prefixes that surely are not the person's.
 
     A bound of a file that is gone, lies elsewhere, has another size than the bound's owner says, was not read to its
@@ -28,24 +28,30 @@ def without_explained(root: Path, files: Iterable[FileScan]) -> tuple[FileScan, 
     scans = tuple(files)
     if not any(hit.form is Form.PREFIX for scan in scans for hit in scan.hits):
         return scans
-    base, by_path = root.resolve(), _by_path(root, scans)
+    base = root if isinstance(root, S3Location) else root.resolve()
+    by_path = _by_path(root, scans)
     return tuple(_without(scan, base, by_path) for scan in scans)
 
 
-def _by_path(root: Path, scans: Iterable[FileScan]) -> dict[str, FileScan]:
-    """Files by their path, where that is no other's: a masked path could be spelled like another file's."""
+def _by_path(root: Location, scans: Iterable[FileScan]) -> dict[str, FileScan]:
+    """Files by their path, where that is no other's: a masked path could be spelled like another file's, and in S3 an
+    object can have several versions.
+    """
     found: dict[str, FileScan | None] = {}
     for scan in scans:
         found[scan.path] = None if scan.path in found else scan
-    return {path: scan for path, scan in found.items() if scan is not None and (root / path).is_file()}
+    own = {path: scan for path, scan in found.items() if scan is not None}
+    if isinstance(root, S3Location):
+        return own
+    return {path: scan for path, scan in own.items() if (root / path).is_file()}
 
 
-def _without(scan: FileScan, root: Path, files: Mapping[str, FileScan]) -> FileScan:
+def _without(scan: FileScan, root: Location, files: Mapping[str, FileScan]) -> FileScan:
     hits = tuple(hit for hit in scan.hits if not (hit.form is Form.PREFIX and _explained(hit, scan, root, files)))
     return scan if len(hits) == len(scan.hits) else scan.model_copy(update={"hits": hits})
 
 
-def _explained(hit: Hit, scan: FileScan, root: Path, files: Mapping[str, FileScan]) -> bool:
+def _explained(hit: Hit, scan: FileScan, root: Location, files: Mapping[str, FileScan]) -> bool:
     if _own(hit, scan):
         return _free_of(hit.key_set, scan)
     described = _described(hit, scan, root, files)
@@ -68,13 +74,16 @@ def _free_of(key_set: str, scan: FileScan) -> bool:
     return _has_rows(scan) and not scan.unread and all(_own(hit, scan) for hit in mine)
 
 
-def _described(hit: Hit, scan: FileScan, root: Path, files: Mapping[str, FileScan]) -> FileScan | None:
+def _described(hit: Hit, scan: FileScan, root: Location, files: Mapping[str, FileScan]) -> FileScan | None:
     """The file that a bound describes, where it is one of these and has the size it should have."""
     if hit.of is None:
         return None
     try:
-        path = _path(hit.of.path, scan, root)
-        name = path.resolve().relative_to(root).as_posix() if path else None
+        if isinstance(root, S3Location):
+            name = _key(hit.of.path, scan, root)
+        else:
+            path = _path(hit.of.path, scan, root)
+            name = path.resolve().relative_to(root).as_posix() if path else None
     except (EstateError, OSError, RuntimeError, ValueError):  # another store, another folder, or no path at all
         return None
     found = files.get(name) if name else None
@@ -92,3 +101,15 @@ def _path(text: str, scan: FileScan, root: Path) -> Path | None:
     if path.is_absolute():
         return path
     return root.joinpath(*parts[: parts.index(_LOG)]) / path if _LOG in parts else None
+
+
+def _key(text: str, scan: FileScan, root: S3Location) -> str | None:
+    """As `_path`, told from the folder in S3."""
+    parts = PurePosixPath(scan.path).parts
+    text = unquote(text) if _LOG in parts else text
+    if "://" not in text:
+        return "/".join((*parts[: parts.index(_LOG)], text)) if _LOG in parts else None
+    place = location_of(text)
+    if not (isinstance(place, S3Location) and root.holds(place)):
+        return None
+    return place.key.removeprefix(root.prefix)

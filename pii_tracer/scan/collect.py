@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
-from pii_tracer.model import WHOLE_NUMBER
 from pii_tracer.scan.decode import packed
 from pii_tracer.scan.forms import PLAIN, Patterns, Term, WeakMatch
 from pii_tracer.scan.hits import Described, Form, Hit
@@ -19,7 +18,6 @@ from pii_tracer.scan.neighbours import Whole
 
 WINDOW = 16 * 1024 * 1024
 _NAMED = re.compile(rb"([\w.`]{1,128}?)`?(?:#\d+L?)?\s*=\s*\"?'?\Z")
-_WHOLE = re.compile(WHOLE_NUMBER)
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 _JSON_DEPTH = 40
 _CELL = 65_536
@@ -222,7 +220,7 @@ class Collector:
                 found[(name, Form.PREFIX)] += found.pop((name, form), 0)
         found = +found
         cell = value.strip()
-        for name in self.patterns.cells.get(cell) or self.patterns.cells.get(_WHOLE.sub(r"\1", cell), ()):
+        for name in self.patterns.of_cell(cell):
             if all(name != seen for seen, _ in found):
                 found[(name, Form.TEXT)] += 1
         if found or self.patterns.has_tiny:

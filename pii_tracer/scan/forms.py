@@ -36,6 +36,7 @@ from pii_tracer.scan.file_keys import FileKeys
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.neighbours import KeyColumns, Whole, goes_on, may_be_cut
 from pii_tracer.scan.sieve import Places, Sieve
+from pii_tracer.whole import without_fraction
 
 Term = tuple[str, Form]
 PLAIN = frozenset({Form.TEXT, Form.URL, Form.JSON})
@@ -185,6 +186,10 @@ class Patterns:
         same = copy.copy(self)
         same.key_columns = keys.knowing(self._others)
         return same
+
+    def of_cell(self, text: str) -> tuple[str, ...]:
+        """The key sets of which a whole cell is a value, a whole number also where it has a fraction of zeros."""
+        return self.cells.get(text) or self.cells.get(without_fraction(text), ())
 
     def is_weak(self, key_set: str) -> bool:
         """Whether the key set of this name is weak."""

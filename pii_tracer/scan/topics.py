@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from pii_tracer.config import RecordFormat, RecordPart, Topic
 from pii_tracer.records import FRAME_BYTES, KEY, VALUE, Record, Schemas, Undecodable, decode
@@ -87,8 +88,21 @@ def _part(found: Collector, column: str, part: RecordPart, data: bytes, schemas:
         return
     if part.format is RecordFormat.AVRO:
         found.cell(decoded, where, f"{column}.$")
+    elif part.format is RecordFormat.PROTOBUF:
+        _protobuf(found, decoded, data, where, column)
     else:
         _text(found, data[FRAME_BYTES:] if part.framed else data, where, column)
+
+
+def _protobuf(found: Collector, decoded: Any, data: bytes, where: str, column: str) -> None:
+    """What was decoded, and the bytes: another schema can make numbers of a text and still fit."""
+    members = found.inner()
+    members.cell(decoded, where, f"{column}.$")
+    whole = found.inner()
+    whole.merge(members)
+    whole.rest(memoryview(data), where, read=[range(len(data))])
+    found.merge(members)
+    found.merge(whole, unless_seen_in=members)
 
 
 def _text(found: Collector, data: bytes, where: str, column: str) -> None:

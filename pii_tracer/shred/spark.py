@@ -7,7 +7,7 @@ destroyed; what the session caches (`cache()`, broadcasts, running streams) must
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -15,11 +15,11 @@ from pii_tracer.errors import ShredError
 from pii_tracer.shred.cells import Binding
 from pii_tracer.shred.columns import Keys, Missing, decrypt_all, encrypt_all
 from pii_tracer.shred.wrapping import Kms, LocalFile, Wrapper
+from pii_tracer.spark_frames import map_in_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
 
 Source = LocalFile | Kms
 _WRAPPED = "__pii_tracer_wrapped"
@@ -87,26 +87,7 @@ def _mapped(
         for batch in batches:
             yield _batch(batch, names, bindings, person, wrapper, missing)
 
-    return _map_in_arrow(joined, work, schema)
-
-
-def _map_in_arrow(
-    frame: DataFrame, work: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: StructType
-) -> DataFrame:
-    """`DataFrame.mapInArrow` without pandas, which that one demands (PySpark 3.5) and its Arrow path never uses.
-
-    Raises:
-        ShredError: the frame is one of Spark Connect, whose plans are made elsewhere.
-    """
-    from pyspark.rdd import PythonEvalType
-    from pyspark.sql import DataFrame as Classic
-    from pyspark.sql.udf import UserDefinedFunction
-
-    if not isinstance(frame, Classic):
-        raise ShredError("frames of Spark Connect are not supported", todo="run this in a classic session")
-    function = UserDefinedFunction(work, returnType=schema, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
-    column = function(*[frame[_quoted(name)] for name in frame.columns])
-    return Classic(frame._jdf.pythonMapInArrow(column._jc.expr(), False), frame.sparkSession)
+    return map_in_arrow(joined, work, schema)
 
 
 def _batch(

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.errors import ScanError
 from pii_tracer.estate.files import partition_values
+from pii_tracer.spark_frames import Place, frame_of_places
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
 
 _Kind = tuple["DataType", Callable[[Any], Any]]
-_Place = tuple[str, tuple[str | None, ...], tuple[str, ...]]
-"""A file, the values of its partition folders, and the columns that are read from it."""
 
 
 def avro_frame(spark: SparkSession, folder: Path, files: list[Path]) -> DataFrame:
@@ -33,20 +32,14 @@ def avro_frame(spark: SparkSession, folder: Path, files: list[Path]) -> DataFram
     """
     from pyspark.sql.types import StringType, StructField, StructType
 
-    groups: dict[str, tuple[StructType, list[_Place]]] = {}
+    groups: dict[str, tuple[StructType, list[Place]]] = {}
     for path in files:
         parts = partition_values(folder, path)
         own = [field for field in columns(_schema(path)).fields if field.name not in parts]
         kind = StructType([*own, *(StructField(name, StringType()) for name in parts)])
         places = groups.setdefault(kind.json(), (kind, []))[1]
         places.append((str(path), tuple(parts.values()), tuple(field.name for field in own)))
-    frames = [
-        # without Spark's own check: its message would quote a value. `columns` and `rows` come from one schema
-        spark.createDataFrame(
-            spark.sparkContext.parallelize(places, len(places)).flatMap(rows), kind, verifySchema=False
-        )
-        for kind, places in groups.values()
-    ]
+    frames = [frame_of_places(spark, places, rows, kind) for kind, places in groups.values()]
     whole = frames[0]
     for frame in frames[1:]:
         whole = whole.unionByName(frame, allowMissingColumns=True)
@@ -59,7 +52,7 @@ def columns(schema: Any) -> StructType:
     return kind  # type: ignore[no-any-return]
 
 
-def rows(place: _Place) -> Iterator[tuple[Any, ...]]:
+def rows(place: Place) -> Iterator[tuple[Any, ...]]:
     """The rows of one file as tuples for Spark. Runs in a worker."""
     import fastavro
 

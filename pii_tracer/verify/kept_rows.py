@@ -18,6 +18,7 @@ from pii_tracer.plan import Copy, Mask
 from pii_tracer.scan.decode.avro_container import open_container
 from pii_tracer.scan.decode.packed import opened
 from pii_tracer.scan.forms import Patterns
+from pii_tracer.whole import plain, plain_texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,11 +93,12 @@ def _mine(column: pa.Array, term: MatchTerm, patterns: Patterns) -> Any:
     import pyarrow.compute as pc
 
     if term.access or pa.types.is_nested(column.type):
-        texts = pa.array([_leaf(value, term) for value in column.to_pylist()], pa.string())
+        cells = pa.array([_leaf(value, term) for value in column.to_pylist()], pa.string())
     else:
-        texts = pc.cast(column, pa.string())
-    wanted = [t for t in texts.unique().to_pylist() if t is not None and term.key_set in patterns.cells.get(t, ())]
-    return pc.is_in(texts, value_set=pa.array(wanted, pa.string()))
+        found = plain_texts(column)
+        cells = column.cast(pa.string()) if found is None else found
+    wanted = [t for t in cells.unique().to_pylist() if t is not None and term.key_set in patterns.of_cell(t)]
+    return pc.is_in(cells, value_set=pa.array(wanted, pa.string()))
 
 
 def _in_records(rows: Iterable[Row], copy: Copy, mask: Mask, patterns: Patterns, shown: set[str]) -> int | None:
@@ -110,7 +112,7 @@ def _in_records(rows: Iterable[Row], copy: Copy, mask: Mask, patterns: Patterns,
             term.label()
             for column, term in terms
             for name, value in cells
-            if name == column and term.key_set in patterns.cells.get(_leaf(value, term) or "", ())
+            if name == column and term.key_set in patterns.of_cell(_leaf(value, term) or "")
         }
         missed -= found
         total += bool(found) and any(name in gone and value is not None for name, value in cells)
@@ -130,7 +132,7 @@ def _leaf(value: Any, term: MatchTerm) -> str | None:
             return None
         for name in access.path:
             value = value.get(name) if isinstance(value, dict) else None
-    return None if value is None else str(value)
+    return None if value is None else plain(value)
 
 
 def header_of(path: Path, encoding: str) -> list[str]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from pii_tracer.config_catalogs import Catalog, CatalogType
 from pii_tracer.errors import ScanError
 from pii_tracer.estate.catalog_nessie import ICEBERG_TABLE, KINDS, table_name
-from pii_tracer.estate.local import local_path
 from pii_tracer.estate.nessie import Content, NessieClient, Reference
+from pii_tracer.locations import local_path
 from pii_tracer.plan import Copy
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.errors import ScanError
 from pii_tracer.estate.files import partition_values
+from pii_tracer.spark_frames import Place, frame_of_places
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,8 +24,6 @@ _Turn = Callable[[Any], Any]
 _Kind = tuple["DataType", "pa.DataType", _Turn]
 """Spark's type, the Arrow type that is decoded to, and what becomes of a decoded value."""
 
-_Place = tuple[str, tuple[str | None, ...], tuple[str, ...]]
-"""A file, the values of its partition folders, and the columns that are read from it."""
 
 _REFUSED = frozenset({"UUID", "TIME", "FLOAT16", "INTERVAL", "UNKNOWN", "NULL", "VARIANT"})
 """https://github.com/apache/spark/blob/v3.5.3/sql/core/src/main/scala/org/apache/spark/sql/execution/datasources/parquet/
@@ -67,7 +66,7 @@ def parquet_frame(spark: SparkSession, folder: Path, files: list[Path]) -> DataF
     import pyarrow.parquet as pq
     from pyspark.sql.types import StringType, StructField, StructType
 
-    groups: dict[str, tuple[StructType, list[_Place]]] = {}
+    groups: dict[str, tuple[StructType, list[Place]]] = {}
     for path in files:
         parts = partition_values(folder, path)
         own = [field for field in pq.read_schema(path) if field.name not in parts]
@@ -75,20 +74,14 @@ def parquet_frame(spark: SparkSession, folder: Path, files: list[Path]) -> DataF
         kind = StructType([*fields, *(StructField(name, StringType()) for name in parts)])
         places = groups.setdefault(kind.json(), (kind, []))[1]
         places.append((str(path), tuple(parts.values()), tuple(field.name for field in own)))
-    frames = [
-        # without Spark's own check: its message would quote a value. The schema is the files'
-        spark.createDataFrame(
-            spark.sparkContext.parallelize(places, len(places)).flatMap(rows), kind, verifySchema=False
-        )
-        for kind, places in groups.values()
-    ]
+    frames = [frame_of_places(spark, places, rows, kind) for kind, places in groups.values()]
     whole = frames[0]
     for frame in frames[1:]:
         whole = whole.unionByName(frame, allowMissingColumns=True)
     return whole
 
 
-def rows(place: _Place) -> Iterator[tuple[Any, ...]]:
+def rows(place: Place) -> Iterator[tuple[Any, ...]]:
     """The rows of one file as tuples for Spark. Runs in a worker."""
     import pyarrow.parquet as pq
 

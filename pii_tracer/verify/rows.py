@@ -11,6 +11,7 @@ from pii_tracer.model import WHOLE_NUMBER, FieldAccess, KeySet, Match, MatchTerm
 from pii_tracer.plan import Copy, Mask
 from pii_tracer.verify.states import State, states
 from pii_tracer.verify.verdict import Baseline, Bystanders, RowVerdict, StateBaseline, StateRows
+from pii_tracer.whole import EXACT, spellings
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -91,7 +92,7 @@ class Verifier:
             return StateRows(state=state.name, rows=None, reason=reason)
         flagged = self._flag(state, frame, terms).where(f"`{_FLAG}`")
         if mask is None:
-            return StateRows(state=state.name, rows=flagged.count())
+            return StateRows(state=state.name, rows=int(flagged.count()))
         return self._more_than_held(state, flagged, mask)
 
     def _more_than_held(self, state: State, rows: DataFrame, mask: Mask) -> StateRows:
@@ -157,7 +158,7 @@ class Verifier:
         marks = []
         for number, term in enumerate(terms):
             key, mark = f"__pii_tracer_key_{number}", f"__pii_tracer_mark_{number}"
-            values = sorted({value for _, value in self._key_set(term).values})
+            values = sorted(spellings(value for _, value in self._key_set(term).values))
             keys = self._spark.createDataFrame([(value,) for value in values], f"`{key}` string")
             keys = keys.withColumn(mark, f.lit(True))
             frame = frame.join(f.broadcast(keys), _leaf(term, state.written) == f.col(key), "left").drop(key)
@@ -238,7 +239,7 @@ def _missing(state: State, match: Match, present: tuple[MatchTerm, ...]) -> Scan
 
 
 def _leaf(term: MatchTerm, written: bool) -> Column:
-    """The compared value as text. written: as somebody wrote it, so that `8841302.0` is the same whole number."""
+    """The compared value as text, whole numbers without a fraction. written: it is text, as somebody wrote it."""
     from pyspark.sql import functions as f
 
     leaf = _named(term.column)
@@ -250,8 +251,11 @@ def _leaf(term: MatchTerm, written: bool) -> Column:
                 raise ScanError("a JSON member with a quote in its name cannot be compared", where=term.label())
             path = "$" + "".join(f"['{part}']" for part in access.path)
             leaf = f.get_json_object(leaf, path)
-    text = leaf.cast("string")
-    return f.regexp_replace(text, WHOLE_NUMBER, "$1") if written else text
+    text, limit = leaf.cast("string"), EXACT.get(term.type)
+    if limit is not None:
+        exact = (f.abs(leaf) < limit) & (leaf == f.floor(leaf))
+        return f.when(exact, leaf.cast("bigint").cast("string")).otherwise(text)
+    return f.regexp_replace(text, WHOLE_NUMBER, "$1") if written or term.type.startswith("decimal") else text
 
 
 def _named(name: str) -> Column:

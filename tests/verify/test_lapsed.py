@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,11 +14,13 @@ from confluent_kafka import TopicPartition
 from hypothesis import given
 from hypothesis import strategies as st
 
+from executors.kafka_rewrite import Rewriter
 from pii_tracer.cli.verifying import Verification, VerifyExecutor
 from pii_tracer.model import Strategy
 from pii_tracer.plan import ErasurePlan
 from pii_tracer.verify.lapsed import CLOCK_SLACK_MS, Kept, compare_topic, packed, trail_of
 from pii_tracer.verify.verdict import Baseline, Bystanders, StateBaseline
+from tests.executors.test_kafka_rewrite import Died, dies_at
 from tests.kafkasupport import BY_VALUE, KEYS, MAIL, ORDERS, USER, Broker, World, broker, planned, value
 from tests.planners.test_kafka import topic
 
@@ -160,12 +162,12 @@ def lapses(world: World, partition: int = 0) -> None:
         time.sleep(0.3)
 
 
-def compared(before: Baseline | None, world: World, facts: Sequence[dict[str, Any]] = ()) -> Bystanders:
+def compared(before: Baseline | None, world: World, facts: Sequence[Mapping[str, Any]] = ()) -> Bystanders:
     after = world.look().baseline
     assert before is not None
     assert after is not None
-    copied_from = next((f["copied_from"] for f in facts if "copied_from" in f), None)
-    return compare_topic(before, after, copied_from, datetime.now(timezone.utc))
+    told = [f["copied_from"] for f in facts if "copied_from" in f]
+    return compare_topic(before, after, told[-1] if told else None, datetime.now(timezone.utc))
 
 
 def test_records_that_lapse_before_a_rewrite_are_told_and_not_lost(broker: Broker, tmp_path: Path) -> None:
@@ -201,6 +203,28 @@ def test_records_that_lapse_before_a_rewrite_are_told_and_not_lost(broker: Broke
 def delete_first(world: World) -> None:
     place = TopicPartition(world.state.declared.name, 0, world.now().offsets[0][0] + 1)
     world.broker.admin.delete_records([place])[place].result(20)
+
+
+@pytest.mark.parametrize(
+    ("method", "call"),
+    [("_delete", 0), ("_create", 1), ("_compare", 1), ("_restore", 0)],
+    ids=["before the old topic is deleted", "when it is deleted", "in the new topic", "when all is deleted"],
+)
+def test_a_rewrite_that_dies_has_told_where_it_copied_from(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, method: str, call: int
+) -> None:
+    world = aging(broker, "delete")
+    before = world.look().baseline
+    lapses(world)
+    with monkeypatch.context() as dying:
+        dying.setattr(Rewriter, method, dies_at(call, getattr(Rewriter, method)))
+        with pytest.raises(Died):
+            world.executor().run(world.steps[0], world.copy)
+    (outcome,) = world.run()
+    found = compared(before, world, [*world.notes, outcome.facts])
+    assert (found.lost, found.equal, found.lapsed) == (0, True, 3)
+    delete_first(world)
+    assert compared(before, world, [*world.notes, outcome.facts]).lost == 1
 
 
 def test_records_that_lapse_from_the_new_topic_are_told_and_not_lost(broker: Broker) -> None:

@@ -121,6 +121,20 @@ def test_the_baseline_sees_one_changed_value_of_somebody_else(
         assert (found.lost, found.equal) == (lost, equal), changed
 
 
+@pytest.mark.parametrize("kind", ["bigint", "double", "decimal(20,2)", "string"])
+def test_a_number_is_the_same_key_in_whatever_type_it_is_kept(
+    spark: SparkSession, spark_estate: SparkEstate, verifier: Verifier, kind: str
+) -> None:
+    folder = spark_estate.folder(f"verify/kept-as-{kind.partition('(')[0]}")
+    text = "CAST(n AS DECIMAL(20,1))" if kind == "string" else "n"  # `4711.0`
+    rows = f"SELECT CAST({text} AS {kind}) AS user_id FROM VALUES ({USER}), ({USER} + 1), (NULL) AS t(n)"
+    spark.sql(rows).coalesce(1).write.mode("overwrite").parquet(str(folder))
+    term = MatchTerm(column="user_id", key_set="user_id", type=kind)
+    copy = a_copy(Format.PARQUET, folder).model_copy(update={"match": Match(terms=(term,))})
+    (state,) = verifier.baseline(copy).states
+    assert (state.rows_total, state.rows_person) == (3, 1)
+
+
 def test_a_lost_tag_counts_with_all_its_rows(tables: Tables, verifier: Verifier) -> None:
     before = verifier.baseline(tables.iceberg)
     assert [s.state for s in before.states] == ["current", "branch audit", "tag q3"]

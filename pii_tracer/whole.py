@@ -1,0 +1,74 @@
+"""Whole numbers, in whatever type and text they are kept: a number key is the same one as 4711, 4711.0 and '4711.0'.
+
+Pandas and Spark make doubles of whole numbers where a column has gaps, and texts of these later.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from pii_tracer.model import WHOLE_NUMBER
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EXACT = {"double": 2**53, "float": 2**24}
+"""By Spark's names: below these every whole number is itself in the type (IEEE 754: so many bits of significand)."""
+
+_WHOLE = re.compile(WHOLE_NUMBER)
+_LONGEST = 40
+"""No key that is a number has more digits: Spark's decimals have 38."""
+
+_DIGITS = re.compile(r"-?(?:0|[1-9][0-9]*)\Z")
+_FRACTIONS = ("", ".0", ".00")
+
+
+def plain(value: Any) -> str:
+    """A value as text, numbers that are whole without a fraction, but floats too large to be exact as they are."""
+    if isinstance(value, (float, Decimal)):
+        number = Decimal(value)
+        exact = isinstance(value, Decimal) or abs(value) < EXACT["double"]
+        # 1e999999999 would be a number of a gigabyte
+        if exact and number.is_finite() and number.adjusted() < _LONGEST and number == number.to_integral_value():
+            return str(int(number))
+    return str(value)
+
+
+def without_fraction(text: str) -> str:
+    """`4711` of `4711.0`; other texts as they are."""
+    return _WHOLE.sub(r"\1", text)
+
+
+def spellings(values: Iterable[str]) -> frozenset[str]:
+    """The values, and those that are whole numbers also as texts may have them: `4711.0`, `4711.00`."""
+    return frozenset(v + f for v in values for f in (_FRACTIONS if _DIGITS.match(v) else ("",)))
+
+
+def plain_texts(array: pa.Array) -> pa.Array | None:
+    """Text, dates and numbers as Spark casts them to text, but numbers that are whole without a fraction.
+
+    Other floats, and those too large to be exact, are NULL. None for other types.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    kind = array.type
+    if pa.types.is_floating(kind):
+        array = array.cast(pa.float64()) if pa.types.is_float16(kind) else array
+        exact = pc.and_(pc.equal(array, pc.floor(array)), pc.less(pc.abs(array), EXACT[_named(kind)]))
+        return pc.if_else(exact, array, None).cast(pa.int64()).cast(pa.string())
+    if pa.types.is_decimal(kind):
+        return pc.replace_substring_regex(array.cast(pa.string()), WHOLE_NUMBER, r"\1")
+    known = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
+    if any(test(kind) for test in (*known, pa.types.is_integer, pa.types.is_date)):
+        return array.cast(pa.string())
+    return pa.nulls(len(array), pa.string()) if array.null_count == len(array) else None
+
+
+def _named(kind: pa.DataType) -> str:
+    return "float" if kind.bit_width == 32 else "double"
