@@ -37,6 +37,10 @@ DIRECT_SUBTYPES = (Subtype.AGGREGATION, Subtype.TRANSFORMATION, Subtype.IDENTITY
 """Strongest first."""
 
 
+RENAME = "rename"
+"""The job of edges between the names that a table had one after the other."""
+
+
 class Evidence(Frozen):
     """Who says so. where: `file:line`, of an event or a statement. at: event time, or None for SQL files.
 
@@ -78,19 +82,24 @@ class Membership(Frozen):
 
 
 class LineageGap(Frozen):
-    """Lineage that is not complete. closes: what would close it. dataset: where data may have gone, if known."""
+    """Lineage that is not complete. closes: what would close it. dataset: where data may have gone, if known.
+
+    same_as: the dataset that it may be under another name.
+    """
 
     dataset: DatasetId | None
     kind: str
     reason: str
     evidence: str
     closes: str = ""
+    same_as: DatasetId | None = None
 
 
 class JobRef(Frozen):
     """A job that writes a dataset, with its statement where one is recorded.
 
-    sql: the statement, if running it again writes the dataset anew. statement: its text, whatever it does.
+    sql: the statement, if running it again writes the dataset anew. statement: its text, whatever it does. views: the
+    session's views that it reads, by name with their statements, each after those that it reads itself.
     """
 
     job: str
@@ -100,3 +109,4 @@ class JobRef(Frozen):
     at: str | None = None
     where: str = ""
     statement: str | None = None
+    views: tuple[tuple[str, str], ...] = ()

@@ -18,6 +18,7 @@ from pii_tracer.lineage.names import Names
 from pii_tracer.lineage.openlineage import Events, event_files, read_events
 from pii_tracer.lineage.sources.dbt import manifest_of, read_dbt
 from pii_tracer.lineage.sources.eras import Eras
+from pii_tracer.lineage.sources.event_names import tell_names
 from pii_tracer.lineage.sources.event_sql import told_by_events
 from pii_tracer.lineage.sources.ledger import Ledger
 from pii_tracer.lineage.sources.lines import files_of
@@ -143,6 +144,7 @@ def harvest_all(sources: LineageSources, given: Given) -> Harvested:
     tell_changes(events.notes.changes, ledger)
     for run in events.runs:
         tell_run(run, ledger)
+    tell_names(events, ledger)
     tell_gaps(events, ledger, Mended(told, ledger))
     ledger.plain_gaps += events.gaps
     facts = collect(

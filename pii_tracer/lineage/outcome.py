@@ -46,6 +46,8 @@ class StatementLineage:
     inputs: the tables it comes from, seen through temporary views; read: the tables as named in the statement.
     columns: names of the output's columns that the statement tells. location: the folder its LOCATION clause names.
     reasons: why it is not complete; empty when it is. assumed: those that only say how columns were named.
+    emptied: columns whose values it takes out of the rows that are there, by a change of the schema.
+    views: the session's views that it reads, by name with their statements, each after those that it reads itself.
     """
 
     sql: str
@@ -61,6 +63,8 @@ class StatementLineage:
     reasons: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     opaque: bool = False
+    emptied: tuple[str, ...] = ()
+    views: tuple[tuple[str, str], ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -76,6 +80,7 @@ class Draft:
     fields: list[Field] = field(default_factory=list)
     unknown: tuple[str, ...] = ()
     location: str | None = None
+    emptied: tuple[str, ...] = ()
 
     def relation(self) -> Relation:
         """What reading the output would give."""

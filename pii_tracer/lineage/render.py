@@ -101,7 +101,9 @@ def _told(link: Link, indent: str) -> list[str]:
     lines += _listed("decides:", deciding, indent)
     lines += _listed("rows by:", [f"{m.source.column} ({m.subtype})" for m in link.memberships], indent)
     if not link.edges and not link.memberships:
-        lines += _listed("columns not known; job:", [f"{j.job} ({j.where})" for j in link.jobs[-1:]], indent)
+        lines += _listed(
+            "columns not known; job:", [f"{j.job} ({j.where})" if j.job else j.where for j in link.jobs[-1:]], indent
+        )
     return lines
 
 

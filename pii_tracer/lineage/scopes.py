@@ -21,12 +21,14 @@ class Findings:
     of them that only say how the output's columns were named.
     tables: where columns come from; read: the tables as the statement names them, views included.
     evolves: the write adds the columns that its target does not have.
+    views: as of `StatementLineage`.
     followed: ids of the parsed tables, columns and common table expressions that were looked at (see `audit`).
     """
 
     indirect: dict[tuple[str, str, Subtype], None] = field(default_factory=dict)
     reasons: dict[str, None] = field(default_factory=dict)
     assumed: dict[str, None] = field(default_factory=dict)
+    views: dict[tuple[str, str], None] = field(default_factory=dict)
     tables: dict[str, None] = field(default_factory=dict)
     read: dict[str, None] = field(default_factory=dict)
     opaque: bool = False

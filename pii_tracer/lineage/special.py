@@ -120,6 +120,28 @@ def _placed(action: exp.Expression) -> str:
     return str(named.name) if isinstance(named, exp.Expression) else ""
 
 
+def _dropped(action: exp.Expression) -> list[str]:
+    """Columns that an action drops: `DROP COLUMN a` or `DROP COLUMNS (a, b)`."""
+    if not isinstance(action, exp.Drop) or not str(action.args.get("kind")).upper().startswith("COLUMN"):
+        return []
+    told = action.args.get("tables") or [action.this]
+    return [c.name for t in told for c in (t.expressions if isinstance(t, exp.Schema) else [t])]
+
+
+def emptied(node: exp.Alter) -> tuple[str, ...]:
+    """Columns, in lower case, whose values rows have no more under these names: dropped or renamed.
+
+    REPLACE COLUMNS removes all columns before it adds those that it names
+    (https://spark.apache.org/docs/3.5.6/sql-ref-syntax-ddl-alter-table.html).
+    """
+    found: list[str] = []
+    for action in node.args.get("actions") or ():
+        found += [c.name for c in action.expressions] if isinstance(action, exp.ReplaceColumns) else _dropped(action)
+        if _new_name(action) and _new_name(action).lower() != action.this.name.lower():
+            found.append(action.this.name)
+    return tuple(name.lower() for name in found)
+
+
 def altered(query: Query, node: exp.Alter) -> Draft:
     """ALTER TABLE: a rename carries everything along, a renamed column its values; added columns are empty."""
     target = query.names.of(node.this)
@@ -139,8 +161,7 @@ def altered(query: Query, node: exp.Alter) -> Draft:
             # a schema from after the rename has the old name no more
             found = query.lookup(target).get(old) or table_field(target, old)
             renamed.append(found.named(new_name))
-        elif isinstance(action, exp.Drop) and str(action.args.get("kind")).upper() == "COLUMN":
-            gone = {t.name.lower() for t in action.args.get("tables") or [action.this]}
+        elif gone := {name.lower() for name in _dropped(action)}:
             known = [(c, t) for c, t in known if c.lower() not in gone]
         else:
             added = action.find_all(exp.ColumnDef)
@@ -153,4 +174,4 @@ def altered(query: Query, node: exp.Alter) -> Draft:
                 query.findings.doubt(f"ALTER of {target} brings other data in, in a way that is not followed")
     if known:
         query.names.learn(target, known)
-    return Draft(Effect.CHANGE if renamed else Effect.SCHEMA, target, renamed)
+    return Draft(Effect.CHANGE if renamed else Effect.SCHEMA, target, renamed, emptied=emptied(node))

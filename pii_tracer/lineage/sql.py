@@ -65,11 +65,12 @@ _FOLLOWED = frozenset(Effect) - {Effect.SCHEMA, Effect.DROP, Effect.NONE, Effect
 
 @dataclass
 class _View:
-    """What reading an intermediate result means."""
+    """What reading an intermediate result means. made: of a session's view, as of `JobRef.views`."""
 
     relation: Relation
     tables: tuple[str, ...]
     reasons: tuple[str, ...]
+    made: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass
@@ -127,6 +128,7 @@ class Script:
             query.findings.tables.pop(name, None)
             query.findings.tables.update(dict.fromkeys(view.tables))
             query.findings.reasons.update(dict.fromkeys(view.reasons))
+            query.findings.views.update(dict.fromkeys(view.made))
             return view.relation
 
         query.lookup = lookup
@@ -234,6 +236,8 @@ class Script:
             reasons=reasons,
             assumed=tuple(query.findings.assumed),
             opaque=query.findings.opaque,
+            emptied=draft.emptied,
+            views=tuple(query.findings.views),
         )
         self._remember(draft, made)
         return made
@@ -263,7 +267,8 @@ class Script:
         before = self.views.get(key)
         if before is None or whole:
             relation = Relation(fresh.fields, fresh.rest, indirect=frozenset(made.indirect))
-            self.views[key] = _View(relation, made.inputs, made.reasons)
+            texts = (*made.views, (key, made.sql)) if draft.effect is Effect.TEMPORARY else ()
+            self.views[key] = _View(relation, made.inputs, made.reasons, texts)
             return
         indirect = before.relation.indirect | frozenset(made.indirect)
         if draft.effect is Effect.APPEND and len(fresh.fields) == len(before.relation.fields):

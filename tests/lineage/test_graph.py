@@ -229,7 +229,7 @@ def test_a_table_renamed_and_dropped_keeps_its_lineage(estate: Callable[..., Lin
     )  # fmt: skip
     file = tmp_path / "lineage.graph"
     save(graph, file)
-    assert load(file).downstream(source) == (old, new)
+    assert set(load(file).downstream(source)) == {old, new}, "the two names are one table: they stand in a circle"
     assert load(file).columns_downstream(ColumnId(dataset=source, column="pan")) == (
         ColumnId(dataset=new, column="pan"),
         ColumnId(dataset=old, column="pan"),

@@ -417,6 +417,14 @@ def test_a_table_and_its_place_are_one_dataset_whichever_an_event_names(read):
     assert table not in found.graph.datasets()
 
 
+def test_a_masked_value_is_never_the_same_value(read):
+    """The specification: masking is true where the value is hidden on the way, whatever else is said of it."""
+    facet = column_facet(uid=(PAYMENTS, "user_id", "IDENTITY"))
+    facet["fields"]["uid"]["inputFields"][0]["transformations"][0]["masking"] = True
+    found = read([event("1", "COMPLETE", IN, [dataset(COPY, columnLineage=facet)])])
+    assert arrows(found) == {("user_id", "uid", "TRANSFORMATION")}
+
+
 def test_rename_remembers_both(read):
     change = {"lifecycleStateChange": "RENAME", "previousIdentifier": PAYMENTS.model_dump()}
     new = DatasetId(namespace="file", name="/lakehouse/lake/prod/payments_old")

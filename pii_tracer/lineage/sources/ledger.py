@@ -12,7 +12,7 @@ from pii_tracer.lineage.sources.proof import Proof, iso, united
 from pii_tracer.model import Column, ColumnId, DatasetId
 
 _EdgeKey = tuple[ColumnId, ColumnId, Subtype, bool, "str | None"]
-_JobKey = tuple[str, "str | None", "str | None", tuple[DatasetId, ...], DatasetId]
+_JobKey = tuple[str, "str | None", "str | None", tuple[DatasetId, ...], DatasetId, tuple[tuple[str, str], ...]]
 _GapKey = tuple["DatasetId | None", str, str, str]
 
 
@@ -57,9 +57,10 @@ class Ledger:
         output: DatasetId,
         proof: Proof,
         statement: str | None = None,
+        views: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        """A job writes a dataset. sql: the statement, if running it again writes the dataset anew."""
-        self._jobs[job, sql, statement, tuple(sorted(inputs)), output].add(proof)
+        """A job writes a dataset. sql: the statement, if running it again writes it anew. views: as of `JobRef`."""
+        self._jobs[job, sql, statement, tuple(sorted(inputs)), output, views].add(proof)
 
     def gap(self, dataset: DatasetId | None, kind: str, reason: str, proof: Proof, closes: str) -> None:
         """Something is not complete."""
@@ -115,11 +116,18 @@ class Ledger:
             yield Membership(source=source, target=target, subtype=subtype, evidence=evidence)
 
     def jobs(self) -> Iterator[JobRef]:
-        for (job, sql, statement, inputs, output), proofs in self._jobs.items():
+        for (job, sql, statement, inputs, output, views), proofs in self._jobs.items():
             for proof in united(proofs):
                 at = iso(proof.last[0])
                 yield JobRef(
-                    job=job, sql=sql, inputs=inputs, output=output, at=at, where=proof.where, statement=statement
+                    job=job,
+                    sql=sql,
+                    inputs=inputs,
+                    output=output,
+                    at=at,
+                    where=proof.where,
+                    statement=statement,
+                    views=views,
                 )
 
     def gaps(self) -> Iterator[LineageGap]:

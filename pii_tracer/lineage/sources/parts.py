@@ -263,6 +263,8 @@ def _edge(source: Mapping[str, Any], old: str, target: Field, draft: Draft, wron
         changes = [(plain, False, old == "MASKED")]
     for subtype, indirect, masking in changes:
         kind = subtype or (Subtype.CONDITIONAL if indirect else Subtype.TRANSFORMATION)
+        if masking and kind is Subtype.IDENTITY:  # a value that is hidden is not the same one, whatever it is called
+            kind = Subtype.TRANSFORMATION
         if kind in _PER_FIELD:
             draft.edges.add((origin, target, kind, masking))
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,10 @@ import msgspec
 from pii_tracer.lineage.outcome import StatementLineage
 from pii_tracer.lineage.sources.queries import Parser, Query, parse_one
 from pii_tracer.lineage.sources.tables import Tables
+from pii_tracer.spark_frames import map_in_arrow
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 _PER_TASK = 200
@@ -23,9 +24,15 @@ _ANSWER = msgspec.json.Decoder(list[StatementLineage] | str)
 
 
 @contextmanager
-def _workers_as_here(context: SparkContext) -> Iterator[None]:
-    """On this machine workers are this Python with this path; on a cluster they are what its settings say."""
-    if not (context.master or "").startswith("local") or "PYSPARK_PYTHON" in os.environ:
+def _workers_as_here(spark: SparkSession) -> Iterator[None]:
+    """On this machine workers are this Python with this path; elsewhere they are what the cluster's settings say."""
+    from pyspark.sql import SparkSession as Classic
+
+    if not isinstance(spark, Classic) or "PYSPARK_PYTHON" in os.environ:
+        yield
+        return
+    context = spark.sparkContext
+    if not (context.master or "").startswith("local"):
         yield
         return
     before = context.pythonExec, context.environment.get("PYTHONPATH")
@@ -45,21 +52,24 @@ def parser_on(spark: SparkSession) -> Parser:
     def parse(queries: Sequence[Query], tables: Tables) -> Iterator[list[StatementLineage] | str]:
         if not queries:
             return
-        context = spark.sparkContext
-        known = context.broadcast(tables)
-        texts = [(q.text, q.dialect, q.database) for q in queries]
+        from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-        def work(part: Iterable[tuple[str, str, str]]) -> Iterator[bytes]:
-            for text in part:
-                query = Query(*text)
-                yield msgspec.json.encode(parse_one(query, known.value.of(query.text)))
+        def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            import pyarrow as arrow
 
+            for batch in batches:
+                texts = [Query(*text) for text in zip(*(batch.column(n).to_pylist() for n in (1, 2, 3)), strict=True)]
+                answers = [msgspec.json.encode(parse_one(query, tables.of(query.text))) for query in texts]
+                yield arrow.RecordBatch.from_arrays([batch.column(0), arrow.array(answers)], names=["n", "answer"])
+
+        texts = [(n, q.text, q.dialect, q.database) for n, q in enumerate(queries)]
         slices = max(1, -(-len(texts) // _PER_TASK))
-        try:
-            with _workers_as_here(context):
-                answers = context.parallelize(texts, slices).mapPartitions(work).toLocalIterator()
-                yield from (_ANSWER.decode(answer) for answer in answers)
-        finally:
-            known.destroy()
+        kind = StructType([StructField("n", LongType()), StructField("answer", BinaryType())])
+        with _workers_as_here(spark):
+            frame = spark.createDataFrame(texts, "n bigint, text string, dialect string, database string")
+            # in order before the work: sorted afterwards, Spark would parse every text twice, once to draw samples
+            shared = frame.repartitionByRange(slices, "n").sortWithinPartitions("n")
+            answers = map_in_arrow(shared, work, kind).toLocalIterator()
+            yield from (_ANSWER.decode(bytes(answer["answer"])) for answer in answers)
 
     return parse

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pii_tracer.errors import LineageError
+from pii_tracer.lineage.edges import RENAME, Subtype
 from pii_tracer.lineage.identity import VIEW
 from pii_tracer.lineage.names import Names
 from pii_tracer.lineage.openlineage import Run
@@ -79,6 +80,8 @@ def tell(told: Told, ledger: Ledger) -> None:
         known = ledger.identities.of_table(made.output) if made.output is not None else None
         for reason in told.reasons if made.effect not in (Effect.QUERY, Effect.TEMPORARY) else ():
             ledger.gap(known, "sql_opaque", reason, proof, "rewrite the statement, or say what it does")
+        if made.emptied and known is not None:  # nothing comes in by it, and what was there finds nobody any more
+            ledger.job(proof.job, None, frozenset(), known, proof, made.sql)
         return
     if made.effect not in _MOVES_DATA:
         return
@@ -93,11 +96,13 @@ def tell(told: Told, ledger: Ledger) -> None:
             origin = ColumnId(dataset=source(edge.source[0]), column=edge.source[1])
             goal = ColumnId(dataset=target, column=edge.target[1])
             ledger.edge(origin, goal, edge.subtype, edge.masking, proof, edge.expression)
+            if made.effect is Effect.RENAME:  # what was made of it under the old name was made of these rows
+                ledger.edge(goal, origin, Subtype.IDENTITY, False, replace(proof, job=RENAME))
     for table, column, subtype in made.indirect:
         ledger.member(ColumnId(dataset=source(table), column=column), target, subtype, proof)
     alone = set(made.read) <= set(made.inputs) | {made.output}
     sql = made.sql if made.effect in _REBUILDS and alone and told.rebuild and not told.failed else None
-    ledger.job(proof.job, sql, frozenset(inputs.values()), target, proof, made.sql)
+    ledger.job(proof.job, sql, frozenset(inputs.values()), target, proof, made.sql, made.views)
     if made.complete:
         ledger.resolved.update((dataset, target) for dataset in inputs.values())
     kind = "sql_opaque" if made.opaque else "sql_partial"

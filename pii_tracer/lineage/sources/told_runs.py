@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from pii_tracer.lineage.edges import Subtype
+from pii_tracer.lineage.edges import RENAME, Subtype
 from pii_tracer.lineage.openlineage import Events, Run
 from pii_tracer.lineage.sources.ledger import Ledger
 from pii_tracer.lineage.sources.notes import Change
@@ -32,14 +32,16 @@ def tell_run(run: Run, ledger: Ledger) -> None:
     for output in run.outputs:
         ledger.columns.setdefault(output, ())
         inputs = run.inputs - {output}
-        if inputs and run.proof.job:  # without inputs an empty table was made, or constants went in
+        if inputs:  # without them an empty table was made, or constants went in
             ledger.job(run.proof.job, None, inputs, output, run.proof)
     for dataset in run.inputs:
         ledger.columns.setdefault(dataset, ())
 
 
 def tell_changes(changes: Iterable[Change], ledger: Ledger) -> None:
-    """Everything of a renamed dataset is the new one's; whatever changed or was dropped stays a dataset."""
+    """Everything of a renamed dataset is the new one's, and was the old one's. Whatever changed or was dropped stays a
+    dataset.
+    """
     for change in changes:
         ledger.columns.setdefault(change.dataset, ())
         if change.change == "RENAME" and change.previous is not None and change.previous != change.dataset:
@@ -47,12 +49,15 @@ def tell_changes(changes: Iterable[Change], ledger: Ledger) -> None:
 
 
 def _renamed(old: DatasetId, new: DatasetId, ledger: Ledger) -> None:
-    proof = Proof("openlineage", "rename", (0, f"rename of {old}"), (0, f"rename of {old}"))
+    proof = Proof("openlineage", RENAME, (0, f"rename of {old}"), (0, f"rename of {old}"))
     columns = ledger.columns.get(new) or ledger.columns.get(old) or ()
+    names = {column.name.lower() for column in ledger.columns.get(old) or columns}
     for column in columns:
         source, target = (ColumnId(dataset=d, column=column.name) for d in (old, new))
         ledger.edge(source, target, Subtype.IDENTITY, False, proof)
-    ledger.job("rename", None, frozenset({old}), new, proof)
+        if column.name.lower() in names:  # it was the same table: what was made of it then was made of these rows
+            ledger.edge(target, source, Subtype.IDENTITY, False, proof)
+    ledger.job(RENAME, None, frozenset({old}), new, proof)
     if not columns:
         reason = f"{old} was renamed to it, and the columns of neither are known"
         ledger.gap(new, "no_columns", reason, proof, "give the columns of the table in a catalog")
