@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pii_tracer.inventory import ObjectSet
-from pii_tracer.model import CopyKind, Format, Strategy
+from pii_tracer.model import PLAIN, CopyKind, Strategy
 from pii_tracer.plan import Gap
 from planners.archives import current_of
 from planners.drafts import CopyDraft
@@ -50,7 +50,8 @@ def taken_along(items: Sequence[CopyDraft]) -> list[Gap]:
 def spare_archives(items: Sequence[CopyDraft], world: World) -> tuple[tuple[CopyDraft, ...], tuple[Gap, ...]]:
     """Block archives that would be rewritten and cannot be: their format, no key of a row, a value beside the bytes.
 
-    What its lifecycle removes in time, or goes whole, needs no rewrite.
+    What its lifecycle removes in time, or goes whole, needs no rewrite. What stands beside the bytes and could not be
+    read is a gap that can be waived: the rewrite looks again, perhaps with more rights, and writes nothing without.
     """
     spared, gaps = [], []
     for item in items:
@@ -58,33 +59,55 @@ def spare_archives(items: Sequence[CopyDraft], world: World) -> tuple[tuple[Copy
         if told:
             gaps.append(gap_of(item, told[0], told[1], item.copy.location))
             item = replace(item, copy=item.copy.model_copy(update={"strategy": Strategy.BLOCKED}))
+        gaps += _unread_beside(item, world)
         spared.append(item)
     return tuple(spared), tuple(gaps)
 
 
 def _unrewritable(item: CopyDraft, world: World) -> tuple[str, str] | None:
     """Kind and reason of the gap, or None."""
-    objects, copy = item.objects, item.copy
-    if objects is None or copy.strategy is not Strategy.RESTORE_REWRITE_ARCHIVE or not current_of(objects):
+    objects, copy = _rewritten(item), item.copy
+    if objects is None:
         return None
-    if copy.format not in (Format.PARQUET, Format.CSV):
+    if copy.format not in PLAIN:
         return "archive_format", (
-            f"objects of the format {copy.format.value} cannot be rewritten without the person, only Parquet and CSV:"
-            " convert them, or say in the estate file why whole objects go (`delete_whole`), then plan again"
-            " (a waiver does not free it)"
+            f"objects of the format {copy.format.value} cannot be rewritten without the person, only Parquet, ORC,"
+            " Avro, CSV and JSON lines: convert them, or say in the estate file why whole objects go (`delete_whole`),"
+            " then plan again (a waiver does not free it)"
         )
     if copy.match is None:
         return "archive_match", (
             "no key tells the person's rows from others in these objects, so that no rewrite can leave them out: say in"
             " the estate file why whole objects go (`delete_whole`), then plan again (a waiver does not free it)"
         )
-    telling = world.beside.get(objects.location)
-    if telling:
+    beside = world.beside.get(objects.location)
+    if beside and beside.telling:
         return "object_metadata", (
-            f"{telling} object(s) hold a value of the person in metadata, a header or a tag, and a rewrite keeps these:"
-            " copy each object onto itself without it, then plan again (a waiver does not free it)"
+            f"{beside.telling} object(s) hold a value of the person in metadata, a header or a tag, and a rewrite keeps"
+            " these: copy each object onto itself without it, then plan again (a waiver does not free it)"
         )
     return None
+
+
+def _unread_beside(item: CopyDraft, world: World) -> list[Gap]:
+    objects = _rewritten(item)
+    beside = world.beside.get(objects.location) if objects else None
+    if objects is None or beside is None or not beside.unread:
+        return []
+    reason = (
+        f"metadata, headers or tags of {beside.unread} object(s) could not be read ({beside.why}), and the person may"
+        " be in there: give the planner `s3:GetObjectVersion` and `s3:GetObjectVersionTagging`, then plan again; waive"
+        " this where only the run has these rights: it looks at each object before it writes, and refuses what it"
+        " cannot read"
+    )
+    return [gap_of(item, "beside_unread", reason, objects.location)]
+
+
+def _rewritten(item: CopyDraft) -> ObjectSet | None:
+    """The objects of an archive that would be written anew."""
+    objects, strategy = item.objects, item.copy.strategy
+    rewrites = objects is not None and strategy is Strategy.RESTORE_REWRITE_ARCHIVE and current_of(objects)
+    return objects if rewrites else None
 
 
 def _within(inner: ObjectSet, outer: ObjectSet) -> bool:

@@ -6,7 +6,7 @@ that takes such a row on and gives no identifier leaves it where nobody finds it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -32,16 +32,30 @@ class Relation:
     bare: bool = False
     opaque: bool = False
 
-    def gives_at(self, name: str, position: int | None) -> bool:
-        """As `gives`, of the column that goes into a table's column of this name and at this position."""
-        if self.opaque or not self.reads or self.names is None:
+    @property
+    def told(self) -> bool:
+        """Whether its columns are known."""
+        return not self.opaque and self.names is not None
+
+    def fills(self, name: str) -> bool:
+        """Whether nothing is known to lack in the column: as `gives`, and true where nothing is told."""
+        if not self.told or not self.reads:
             return True
-        known = [column.lower() for column in self.names]
-        if name.lower() in known:
-            return self.gives((name.lower(),))
-        if position is None or position >= len(known):
-            return False
-        return self.gives((known[position],))
+        known = [column.lower() for column in self.names or ()]
+        return name.lower() in known and self.gives((name.lower(),))
+
+    def called(self, columns: Sequence[str]) -> Relation:
+        """The same rows under other names of their columns; unknown where the names do not pair."""
+        if not columns or self.names is None:
+            return self
+        if len(columns) != len(self.names):
+            return UNKNOWN if self.reads else self
+        before = dict(zip((c.lower() for c in columns), self.names, strict=True))
+
+        def gives(way: Way) -> bool:
+            return way[0].lower() in before and self.gives((before[way[0].lower()].lower(), *way[1:]))
+
+        return Relation(self.reads, gives, tuple(columns), self.bare, self.opaque)
 
 
 _NOTHING = Relation(False, lambda way: False, None)
@@ -51,42 +65,13 @@ UNKNOWN = Relation(True, lambda way: True, None, opaque=True)
 Tables = Callable[[str], Relation]
 
 
-def relation_of(tree: exp.Expression | None, tables: Tables) -> Relation:
-    """The rows that a statement brings into its table; `tables`: what a table holds, by its name in the statement."""
-    if isinstance(tree, exp.Merge):
-        return _merged(tree, tables)
-    if isinstance(tree, exp.Query):
-        return _rows(tree, {}, tables)
-    if not isinstance(tree, exp.Insert | exp.Create):
-        return UNKNOWN
-    body, clause = tree.args.get("expression"), tree.args.get("with_")
-    if not isinstance(body, exp.Query):
-        return UNKNOWN
-    return _rows(cast(exp.Expression, body), _named(clause, {}, tables), tables)
-
-
-def _merged(tree: exp.Merge, tables: Tables) -> Relation:
-    """The rows that a MERGE inserts."""
-    source = tree.args["using"]
-    rows = _rows(source, _named(tree.args.get("with_"), {}, tables), tables)
-    found = [when.args["then"] for when in tree.find_all(exp.When) if isinstance(when.args.get("then"), exp.Insert)]
-    made = []
-    for insert in found:
-        columns, values = insert.this, insert.args.get("expression")
-        if not isinstance(columns, exp.Tuple) or not isinstance(values, exp.Tuple):
-            made.append(rows)  # INSERT *
-            continue
-        shown = list(zip((c.name for c in columns.expressions), values.expressions, strict=False))
-        made.append(_shown(shown, {source.alias_or_name.lower(): rows}, frozenset(), aggregated=False))
-    return made[0] if len(made) == 1 else UNKNOWN if not made else _united(made)
-
-
-def _named(clause: exp.Expression | None, outside: Mapping[str, Relation], tables: Tables) -> dict[str, Relation]:
+def named_in(clause: exp.Expression | None, outside: Mapping[str, Relation], tables: Tables) -> dict[str, Relation]:
+    """The queries of a WITH clause by their names, beside those that are known outside."""
     inside = dict(outside)
     for cte in clause.expressions if clause is not None else ():
         if clause is not None and clause.args.get("recursive"):
             inside[cte.alias.lower()] = UNKNOWN
-        inside[cte.alias.lower()] = _renamed(_rows(cte.this, inside, tables), cte)
+        inside[cte.alias.lower()] = _renamed(rows_of(cte.this, inside, tables), cte)
     return inside
 
 
@@ -94,28 +79,22 @@ def _renamed(rows: Relation, item: exp.Expression) -> Relation:
     """With the columns that an alias names: `AS t (a, b)`."""
     alias = item.args.get("alias")
     columns = [c.name for c in alias.args.get("columns") or ()] if alias is not None else []
-    if not columns or rows.names is None or len(columns) != len(rows.names):
-        return rows if not columns else UNKNOWN if rows.reads else rows
-    before = dict(zip((c.lower() for c in columns), rows.names, strict=True))
-
-    def gives(way: Way) -> bool:
-        return way[0].lower() in before and rows.gives((before[way[0].lower()].lower(), *way[1:]))
-
-    return Relation(rows.reads, gives, tuple(columns), rows.bare, rows.opaque)
+    return UNKNOWN if columns and rows.names is None and rows.reads else rows.called(columns)
 
 
-def _rows(node: exp.Expression | None, ctes: Mapping[str, Relation], tables: Tables) -> Relation:
+def rows_of(node: exp.Expression | None, ctes: Mapping[str, Relation], tables: Tables) -> Relation:
+    """The rows of a query or of a table; `tables`: what a table holds, by its name in the statement."""
     if node is None:
         return _NOTHING
-    inside = _named(node.args.get("with_"), ctes, tables)
+    inside = named_in(node.args.get("with_"), ctes, tables)
     if isinstance(node, exp.Subquery):
         plain = not (node.args.get("joins") or node.args.get("pivots"))
-        return _renamed(_rows(node.this, inside, tables), node) if plain else UNKNOWN
+        return _renamed(rows_of(node.this, inside, tables), node) if plain else UNKNOWN
     if isinstance(node, exp.Union):
-        sides = [_rows(cast(exp.Expression, side), inside, tables) for side in (node.this, node.expression)]
+        sides = [rows_of(cast(exp.Expression, side), inside, tables) for side in (node.this, node.expression)]
         return _united(sides, by_name=bool(node.args.get("by_name")))
     if isinstance(node, exp.SetOperation):  # INTERSECT and EXCEPT: rows of the left side
-        return _rows(cast(exp.Expression, node.this), inside, tables)
+        return rows_of(cast(exp.Expression, node.this), inside, tables)
     if isinstance(node, exp.Table):
         if node.args.get("pivots"):
             return UNKNOWN
@@ -163,7 +142,7 @@ def _select(node: exp.Select, ctes: Mapping[str, Relation], tables: Tables) -> R
     if any(column.name.lower() in made for _, value in shown for column in value.find_all(exp.Column)):
         return _untold(sources)
     aggregated = bool(node.args.get("group")) or any(_adds_up(value) for _, value in shown)
-    return _shown(shown, sources, optional, aggregated=aggregated)
+    return of_columns(shown, sources, optional, aggregated=aggregated)
 
 
 def _untold(sources: Mapping[str, Relation]) -> Relation:
@@ -220,11 +199,11 @@ def _sources(
 ) -> tuple[dict[str, Relation], frozenset[str]]:
     """The relations of FROM and JOIN by alias, and those that an outer join may leave empty in a row."""
     named = joined(node)
-    found = {alias: _rows(item, ctes, tables) for alias, item, _ in named}
+    found = {alias: rows_of(item, ctes, tables) for alias, item, _ in named}
     return found, frozenset(alias for alias, _, may in named if may)
 
 
-def _shown(
+def of_columns(
     shown: Sequence[tuple[str, exp.Expression]],
     sources: Mapping[str, Relation],
     optional: Collection[str],
@@ -233,7 +212,8 @@ def _shown(
 ) -> Relation:
     """A query's rows from its columns. Groups whose key is none of a person's hold aggregates and are not looked at."""
     taken = {alias for _, value in shown for alias in _taken(value, sources)}
-    names = tuple(name for name, _ in shown)
+    names = _apart(name for name, _ in shown)
+    shown = [(name, value) for name, (_, value) in zip(names, shown, strict=True)]
     if any(sources[alias].opaque for alias in taken):
         held = {name.lower() for name, value in shown if any(True for _ in _ways(value))}
         return Relation(True, lambda way: way[0].lower() in held, names)
@@ -246,9 +226,7 @@ def _shown(
         into = set(_identified(value, sources))
         return bool(into - set(optional)) or bool(into and reading <= into)
 
-    by_name: dict[str, exp.Expression] = {}
-    for name, value in shown:
-        by_name.setdefault(name.lower(), value)
+    by_name = {name.lower(): value for name, value in shown}
 
     def gives(way: Way) -> bool:
         value = by_name.get(way[0].lower())
@@ -267,8 +245,19 @@ def _shown(
     return Relation(bool(reading), gives, names, bare)
 
 
+def _apart(names: Iterable[str]) -> tuple[str, ...]:
+    """Names of columns; of those without a name, and of equal ones after the first, the places."""
+    found: list[str] = []
+    seen: set[str] = set()
+    for number, name in enumerate(names):
+        found.append(f"#{number}" if not name or name.lower() in seen else name)
+        seen.add(name.lower())
+    return tuple(found)
+
+
 def _alternatives(value: exp.Expression) -> list[exp.Expression]:
     """What a condition may choose for the value; nothing where it is no conditional. NULL that nobody wrote is none."""
+    value = cast(exp.Expression, value.unnest())
     if isinstance(value, exp.If):
         branches = [value.args.get("true"), value.args.get("false")]
     elif isinstance(value, exp.Case):

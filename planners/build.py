@@ -38,10 +38,12 @@ from planners.beyond import left_out, spare_references
 from planners.budget import spread, told
 from planners.copies import Recognised, recognise
 from planners.cost import cost
+from planners.described import table_texts
 from planners.distinct import distinct_gaps
 from planners.drafts import CopyDraft, Draft, slug
 from planners.echoes import echoes
 from planners.holds import idle_holds, keep_held
+from planners.key_only import known_by_key_only
 from planners.keytables import with_keys
 from planners.lapse import let_lapse, let_refs_lapse
 from planners.laws import deadline, law
@@ -116,7 +118,7 @@ def build_plan(inputs: PlanInputs) -> ErasurePlan:
         found = replace(found, items=let_lapse(items, as_of, due, _price(inputs.estate, as_of)))
     spared, lossy = spare_references(found.items)
     spared, unrewritable = spare_archives(spared, inputs.world)
-    strays = distinct_gaps(others_rows(spared, inputs.world)).values()
+    strays = distinct_gaps([*others_rows(spared, inputs.world), *table_texts(spared, inputs.world)]).values()
     all_gaps = (*found.gaps, *lossy, *unrewritable, *strays)
     found = replace(found, items=spared, gaps=tuple(sorted(all_gaps, key=lambda g: g.id)))
     plan_id = _plan_id(inputs)
@@ -267,6 +269,7 @@ def _recognised(inputs: PlanInputs, due: datetime) -> Recognised:
     held = {i.copy.dataset for i in items.values()}
     examined: dict[str, Examined] = {str(e.dataset): e for p in parts for e in p.examined if e.dataset not in held}
     all_gaps = [g for p in parts for g in p.gaps]
+    all_gaps += [g for s in inputs.surveys for g in known_by_key_only(s, inputs.world, estate.backups)]
     found = Recognised(
         tuple(items.values()),
         (),

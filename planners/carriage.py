@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import accumulate
 
 from pii_tracer.collecting import rare_collections
 from pii_tracer.config_subjects import Subject, SubjectTable
-from pii_tracer.lineage.edges import Edge, Subtype
+from pii_tracer.lineage.edges import Subtype
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.model import Access, Carries, Column, ColumnId, DatasetId, FieldAccess
 from pii_tracer.spots import Spots, leaves
 from planners.categories import Witnesses, further_tags, source_tags, spread
+from planners.covering import covering, hidden_since, parted, usable, without_key
 from planners.expressions import shown
-from planners.functions import NotComputable, compute, is_plain
+from planners.functions import is_plain
 from planners.hops import Anonymisers
 from planners.traces import ColumnCarriage, Contribution, Trace
 from planners.unkeyed import Unkeyed
@@ -94,12 +94,13 @@ def follow(
     reached = spread(graph, given, walk.anonymisers, walk.edges, spots)
     parents: dict[DatasetId, DatasetId] = {}
     far = {source: 1}
-    result = {source: _classify(walk, source, (source,))}
+    rows = without_key(walk)
+    result = {source: _classify(walk, source, (source,), rows[source])}
     for dataset in walk.order:
         parents[dataset] = walk.nearest(dataset, far)
         hops = _hops(parents, source, dataset)
         far[dataset] = len(hops)
-        result[dataset] = _classify(walk, dataset, hops)
+        result[dataset] = _classify(walk, dataset, hops, rows[dataset])
     return {d: replace(carriage, tags=reached.get(d, {})) for d, carriage in result.items()}
 
 
@@ -111,21 +112,21 @@ class Answer:
     terms: Terms
 
 
-def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...]) -> Carriage:
+def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows: Unkeyed) -> Carriage:
     """The carriage of one dataset."""
     columns = walk.columns[dataset]
     lost = tuple(sorted({o for c in columns.values() for o in c.lost} | _uncomputable(columns)))
-    told = [p for p in walk.contributions(dataset) if p.brings_persons]
-    parts = [p for p in told if _adds_rows(walk, p, dataset)]
-    changes = [p for p in told if p not in parts]
+    parts, changes = parted(walk, dataset)
     mixed = {name for name, c in columns.items() if c.mixed}
-    rows = Unkeyed(walk, dataset)
     answers = [_answer(walk, dataset, p, changes, rows) for p in parts]
-    if dataset in walk.told or not answers:
-        answers.append(_best(walk.subject, walk.told.get(dataset, columns), lambda name: True))
+    if dataset in walk.told:
+        answers.append(_best(walk.subject, walk.told[dataset], lambda name: True))
+    elif not answers:
+        hidden = hidden_since(changes, rows)
+        answers.append(_best(walk.subject, columns, lambda name: name.lower() not in hidden))
     dark = [part.where for part, answer in zip(parts, answers, strict=False) if answer.carries is None]
     found = [a for a in answers if a.carries is not None]
-    dark += [where for where in rows.others(told) if where not in dark] if found else []
+    dark += [where for where in rows.others([*parts, *changes]) if where not in dark] if found else []
     if not found or dark:
         return _without_terms(walk, dataset, columns, hops, lost, tuple(sorted(mixed)), dark, bool(found))
     carries = max((a.carries for a in found if a.carries), key=_CLASSES.index)
@@ -141,15 +142,6 @@ def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...]) -> Ca
     return Carriage(dataset, carries, terms, columns, hops, reason, lost, mixed=tuple(sorted(mixed)))
 
 
-def _adds_rows(walk: Walk, part: Contribution, dataset: DatasetId) -> bool:
-    """A statement that only changes rows which are there brings nobody new."""
-    if all(e.source.dataset == dataset for e in part.edges) and all(
-        e.source.dataset == dataset for e in walk.all_edges(dataset, part.tellers)
-    ):
-        return False
-    return part.statement is None or not part.statement.known or part.statement.adds_rows
-
-
 def _answer(
     walk: Walk, dataset: DatasetId, part: Contribution, changes: Sequence[Contribution], rows: Unkeyed
 ) -> Answer:
@@ -157,13 +149,8 @@ def _answer(
 
     changes: statements that may have changed the rows since; what they hide finds nobody any more.
     """
-    hidden_since = {name.lower() for p in changes for name, c in p.columns.items() if not _all_usable(c)}
-    hidden_since |= rows.overwritten
-    givers = _givers(walk, dataset, part)
-
-    def covers(name: str) -> bool:
-        return name.lower() not in hidden_since and _covers(walk, dataset, part, name, givers, rows)
-
+    since = hidden_since(changes, rows)
+    covers = covering(walk, dataset, part, changes, rows)
     best = _best(walk.subject, part.columns, covers)
     spread = _all_terms(walk.subject, part.columns)
     if best.carries is not None or not spread:
@@ -171,7 +158,7 @@ def _answer(
     hidden = (
         any(c.lost for c in part.columns.values())
         or bool(_uncomputable(part.columns))
-        or not hidden_since.isdisjoint(name.lower() for name in part.columns)
+        or not since.isdisjoint(name.lower() for name in part.columns)
         or any(trace.partial for _, trace in spread)
         or rows.all_bare(part)
     )
@@ -207,7 +194,7 @@ def _all_terms(subject: Subject, columns: Mapping[str, ColumnCarriage]) -> Terms
         (name, trace)
         for name, column in sorted(columns.items())
         for trace in sorted(column.traces, key=_order)
-        if _usable(trace)
+        if usable(trace)
     )
 
 
@@ -217,57 +204,8 @@ def _class(subject: Subject, trace: Trace) -> Carries:
     return Carries.BRIDGE if trace.origin in subject.row_keys else Carries.IDENTIFIERS
 
 
-def _covers(
-    walk: Walk,
-    dataset: DatasetId,
-    part: Contribution,
-    name: str,
-    givers: Mapping[str, set[DatasetId]],
-    rows: Unkeyed,
-) -> bool:
-    """Whether the column has the identifier in every row that the contribution brings a person in."""
-    if not _all_usable(part.columns[name]) or any(t.partial for t in part.columns[name].traces):
-        return False
-    into = givers.get(name.lower(), set())
-    all_give = all(carriers <= into for carriers in givers.values())
-    statement = part.statement
-    if statement is None or not statement.known:
-        return not rows.united(part, name) and (all_give or not _looks_united(walk.all_edges(dataset, part.tellers)))
-    if statement.pivots and rows.united(part, name):
-        return False
-    if rows.lacks(part, name, into) or (statement.unites and not all_give):
-        return False
-    if not all_give and statement.outer:
-        return False
-    return all_give or not statement.preserved or bool(into & {walk.named(table) for table in statement.preserved})
-
-
-def _givers(walk: Walk, dataset: DatasetId, part: Contribution) -> dict[str, set[DatasetId]]:
-    """By column: the other datasets from which identifiers come into it."""
-    found: dict[str, set[DatasetId]] = {}
-    for edge in part.edges:
-        came = walk.column(edge.source.dataset, edge.source.column)
-        if edge.source.dataset != dataset and came is not None and (came.traces or came.lost):
-            found.setdefault(edge.target.column.lower(), set()).add(edge.source.dataset)
-    return found
-
-
-def _all_usable(column: ColumnCarriage) -> bool:
-    """Whether every identifier that goes into the column can be found in it."""
-    return not {t.origin for t in column.traces} & column.lost and all(_usable(t) for t in column.traces)
-
-
 def _same(a: str, b: str) -> bool:
     return a.lower() == b.lower()
-
-
-def _looks_united(edges: Iterable[Edge]) -> bool:
-    """Without a text: two tables that go unchanged into one column are the branches of a UNION."""
-    found: dict[str, set[DatasetId]] = {}
-    for edge in edges:
-        if edge.subtype is Subtype.IDENTITY:
-            found.setdefault(edge.target.column.lower(), set()).add(edge.source.dataset)
-    return any(len(sources) > 1 for sources in found.values())
 
 
 def _without_terms(
@@ -309,7 +247,9 @@ def _without_terms(
     if dataset in by_row:
         reason = "holds values out of rows that name the person, and no column that finds them again"
         return answer(Carries.UNKNOWN, reason, _ROWS_WITHOUT_KEY)
-    return answer(Carries.NONE, "only filtered or joined by the source")
+    if walk.graph.edges_into(dataset) or walk.graph.memberships_into(dataset):
+        return answer(Carries.NONE, "only filtered or joined by the source")
+    return answer(Carries.NONE, "lineage leads here, and tells no columns: what came is not known")
 
 
 def _hidden(walk: Walk, dataset: DatasetId, columns: Mapping[str, ColumnCarriage]) -> list[str]:
@@ -317,7 +257,7 @@ def _hidden(walk: Walk, dataset: DatasetId, columns: Mapping[str, ColumnCarriage
     found = []
     for name, column in sorted(columns.items()):
         found += [
-            f"{name} = {shown(t.expression, t.origin)}" for t in sorted(column.traces, key=_order) if not _usable(t)
+            f"{name} = {shown(t.expression, t.origin)}" for t in sorted(column.traces, key=_order) if not usable(t)
         ]
         if column.lost:
             texts = {e.expression for e in walk.edges.get(dataset, ()) if _same(e.target.column, name) and e.expression}
@@ -331,22 +271,8 @@ def _closes(walk: Walk, dataset: DatasetId) -> str:
     return "rebuild it from the erased source, declare the function an anonymiser, or let its job write the key too"
 
 
-def _usable(trace: Trace) -> bool:
-    return _computable(trace.expression)
-
-
-@lru_cache(maxsize=100_000)
-def _computable(expression: str) -> bool:
-    """True when the expression can be evaluated; tried with digits, which every cast accepts."""
-    try:
-        compute(expression, "1234567890")
-    except NotComputable:
-        return False
-    return True
-
-
 def _uncomputable(columns: Mapping[str, ColumnCarriage]) -> set[str]:
-    return {t.origin for c in columns.values() for t in c.traces if not _usable(t)}
+    return {t.origin for c in columns.values() for t in c.traces if not usable(t)}
 
 
 def _order(trace: Trace) -> tuple[str, str, str, bool, bool]:

@@ -10,30 +10,27 @@ from dataclasses import dataclass, replace
 
 from pii_tracer.inventory import ENCODING, TableState
 from pii_tracer.model import (
-    Access,
     Carries,
     CopyKind,
     DatasetId,
-    FieldAccess,
     Format,
-    JsonAccess,
     Match,
     MatchTerm,
     Strategy,
 )
 from pii_tracer.plan import NUMBERED, Copy, Examined, Found, Gap, PlannedColumn
-from pii_tracer.spots import struct_fields
 from pii_tracer.whereabouts import Standing
 from planners.archive_gaps import taken_along
 from planners.beyond import archives, telling_names, with_history
 from planners.carriage import Carriage, other_key_columns
+from planners.clones import clones_taken_along
 from planners.digits import called_by_values, doubted, same_digits, telling_columns
 from planners.distinct import distinct_items
 from planners.doubts import (
     doubts,
+    former_unread,
     former_values,
     inventory_gaps,
-    known_by_key_only,
     missing,
     open_lineage,
     shared_in,
@@ -42,12 +39,15 @@ from planners.doubts import (
 from planners.drafts import CopyDraft, slug
 from planners.evidence import Evidence
 from planners.foreign import foreign_keys
+from planners.misfits import misfits
 from planners.origins import given_away, unconnected
 from planners.recorded import Recorded, recorded
+from planners.shape import leaf_type
 from planners.streams import streaming_state
 from planners.support import astray, unsupported
 from planners.survey import Survey, World, title
 from planners.traces import Trace
+from planners.unseen import made_of_unseen, said, unseen
 from planners.vaults import vaults
 
 _STRATEGY = {
@@ -87,6 +87,8 @@ def recognise(found: Survey, world: World) -> Recognised:
     examined: list[Examined] = []
     origins: list[CopyDraft] = []
     by_location = {state.location: state for state in world.inventory.tables}
+    dark = unseen(found, world.graph)
+    found = said(found, dark)
     for state in world.inventory.tables:
         result = _table(found, world, state, by_location)
         for part in result:
@@ -106,13 +108,17 @@ def recognise(found: Survey, world: World) -> Recognised:
         else:
             examined.append(told)
     items += archives(world, known) + vaults(world, known)
+    taken, broken = clones_taken_along(items, origins, world)
+    items, origins = items + taken, [o for o in origins if o.copy.location not in {t.copy.location for t in taken}]
     gaps += (
-        former_values(found)
-        + known_by_key_only(found)
+        broken
+        + former_values(found)
+        + former_unread(found)
         + shared_values(found)
         + missing(found, world)
-        + open_lineage(world)
-        + inventory_gaps(world)
+        + open_lineage(found, world, dark)
+        + made_of_unseen(found, world, dark)
+        + inventory_gaps(world, {item.copy.dataset for item in items})
         + telling_names(world, items)
         + called_by_values(found, world)
         + taken_along(items)
@@ -163,7 +169,9 @@ def _table(
         reason = f"{why}{carriage.reason}; what it holds of the person is other people's, too"
         known = Examined(dataset=state.dataset, table=state.table, carries=carriage.carries, reason=reason)
         return [known, *shared_in(found, state, carriage)]
-    unsure = any(found.derived[t.origin, t.expression].unsure for _, t in carriage.terms)  # nobody could look for them
+    wrong = misfits(found, state, carriage)
+    # nobody could look for them
+    unsure = bool(wrong) or any(found.derived[t.origin, t.expression].unsure for _, t in carriage.terms)
     if carriage.carries in _STRATEGY and seen and not (seen.found or seen.weak or seen.unread or unsure):
         reason = f"{why}{carriage.reason}; every file was decoded and holds nothing of the person"
         told = Examined(dataset=state.dataset, table=state.table, carries=carriage.carries, reason=reason)
@@ -171,7 +179,7 @@ def _table(
             return [_Clean(told, _origin(found, world, state, carriage, why, seen))]
         return [told.model_copy(update={"reason": f"{why}{carriage.reason}; the person has no value to be found by"})]
     item = _copy(found, world, state, carriage, why, seen)
-    return [item, *doubts(found, state, carriage, item), *foreign_keys(found, world, state, carriage)]
+    return [item, *doubts(found, state, carriage, item), *wrong, *foreign_keys(found, world, state, carriage)]
 
 
 def _shared(found: Survey, trace: Trace) -> bool:
@@ -343,20 +351,6 @@ def _match(found: Survey, state: TableState, carriage: Carriage) -> Match:
         for name, trace, derived in [term for term in usable if term[2].keys.values] or usable
     }
     return Match(terms=tuple(sorted(terms, key=lambda t: (t.label(), t.key_set))))
-
-
-def leaf_type(column_type: str, access: tuple[Access, ...]) -> str:
-    """Type of the leaf that an access leads to; JSON members are strings."""
-    for step in access:
-        if isinstance(step, JsonAccess):
-            return "string"
-        column_type = _field_type(column_type, step)
-    return column_type
-
-
-def _field_type(struct: str, step: FieldAccess) -> str:
-    fields = struct_fields(struct) or ()
-    return next((kind for name, kind in fields if name.lower() == step.name.lower()), "string")
 
 
 def inputs_of(item: CopyDraft, world: World) -> frozenset[DatasetId]:

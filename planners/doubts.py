@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Container
+
 from pii_tracer.estate.iceberg_history import STAGED
-from pii_tracer.inventory import UNKNOWN_FILE, TableState
+from pii_tracer.inventory import REMOTE_TABLE, STRANGE_FILES, UNKNOWN_FILE, TableState
+from pii_tracer.lineage.edges import RENAME, LineageGap
 from pii_tracer.lineage.identity import VIEW
+from pii_tracer.locations import is_s3
 from pii_tracer.model import Carries, DatasetId, Format, Strategy
 from pii_tracer.plan import Gap
 from planners.carriage import Carriage
@@ -12,6 +16,7 @@ from planners.drafts import CopyDraft, slug
 from planners.evidence import Evidence
 from planners.expressions import shown
 from planners.keys import Derived
+from planners.remote import remote_gap
 from planners.support import astray, unsupported
 from planners.survey import Survey, World, title
 from planners.traces import Trace
@@ -106,27 +111,29 @@ def former_values(found: Survey) -> list[Gap]:
     return gaps
 
 
-def known_by_key_only(found: Survey) -> list[Gap]:
-    """Persons whose rows the source lost already: nobody can look for them by anything but the key."""
-    lost = sorted(found.keys.key_only)
-    ways = {
-        dataset.name
-        for dataset, carriage in found.carriages.items()
-        if carriage.terms and all(trace.origin != found.subject.key for _, trace in carriage.terms)
-    }
-    if not lost or not ways:
-        return []
-    return [
-        Gap(
-            id=f"gap-key_only-{slug(found.subject.name)}",
-            dataset=found.source,
-            kind="key_only",
-            reason=f"no version of {found.subject.source} knows the person of {', '.join(lost)} any more, so that only"
-            f" the key is looked for; {len(ways)} dataset(s) that other values tell were not searched for them. Waive"
-            " this where the earlier run verified these (its deletion log tells)",
-            evidence=", ".join(sorted(ways)[:5]),
-        )
-    ]
+def former_unread(found: Survey) -> list[Gap]:
+    """Former values that nobody could read, where rows are found by other values than the key."""
+    gaps = []
+    for table in sorted({unread.table for unread in found.keys.unread}, key=str):
+        mine = [unread for unread in found.keys.unread if unread.table == table]
+        origins = frozenset[str]().union(*(unread.origins for unread in mine))
+        ways = {
+            dataset.name
+            for dataset, carriage in found.carriages.items()
+            if any(trace.origin in origins for _, trace in carriage.terms)
+        }
+        if ways:
+            gaps.append(
+                Gap(
+                    id=f"gap-former_unread-{slug(found.subject.name)}-{slug(table.name)}",
+                    dataset=table,
+                    kind="former_unread",
+                    reason=f"{'; '.join(unread.why for unread in mine)}. Rows that only a value of then tells as the"
+                    f" person's would stay in {len(ways)} dataset(s)",
+                    evidence=", ".join(sorted(ways)[:5]),
+                )
+            )
+    return gaps
 
 
 def shared_values(found: Survey) -> list[Gap]:
@@ -154,33 +161,60 @@ def missing(found: Survey, world: World) -> list[Gap]:
     """Lineage leads there, and discovery found nothing."""
     known = {s.dataset for s in world.inventory.tables} | {o.dataset for o in world.inventory.objects}
     known |= {t.dataset for t in world.inventory.topics}
+    remote = [place.location for place in world.inventory.remote]  # each is a gap of its own
     return [
         Gap(
             id=f"gap-not_found-{slug(dataset.name)}",
             dataset=dataset,
             kind="not_found",
-            reason="lineage leads to this topic and the estate file does not declare it: add it under `kafka`"
-            if dataset.namespace.startswith("kafka://")
-            else "lineage leads here and discovery found nothing: dropped, renamed, or outside the known roots",
+            reason=_not_found(dataset),
             evidence=carriage.reason,
         )
         for dataset, carriage in found.carriages.items()
-        if carriage.carries is not Carries.NONE and dataset not in known and dataset.namespace != VIEW
+        if carriage.carries is not Carries.NONE
+        and dataset not in known
+        and dataset.namespace != VIEW
+        and not any(place.holds_dataset(dataset) for place in remote)
+        and not _is_former_name(found, world, dataset)
     ]
 
 
-def open_lineage(world: World) -> list[Gap]:
-    """Lineage that is not complete, where it may concern the person and the bytes do not settle it."""
-    settled = {s.dataset for s in world.inventory.tables if _clean(world.evidence.get(s.location))}
-    gaps: dict[tuple[DatasetId | None, str], Gap] = {}
+def _not_found(dataset: DatasetId) -> str:
+    if dataset.namespace.startswith("kafka://"):
+        return "lineage leads to this topic and the estate file does not declare it: add it under `kafka`"
+    if is_s3(dataset.namespace):
+        return "lineage leads to this place in S3 and the estate file does not name it: add it under `roots`"
+    return "lineage leads here and discovery found nothing: dropped, renamed, or outside the known roots"
+
+
+def _is_former_name(found: Survey, world: World, dataset: DatasetId) -> bool:
+    """Whether persons come there only because a table was called so before: its rows are where its new name is."""
+    edges = [e for e in world.graph.edges_into(dataset) if e.source.dataset in found.carriages]
+    return bool(edges) and all({told.job for told in e.evidence} == {RENAME} for e in edges)
+
+
+def open_lineage(found: Survey, world: World, dark: Collection[DatasetId]) -> list[Gap]:
+    """Lineage that is not complete, where it may concern the person and the bytes do not settle it.
+
+    dark: where they cannot, because persons' rows lead there (`planners.unseen`).
+    """
+    settled = {s.dataset for s in world.inventory.tables if _clean(world.evidence.get(s.location))}.difference(dark)
+    persons = {d for d, carriage in found.carriages.items() if carriage.carries is not Carries.NONE}.union(dark)
+    tables = {s.dataset for s in world.inventory.tables}
+    gaps = []
     for gap in world.graph.gaps:
-        if gap.dataset is not None and gap.dataset in settled:
+        if gap.dataset is not None and (gap.dataset in settled or _is_another(gap, persons, tables)):
             continue
         gap_id = f"gap-lineage-{slug(str(gap.dataset.name if gap.dataset else gap.kind))}-{slug(gap.kind)}"
-        gaps[gap.dataset, gap.kind] = Gap(
-            id=gap_id, dataset=gap.dataset, kind="lineage", reason=gap.reason, evidence=gap.evidence
-        )
-    return list(gaps.values())
+        gaps.append(Gap(id=gap_id, dataset=gap.dataset, kind="lineage", reason=gap.reason, evidence=gap.evidence))
+    return gaps
+
+
+def _is_another(gap: LineageGap, persons: Collection[DatasetId], tables: Collection[DatasetId]) -> bool:
+    """Whether the table that a dataset may be does not matter: it holds nobody, or the dataset is looked at itself."""
+    if gap.same_as is None:
+        return False
+    return gap.same_as not in persons or gap.dataset in persons or gap.dataset in tables
 
 
 def _clean(seen: Evidence | None) -> bool:
@@ -191,12 +225,18 @@ _OF_THE_WAY = frozenset({"folder_around_tables", "mixed_columns", STAGED})
 """Kinds of gap about how a place could be written: where the person is not, nothing is written, and nothing expires."""
 
 
-def inventory_gaps(world: World) -> list[Gap]:
-    """What discovery could not tell, and the scan did not settle."""
+def inventory_gaps(world: World, copies: Container[DatasetId] = ()) -> list[Gap]:
+    """What discovery could not tell, and the scan did not settle. copies: datasets whose folders will be swept."""
     settled = {s.dataset for s in world.inventory.tables if _clean(world.evidence.get(s.location))}
+    remote = {str(place.location): place for place in world.inventory.remote}
     gaps = []
     for g in world.inventory.gaps:
         kind, reason = g.kind, g.reason
+        if kind == REMOTE_TABLE and g.evidence in remote:
+            gaps.append(remote_gap(g, remote[g.evidence], world.remote.get(g.evidence)))
+            continue
+        if kind == STRANGE_FILES and g.dataset not in copies:
+            continue
         if kind == UNKNOWN_FILE:
             seen = world.evidence.get(g.evidence)
             if seen and _clean(seen) and not seen.weak:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -104,8 +104,13 @@ def names_place(name: str, table: str | None, *places: str) -> bool:
 
 
 def clone_origins(item: CopyDraft, states: Mapping[str, TableState]) -> Iterable[str]:
+    """As `origins_of_clone`, of a copy."""
+    return origins_of_clone(item.state, states)
+
+
+def origins_of_clone(state: TableState | None, states: Mapping[str, TableState]) -> Iterator[str]:
     """Places whose files a shallow clone reads, over any number of clones. states: by location."""
-    state, seen = item.state, set[str]()
+    seen = set[str]()
     while state is not None and state.clone_of is not None and state.clone_of not in seen:
         seen.add(state.clone_of)
         yield state.clone_of

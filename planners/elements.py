@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 
 from pii_tracer.holds import Hold
 from pii_tracer.inventory import GENERATED, TableState
-from pii_tracer.model import BY_ROWS, CopyKind, Format, Strategy
+from pii_tracer.model import BY_ROWS, PLAIN, CopyKind, Format, Strategy
 from pii_tracer.plan import HeldColumn, Mask
 from pii_tracer.spots import struct_fields
 from planners.drafts import CopyDraft
@@ -20,8 +20,7 @@ from planners.drafts import CopyDraft
 Part = tuple[Hold, tuple[str, ...]]
 """A hold, and the columns of one copy that it keeps."""
 
-_BARE = frozenset({Format.PARQUET, Format.ORC, Format.AVRO, Format.CSV, Format.JSON})
-_FORMATS = frozenset({Format.DELTA, Format.HUDI, Format.ICEBERG}) | _BARE
+_FORMATS = frozenset({Format.DELTA, Format.HUDI, Format.ICEBERG}) | PLAIN
 _CONSTRAINT = "delta.constraints."
 _HUDI_KEYS = {
     "hoodie.table.recordkey.fields": "part of the record key",
@@ -70,7 +69,7 @@ def mask_of(item: CopyDraft, parts: Sequence[Part]) -> Mask | str:
         return (
             "its columns are mapped: files name them otherwise, and what is held cannot be told from the rest in them"
         )
-    named = {name.lower() for name in state.partition_columns} if state.format in _BARE else set()
+    named = {name.lower() for name in state.partition_columns} if state.format in PLAIN else set()
     if any(term.column.lower() in named for term in match.terms):
         return "whose row it is stands in names of folders, and in no file"
     held = _held(parts, [c.name for c in state.columns])

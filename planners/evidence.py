@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pii_tracer.enums import StrEnum
@@ -94,6 +95,19 @@ class Evidence:
 
 
 @dataclass(frozen=True)
+class BesideEvidence:
+    """Current objects of one archive, by what stands beside their bytes (metadata, headers, tags).
+
+    telling: how many hold an unmistakable value of the persons there. unread: how many could not be read, or not all
+    of it; why: the most frequent reason.
+    """
+
+    telling: int = 0
+    unread: int = 0
+    why: str | None = None
+
+
+@dataclass(frozen=True)
 class TopicEvidence:
     """What reading a whole topic showed.
 
@@ -130,3 +144,43 @@ class LakefsEvidence:
     named: int = 0
     messages: int = 0
     unread: tuple[str, ...] = ()
+
+
+class RemoteKind(StrEnum):
+    """What a file of a table is for, by its place."""
+
+    DATA = "data files"
+    METADATA = "metadata"
+    LOG = "logs"
+
+
+@dataclass(frozen=True)
+class RemoteEvidence:
+    """What reading every version of every object of a place in S3 showed.
+
+    objects, versions: all with bytes that were listed. holding: versions with an unmistakable value of the persons, by
+    kind; holders: how many objects they are of; noncurrent: how many of them no plain listing shows. places: columns,
+    or kinds of place, in which such a value stands. named: objects whose names hold one, also where only a delete
+    marker is left. digits: as places, of short numbers; in_digits: versions with nothing but such. short: whether a
+    short number was looked for at all. unread: what could not be searched, with the reason; beyond: data files that
+    metadata names outside of every place.
+    """
+
+    objects: int
+    versions: int
+    holding: Mapping[RemoteKind, int]
+    holders: int = 0
+    noncurrent: int = 0
+    places: tuple[str, ...] = ()
+    named: int = 0
+    digits: tuple[str, ...] = ()
+    in_digits: int = 0
+    short: bool = False
+    unread: tuple[str, ...] = ()
+    unread_versions: int = 0
+    beyond: int = 0
+
+    @property
+    def found(self) -> bool:
+        """Whether anything of the persons was seen for certain."""
+        return bool(self.holders or self.named)

@@ -135,11 +135,17 @@ class _Look:
             yield Place(read)
         elif isinstance(node, exp.Column):
             return
-        elif isinstance(node, exp.Alias | exp.Paren | exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
+        elif isinstance(node, exp.Alias | exp.Paren | exp.IgnoreNulls | exp.RespectNulls):
             yield from self.places(node.this)
+        elif isinstance(node, exp.Filter):
+            nothing = self._other_columns([node.expression])
+            yield from (_or_nothing(place) if nothing else place for place in self.places(node.this))
         elif isinstance(node, exp.Window):
             by = tuple(way for c in node.args.get("partition_by") or () if (way := way_of(c)) is not None)
-            yield from (replace(p, group=False, windows=(*p.windows, by)) for p in self.places(node.this))
+            nothing = _may_be_empty(node)
+            for place in self.places(node.this):
+                seen = replace(place, group=False, windows=(*place.windows, by))
+                yield _or_nothing(seen) if nothing else seen
         elif isinstance(node, exp.AggFunc) or _is_named(node, _AGGREGATES_BY_NAME):
             yield from self._aggregated(node)
         elif isinstance(node, exp.Coalesce | exp.If | exp.Case | exp.Nullif):
@@ -160,6 +166,8 @@ class _Look:
         branches = list(_branches(node))
         found = [list(self.places(branch)) if branch is not None else [] for branch in branches]
         by_itself = not isinstance(node, exp.Coalesce) and not self._other_columns(_conditions(node))
+        if isinstance(node, exp.Nullif) and not by_itself:
+            found[0] = [_or_nothing(place) for place in found[0]]
         for number, places in enumerate(found):
             # of a coalesce only what stands before can come in its place: without the value there is no person
             rivals = branches[:number] if isinstance(node, exp.Coalesce) else branches
@@ -191,7 +199,11 @@ class _Look:
             for place in self._inside(node):
                 yield Place(fate=Fate.COUNTED, through=place.through)
         elif isinstance(node, _PICKS):
-            yield from (replace(place, group=True) for place in self.places(node.this))
+            default = node.args.get("default")  # of the rows for which lag and lead find none
+            sides = [list(self.places(side)) if side is not None else [] for side in (node.this, default)]
+            nothing = isinstance(node, exp.Lag | exp.Lead | exp.NthValue) and not all(sides)
+            for place in (*sides[0], *sides[1]):
+                yield replace(_or_nothing(place) if nothing else place, group=True)
         else:
             for place in self._inside(node):
                 yield Place(group=True, fate=_not_found(place), through=place.through | {function_name(node)})
@@ -255,6 +267,18 @@ class _Look:
     def _substituted(self, node: exp.Expression) -> str:
         made = node.transform(lambda part: exp.column(INPUT) if self._reads(part) == () else part)
         return made.sql(dialect="spark")
+
+
+def _or_nothing(place: Place) -> Place:
+    """The place, where in other rows NULL may stand for it."""
+    return replace(place, instead=place.instead | {()})
+
+
+def _may_be_empty(window: exp.Window) -> bool:
+    """Whether its frame leaves the row itself out, so that it may hold no row at all."""
+    frame = window.args.get("spec")
+    sides = (frame.args.get("start_side"), frame.args.get("end_side")) if frame is not None else (None, None)
+    return sides[0] == "FOLLOWING" or sides[1] == "PRECEDING"
 
 
 def _not_found(place: Place) -> Fate:
@@ -322,6 +346,8 @@ def _conditions(node: exp.Expression) -> Iterator[exp.Expression]:
     """What a conditional is decided by."""
     if isinstance(node, exp.If):
         yield node.this
+    elif isinstance(node, exp.Nullif):
+        yield node.expression
     elif isinstance(node, exp.Case):
         yield from (node.this,) if node.this is not None else ()
         yield from (branch.this for branch in node.args.get("ifs", []))

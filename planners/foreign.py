@@ -1,12 +1,13 @@
-"""Key columns that are filled from elsewhere, too: the same value there may be somebody else's.
+"""Columns by which rows are deleted and that are filled from elsewhere, too: a value there may be somebody else's.
 
-Two sources count from one each, and a UNION puts both numbers into one column. Lineage connects the person with the one
-and says nothing about the other, so that nobody can tell whose row a number there names.
+Two sources count from one each, and a UNION puts both numbers into one column; a supplier has a person's phone. Lineage
+connects the person with the one and says nothing about the other: nobody can tell whose row a value there names.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 
 from pii_tracer.inventory import TableState
@@ -26,13 +27,12 @@ _UNIQUE = re.compile(r"[^@\s]+@[^@\s]+\Z")
 
 def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carriage) -> list[Gap]:
     """A gap for each column by which rows are deleted and into which keys go that lineage does not connect."""
-    row_keys = {found.subject.key, *found.subject.row_keys}
     told = {found.source, *(world.graph.resolve(table.table) for table in found.subject.tables)}
     if state.dataset in told:
         return []
     ways: dict[str, set[tuple[Access, ...]]] = {}
     for name, trace in carriage.terms:
-        if trace.origin in row_keys and _may_repeat(found, trace.origin):
+        if _may_repeat(found, trace.origin):
             ways.setdefault(name, set()).add(trace.access)
     gaps = []
     for column in sorted(ways):
@@ -40,6 +40,9 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
         # what the subject's own key was made of counts from where the key does
         unknown -= _above(found, world) if unknown else set()
         others = sorted(_shown(world, source) for source in unknown)
+        others += [
+            f"something that the job {job} does not tell" for job in _silent(found, world, state.dataset, column)
+        ]
         if others:
             gaps.append(
                 Gap(
@@ -73,9 +76,25 @@ def _unknown(
             yield edge
 
 
+def _silent(found: Survey, world: World, dataset: DatasetId, column: str) -> list[str]:
+    """Jobs without a text whose runs tell of other columns of a table, out of tables of nobody, and not of this one."""
+    jobs = world.graph.jobs_into(dataset)
+    spoken = {job.job for job in jobs if job.statement}
+    if jobs and all(job.job in spoken for job in jobs):
+        return []
+    filled: dict[str, set[str]] = defaultdict(set)
+    of_persons: set[str] = set()
+    for edge in value_edges(world.graph.edges_into(dataset)):
+        for job in {evidence.job for evidence in edge.evidence if evidence.job} - spoken:
+            filled[job].add(edge.target.column.lower())
+            if edge.source.dataset == dataset or edge.source.dataset in found.carriages:
+                of_persons.add(job)
+    return sorted(job for job, told in filled.items() if job not in of_persons and column.lower() not in told)
+
+
 def _above(found: Survey, world: World) -> set[ColumnId]:
-    """The columns from which the source's key and record keys come."""
-    names = (found.subject.key, *found.subject.row_keys)
+    """The columns from which the source's key, record keys and identifiers come."""
+    names = (found.subject.key, *found.subject.row_keys, *(i.column for i in found.subject.identifiers))
     keys = [ColumnId(dataset=found.source, column=name) for name in names]
     return {column for key in keys for column in world.graph.columns_upstream(key)}
 

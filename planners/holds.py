@@ -22,6 +22,7 @@ from planners.drafts import CopyDraft, clone_origins, is_named, names_place, slu
 from planners.elements import described, first_end, last_end, mask_of, named_columns
 from planners.held import Held, cited, gap_of, utc
 from planners.hold_dangers import backups_of_held, dangers, locked
+from planners.keytrails import has_key
 from planners.survey import World
 
 # doubts about deleting rows that nobody deletes any more
@@ -185,12 +186,23 @@ def _keys_of_held(items: Sequence[CopyDraft], held: Held) -> None:
 def _still_readable(items: Sequence[CopyDraft], held: Held) -> None:
     """What was to become unreadable with a key stays readable where the key stays."""
     for item in items:
-        key = item.copy.facts.get("key_copy")
         if item.copy.strategy is Strategy.DESTROY_KEY and item.copy.id not in held.exempt:
+            key = item.copy.facts["key_copy"]
             if key in held.exempt:
                 held.blocked.setdefault(item.copy.id, f"its key in {key.removeprefix('c-')} is held, so that it stays")
             elif key in held.blocked:
                 held.blocked.setdefault(item.copy.id, f"its key in {key.removeprefix('c-')} cannot be destroyed")
+            elif kept := _kept_with_key(key, items, held):
+                held.blocked.setdefault(
+                    item.copy.id, f"its key stands in {kept.removeprefix('c-')}, too, which is held"
+                )
+
+
+def _kept_with_key(key: str, items: Sequence[CopyDraft], held: Held) -> str | None:
+    """A held copy in which the wrapped key stays when the key table has let it go."""
+    table = next(i.copy for i in items if i.copy.id == key)
+    held_copies = (i for i in items if i.copy.id in held.exempt)
+    return next((i.copy.id for i in held_copies if has_key(i, table)), None)
 
 
 def _block_children(items: Sequence[CopyDraft], held: Held) -> None:

@@ -75,8 +75,9 @@ class Joins:
         inside = dict(ctes)
         for cte in clause.expressions if clause is not None else ():
             inside[cte.alias.lower()] = self.rows(cte.this, inside)
-        if isinstance(node, exp.Subquery):
-            return self.rows(node.this, inside)
+        if isinstance(node, exp.Subquery | exp.Lateral) and isinstance(node.this, exp.Query):
+            # what a LATERAL is joined on stands inside: it counts as not joined
+            return self.rows(cast(exp.Expression, node.this), inside)
         if isinstance(node, exp.SetOperation):
             left = self.rows(cast(exp.Expression, node.this), inside)
             right = self.rows(cast(exp.Expression, node.expression), inside)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from pii_tracer.config_subjects import Subject, SubjectTable
 from pii_tracer.errors import PlanError
-from pii_tracer.model import KeySet
+from pii_tracer.model import DatasetId, KeySet
 from planners.functions import INPUT, NotComputable, compiled, essence, is_plain
 
 WEAK_DIGITS = 10
@@ -39,6 +39,15 @@ class Wanted:
 
 
 @dataclass(frozen=True)
+class Unread:
+    """Retained versions of a table that nobody read. origins: the columns of which they may know former values."""
+
+    table: DatasetId
+    origins: frozenset[str]
+    why: str
+
+
+@dataclass(frozen=True)
 class Keys:
     """What was resolved for the persons of one kind of subject.
 
@@ -49,6 +58,7 @@ class Keys:
     alike: per column of keys, those that other people have now, as the persons have theirs, and that differ only in
     case. Not of former versions: a key whose case was mended is the person's own. Not of identifiers: `Rao@x.example`
     may be the same mailbox as `rao@x.example`. key_only: requests whose person no version of the source has any more.
+    unread: what may know more former values.
     """
 
     subject: Subject
@@ -58,6 +68,7 @@ class Keys:
     ambiguous: Mapping[str, int] = field(default_factory=dict)
     alike: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
     key_only: frozenset[str] = frozenset()
+    unread: tuple[Unread, ...] = ()
 
     def weak(self, column: str) -> bool:
         """True when any of the column's values is a short number."""

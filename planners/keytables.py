@@ -23,7 +23,10 @@ from pii_tracer.spots import Spot
 from planners.beyond import archives
 from planners.copies import Recognised
 from planners.drafts import CopyDraft, Draft, StepWriter, names_place, slug
+from planners.keytrails import family_of, has_wrapped, remembers, state_of, wrapped_columns, wrapped_in
+from planners.opened import with_opened
 from planners.origins import is_stored_of
+from planners.plaincells import plain_beside, unseen
 from planners.survey import Survey, World, title
 
 KMS_WINDOW_DAYS = 7
@@ -62,11 +65,6 @@ def declared_edges(
     return edges
 
 
-def state_of(name: str, states: Sequence[TableState]) -> TableState | None:
-    """The table or folder that the estate file calls so."""
-    return next((s for s in states if names_place(name, s.table, s.location, s.dataset.name)), None)
-
-
 def with_keys(
     found: Recognised, survey: Survey, world: World, tables: Sequence[KeyTable], backups: Sequence[Backup] = ()
 ) -> Recognised:
@@ -74,7 +72,7 @@ def with_keys(
     for table in tables:
         if table.subject == survey.subject.name:
             found = _Case(found, survey, world, table, tuple(backups)).planned()
-    return found
+    return with_opened(found, world, [table for table in tables if table.subject == survey.subject.name])
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ class _Case:
             changed = {i.copy.id: i for i in made}
             items = [changed.pop(i.copy.id, i) for i in items] + list(changed.values())
             opened += [i.copy.id for i in made]
-        return self._merged([self._key(i, opened) if i.copy.id == key.copy.id else i for i in items], gaps)
+        return self._merged([self._key(i, state, opened) if i.copy.id == key.copy.id else i for i in items], gaps)
 
     def _unusable(self, state: TableState) -> list[Gap]:
         """What stands against destroying the keys: others have them too, or everybody's are going away."""
@@ -132,10 +130,11 @@ class _Case:
     def _facts(self) -> KeyFacts:
         return self.world.keys.get(self.table.name, KeyFacts())
 
-    def _key(self, item: CopyDraft, opened: Sequence[str]) -> CopyDraft:
+    def _key(self, item: CopyDraft, state: TableState, opened: Sequence[str]) -> CopyDraft:
         known = self._facts
         facts: dict[str, Any] = {
             "keys": self.table.name,
+            "wrapped_in": wrapped_in(self.table, state, self.world),
             "opens": sorted(opened),
             "cache_seconds": self.table.cache_seconds,
             "wrapping": self.table.wrapping.kind,
@@ -172,10 +171,9 @@ class _Case:
             why = f"the encrypted dataset {entry.dataset} has no column {', '.join(sorted(wrong))}"
             # opened by the key all the same, so that a hold on it keeps the key
             return [i for i in items if i.copy.location == state.location], [self._gap("encrypted_columns", state, why)]
-        family = [s for s in self.world.inventory.tables if state.location in (s.clone_of, s.same_files_as)]
         made: list[CopyDraft] = []
         gaps: list[Gap] = []
-        for one in (state, *family):
+        for one in family_of(state, self.world.inventory.tables):
             copies, against = self._one(entry, one, key, items)
             made += copies
             gaps += against
@@ -201,6 +199,8 @@ class _Case:
             for i in stored
             if i.copy.strategy is Strategy.BLOCKED
         ]
+        gaps += plain_beside(state, self._facts.plain)
+        gaps += unseen(state, self.world, [i for i in beside if i.vault is not None])
         # a vault of it is treated as planned, and the key opens it: a hold on it keeps the key
         return [item, *stored, *(i for i in beside if i.vault is not None)], gaps
 
@@ -209,6 +209,9 @@ class _Case:
         plain = {c.name for c in own.copy.columns} - entry.encrypted - {entry.key_column} if own else set()
         if plain:
             return f"columns that lineage shows to be personal are not encrypted: {', '.join(sorted(plain))}"
+        wrapped = self._wrapped_beside(state)
+        if wrapped:
+            return f"lineage brings the wrapped keys themselves: {', '.join(wrapped)}"
         seen = self.world.evidence.get(state.location)
         if seen is None or seen.unread:
             return "not every file could be decoded: plain values may be among the ciphertext"
@@ -216,6 +219,12 @@ class _Case:
             return "the person's values stand in it in plain"
         weak = seen.weak - set(own.copy.other_keys if own else ())
         return f"the person's number may stand in plain in {', '.join(sorted(weak))}" if weak else None
+
+    def _wrapped_beside(self, state: TableState) -> list[str]:
+        """Columns beside the cells into which lineage brings wrapped keys: they open the cells whatever is deleted."""
+        table = state_of(self.table.table, self.world.inventory.tables)
+        columns = wrapped_columns(self.table, table, self.world) if table else frozenset()
+        return sorted(name for dataset, name in columns if dataset == state.dataset)
 
     def _draft(self, entry: Encrypted, state: TableState, key: CopyDraft, own: CopyDraft | None) -> CopyDraft:
         columns = tuple(PlannedColumn(name=name, category="encrypted") for name in sorted(entry.encrypted))
@@ -258,8 +267,9 @@ class _Case:
             why = f"lineage fills {self.table.person_column} from something that does not name the person"
             return self._and(gaps=[self._gap("untraced", state, why)])
         places = (state.table, state.location, state.dataset.name)
+        derived = wrapped_in(self.table, state, self.world)
         stored = any(names_place(name, *places) for backup in self.backups for name in backup.of)
-        if stored or any(_remembers(i, *places) for i in self.found.items):
+        if stored or any(remembers(i, *places) or has_wrapped(i, derived) for i in self.found.items):
             why = "it has no key of the person, and copies of it have or may have: what they open is still readable"
             return self._and(gaps=[self._gap("remembered", state, why)])
         gaps: list[Gap] = []
@@ -270,12 +280,15 @@ class _Case:
             if dataset is None:
                 continue
             own = next((i for i in self.found.items if i.copy.location == dataset.location), None)
+            if own is None:
+                gaps += plain_beside(dataset, self._facts.plain) + unseen(dataset, self.world, self.found.items)
             if own is None or own.copy.match is not None:
                 continue
             readable = self._readable(entry, dataset, own)
             if readable:
                 gaps.append(self._gap("readable", dataset, readable))
                 continue
+            gaps += plain_beside(dataset, self._facts.plain) + unseen(dataset, self.world, self.found.items)
             gone.add(dataset.dataset)
             reason = f"encrypted under keys of {title(state)}, where the person has none: nothing in it can be read"
             examined.append(Examined(dataset=dataset.dataset, table=dataset.table, carries=Carries.NONE, reason=reason))
@@ -374,29 +387,3 @@ def unreadable_steps(item: CopyDraft) -> tuple[Draft, ...]:
         encrypted=item.copy.facts["encrypted"],
     )
     return tuple(steps.drafts)
-
-
-def _remembers(item: CopyDraft, table: str | None, location: str, dataset: str) -> bool:
-    """Clones, copied folders, archives and vaults of a key table hold its keys, too. Branches and tags go with it."""
-    if is_stored_of(item, table, location, dataset):
-        return True
-    return item.state is not None and location in (item.state.clone_of, item.state.same_files_as)
-
-
-def unreadable_after_keys(items: Sequence[CopyDraft]) -> list[tuple[str, str]]:
-    """Reading is tried when the key is gone everywhere and the caches are over (a rule of `planners.ordering`)."""
-    waits = {i.copy.id: d.id for i in items for d in i.drafts if d.action is Action.KEY_AWAIT_CACHES}
-    keys = [i for i in items if i.copy.id in waits]
-    remembering = [
-        (waits[key.copy.id], item.drafts[-1].id)
-        for key in keys
-        for item in items
-        if item.drafts
-        and item is not key
-        and _remembers(item, key.copy.table, key.copy.location, key.copy.dataset.name)
-    ]
-    return remembering + [
-        (item.drafts[0].id, waits[item.copy.facts["key_copy"]])
-        for item in items
-        if item.copy.strategy is Strategy.DESTROY_KEY and item.drafts and item.copy.facts["key_copy"] in waits
-    ]

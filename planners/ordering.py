@@ -18,7 +18,7 @@ from pii_tracer.model import CopyKind
 from pii_tracer.plan import Action, Precondition
 from planners.backups import backups_after_what_is_in_them
 from planners.drafts import CopyDraft, Draft
-from planners.keytables import unreadable_after_keys
+from planners.keytrails import unreadable_after_keys
 
 KEYS_FIRST = "keys/01-stage"
 KEYS_LAST = "keys/99-drop"

@@ -36,7 +36,7 @@ def is_stored_of(item: CopyDraft, table: str | None, *places: str) -> bool:
 
 
 @dataclass(frozen=True)
-class _Stored:
+class Stored:
     """An archive or a vault that holds something. told: the part of the estate file that declares it."""
 
     of: str
@@ -45,13 +45,14 @@ class _Stored:
     told: str
 
 
-def _stored(world: World) -> Iterator[_Stored]:
+def stored_places(world: World) -> Iterator[Stored]:
+    """Every archive, with its replicas, and every vault that holds something."""
     for objects in world.inventory.objects:
         if objects.uploads or any(not v.delete_marker for v in objects.versions):
-            yield _Stored(objects.of, objects.dataset, objects.location, "archives")
+            yield Stored(objects.of, objects.dataset, objects.location, "archives")
     for vault in world.inventory.vaults:
         if any(not a.of_others for a in vault.archives):
-            yield _Stored(vault.declared.of, vault.dataset, vault.location, "vaults")
+            yield Stored(vault.declared.of, vault.dataset, vault.location, "vaults")
 
 
 def unconnected(world: World, origins: Sequence[CopyDraft], examined: Sequence[Examined]) -> list[Gap | Examined]:
@@ -60,8 +61,8 @@ def unconnected(world: World, origins: Sequence[CopyDraft], examined: Sequence[E
     origins: copies, and tables that lineage connects with the persons.
     """
     found: list[Gap | Examined] = []
-    for stored in _stored(world):
-        states, origin = _named(stored.of, world), origin_of(stored.of, origins)
+    for stored in stored_places(world):
+        states, origin = tables_named(stored.of, world), origin_of(stored.of, origins)
         unclear = _unclear(stored.of, states) or ("" if origin else untold((stored.of,), world))
         if unclear:
             found.append(_unmatched(stored, unclear))
@@ -115,13 +116,14 @@ def untold(of: Iterable[str], world: World) -> str:
     That such a table holds nothing of them today settles it for the table, and for nothing that was stored of it.
     """
     lost = {gap.dataset for gap in world.graph.gaps}
-    lacking = ", ".join(name for name in of if lost & {s.dataset for s in _named(name, world)})
+    lacking = ", ".join(name for name in of if lost & {s.dataset for s in tables_named(name, world)})
     return (
         f"and what lineage knows of {lacking} is not complete: load what is missing, or look into it" if lacking else ""
     )
 
 
-def _named(of: str, world: World) -> list[TableState]:
+def tables_named(of: str, world: World) -> list[TableState]:
+    """The tables that people mean who write this name; by its very name first."""
     states = [s for s in world.inventory.tables if names_place(of, s.table, s.location, s.dataset.name)]
     return [s for s in states if s.table == of] or states
 
@@ -137,7 +139,7 @@ def _unclear(of: str, states: Sequence[TableState]) -> str:
     return f"which could be {' or '.join(places)}: name the whole place" if len(places) > 1 else ""
 
 
-def _unmatched(stored: _Stored, why: str) -> Gap:
+def _unmatched(stored: Stored, why: str) -> Gap:
     return Gap(
         id=f"gap-archive_unmatched-{slug(stored.location.partition('://')[2])}",
         dataset=None,

@@ -20,6 +20,7 @@ from pii_tracer.lineage.edges import JobRef
 from pii_tracer.lineage.splitting import prepared
 from pii_tracer.model import Format
 from planners.expressions import function_name
+from planners.renames import ALTER
 from planners.skeleton import Cut, cut
 from planners.statements import parsed
 
@@ -119,7 +120,8 @@ def recorded(jobs: Sequence[JobRef], state: TableState, *, dynamic: bool = False
 
     jobs: all that write the table, latest last. dynamic: as of `splits_partitions` for the estate's sessions.
     """
-    texts = dict.fromkeys(job.statement or job.sql or "" for job in jobs)
+    writing = [job for job in jobs if job.inputs or not ALTER.match(job.statement or "")]
+    texts = dict.fromkeys(job.statement or job.sql or "" for job in writing)
     texts.pop("", None)
     found = {text: _overwrite(text, dynamic and bool(state.partition_columns)) for text in texts}
     parts = [why for why in found.values() if isinstance(why, str)]

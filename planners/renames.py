@@ -18,7 +18,8 @@ from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.model import ColumnId, DatasetId
 from planners.functions import NotComputable, parse
 
-_ALTER = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*ALTER\b", re.IGNORECASE | re.DOTALL)
+ALTER = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*ALTER\b", re.IGNORECASE | re.DOTALL)
+"""A statement that changes the shape of a table."""
 
 
 class Renames:
@@ -62,7 +63,7 @@ def _renamed(graph: LineageGraph, dataset: DatasetId, jobs: Iterable[JobRef]) ->
     """Today's names by former ones in lower case. A name that led to several columns, or to none, is not among them."""
     alone: dict[tuple[str, str], bool] = {}
     for job in jobs:
-        alters = job.statement is not None and _ALTER.match(job.statement) is not None
+        alters = job.statement is not None and ALTER.match(job.statement) is not None
         alone[job.job, job.where] = alters and alone.get((job.job, job.where), True)
     if not any(alone.values()):
         return {}

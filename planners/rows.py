@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.model import FieldAccess, KeySet, Match, MatchTerm
+from pii_tracer.whole import plain, plain_texts, spellings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -14,14 +15,14 @@ if TYPE_CHECKING:
 
 def count_rows(rows: Iterable[Mapping[str, Any]], match: Match, key_sets: Mapping[str, KeySet]) -> int:
     """Number of rows in which any term matches. Rows are mappings from column to Python value."""
-    values = {term.key_set: frozenset(v for _, v in key_sets[term.key_set].values) for term in match.terms}
+    values = {term.key_set: spellings(v for _, v in key_sets[term.key_set].values) for term in match.terms}
     return sum(any(leaf(row, term) in values[term.key_set] for term in match.terms) for row in rows)
 
 
 def theirs(batch: pa.RecordBatch, match: Match, key_sets: Mapping[str, KeySet]) -> pa.BooleanArray | None:
     """Which rows of a batch any term matches, as Spark compares them; None where only Spark can tell.
 
-    That is so where a key is neither text nor a whole number, decimal or date: Spark casts others to text of its own.
+    That is so where a key is neither text nor a number or date: Spark casts others to text of its own.
     Columns and fields are found in any case, as Spark finds them.
     """
     import pyarrow as pa
@@ -29,11 +30,11 @@ def theirs(batch: pa.RecordBatch, match: Match, key_sets: Mapping[str, KeySet]) 
 
     found = pa.array([False] * batch.num_rows, pa.bool_())
     for term in match.terms:
-        texts = _texts(batch, term)
-        if texts is None:
+        cells = _texts(batch, term)
+        if cells is None:
             return None
-        values = pa.array(sorted({value for _, value in key_sets[term.key_set].values}), pa.string())
-        found = pc.or_(found, pc.is_in(texts, value_set=values))
+        values = pa.array(sorted(spellings(value for _, value in key_sets[term.key_set].values)), pa.string())
+        found = pc.or_(found, pc.is_in(cells, value_set=values))
     return found
 
 
@@ -56,7 +57,7 @@ def _texts(batch: pa.RecordBatch, term: MatchTerm) -> pa.Array | None:
         else:
             members = [_member(text, access.path) for text in values.to_pylist()]
             values = pa.array([None if member is None else str(member) for member in members], pa.string())
-    return _as_text(values)
+    return plain_texts(values)
 
 
 def _named(fields: Any, name: str) -> int | None:
@@ -65,28 +66,15 @@ def _named(fields: Any, name: str) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
-def _as_text(values: pa.Array) -> pa.Array | None:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    kind = values.type
-    text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
-    if any(test(kind) for test in (*text, pa.types.is_integer, pa.types.is_decimal, pa.types.is_date)):
-        return pc.cast(values, pa.string())
-    return pa.nulls(len(values), pa.string()) if values.null_count == len(values) else None
-
-
 def leaf(row: Mapping[str, Any], term: MatchTerm) -> str | None:
-    """The value a term looks at, as text; None where there is none."""
+    """The value a term looks at, as text; None where there is none. Whole numbers have no fraction."""
     value: Any = row.get(term.column)
     for access in term.access:
         if isinstance(access, FieldAccess):
             value = value.get(access.name) if isinstance(value, Mapping) else None
         else:
             value = _member(value, access.path)
-    return None if value is None else str(value)
+    return None if value is None else plain(value)
 
 
 def _member(text: Any, path: tuple[str, ...]) -> Any:

@@ -23,6 +23,11 @@ from planners.skeleton import skeleton
 _NEIGHBOURS = re.compile(r"\b(lag|lead|first_value|last_value|nth_value|first|last)\b")
 """Functions of a window that look at other rows, in lower case."""
 
+_UNITES = re.compile(r"\b(?:union|intersect|except|minus|left|right|full)\b", re.IGNORECASE)
+
+Views = tuple[tuple[str, str], ...]
+Told = tuple[str, Views]
+
 
 class Statement:
     """A statement's text, parsed once, when something is asked of it.
@@ -31,8 +36,14 @@ class Statement:
     parsing goes into them, and only a join of persons with persons has to look at them.
     """
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, views: Views = ()) -> None:
+        """views: those of its session that it reads, as of `JobRef`."""
+        self.text, self.views = text, views
+
+    @property
+    def told(self) -> Told:
+        """All that is recorded of it."""
+        return self.text, self.views
 
     @cached_property
     def _tree(self) -> exp.Expression | None:
@@ -54,23 +65,19 @@ class Statement:
     @cached_property
     def adds_rows(self) -> bool:
         """False for statements that only change rows which are there already."""
+        return self.inserts if isinstance(self._tree, exp.Merge) else not isinstance(self._tree, exp.Update)
+
+    @cached_property
+    def inserts(self) -> bool:
+        """Whether it is a MERGE that brings rows, or has several INSERTs."""
         if isinstance(self._tree, exp.Merge):
-            return any(isinstance(w.args.get("then"), exp.Insert) for w in self._tree.find_all(exp.When))
-        return not isinstance(self._tree, exp.Update)
+            return any(isinstance(when.args.get("then"), exp.Insert) for when in self._tree.find_all(exp.When))
+        return isinstance(self._tree, exp.MultitableInserts)
 
     @property
     def tree(self) -> exp.Expression | None:
         """All of it, columns included."""
         return self._whole
-
-    @cached_property
-    def overwritten(self) -> frozenset[str]:
-        """Columns (in lower case) that it gives other values in rows which are there already; not by `UPDATE SET *`."""
-        if not isinstance(self._tree, exp.Update | exp.Merge):
-            return frozenset()
-        updates = self._tree.find_all(exp.Update) if self._tree is not None else ()
-        given = [e.this for update in updates for e in update.expressions if isinstance(e, exp.EQ)]
-        return frozenset(column.name.lower() for column in given if isinstance(column, exp.Column))
 
     @cached_property
     def joined(self) -> tuple[tuple[str, bool], ...] | None:
@@ -123,6 +130,11 @@ class Statement:
         query = self._tree.find(exp.Select) if self._tree is not None else None
         found = [tables(table_name(table)) for table in query.find_all(exp.Table)] if query is not None else []
         return sum(rows is None or rows.carrier for rows in found)
+
+    @cached_property
+    def views_unite(self) -> bool:
+        """Whether a view that it reads may unite queries or leave one side of a join empty; without parsing it."""
+        return any(_UNITES.search(text) for _, text in self.views)
 
     @cached_property
     def unites(self) -> bool:

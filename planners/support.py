@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from pii_tracer.inventory import NessieTable, RefKind, TableState
-from pii_tracer.model import Access, FieldAccess, Format
+from pii_tracer.model import PLAIN, Access, FieldAccess, Format
 from pii_tracer.spots import struct_fields
 
 CATALOG_MANAGED = ("delta.feature.catalogManaged", "delta.feature.catalogOwned-preview")
-BARE = (Format.PARQUET, Format.ORC, Format.AVRO, Format.CSV, Format.JSON)
 _APPEND_ONLY = "delta.appendOnly"
 _UNIFORM = "delta.universalFormat.enabledFormats"
 
@@ -81,7 +80,7 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]]) ->
 
 
 def _lacking(state: TableState) -> str:
-    if state.format in BARE:
+    if state.format in PLAIN:
         why = ": another delimiter than a comma, or no header" if state.format is Format.CSV else ""
         return f"the files have no such column{why}"
     return (

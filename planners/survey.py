@@ -12,7 +12,15 @@ from pii_tracer.inventory import Inventory, KeyFacts, TableState
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.model import DatasetId, KeySet
 from planners.carriage import Carriage
-from planners.evidence import Evidence, KeyDigits, LakefsEvidence, OthersRows, TopicEvidence
+from planners.evidence import (
+    BesideEvidence,
+    Evidence,
+    KeyDigits,
+    LakefsEvidence,
+    OthersRows,
+    RemoteEvidence,
+    TopicEvidence,
+)
 from planners.keys import Derived, Keys, derive
 
 _TELLING = re.compile(r"[0-9@%]")
@@ -63,9 +71,11 @@ class World:
     """What the copies are made from, beside the survey. topics, lakefs: by name of the subject and location.
 
     keys: by name of a key table. named: by place, how many of its objects' names hold a value of the persons; beside:
-    how many of its objects hold one in metadata, headers or tags. masked: paths of lone files whose names do, as they
+    what its objects hold in metadata, headers or tags. masked: paths of lone files whose names do, as they
     may be shown. others: by location, where planning read whose the rows are that hold the persons. digits: by place,
-    short numbers that no lineage explains and that look like the key. splits_partitions: of `planners.recorded`.
+    short numbers that no lineage explains and that look like the key. described: by location, where a table's own
+    description holds the persons. remote: by location in S3, where places there were searched. splits_partitions: of
+    `planners.recorded`.
     """
 
     graph: LineageGraph
@@ -76,10 +86,12 @@ class World:
     keys: Mapping[str, KeyFacts] = field(default_factory=dict)
     named: Mapping[str, int] = field(default_factory=dict)
     masked: Mapping[str, str] = field(default_factory=dict)
-    beside: Mapping[str, int] = field(default_factory=dict)
+    beside: Mapping[str, BesideEvidence] = field(default_factory=dict)
     lakefs: Mapping[tuple[str, str], LakefsEvidence] = field(default_factory=dict)
     others: Mapping[str, tuple[OthersRows, ...]] = field(default_factory=dict)
     digits: Mapping[str, tuple[KeyDigits, ...]] = field(default_factory=dict)
+    described: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    remote: Mapping[str, RemoteEvidence] = field(default_factory=dict)
     splits_partitions: bool = False
 
     @cached_property

@@ -16,7 +16,7 @@ from pii_tracer.config_subjects import Subject
 from pii_tracer.inventory import Inventory, TableState, TopicState
 from pii_tracer.model import Carries, CopyKind, FieldAccess, Format, JsonAccess, Match, MatchTerm, Strategy
 from pii_tracer.plan import Action, Copy, Examined, Found, Gap, PlannedColumn, Precondition
-from pii_tracer.records import KEY, READ, VALUE
+from pii_tracer.records import KEY, VALUE
 from planners.carriage import Carriage, field_name
 from planners.categories import categories_of
 from planners.copies import Recognised
@@ -91,6 +91,15 @@ def _standing(carriage: Carriage, name: str) -> list[Trace]:
         for trace in known.traces
         if field_name(column, trace.access) == name and all(isinstance(step, FieldAccess) for step in trace.access)
     ]
+
+
+def origins_in(found: Survey, state: TopicState, inventory: Inventory) -> set[str]:
+    """The source's columns that stand at the declared places of a topic's records."""
+    origin = _origin(state, inventory)
+    carriage = found.carriages.get(origin.dataset) if origin else None
+    parts = [part.places() for part in (state.declared.key, state.declared.value) if part]
+    columns = {column for part in parts for column in part.values()}
+    return {trace.origin for c in columns for trace in (_standing(carriage, c) if carriage else ())}
 
 
 def _chosen(places: list[Place]) -> list[Place]:
@@ -230,9 +239,6 @@ def _columns(case: _Case) -> tuple[PlannedColumn, ...]:
 def _strategy(case: _Case, match: Match | None) -> tuple[Strategy, datetime | None, str]:
     """The strategy, when retention alone has removed the person, and why."""
     topic, seen, settings = case.topic, case.seen, case.state.settings
-    unread_formats = [p.format.value for p in (topic.key, topic.value) if p and p.format not in READ]
-    if unread_formats:
-        return Strategy.BLOCKED, None, f"records in {', '.join(unread_formats)} are not read yet"
     if match is None:
         return Strategy.BLOCKED, None, "no declared field holds an identifier of the person"
     if seen.unread:

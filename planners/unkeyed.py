@@ -7,47 +7,75 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection
-from functools import cached_property
+from collections.abc import Collection, Mapping
+from functools import cache, cached_property
 
 from pii_tracer.lineage.edges import Subtype
 from pii_tracer.model import DatasetId
-from planners.branches import UNKNOWN, Relation, relation_of
-from planners.statements import Statement
+from planners.branches import UNKNOWN, Relation, Tables
+from planners.brought import Target, brought, made_by, overwritten
+from planners.renames import ALTER
+from planners.statements import Statement, Told, Views, parsed
 from planners.traces import Contribution
 from planners.walk import Walk
 from planners.ways import Way, leads_to
 
 _CHOOSES = re.compile(r"\b(?:case|if)\b", re.IGNORECASE)
 
+Thin = Mapping[DatasetId, Collection[str]]
+
 
 class Unkeyed:
-    """Of one dataset. Complete after the walk's `run`."""
+    """Of one dataset. Complete after the walk's `run`.
 
-    def __init__(self, walk: Walk, dataset: DatasetId) -> None:
-        self._walk, self._dataset = walk, dataset
-        self._relations: dict[str, Relation] = {}
+    thin: columns (in lower case) of datasets upstream that have an identifier, and not in all rows of persons.
+    """
 
-    def relation(self, statement: Statement) -> Relation:
-        """The rows that a statement brings."""
-        if statement.text not in self._relations:
-            self._relations[statement.text] = relation_of(statement.tree, self._table)
-        return self._relations[statement.text]
+    def __init__(self, walk: Walk, dataset: DatasetId, thin: Thin) -> None:
+        self._walk, self._dataset, self._thin = walk, dataset, thin
+        self._relations: dict[Told, tuple[Relation, ...]] = {}
+        self._others: list[str] | None = None
+
+    def relations(self, statement: Statement) -> tuple[Relation, ...]:
+        """The rows that a statement brings, each way by itself."""
+        if statement.told not in self._relations:
+            self._relations[statement.told] = brought(statement.tree, self._tables(statement.views), self._target)
+        return self._relations[statement.told]
+
+    @cached_property
+    def _target(self) -> Target:
+        declared = self._walk.graph.declared(self._dataset)
+        names = self._walk.names(self._dataset)[: len(declared)]
+        return Target(names, lambda name: self._walk.named(name) == self._dataset)
 
     def lacks(self, part: Contribution, column: str, into: Collection[DatasetId]) -> bool:
         """Whether a branch of a UNION, or an outer join, brings rows of persons without an identifier in the column.
 
-        into: the datasets from which identifiers come into it.
+        So do rows of a table or view in which some have none already. into: the datasets from which identifiers come
+        into it.
         """
         statement = part.statement
-        if statement is None or not (statement.unites or statement.joins_outer):
+        if self._thinned(part, column):
+            return statement is None or not all(r.fills(column) and r.told for r in self.relations(statement))
+        if statement is None or not self._may_lack(statement):
             return False
         texts = (e.expression for e in part.edges if e.target.column.lower() == column.lower())
-        if not any(text and _CHOOSES.search(text) for text in texts) and self._kept(statement, into):
+        chosen = statement.views_unite or any(text and _CHOOSES.search(text) for text in texts)
+        if not chosen and self._kept(statement, into):
             return False
-        names = [name.lower() for name in self._walk.names(self._dataset)]
-        position = names.index(column.lower()) if column.lower() in names else None
-        return not self.relation(statement).gives_at(column, position)
+        return not all(rows.fills(column) for rows in self.relations(statement))
+
+    def _thinned(self, part: Contribution, column: str) -> bool:
+        """Whether identifiers come into the column out of one that lacks them in some rows."""
+        return bool(self._thin) and any(
+            e.source.column.lower() in self._thin.get(e.source.dataset, ())
+            for e in part.edges
+            if e.target.column.lower() == column.lower()
+        )
+
+    def _may_lack(self, statement: Statement) -> bool:
+        """Whether a statement brings rows in several ways, or from relations that may be empty in some."""
+        return statement.unites or statement.joins_outer or statement.inserts or statement.views_unite
 
     def _kept(self, statement: Statement, into: Collection[DatasetId]) -> bool:
         """Whether the tables that a single query joins tell already that nothing lacks; its columns cost more."""
@@ -62,35 +90,66 @@ class Unkeyed:
         """Whether some of the rows that a contribution brings have no identifier in any column."""
         statement = part.statement
         if statement is None or not statement.known or statement.pivots:
-            return all(self.united(part, column) for column in part.columns)
-        return (statement.unites or statement.joins_outer) and self.relation(statement).bare
+            return all(self.united(part, column) or self._thinned(part, column) for column in part.columns)
+        if any(self._thinned(part, column) for column in part.columns):
+            return any(rows.bare or not rows.told for rows in self.relations(statement))
+        return self._may_lack(statement) and any(rows.bare for rows in self.relations(statement))
 
     def united(self, part: Contribution, column: str) -> bool:
-        """Without a text, or where columns become rows: whether values that are no identifiers go unchanged into the
-        column, beside those that are. They are a branch of a UNION, or of a conditional, or a row of their own.
+        """Without a text, or where columns become rows: whether values that are no identifiers go into the column,
+        beside those that are. They are a branch of a UNION, or of a conditional, or a row of their own.
         """
         return any(
             e.target.column.lower() == column.lower()
-            and e.subtype is Subtype.IDENTITY
+            and (e.subtype is Subtype.IDENTITY or e.expression is None)
             and self._walk.column(e.source.dataset, e.source.column) is None
             and self._reads(e.source.dataset)
             for e in self._walk.all_edges(self._dataset, part.tellers)
+        )
+
+    def looks_united(self, part: Contribution) -> bool:
+        """Without a text: whether some column is filled by several branches of a UNION.
+
+        Two tables that go in unchanged are. Two that name persons are, whatever is done to their values, unless both
+        are told to be joined: Spark's listener tells the columns of every join's condition
+        (https://openlineage.io/docs/spec/facets/dataset-facets/column_lineage_facet).
+        """
+        plain: dict[str, set[DatasetId]] = defaultdict(set)
+        naming: dict[str, set[DatasetId]] = defaultdict(set)
+        for edge in self._walk.all_edges(self._dataset, part.tellers):
+            column, source = edge.target.column.lower(), edge.source.dataset
+            if edge.subtype is Subtype.IDENTITY:
+                plain[column].add(source)
+            if self._reads(source):
+                naming[column].add(source)
+        joined = self._walk.joined(self._dataset, part)
+        return any(len(tables) > 1 for tables in plain.values()) or any(
+            len(tables) > 1 and not tables <= joined for tables in naming.values()
         )
 
     def others(self, parts: Collection[Contribution]) -> list[str]:
         """Statements and runs that bring rows of persons and no identifier: where they are."""
         if self._dataset == self._walk.source:
             return []
-        told = {part.statement.text for part in parts if part.statement is not None}
-        statements = [(where, Statement(text)) for text, where in self._texts.items() if text not in told]
-        found = {where for where, one in statements if one.known and one.adds_rows and self.relation(one).bare}
+        if self._others is None:
+            self._others = self._found_others(parts)
+        return self._others
+
+    def _found_others(self, parts: Collection[Contribution]) -> list[str]:
+        told = {part.statement.told for part in parts if part.statement is not None}
+        statements = [(where, Statement(*one)) for one, where in self._texts.items() if one not in told]
+        found = {
+            where
+            for where, one in statements
+            if one.known and one.adds_rows and any(rows.bare for rows in self.relations(one))
+        }
         return sorted(found | self._runs({job for part in parts for _, job, _ in part.tellers}))
 
     @cached_property
-    def _texts(self) -> dict[str, str]:
-        """Where the statements are that write the dataset, by their texts."""
+    def _texts(self) -> dict[Told, str]:
+        """Where the statements are that write the dataset, by what is recorded of them."""
         jobs = self._walk.graph.jobs_into(self._dataset)
-        return {job.statement: job.where or job.job for job in jobs if job.statement}
+        return {(job.statement, job.views): job.where or job.job for job in jobs if job.statement}
 
     def _runs(self, told: Collection[str]) -> set[str]:
         """Jobs without a text that take rows of persons one by one, from columns that hold no identifier."""
@@ -108,13 +167,23 @@ class Unkeyed:
     @cached_property
     def overwritten(self) -> set[str]:
         """Columns in which a statement puts something else than an identifier into rows that are there."""
-        parts = self._walk.contributions(self._dataset)
-        given = {p.statement.text: {n.lower() for n in p.columns} for p in parts if p.statement is not None}
         found: set[str] = set()
-        for text in self._texts:
-            if "update" in text.lower():  # parsing costs more than all else
-                found |= Statement(text).overwritten - given.get(text, set())
+        for text, views in self._texts:
+            if "update" in text.lower() or ALTER.match(text):  # parsing costs more than all else
+                found |= overwritten(Statement(text).tree, self._tables(views))
         return found
+
+    def _tables(self, views: Views) -> Tables:
+        """What a name means in a statement that reads these views of its session."""
+
+        @cache
+        def table(name: str) -> Relation:
+            at = next((n for n, (view, _) in reversed(list(enumerate(views))) if view == name.lower()), None)
+            if at is None:
+                return self._table(name)
+            return made_by(parsed(views[at][1]), self._tables(views[:at]))
+
+        return table
 
     def _table(self, name: str) -> Relation:
         dataset = self._walk.named(name)
@@ -123,6 +192,8 @@ class Unkeyed:
 
         def gives(way: Way) -> bool:
             column = self._walk.column(dataset, way[0])
+            if way[0] in self._thin.get(dataset, ()):
+                return False
             return column is not None and (
                 bool(column.lost) or any(leads_to(way[1:], trace.access) for trace in column.traces)
             )

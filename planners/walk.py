@@ -23,7 +23,7 @@ from planners.hops import Anonymisers, along, value_edges
 from planners.joins import Rows
 from planners.reach import Reach, columns_of
 from planners.renames import Renames
-from planners.statements import Statement
+from planners.statements import Statement, Told
 from planners.traces import ColumnCarriage, Contribution, Teller, Trace
 from planners.ways import leads_to
 
@@ -68,6 +68,7 @@ class Walk:
         self._parts: dict[DatasetId, tuple[Contribution, ...]] = {}
         self._grouped: dict[str, frozenset[str] | None] = {}
         self.columns: dict[DatasetId, dict[str, ColumnCarriage]] = dict(self.told)
+        self.circular = False
 
     def _order(self) -> tuple[DatasetId, ...]:
         """What is downstream of the source or of a further table, and these tables, upstream first."""
@@ -99,6 +100,7 @@ class Walk:
         """Fill `columns`; circles are gone through again until nothing changes."""
         position = {d: n for n, d in enumerate((self.source, *self.order))}
         back = any(position.get(e.source.dataset, -1) >= position[d] for d in self.order for e in self.edges[d])
+        self.circular = back
         for number in range(ROUNDS if back else 1):
             if not self._once(last=number == ROUNDS - 1):
                 break
@@ -314,10 +316,10 @@ class Walk:
         for number, edge in enumerate(edges):
             for evidence in edge.evidence:
                 by_teller[self._teller(dataset, evidence)].add(number)
-        found: dict[tuple[frozenset[int], str | None], list[Teller]] = defaultdict(list)
+        found: dict[tuple[frozenset[int], Told | None], list[Teller]] = defaultdict(list)
         for teller, numbers in sorted(by_teller.items()):
             statement = self._statements[dataset].get(teller)
-            found[frozenset(numbers), statement.text if statement else None].append(teller)
+            found[frozenset(numbers), statement.told if statement else None].append(teller)
         spoken = {(mine, who[1]) for (mine, text), told in found.items() if text is not None for who in told}
         parts = []
         for (mine, text), told in sorted(found.items(), key=lambda item: item[1]):
@@ -336,7 +338,7 @@ class Walk:
     def _apart(self, dataset: DatasetId, part: Contribution) -> bool:
         """Whether the statement joins persons with other persons, so that one row can hold two."""
         if part.statement is None:
-            return False
+            return self._joined_twice(dataset, part)
         resolved: set[DatasetId] = set()
 
         def tables(name: str) -> Rows:
@@ -355,6 +357,27 @@ class Walk:
             return False
         # a table with persons hides behind a name that lineage does not know (a view of the session): any could be it
         return part.statement.apart(self._resolved)
+
+    def _joined_twice(self, dataset: DatasetId, part: Contribution) -> bool:
+        """Without a text: whether one column with persons fills several, unchanged, and a join is told: payer and payee
+        come from one table that is joined twice.
+        """
+        filled: dict[ColumnId, set[str]] = defaultdict(set)
+        for edge in part.edges:
+            if edge.subtype is Subtype.IDENTITY and self.column(edge.source.dataset, edge.source.column):
+                filled[edge.source].add(edge.target.column.lower())
+        if all(len(columns) < 2 for columns in filled.values()):
+            return False
+        return bool(self.joined(dataset, part))
+
+    def joined(self, dataset: DatasetId, part: Contribution) -> set[DatasetId]:
+        """The tables whose columns decide about a join of a contribution's jobs, as events tell."""
+        jobs = {job for _, job, _ in part.tellers}
+        return {
+            member.source.dataset
+            for member in self.graph.memberships_into(dataset)
+            if member.subtype is Subtype.JOIN and any((told.job or "") in jobs for told in member.evidence)
+        }
 
     def is_known(self, dataset: DatasetId) -> bool:
         """Whether lineage knows a dataset that a statement names."""
@@ -388,16 +411,16 @@ class Walk:
 
 def _statements(jobs: Iterable[JobRef]) -> dict[Teller, Statement]:
     """Texts by who tells them: by their place where a job has several of them, otherwise by the job."""
-    texts: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    texts: dict[str, dict[str, set[Told]]] = defaultdict(lambda: defaultdict(set))
     for job in jobs:
         if job.statement:
-            texts[job.job][job.where].add(job.statement)
+            texts[job.job][job.where].add((job.statement, job.views))
     found: dict[Teller, Statement] = {}
     for name, places in texts.items():
         one = len(set().union(*places.values())) == 1
         for where, told in places.items():
             # several texts in one place: none of them is known to be the one
-            found["sql", name, "" if one else where] = Statement(next(iter(told)) if len(told) == 1 else "")
+            found["sql", name, "" if one else where] = Statement(*next(iter(told)) if len(told) == 1 else ("",))
     return found
 
 

@@ -26,7 +26,7 @@ from pii_tracer.plan import Copy, ErasurePlan
 from pii_tracer.spots import Spot
 from planners.build import Digests, PlanInputs, build_plan
 from planners.carriage import follow
-from planners.evidence import Evidence, OthersRows, TopicEvidence
+from planners.evidence import BesideEvidence, Evidence, OthersRows, TopicEvidence
 from planners.keys import SourceRows, Wanted, resolve
 from planners.keytables import declared_edges
 from planners.schedule import Retention
@@ -75,7 +75,7 @@ class Lake:
     backups: tuple[dict[str, Any], ...] = ()
     facts: dict[str, KeyFacts] = field(default_factory=dict)
     named: dict[str, int] = field(default_factory=dict)
-    beside: dict[str, int] = field(default_factory=dict)
+    beside: dict[str, BesideEvidence] = field(default_factory=dict)
     maintenance: tuple[dict[str, Any], ...] = ()
     gaps: tuple[InventoryGap, ...] = ()
     others: dict[str, tuple[OthersRows, ...]] = field(default_factory=dict)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from pii_tracer.inventory import ObjectSet
-from pii_tracer.model import DatasetId, Format, Strategy
-from pii_tracer.plan import Action, ErasurePlan, Gap
+from pii_tracer.model import PLAIN, DatasetId, Format, Strategy
+from pii_tracer.plan import Action, ErasurePlan, Gap, Waiver
+from planners.evidence import BesideEvidence
 from planners.schedule import Retention
-from tests.planners.smalllake import Lake, archive
+from tests.planners.smalllake import NOW, Lake, archive
 from tests.planners.test_archives import version
 from tests.s3support import estate
 
@@ -71,7 +74,7 @@ def strategies(plan: ErasurePlan) -> set[Strategy]:
     return {c.strategy for c in plan.copies if c.location.startswith("s3://")}
 
 
-@pytest.mark.parametrize("fmt", [Format.AVRO, Format.ORC, Format.JSON])
+@pytest.mark.parametrize("fmt", [Format.DELTA, Format.KAFKA])
 def test_a_format_that_cannot_be_rewritten_is_told_at_planning(fmt: Format) -> None:
     objects = place("p/", "p/x", format=fmt)
     plan = Lake(objects=(objects,)).plan()
@@ -85,7 +88,7 @@ def test_a_format_that_cannot_be_rewritten_is_told_at_planning(fmt: Format) -> N
     assert not gaps(Lake(objects=(old,)).plan(), "archive_format")
 
 
-@pytest.mark.parametrize("fmt", [Format.PARQUET, Format.CSV])
+@pytest.mark.parametrize("fmt", sorted(PLAIN))
 def test_the_declared_format_counts_and_not_a_name(fmt: Format) -> None:
     plan = Lake(objects=(place("p/", "p/x.orc", format=fmt),)).plan()
     assert plan.applyable
@@ -93,7 +96,7 @@ def test_the_declared_format_counts_and_not_a_name(fmt: Format) -> None:
 
 
 def test_what_lapses_in_time_needs_no_rewrite() -> None:
-    lapsing = place("p/", "p/x", format=Format.AVRO, versioned=False, expires_after_days=1)
+    lapsing = place("p/", "p/x", format=Format.HUDI, versioned=False, expires_after_days=1)
     plan = Lake(objects=(lapsing,)).plan(retention=Retention.RETAIN)
     assert not gaps(plan, "archive_format")
     assert plan.applyable
@@ -101,16 +104,33 @@ def test_what_lapses_in_time_needs_no_rewrite() -> None:
 
 def test_a_value_beside_the_bytes_of_an_object_is_told_at_planning() -> None:
     objects = place("p/", "p/x.parquet")
-    plan = Lake(objects=(objects,), beside={"s3://b/p/": 2}).plan()
+    plan = Lake(objects=(objects,), beside={"s3://b/p/": BesideEvidence(telling=2)}).plan()
     assert gaps(plan, "object_metadata")[0].reason.startswith("2 object(s) hold")
     assert (plan.applyable, strategies(plan)) == (False, {Strategy.BLOCKED})
-    assert Lake(objects=(objects,), beside={"s3://b/q/": 2}).plan().applyable
+    assert Lake(objects=(objects,), beside={"s3://b/q/": BesideEvidence(telling=2, unread=1, why="x")}).plan().applyable
+
+
+def test_objects_that_refuse_the_look_beside_their_bytes_are_a_gap() -> None:
+    objects = place("p/", "p/x.parquet")
+    unread = BesideEvidence(unread=3, why="GetObjectTagging: AccessDenied")
+    lake = Lake(objects=(objects,), beside={"s3://b/p/": unread})
+    [gap] = gaps(lake.plan(), "beside_unread")
+    assert "3 object(s) could not be read (GetObjectTagging: AccessDenied)" in gap.reason
+    assert not lake.plan().applyable
+    waived = lake.plan(
+        waivers={gap.id: Waiver(who="Asha", why="the run has the right", until=NOW + timedelta(days=400))}
+    )
+    assert (waived.applyable, strategies(waived)) == (True, {Strategy.RESTORE_REWRITE_ARCHIVE})
+    both = Lake(objects=(objects,), beside={"s3://b/p/": replace(unread, telling=1)}).plan()
+    assert (len(gaps(both, "object_metadata")), strategies(both)) == (1, {Strategy.BLOCKED})
+    whole = objects.model_copy(update={"delete_whole": "the lake has the same rows"})
+    assert not gaps(Lake(objects=(whole,), beside={"s3://b/p/": unread}).plan(), "beside_unread")
 
 
 def test_a_blocked_archive_with_old_versions_and_a_replica_makes_a_plan() -> None:
-    main = place("p/", "p/x", format=Format.AVRO)
+    main = place("p/", "p/x", format=Format.HUDI)
     main = main.model_copy(update={"versions": (*main.versions, version("p/x", "0", latest=False))})
-    copy = place("p/", "p/x", bucket="c", format=Format.AVRO, replica_of="s3://b/p/", fed=True)
+    copy = place("p/", "p/x", bucket="c", format=Format.HUDI, replica_of="s3://b/p/", fed=True)
     plan = Lake(objects=(main, copy)).plan()
     assert gaps(plan, "archive_format")
     assert not plan.applyable

@@ -252,6 +252,13 @@ CASES = (
         True,
     ),
     Case(
+        "a neighbour's phone, by LATERAL",
+        "SELECT e.user_id, l.phone FROM prod.users e, LATERAL (SELECT m.phone FROM prod.users m WHERE m.city = e.city) l",
+        KEY,
+        ("user_id = user_id",),
+        True,
+    ),
+    Case(
         "pivoted by city",
         "SELECT * FROM (SELECT user_id, city, amount FROM prod.users) "
         "PIVOT (sum(amount) FOR city IN ('Pune' AS pune, 'Goa' AS goa))",
@@ -586,6 +593,13 @@ def test_a_former_name_stays_where_the_schema_has_it_or_is_not_known() -> None:
     assert "bk = user_id" in terms(carriage(";\n".join(RENAMED), "prod.a", tables=older))
     filled = f"{RENAMED[0]};\nALTER TABLE prod.a ADD COLUMN booking_ref bigint;\nUPDATE prod.a SET booking_ref = bk"
     assert "bk = user_id" in terms(carriage(filled, "prod.a", tables=TODAY))
+
+
+def test_what_was_made_of_the_source_under_its_former_name_is_followed() -> None:
+    found = carriage(
+        "INSERT OVERWRITE prod.out SELECT email AS mail FROM prod.a;\nALTER TABLE prod.a RENAME TO prod.users"
+    )
+    assert terms(found) == ["mail = email"]
 
 
 def test_a_renamed_key_of_the_source_is_followed_from_its_former_name() -> None:

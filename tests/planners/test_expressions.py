@@ -17,6 +17,8 @@ from planners.functions import INPUT, compute
 FIELD_ID = (FieldAccess(name="id"),)
 JSON_ID = (JsonAccess(path=("user_id",)),)
 JSON_DEEP = (JsonAccess(path=("user", "id")),)
+NOTHING = frozenset({()})
+"""In other rows a constant or NULL stands instead."""
 
 LOCATED = [
     ("unchanged", "payments.user_id", "user_id", (), [Place()]),
@@ -42,8 +44,13 @@ LOCATED = [
     ("an aggregate that keeps it", "max(t.phone)", "phone", (), [Place(group=True)]),
     ("hash of the latest", "md5(last(t.phone))", "phone", (), [Place((), "MD5(x)", group=True)]),
     ("latest by time", "max(struct(t.at, t.phone)).phone", "phone", (), [Place(group=True)]),
-    ("filtered", "min(t.phone) FILTER (WHERE t.ok)", "phone", (), [Place(group=True)]),
-    ("the row before", "lag(t.id) OVER (PARTITION BY t.city, t.day ORDER BY t.at)", "id", (), [Place(windows=((("t", "city"), ("t", "day")),))]),
+    ("filtered", "min(t.phone) FILTER (WHERE t.ok)", "phone", (), [Place(group=True, instead=NOTHING)]),
+    ("filtered by itself", "min(t.phone) FILTER (WHERE t.phone <> '')", "phone", (), [Place(group=True)]),
+    ("the row before", "lag(t.id) OVER (PARTITION BY t.city, t.day ORDER BY t.at)", "id", (),
+     [Place(windows=((("t", "city"), ("t", "day")),), instead=NOTHING)]),
+    ("the row before or its own", "lag(t.id, 1, t.id) OVER (PARTITION BY t.city)", "id", (), [Place(windows=((("t", "city"),),))]),
+    ("in place of the row before", "lag(t.day, 1, t.id) OVER (PARTITION BY t.city)", "id", (),
+     [Place(windows=((("t", "city"),),), instead=NOTHING)]),
     ("a named window", "first_value(t.id) OVER w", "id", (), [Place(windows=((),))]),
 ]  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,10 +12,11 @@ from pydantic import ValidationError
 from pii_tracer.config_keys import KeyTable
 from pii_tracer.errors import PlanError
 from pii_tracer.inventory import KeyFacts, KmsKey
-from pii_tracer.lineage.edges import Edge, EdgeType, Subtype
-from pii_tracer.lineage.facts import with_edges
+from pii_tracer.lineage.edges import Edge, EdgeType, JobRef, Subtype
+from pii_tracer.lineage.facts import Facts, with_edges
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import Column, ColumnId, Strategy
+from pii_tracer.model import Column, ColumnId, DatasetId, Strategy
+from pii_tracer.plan import Waiver
 from planners.evidence import Evidence
 from tests.planners.smalllake import NOW, Lake, archive, copy, dataset, hold, kinds, strategies
 
@@ -48,9 +50,12 @@ class KeyLake(Lake):
     keys: tuple[dict[str, Any], ...] = (KEYS,)
     vault: bool = False
     stray: bool = False
+    jobs: tuple[tuple[str, str, str], ...] = ()
+    texts: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
 
     def _graph(self) -> LineageGraph:
         graph = super()._graph()
+        graph = LineageGraph(with_edges(with_jobs(graph.facts, self.texts), [told(*job) for job in self.jobs]))
         if self.stray:
             edge = Edge(
                 source=ColumnId(dataset=dataset("elsewhere"), column="number"),
@@ -70,6 +75,28 @@ class KeyLake(Lake):
             expression="vault(s.uid)",
         )
         return LineageGraph(with_edges(graph.facts, [edge]))
+
+
+def told(source: str, expression: str, target: str) -> Edge:
+    """`table.column`, an expression over it, `table.column`; `max(…)` is an aggregate."""
+    (of, column), (into, name) = source.split("."), target.split(".")
+    subtype = Subtype.IDENTITY if expression == column else Subtype.TRANSFORMATION
+    return Edge(
+        source=ColumnId(dataset=dataset(of), column=column),
+        target=ColumnId(dataset=dataset(into), column=name),
+        type=EdgeType.DIRECT,
+        subtype=Subtype.AGGREGATION if expression.startswith("max(") else subtype,
+        expression=expression,
+    )
+
+
+def with_jobs(facts: Facts, texts: dict[str, tuple[str, tuple[str, ...]]]) -> Facts:
+    """By table: the statement of the job that writes it, and what that reads."""
+    jobs = [
+        JobRef(job=f"job_{name}", sql=sql, statement=sql, inputs=tuple(map(dataset, read)), output=dataset(name))
+        for name, (sql, read) in texts.items()
+    ]
+    return facts.model_copy(update={"jobs": (*facts.jobs, *jobs)})
 
 
 def columns(*names: str) -> tuple[Column, ...]:
@@ -170,6 +197,7 @@ def test_clones_and_archives_of_encrypted_data_follow_the_key_and_its_holds() ->
     stored = [c for c in plan.copies if c.location == "s3://b/p"]
     assert {c.strategy for c in stored} == {Strategy.DESTROY_KEY}
     assert {c.kind.value for c in stored} == {"ARCHIVE", "OBJECT_VERSION"}
+    assert kinds(plan) == ["plain_archive"]
     assert strategies(lake.plan(hold("s3://b/p")))["c-prod.keys"] == "exempt"
     deep = archive(of="prod.calls")
     frozen = tuple(v.model_copy(update={"storage_class": "GLACIER"}) for v in deep.versions)
@@ -177,6 +205,34 @@ def test_clones_and_archives_of_encrypted_data_follow_the_key_and_its_holds() ->
     plan = lake.plan()
     assert {c.strategy for c in plan.copies if c.location == "s3://b/p"} == {Strategy.BLOCKED}
     assert "key_archived_ciphertext" in kinds(plan)
+
+
+def test_archives_of_encrypted_data_are_not_taken_for_ciphertext_until_somebody_looked() -> None:
+    main = archive(of="prod.calls")
+    replica = main.model_copy(
+        update={"bucket": "r", "dataset": DatasetId(namespace="s3://r", name="p"), "replica_of": "s3://b/p"}
+    )
+    lake = KeyLake(objects=(main, replica))
+    plan = lake.plan()
+    gaps = {g.id: g for g in plan.gaps}
+    assert set(gaps) == {"gap-plain_archive-b-p", "gap-plain_archive-r-p"}
+    assert "nobody looked" in gaps["gap-plain_archive-b-p"].reason
+    assert not plan.applyable
+    later = NOW + timedelta(days=30)
+    waivers = {g: Waiver(who="Dr. Sen", why="listed and read: all cells", until=later) for g in gaps}
+    assert lake.plan(waivers=waivers).complete
+
+
+def test_an_archive_of_encrypted_data_counts_for_a_person_without_a_key_too() -> None:
+    lake = KeyLake(seen={"/w/calls": CLEAN, "/w/keys": CLEAN}, objects=(archive(of="prod.calls"),))
+    assert kinds(lake.plan()) == ["plain_archive"]
+
+
+def test_archives_of_encrypted_rows_that_the_persons_key_finds_are_rewritten() -> None:
+    lake = KeyLake(keys=encrypting(dataset="prod.a", columns=["amount"], key_column="uid"))
+    lake.states["a"] = {"columns": columns("uid", "amount")}
+    lake.objects = (archive(of="prod.a"),)
+    assert lake.plan().complete
 
 
 def test_a_clone_of_the_key_table_remembers_the_key_and_is_treated_first() -> None:
@@ -192,6 +248,152 @@ def test_a_clone_of_the_key_table_remembers_the_key_and_is_treated_first() -> No
     plan = lake.plan()
     (last,) = [s for s in plan.steps if s.action.value == "key_await_caches"]
     assert {"c-prod.kept/99-verify", "c-b-p/99-verify", "c-b-p-versions/99-verify"} <= set(last.depends_on)
+
+
+def cached(*more: str) -> KeyLake:
+    """`cache` has wrapped keys out of the key table, `more` out of the cache; each with the ids of the keys."""
+    lake = KeyLake(loose=("keys", "calls", "cache", *more))
+    for source, name in zip(("keys", "cache"), ("cache", *more), strict=False):
+        lake.states[name] = {"columns": columns("kid", "wrapped")}
+        lake.jobs += tuple((f"{source}.{c}", c, f"{name}.{c}") for c in ("kid", "wrapped"))
+        lake.texts[name] = (f"INSERT OVERWRITE {name} SELECT kid, wrapped FROM {source}", (source,))
+    return lake
+
+
+def test_a_copy_that_a_job_makes_of_the_key_table_is_waited_for() -> None:
+    lake = cached("again")
+    lake.objects = (archive(of="prod.cache"),)
+    plan = lake.plan()
+    assert {strategies(plan)[f"c-prod.{n}"] for n in ("cache", "again")} == {"rebuild"}
+    (wait,) = [s for s in plan.steps if s.action.value == "key_await_caches"]
+    made = {"c-prod.cache/99-verify", "c-prod.again/99-verify", "c-b-p-versions/99-verify"}
+    assert made <= set(wait.depends_on)
+    ids = [s.id for s in plan.steps]
+    assert max(ids.index(i) for i in made) < ids.index(wait.id) < ids.index("c-prod.calls/01-key-try-to-read")
+
+
+@pytest.mark.parametrize("more", [{"clone_of": "/w/keys"}, {}])
+def test_a_held_copy_of_the_key_leaves_the_ciphertext_readable_and_the_plan_says_so(more: dict[str, Any]) -> None:
+    lake = KeyLake(loose=("keys", "calls", "cache")) if more else cached()
+    lake.states["cache"] = {"columns": columns("uid", "kid", "wrapped"), **more}
+    plan = lake.plan(hold("prod.cache"))
+    assert strategies(plan)["c-prod.cache"] == "exempt"
+    assert strategies(plan)["c-prod.calls"] == "blocked"
+    assert any(g.kind == "hold_blocks" and "prod.cache" in g.reason for g in plan.gaps)
+
+
+def test_a_held_archive_of_the_key_table_leaves_the_ciphertext_readable() -> None:
+    plan = KeyLake(objects=(archive(of="prod.keys"),)).plan(hold("s3://b/p"))
+    assert strategies(plan)["c-prod.calls"] == "blocked"
+    assert not plan.applyable
+
+
+def test_what_is_encrypted_with_the_key_is_no_copy_of_it() -> None:
+    lake = KeyLake(jobs=(("keys.wrapped", "seal(k.wrapped)", "calls.phone"), ("keys.kid", "kid", "calls.kid")))
+    plan = lake.plan()
+    assert strategies(plan)["c-prod.calls"] == "destroy_key"
+    (wait,) = [s for s in plan.steps if s.action.value == "key_await_caches"]
+    assert not any("calls" in i for i in wait.depends_on)
+
+
+def test_wrapped_keys_beside_the_ciphertext_block() -> None:
+    lake = KeyLake(jobs=(("keys.wrapped", "wrapped", "calls.enveloped"),))
+    lake.states["calls"] = {"columns": columns("kid", "phone", "enveloped")}
+    plan = lake.plan()
+    assert copy(plan, "calls").strategy is Strategy.BLOCKED
+    assert any("wrapped keys themselves: enveloped" in g.reason for g in plan.gaps)
+
+
+def test_a_key_that_only_a_copy_by_a_job_remembers_is_not_taken_for_gone() -> None:
+    lake = cached()
+    lake.seen |= {"/w/keys": CLEAN, "/w/cache": CLEAN}
+    plan = lake.plan()
+    assert "key_remembered" in kinds(plan)
+    assert not plan.complete
+
+
+def exported(*jobs: tuple[str, str, str], **more: Any) -> KeyLake:
+    """A job makes `export` out of the encrypted dataset; nothing of the person's known values is seen in it."""
+    states = {"export": {"columns": columns("kid", "address")}, "further": {"columns": columns("kid", "address")}}
+    lake = KeyLake(loose=("keys", "calls", "export", "further"), jobs=jobs, **more)
+    lake.states |= states
+    lake.seen |= {"/w/export": CLEAN, "/w/further": CLEAN}
+    return lake
+
+
+OPENED = ("calls.phone", "open(c.phone)", "export.address")
+
+
+def test_what_a_job_opens_out_of_an_encrypted_dataset_is_a_gap() -> None:
+    jobs = (OPENED, ("calls.kid", "kid", "export.kid"), ("export.address", "address", "further.address"))
+    plan = exported(*jobs).plan()
+    gaps = {g.id: g for g in plan.gaps}
+    assert set(gaps) == {"gap-key_opened-prod.export", "gap-key_opened-prod.further"}
+    assert "prod.calls" in gaps["gap-key_opened-prod.export"].reason
+    assert "address" in gaps["gap-key_opened-prod.export"].reason
+    assert not plan.applyable
+    assert not {e.table for e in plan.examined} & {"prod.export", "prod.further"}
+
+
+def test_what_holds_no_cell_is_no_gap() -> None:
+    for jobs in (
+        (("calls.kid", "kid", "export.kid"),),
+        (("calls.phone", "max(c.phone)", "export.address"),),  # without the key's name beside it, nobody's row
+    ):
+        assert exported(*jobs).plan().complete
+
+
+def test_an_aggregate_for_each_key_is_what_was_opened() -> None:
+    jobs = (("calls.phone", "max(open(c.phone))", "export.address"), ("calls.kid", "kid", "export.kid"))
+    assert kinds(exported(*jobs).plan()) == ["key_opened"]
+
+
+def test_a_column_that_was_called_otherwise_when_a_job_read_it_counts_as_encrypted() -> None:
+    assert kinds(exported(("calls.former_name", "open(c.former_name)", "export.address")).plan()) == ["key_opened"]
+
+
+def test_what_is_declared_to_be_encrypted_as_well_is_no_gap_only_in_these_columns() -> None:
+    further = {"dataset": "prod.export", "columns": ["address"], "key_column": "kid"}
+    keys = ({**KEYS, "encrypts": [*KEYS["encrypts"], further]},)
+    assert exported(OPENED, keys=keys).plan().complete
+    lake = exported(OPENED, ("calls.phone", "open(c.phone)", "export.plain"), keys=keys)
+    lake.states["export"] = {"columns": columns("kid", "address", "plain")}
+    (gap,) = lake.plan().gaps
+    assert (gap.kind, "plain may hold" in gap.reason) == ("key_opened", True)
+
+
+@pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        ("INSERT INTO export SELECT u.uid, open(c.phone) FROM users u JOIN calls c ON u.line = c.kid", True),
+        ("INSERT INTO export SELECT u.uid, open(c.phone) FROM calls c LEFT JOIN users u ON u.line = c.kid", False),
+        ("INSERT INTO export SELECT uid, '' FROM users UNION ALL SELECT kid, open(phone) FROM calls", False),
+    ],
+)
+def test_rows_with_the_persons_own_key_beside_are_deleted_by_it(sql: str, found: bool) -> None:
+    lake = exported(OPENED, ("users.uid", "uid", "export.uid"), texts={"export": (sql, ("users", "calls"))})
+    lake.states["export"] = {"columns": columns("uid", "address")}
+    del lake.seen["/w/export"]
+    plan = lake.plan()
+    assert strategies(plan)["c-prod.export"] == ("delete_by_key" if found else strategies(plan)["c-prod.export"])
+    assert ("key_opened" in kinds(plan)) is not found
+
+
+def test_a_second_job_that_writes_opened_cells_without_the_persons_key_is_a_gap() -> None:
+    lake = exported(OPENED, ("users.uid", "uid", "export.uid"))
+    lake.texts["export"] = ("INSERT INTO export (address) SELECT open(phone) FROM calls", ("calls",))
+    lake.states["export"] = {"columns": columns("uid", "address")}
+    del lake.seen["/w/export"]
+    assert "key_opened" in kinds(lake.plan())
+
+
+def test_what_was_opened_is_not_rebuilt_before_the_key_is_gone() -> None:
+    lake = exported(OPENED, ("keys.kid", "kid", "calls.kid"), ("calls.kid", "kid", "export.kid"))
+    lake.texts["export"] = ("INSERT OVERWRITE export SELECT kid, open(phone) FROM calls", ("calls",))
+    lake.texts["calls"] = ("INSERT OVERWRITE calls SELECT kid, seal('') FROM keys", ("keys",))
+    plan = lake.plan()
+    assert strategies(plan)["c-prod.export"] == "blocked"
+    assert "key_opened" in kinds(plan)
 
 
 def test_a_person_without_a_key_needs_nothing_done_to_ciphertext() -> None:

@@ -1,0 +1,52 @@
+"""Keys in columns whose type keeps them otherwise than they are: nobody looks for what is stored there.
+
+Engines cast on writing, and no recorded expression tells it
+(https://spark.apache.org/docs/3.5.6/sql-ref-ansi-compliance.html#store-assignment).
+"""
+
+from __future__ import annotations
+
+import re
+
+from pii_tracer.inventory import TableState
+from pii_tracer.model import Format
+from pii_tracer.plan import Gap
+from pii_tracer.whole import EXACT
+from planners.carriage import Carriage
+from planners.drafts import slug
+from planners.shape import leaf_type
+from planners.survey import Survey, title
+
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal", *EXACT)
+_AS_STORED = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?\Z")
+"""What a number looks like that a column of numbers gives back as it was written; `0055` and `12.50` are not."""
+
+
+def misfits(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]:
+    """A gap for each column of keys in which some of the persons' values are stored as others."""
+    if state.format is Format.CSV or carriage.mixed:  # texts, whatever type they look like; rows that nobody deletes
+        return []
+    types = {c.name.lower(): c.type for c in state.columns}
+    gaps = {}
+    for name, trace in carriage.terms:
+        kind = leaf_type(types.get(name.lower(), "string"), trace.access)
+        values = found.derived[trace.origin, trace.expression].keys.values
+        number = sum(not _fits(value, kind) for _, value in values)
+        if number:
+            gap = Gap(
+                id=f"gap-misfit-{slug(title(state))}-{slug(name)}-{slug(trace.origin)}",
+                dataset=state.dataset,
+                kind="value_not_certain",
+                reason=f"{name} is a {kind}, in which {number} of the persons' values of {trace.origin} are stored as"
+                " other values: the rows are not told from those of others, and stay",
+                evidence="let the job keep the key in the type that its source has, or waive it by name",
+            )
+            gaps[gap.id] = gap
+    return list(gaps.values())
+
+
+def _fits(value: str, kind: str) -> bool:
+    if kind.partition("(")[0] not in _NUMBERS:
+        return True
+    limit = EXACT.get(kind)
+    return bool(_AS_STORED.match(value)) and (limit is None or abs(float(value)) < limit)

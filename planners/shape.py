@@ -1,0 +1,20 @@
+"""Types of the leaves that keys stand in."""
+
+from __future__ import annotations
+
+from pii_tracer.model import Access, FieldAccess, JsonAccess
+from pii_tracer.spots import struct_fields
+
+
+def leaf_type(column_type: str, access: tuple[Access, ...]) -> str:
+    """Type of the leaf that an access leads to; JSON members are strings."""
+    for step in access:
+        if isinstance(step, JsonAccess):
+            return "string"
+        column_type = _field_type(column_type, step)
+    return column_type
+
+
+def _field_type(struct: str, step: FieldAccess) -> str:
+    fields = struct_fields(struct) or ()
+    return next((kind for name, kind in fields if name.lower() == step.name.lower()), "string")

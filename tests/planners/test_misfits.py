@@ -1,0 +1,45 @@
+"""Keys that a column's type keeps as something else: the scan looks for what is not there, and calls the copy clean."""
+
+from __future__ import annotations
+
+import pytest
+
+from pii_tracer.model import Column
+from planners.evidence import Evidence
+from planners.misfits import _fits
+from tests.planners.smalllake import Lake
+
+CLEAN = Evidence(files=3, files_with_person=0, bytes=0)
+
+
+def kinds(kind: str) -> list[str]:
+    """Gaps of a table without any sign of the person, whose key column has this type. The key has ten digits."""
+    small = Lake(states={"a": {"columns": (Column(name="uid", type=kind),)}}, seen={"/w/a": CLEAN})
+    return [g.kind for g in small.plan().gaps]
+
+
+def test_a_float_that_cannot_hold_the_key_is_not_called_clean() -> None:
+    assert kinds("float") == ["value_not_certain"]
+    assert kinds("double") == kinds("bigint") == kinds("string") == kinds("decimal(20,2)") == []
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "same"),
+    [
+        ("0055102", "int", False),
+        ("0055102", "string", True),
+        ("55102", "int", True),
+        ("-7", "bigint", True),
+        ("P-55", "bigint", False),
+        ("12.50", "decimal(10,2)", False),
+        ("12.5", "decimal(10,2)", True),
+        ("0055102", "decimal(18,0)", False),
+        (str(2**53), "double", False),
+        (str(2**53 - 1), "double", True),
+        ("16777216", "float", False),
+        ("2026-01-01", "date", True),
+        ("0055", "interval day", True),
+    ],
+)
+def test_what_a_type_keeps_as_it_is(value: str, kind: str, same: bool) -> None:
+    assert _fits(value, kind) is same
