@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
@@ -24,6 +25,7 @@ from pii_tracer.config_windows import Windows
 from pii_tracer.enums import StrEnum
 from pii_tracer.errors import ConfigError
 from pii_tracer.holds import Hold, contradiction
+from pii_tracer.locations import is_s3
 from pii_tracer.model import Format, Frozen
 from pii_tracer.strict_yaml import load_yaml
 
@@ -36,11 +38,25 @@ class Relocation(Frozen):
 
 
 class Spark(Frozen):
-    """Session settings. `profile` picks the tried set of versions; `conf` is added as it is."""
+    """Session settings. `profile` picks the tried set of versions; `conf` is added as it is.
+
+    remote: address of a Spark Connect server (`sc://host:15002`) that is used in place of a Spark of our own.
+    """
 
     profile: Literal["3.5", "4.1"] = "3.5"
     master: str = "local[2]"
+    remote: str | None = Field(default=None, pattern=r"^sc://[^/;\s]+(/;?\S*)?$")
     conf: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _one_engine(self) -> Spark:
+        if self.remote and "master" in self.model_fields_set:
+            raise ValueError("`remote` names a server that has a master of its own: leave out `master`")
+        if self.remote and re.search(r"[;/](token|password)=", self.remote, re.IGNORECASE):
+            raise ValueError("`remote` holds a credential; servers that want one are not supported")
+        if self.remote and self.profile != "3.5":
+            raise ValueError("`remote` was tried with the profile 3.5 only")
+        return self
 
 
 class S3(Frozen):
@@ -85,7 +101,7 @@ def _overlap(archives: tuple[Archive, ...]) -> str | None:
 
 
 class RecordFormat(StrEnum):
-    """How the bytes of a Kafka record's key or value are encoded. Protobuf is known and not read yet."""
+    """How the bytes of a Kafka record's key or value are encoded."""
 
     STRING = "string"
     JSON = "json"
@@ -96,10 +112,11 @@ class RecordFormat(StrEnum):
 class RecordPart(Frozen):
     """The key or the value of a topic's records, and where in it columns of the table `of` stand.
 
-    column: the whole text is this column (string). fields: dotted path of a member (JSON, Avro) -> column.
+    column: the whole text is this column (string). fields: dotted path of a member (not of strings) -> column.
     other: members whose numbers are something else (a merchant), so that the same short digits are no find.
-    framed: a schema registry's five bytes come first. schema_file: writer's schema of Avro without them.
-    schema_ids: schema id -> file, for framed Avro; ids that are missing here are asked of the cluster's registry.
+    framed: a schema registry's bytes come first. schema_file: writer's schema of Avro and Protobuf without them.
+    message: full name of the type in a Protobuf `schema_file`. schema_ids: schema id -> file, for framed Avro and
+    Protobuf; ids that are missing here are asked of the cluster's registry.
     """
 
     format: RecordFormat
@@ -108,14 +125,18 @@ class RecordPart(Frozen):
     other: tuple[str, ...] = ()
     framed: bool = False
     schema_file: str | None = None
+    message: str | None = None
     schema_ids: dict[int, str] = {}
 
     @model_validator(mode="after")
     def _fits(self) -> RecordPart:
-        if self.format is RecordFormat.AVRO and self.framed is bool(self.schema_file):
-            raise ValueError("avro is either `framed` or has one `schema_file`")
-        if self.format is not RecordFormat.AVRO and (self.schema_file or self.schema_ids):
-            raise ValueError("schemas are for avro")
+        with_schema = self.format in (RecordFormat.AVRO, RecordFormat.PROTOBUF)
+        if with_schema and self.framed is bool(self.schema_file):
+            raise ValueError(f"{self.format.value} is either `framed` or has one `schema_file`")
+        if not with_schema and (self.schema_file or self.schema_ids):
+            raise ValueError("schemas are for avro and protobuf")
+        if bool(self.message) is not (self.format is RecordFormat.PROTOBUF and not self.framed):
+            raise ValueError("`message` is the type of protobuf in its `schema_file`; framed records name theirs")
         if self.column and self.format is not RecordFormat.STRING:
             raise ValueError("`column` is for the format string; name the members of others in `fields`")
         if (self.fields or self.other) and self.format is RecordFormat.STRING:
@@ -256,6 +277,8 @@ class Estate(Frozen):
             raise ValueError("two declared tables have one location")
         if self.s3 is None and (self.archives or self.lease):
             raise ValueError("archives or a lease in S3 are declared and `s3` is missing")
+        if self.s3 is None and any(is_s3(place) for place in (*self.roots, *locations)):
+            raise ValueError("roots or tables in S3 are declared and `s3` is missing")
         wrong = contradiction(self.holds) or wrong_keys(self.keys, set(names)) or wrong_backups(self.backups)
         wrong = wrong or wrong_lakefs(self.lakefs) or wrong_vaults(self.vaults) or _overlap(self.archives)
         if wrong:

@@ -6,10 +6,7 @@ from collections.abc import Iterable
 
 from pydantic import Field, model_validator
 
-from pii_tracer.model import Format, Frozen
-
-REWRITTEN = frozenset({Format.PARQUET, Format.CSV})
-"""Formats whose archives can be written again without a person."""
+from pii_tracer.model import PLAIN, Format, Frozen
 
 
 class Vault(Frozen):
@@ -35,8 +32,9 @@ class Vault(Frozen):
 
     @model_validator(mode="after")
     def _possible(self) -> Vault:
-        if self.delete_whole is None and self.format not in REWRITTEN:
-            raise ValueError(f"archives of {self.format} cannot be rewritten: only parquet and csv, or `delete_whole`")
+        if self.delete_whole is None and self.format not in PLAIN:
+            known = ", ".join(sorted(PLAIN))
+            raise ValueError(f"archives of {self.format} cannot be rewritten: only {known}, or `delete_whole`")
         return self
 
     @property

@@ -13,6 +13,7 @@ from pii_tracer.config import Topic
 from pii_tracer.config_vaults import Vault
 from pii_tracer.enums import StrEnum
 from pii_tracer.lakefs_state import LakefsState
+from pii_tracer.locations import S3Location
 from pii_tracer.model import Column, DatasetId, Format, Frozen
 from pii_tracer.packed import Packed
 
@@ -107,7 +108,8 @@ class TableState(Frozen):
     nessie: set where a Nessie catalog keeps the table; its other references are among `refs`.
     staged: ids of snapshots that write-audit-publish has staged and nobody published (Iceberg).
     uneven: columns of a bare folder that not every file has (JSON apart, where a row may always lack a field), sorted.
-    outside: data files beyond the table's folder that its snapshots read, sorted (Iceberg: `add_files`, `snapshot`).
+    outside: data files beyond the table's folder that it reads, sorted (Iceberg: `add_files`, `snapshot`; Delta: a
+    shallow clone's).
     """
 
     dataset: DatasetId
@@ -230,6 +232,28 @@ class ObjectSet(Frozen):
         return f"s3://{self.bucket}/{self.prefix}"
 
 
+class RemotePlace(Frozen):
+    """A folder in S3 with tables, or files of tables, that is looked at and never written.
+
+    tables: what their catalogs call them; none for a root. format: None where nobody tells one. versions: of every
+    object in it, without those that lie in another place of the inventory; uploads: the unfinished ones.
+    unlisted: why it could not be listed. doubt: what could not be told of where its tables' files lie.
+    """
+
+    location: S3Location
+    tables: tuple[str, ...] = ()
+    format: Format | None = None
+    region: str | None = None
+    versions: Versions = ()
+    uploads: tuple[Upload, ...] = ()
+    unlisted: str | None = None
+    doubt: str | None = None
+
+    @property
+    def dataset(self) -> DatasetId:
+        return self.location.dataset
+
+
 class TopicState(Frozen):
     """One Kafka topic as it is now.
 
@@ -311,12 +335,24 @@ class KmsKey(Frozen):
     replicas: tuple[KmsKey, ...] = ()
 
 
+class PlainCells(Frozen):
+    """What of an encrypted dataset is not known to be encrypted.
+
+    cells: by column, values without the form of a cell in rows that are not other people's. files: how many of its
+    files could not be looked into for that.
+    """
+
+    location: str
+    cells: tuple[tuple[str, int], ...] = ()
+    files: int = 0
+
+
 class KeyFacts(Frozen):
     """What reading a key table, and KMS, tells about the persons' keys.
 
     kms: the KMS key that wraps the table; own: the persons' own ones. shared: data keys of theirs that stand in other
     people's rows, too; shared_kms: KMS keys that are not theirs alone, or cannot be told to be. unread: why the table
-    could not be read.
+    could not be read. plain: of the datasets that these keys encrypt.
     """
 
     kms: KmsKey | None = None
@@ -324,10 +360,18 @@ class KeyFacts(Frozen):
     shared: int = 0
     shared_kms: int = 0
     unread: str | None = None
+    plain: tuple[PlainCells, ...] = ()
 
 
 UNKNOWN_FILE = "unknown_file"
 """Kind of the gap for a file of no known format that lies outside every table; its evidence is the file's path."""
+
+STRANGE_FILES = "strange_files"
+"""Kind of the gap for files in a table's folder that are not the table's; it counts where the folder is swept."""
+
+
+REMOTE_TABLE = "remote_table"
+"""Kind of the gap for what is registered or declared and lies on another store; in S3 its evidence is the location."""
 
 
 class InventoryGap(Frozen):
@@ -347,12 +391,13 @@ class Inventory(Frozen):
     topics: tuple[TopicState, ...] = ()
     lakefs: tuple[LakefsState, ...] = ()
     vaults: tuple[VaultState, ...] = ()
+    remote: tuple[RemotePlace, ...] = ()
     gaps: tuple[InventoryGap, ...] = ()
 
     def digest(self) -> str:
         """SHA-256 over the canonical JSON of the inventory; versions go in by a digest of their own."""
-        without: dict[str, Any] = {"objects": {"__all__": {"versions"}}}
+        without: dict[str, Any] = {place: {"__all__": {"versions"}} for place in ("objects", "remote")}
         found = hashlib.sha256(self.model_dump_json(exclude=without).encode())
-        for objects in self.objects:
-            found.update(_packed(objects.versions).digest().encode())
+        for versions in (*(o.versions for o in self.objects), *(r.versions for r in self.remote)):
+            found.update(_packed(versions).digest().encode())
         return "sha256:" + found.hexdigest()

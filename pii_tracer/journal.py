@@ -49,6 +49,7 @@ class Kind(StrEnum):
     STEP_WAITING = "step_waiting"
     STEP_FAILED = "step_failed"
     STEP_PROBED = "step_probed"
+    STEP_NOTED = "step_noted"
     RUN_FINISHED = "run_finished"
     TORN_LINE_CUT = "torn_line_cut"
 

@@ -73,6 +73,10 @@ class Format(StrEnum):
     STREAM_CHECKPOINT = "stream_checkpoint"
 
 
+PLAIN = frozenset({Format.PARQUET, Format.ORC, Format.AVRO, Format.CSV, Format.JSON})
+"""Formats of files that no table's log names: whole files are written again without a person."""
+
+
 class CopyKind(StrEnum):
     """What a copy is to the source (a stable interface)."""
 

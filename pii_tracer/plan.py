@@ -100,6 +100,22 @@ class Action(StrEnum):
 ASKED_AGAIN = frozenset({Action.BACKUP_CONFIRM, Action.KMS_AWAIT_DELETION, Action.LAKEFS_AWAIT_COLLECTION})
 """Actions whose wait can end before its date, by what a person does: a resumed run looks at once."""
 
+BY_OBJECT = frozenset(
+    {
+        Action.S3_ABORT_UPLOADS,
+        Action.S3_RESTORE,
+        Action.S3_REWRITE_ARCHIVE,
+        Action.S3_AWAIT_REPLICA,
+        Action.S3_DELETE_VERSIONS,
+        Action.S3_AWAIT_EXPIRY,
+        Action.VAULT_RETRIEVE,
+        Action.VAULT_REWRITE,
+        Action.VAULT_DELETE,
+    }
+)
+"""Actions that decide about each object by what they find of it, whatever the step before them said. So they may begin
+behind another of these that is done in part: one object that cannot be treated does not hold up the others."""
+
 
 class PlannedColumn(Frozen):
     """A PII column of a copy with its category, e.g. `pan` / `national_id`."""

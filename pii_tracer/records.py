@@ -15,10 +15,9 @@ from typing import Any, Protocol
 
 from pii_tracer.config import RecordFormat, RecordPart, Topic
 from pii_tracer.model import JsonAccess, Match, MatchTerm
+from pii_tracer.protobuf import ProtobufError, Schema, Unwritten, read_message
 
 KEY, VALUE = "key", "value"
-READ = frozenset({RecordFormat.STRING, RecordFormat.JSON, RecordFormat.AVRO})
-"""Formats that are decoded; the others are gaps."""
 
 _FRAME = struct.Struct(">bI")
 """Magic byte 0 and the schema's id, big-endian
@@ -43,23 +42,27 @@ class Record:
 
 
 class Schemas(Protocol):
-    """Where parsed Avro schemas come from (`estate.kafka_schemas`)."""
+    """Where parsed schemas come from (`estate.kafka_schemas`).
 
-    def schema(self, part: RecordPart, schema_id: int | None) -> Any:
-        """The writer's schema; `schema_id` None for the one of a part without framing. Raises `Undecodable`."""
+    Each gives the writer's schema; `schema_id` None for the one of a part without framing. Raises `Undecodable`.
+    """
+
+    def avro(self, part: RecordPart, schema_id: int | None) -> Any: ...
+
+    def protobuf(self, part: RecordPart, schema_id: int | None) -> Schema: ...
 
 
 def decode(part: RecordPart, data: bytes, what: str, schemas: Schemas) -> Any:
-    """Text, JSON with all its numbers as text, or what an Avro datum holds.
+    """Text, JSON with all its numbers as text, or what an Avro datum or a Protobuf message holds.
 
     Raises:
-        Undecodable: other bytes than declared, an unknown schema, or a format that is not read.
+        Undecodable: other bytes than declared, or an unknown schema.
     """
-    if part.format not in READ:
-        raise Undecodable(f"the {what} is {part.format.value}, which is not read yet")
     schema_id, body = _unframed(part, data, what)
     if part.format is RecordFormat.AVRO:
-        return _avro(schemas.schema(part, schema_id), body, what)
+        return _avro(schemas.avro(part, schema_id), body, what)
+    if part.format is RecordFormat.PROTOBUF:
+        return _protobuf(schemas.protobuf(part, schema_id), part.message, body, what)
     try:
         text = body.decode()
         return text if part.format is RecordFormat.STRING else json.loads(text, parse_int=str, parse_float=str)
@@ -88,6 +91,16 @@ def _avro(schema: Any, body: bytes, what: str) -> Any:
     return decoded
 
 
+def _protobuf(schema: Schema, message: str | None, body: bytes, what: str) -> Any:
+    """message: None where the record tells by its index which it is."""
+    try:
+        if message is None:
+            message, body = schema.unframed(body)
+        return read_message(schema, message, body)
+    except ProtobufError as error:
+        raise Undecodable(f"the {what} {error}") from None
+
+
 def leaf(decoded: Any, path: tuple[str, ...], what: str) -> str | None:
     """The scalar at a path as text, None where it is missing or null.
 
@@ -109,7 +122,7 @@ def leaf(decoded: Any, path: tuple[str, ...], what: str) -> str | None:
             raise Undecodable(f"a declared member of the {what} is binary") from None
     if isinstance(decoded, bool):
         return str(decoded).lower()
-    return decoded if decoded is None else str(decoded)
+    return decoded if decoded is None or isinstance(decoded, str) else str(decoded)
 
 
 class RecordMatcher:
@@ -162,8 +175,17 @@ class RecordMatcher:
         return self._any(self._value, decode(self._topic.value, record.value, VALUE, self._schemas), VALUE)
 
     def _any(self, terms: list[MatchTerm], decoded: Any, what: str) -> bool:
-        found = [leaf(decoded, path_of(term), what) in self._values[term.key_set] for term in terms]
+        found = [self._is_of(term, leaf(decoded, path_of(term), what), what) for term in terms]
         return any(found)
+
+    def _is_of(self, term: MatchTerm, found: str | None, what: str) -> bool:
+        if found not in self._values[term.key_set]:
+            return False
+        if isinstance(found, Unwritten):  # it can be the person's, or of a writer who set nothing
+            raise Undecodable(
+                f"a declared member of the {what} is not written, and nobody can tell whether it was meant"
+            )
+        return True
 
 
 def path_of(term: MatchTerm) -> tuple[str, ...]:

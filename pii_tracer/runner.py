@@ -8,7 +8,8 @@ For each step: check, intent to the journal, run, result, verify, verified. The 
 - a wait that is over: probed, too;
 - verified, and the verification of the copy failed since: looked at, and repeated where it holds no longer.
 
-A step that fails or waits holds back what depends on it and nothing else.
+A step that fails or waits holds back what depends on it and nothing else. Steps that decide object by object
+(`plan.BY_OBJECT`) begin behind one of their kind that is done in part, and stay open as long as that is.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pii_tracer.enums import StrEnum
 from pii_tracer.errors import PiiTracerError, Refused
 from pii_tracer.files import system_reason
 from pii_tracer.journal import Clock, Journal, Kind
-from pii_tracer.plan import ASKED_AGAIN, Action, Copy, ErasurePlan, Step, digest_of
+from pii_tracer.plan import ASKED_AGAIN, BY_OBJECT, Action, Copy, ErasurePlan, Step, digest_of
 from pii_tracer.protocol import Check, Executor, Outcome, PartlyDone, Progress
 from pii_tracer.review.drift import DriftItem, hard
 from pii_tracer.tracks import FRESH, StepTrack, came_to_nothing, not_before, running_order, track, waits_until
@@ -157,6 +158,7 @@ class _Run:
         self.tracks = track(journal.records)
         self.done = {step_id for step_id, t in self.tracks.items() if t.verified}
         self.failed: dict[str, StepFailure] = {}
+        self.partly: set[str] = set()
         self.waiting: dict[str, datetime] = {}
         self.drifted: list[DriftItem] = []
         begun = [s for s in self.order if self.tracks.get(s.id, FRESH).begun]
@@ -194,12 +196,19 @@ class _Run:
         for position, step in enumerate(self.order, 1):
             if step.id in self.done and not self._reopened(step, position):
                 continue
-            if not all(d in self.done for d in step.depends_on):
+            if not self._may_begin(step):
                 continue
             self.lease.check()
             if self._drifts((step,)):
                 return
             self._step(step, position)
+
+    def _may_begin(self, step: Step) -> bool:
+        behind = self._unfinished(step)
+        return not behind or (step.action in BY_OBJECT and self.partly.issuperset(behind))
+
+    def _unfinished(self, step: Step) -> list[str]:
+        return [d for d in step.depends_on if d not in self.done]
 
     def _look_back(self) -> None:
         """A step that holds no longer is open again: it failed, and the next run looks at it anew."""
@@ -290,10 +299,16 @@ class _Run:
                 return
             check = _guard(lambda: executor.verify(step, copy))
         except _Failed as failed:
+            if failed.partly and step.action in BY_OBJECT:
+                self.partly.add(step.id)
             self._fail(step, position, failed.reason, failed.todo, failed.facts)
             return
         if not check.ok:
             self._fail(step, position, "the verification does not hold: " + "; ".join(check.findings), None)
+            return
+        if behind := self._unfinished(step):
+            self.partly.add(step.id)
+            self._fail(step, position, f"done as far as it can be before {', '.join(behind)}", None)
             return
         self._note(Kind.STEP_VERIFIED, step, position, facts=check.facts)
         self.done.add(step.id)
@@ -381,13 +396,14 @@ T = TypeVar("T")
 
 
 class _Failed(Exception):
-    """An executor failed; carries words and facts that are safe to write down."""
+    """An executor failed; carries words and facts that are safe to write down. partly: what it could do is done."""
 
-    def __init__(self, reason: str, todo: str | None, facts: Mapping[str, Any]) -> None:
+    def __init__(self, reason: str, todo: str | None, facts: Mapping[str, Any], *, partly: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.todo = todo
         self.facts = facts
+        self.partly = partly
 
 
 def _guard(call: Callable[[], T]) -> T:
@@ -396,7 +412,9 @@ def _guard(call: Callable[[], T]) -> T:
         return call()
     except PiiTracerError as error:
         where = f" ({error.where})" if error.where else ""
-        raise _Failed(error.what + where, error.todo, error.facts if isinstance(error, PartlyDone) else {}) from None
+        partly = isinstance(error, PartlyDone)
+        facts = error.facts if isinstance(error, PartlyDone) else {}
+        raise _Failed(error.what + where, error.todo, facts, partly=partly) from None
     except Exception as error:
         reason = system_reason(error)
         what = f"unexpected {type(error).__name__} in the executor" + (f": {reason}" if reason else "")

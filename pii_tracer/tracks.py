@@ -60,11 +60,11 @@ FRESH = StepTrack(begun=False, last=None)
 
 
 def track(records: Iterable[Record]) -> dict[str, StepTrack]:
-    """Step id -> how far it came. Notes of a probe change nothing."""
+    """Step id -> how far it came. What a probe found, and what a step noted on its way, change nothing."""
     found: dict[str, StepTrack] = {}
     for record in records:
         step = record.facts.get("step")
-        if not isinstance(step, str) or record.kind is Kind.STEP_PROBED:
+        if not isinstance(step, str) or record.kind in (Kind.STEP_PROBED, Kind.STEP_NOTED):
             continue
         begun = record.kind is Kind.STEP_INTENT or (step in found and found[step].begun)
         found[step] = StepTrack(begun, record)

@@ -31,6 +31,15 @@ def print_inventory(inventory: Inventory, console: Console | None = None) -> Non
         kept = "; ".join(part for part in (kept, *told, *objects.named_in) if part)
         size = f"{sum(v.size for v in objects.versions):,}"
         table.add_row(_text(objects.location), "objects", "", f"{len(objects.versions):,}", size, _text(kept))
+    for place in inventory.remote:
+        if not place.unlisted:
+            old = sum(not v.latest for v in place.versions)
+            parts = [f"in S3, of {', '.join(place.tables)}" if place.tables else "in S3, of a root"]
+            parts += [f"{old} noncurrent versions"] if old else []
+            parts += [f"{len(place.uploads)} unfinished uploads"] if place.uploads else []
+            size, kind = f"{sum(v.size for v in place.versions):,}", place.format.value if place.format else "objects"
+            count = f"{len(place.versions):,}"
+            table.add_row(_text(str(place.location)), kind, "", count, size, _text("; ".join(parts)))
     for vault in inventory.vaults:
         size = f"{sum(a.size for a in vault.archives):,}"
         as_of = f"as of {vault.taken:%Y-%m-%d %H:%M} UTC"

@@ -6,10 +6,26 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from socketserver import BaseServer
 
 from executors.spark import java_home
+
+
+@contextmanager
+def served(server: BaseServer) -> Iterator[None]:
+    """Answers requests in a thread of its own; ended and closed afterwards, whatever happens."""
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 def own_java() -> str:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import boto3
+import pytest
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -59,10 +60,26 @@ def credentials() -> dict[str, str]:
     }
 
 
+@pytest.fixture(autouse=True)
+def signed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For every test of a module that imports it: these servers' credentials, and no others."""
+    for name, value in credentials().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)  # it keeps the credentials that it found first
+
+
 def program(name: str) -> str | None:
     """A server's program: from `PII_TRACER_STORES`, from `.venv/stores`, or from the path."""
     folders = [os.environ.get("PII_TRACER_STORES", ""), str(Path(__file__).parents[1] / ".venv" / "stores")]
     return shutil.which(name, path=os.pathsep.join(f for f in folders if f)) or shutil.which(name)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """A server with versions for all tests of a module that imports it."""
+    with versioned(tmp_path_factory.mktemp("store")) as running:
+        yield running
 
 
 @contextmanager

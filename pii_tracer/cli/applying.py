@@ -30,7 +30,7 @@ from pii_tracer.review.drift import DriftItem, World, step_drift
 from pii_tracer.review.keys import load_trusted
 from pii_tracer.review.planfile import LoadedPlan, load_plan
 from pii_tracer.review.policy import enforce, evaluate
-from pii_tracer.runner import RunState, State, StepEvent
+from pii_tracer.runner import Fence, RunState, State, StepEvent
 from pii_tracer.runner import run as walk
 from pii_tracer.sealed import KeyRing
 from pii_tracer.suppression import FILE as SUPPRESSION_FILE
@@ -184,7 +184,7 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
         sweep_temporaries(folder.path)
         sweep_temporaries(folder.verdicts)
         consume(settings.state / "consumed", passed.loaded.digest, folder.path.name)
-        ctx = _context(settings, keyring, journal)
+        ctx = _context(settings, keyring, journal, lease)
         verification = _verification(settings, plan, keyring, ctx, journal)
         _baseline(folder, journal, verification, ctx, show)
         executors = _executors(ctx, verification, folder, passed.loaded, info, settings)
@@ -219,7 +219,7 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
         return Ran(folder, info, passed.loaded, passed.approvals, state, journal.records, verification, sent)
 
 
-def _context(settings: Settings, keyring: KeyRing, journal: Journal) -> ExecutionContext:
+def _context(settings: Settings, keyring: KeyRing, journal: Journal, lease: Fence) -> ExecutionContext:
     from executors.context import ExecutionContext
 
     def verified_at(step: str) -> datetime | None:
@@ -229,7 +229,11 @@ def _context(settings: Settings, keyring: KeyRing, journal: Journal) -> Executio
     def told(step: str) -> list[dict[str, Any]]:
         return facts_of(journal.records, step)
 
-    return ExecutionContext(settings.estate(), settings.base, keyring, now, verified_at, told, keyring.key_sets)
+    def note(step: str, facts: Mapping[str, Any]) -> None:
+        lease.check()
+        journal.append(Kind.STEP_NOTED, step=step, facts=facts)
+
+    return ExecutionContext(settings.estate(), settings.base, keyring, now, verified_at, told, keyring.key_sets, note)
 
 
 def _verification(
@@ -275,6 +279,7 @@ def _baseline(
         kept = Baselines.model_validate_json(folder.baseline.read_bytes())
     else:
         from executors.before_rebuild import refuse_losses
+        from executors.connect import refuse_without_jvm
 
         if any(r.kind is Kind.STEP_INTENT for r in journal.records):
             raise Refused(
@@ -283,6 +288,7 @@ def _baseline(
                 todo="put the file back",
             )
         show.stage("before: everybody else's rows")
+        refuse_without_jvm(ctx.estate.spark.remote, verification.plan.steps)
         refuse_losses(ctx, verification.plan.steps, show.step)
         kept = Baselines(copies=verification.take_baselines(show.step))
         write_atomic(folder.baseline, kept.model_dump_json(indent=1).encode())

@@ -34,6 +34,7 @@ _TOOLS = (
     "sqlglot",
     "openlineage-python",
     "confluent-kafka",
+    "protobuf",
 )
 
 

@@ -20,6 +20,8 @@ from pii_tracer.enums import StrEnum
 from pii_tracer.errors import ExitCode, PiiTracerError
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from pii_tracer.config import Estate
 
 
@@ -47,12 +49,12 @@ class Finding:
 @format_option("text", "json")
 def doctor(fetch: bool, estate_file: Path, fmt: str) -> int:
     """Look at Python, packages, Java, Spark's jars, the estate file, catalogs and credentials."""
+    remote = _remote(estate_file)
     findings = [
         _python(),
         *_packages(),
         _one_distribution(),
-        _java(),
-        *_spark(fetch),
+        *(_connect(estate_file, remote) if remote else (_java(), *_spark(fetch))),
         *_estate(estate_file),
     ]
     if fmt == "json":
@@ -80,6 +82,7 @@ def _packages() -> Iterator[Finding]:
         "hudi": "",
         "boto3": "pip install 'pii-tracer[aws]'",
         "confluent-kafka": "pip install 'pii-tracer[kafka]' (only estates with topics need it)",
+        "protobuf": "pip install 'pii-tracer[kafka]' (only estates with topics need it)",
         "moto": "pip install 'pii-tracer[demo]' (only the demo needs it)",
     }
     for name, extra in needed.items():
@@ -129,6 +132,52 @@ def _java() -> Finding:
     if '"17' in version or '"11' in version:
         return Finding(Level.OK, "Java", version)
     return Finding(Level.WARNING, "Java", version, "Spark 3.5 is tried with Java 17; set JAVA_HOME to one")
+
+
+def _remote(estate_file: Path) -> str | None:
+    """The Spark Connect server that the estate file names; what is wrong with the file itself `_estate` says."""
+    from pii_tracer.config import load_estate
+
+    try:
+        return load_estate(estate_file).spark.remote if estate_file.exists() else None
+    except PiiTracerError:
+        return None
+
+
+def _connect(estate_file: Path, remote: str) -> Iterator[Finding]:
+    """Whether the server answers and has what the estate needs; Java and Spark's jars are its own there."""
+    from executors.spark import open_session
+    from pii_tracer.config import load_estate
+
+    try:
+        spark = open_session(load_estate(estate_file), estate_file.resolve().parent)
+        yield Finding(Level.OK, "Spark Connect", f"{remote}: Spark {spark.version}")
+        yield _workers(spark)
+    except PiiTracerError as error:
+        yield Finding(Level.MISSING, "Spark Connect", error.what, error.todo or "")
+        return
+
+
+def _workers(spark: SparkSession) -> Finding:
+    """Whether the server's Python workers have this package in this version: functions reach them by name."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    from pii_tracer import __version__
+    from pii_tracer.spark_frames import map_in_arrow, versions
+
+    try:
+        frame = map_in_arrow(spark.range(1), versions, StructType([StructField("version", StringType())]))
+        there = str(frame.collect()[0][0])
+    except Exception as error:  # Spark's errors for a worker that does not start are many
+        there = type(error).__name__
+    if there == __version__:
+        return Finding(Level.OK, "Spark Connect workers", f"pii-tracer {there}")
+    return Finding(
+        Level.MISSING,
+        "Spark Connect workers",
+        f"they cannot import this pii-tracer: {there}",
+        "install it, in this version and for this Python, where the server's workers run",
+    )
 
 
 def _spark(fetch: bool) -> Iterator[Finding]:

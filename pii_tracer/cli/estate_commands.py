@@ -71,11 +71,15 @@ def init(folder: Path, state: Path) -> int:
 def inventory(estate_file: Path, state: Path, fmt: str) -> int:
     """Show what really exists: tables, folders, archives, replicas, and what could not be read."""
     from pii_tracer.cli.planning import take_inventory
+    from pii_tracer.cli.remote import with_remote
+    from pii_tracer.estate.paths import EstatePaths
     from reports.progress import Progress
 
     settings = Settings(estate_file, state)
+    estate, base = settings.estate(), settings.base
     with Progress() as progress:
-        found = take_inventory(settings.estate(), settings.base, progress.step)
+        found = take_inventory(estate, base, progress.step)
+        found = with_remote(found, estate, EstatePaths(estate, base), progress.step)
     if fmt == "json":
         click.echo(json.dumps(found.model_dump(mode="json"), indent=2, sort_keys=True))
     else:

@@ -6,14 +6,16 @@ import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from pii_tracer.cli.key_cells import plain_cells
 from pii_tracer.config import Estate
 from pii_tracer.config_keys import KeyTable, KmsWrapping
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import read_columns
 from pii_tracer.inventory import Inventory, KeyFacts, KmsKey
+from pii_tracer.whole import spellings
 from planners.copies import match_of
-from planners.keytables import state_of
+from planners.keytrails import state_of
 from planners.rows import leaf
 from planners.survey import Survey
 
@@ -39,7 +41,10 @@ def key_facts(
         say(f"reading whose keys are in {table.table}")
         try:
             mine, others = _rows(table, surveys, inventory, paths)
-            found[table.name] = _facts(table, mine, others)
+            known = _values(others, table.reference) - _values(mine, table.reference)
+            say(f"looking whether what {table.table} encrypts has the form of cells")
+            plain = plain_cells(table, known, inventory, paths)
+            found[table.name] = _facts(table, mine, others).model_copy(update={"plain": plain})
         except EstateError as error:
             found[table.name] = KeyFacts(unread=error.what)
     return found
@@ -55,7 +60,7 @@ def _rows(table: KeyTable, surveys: Sequence[Survey], inventory: Inventory, path
     match = match_of(survey, state, {s.location: s for s in inventory.tables}) if survey and state else None
     if state is None or survey is None or match is None:
         return [], []
-    values = {t.key_set: {v for _, v in survey.key_sets[t.key_set].values} for t in match.terms}
+    values = {t.key_set: spellings(v for _, v in survey.key_sets[t.key_set].values) for t in match.terms}
     own = [table.kms_key_column] if table.kms_key_column else []
     columns = sorted({table.reference, table.wrapped_column, *own, *(t.column for t in match.terms)})
     mine: Rows = []

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from importlib.util import find_spec
 from pathlib import Path
 
+from executors.connect import refuse_without_jvm
+from pii_tracer.cli.describing import telling_descriptions
 from pii_tracer.cli.digits import key_digits
 from pii_tracer.cli.key_facts import key_facts
 from pii_tracer.cli.others import others_rows, places
+from pii_tracer.cli.remote import search_places, with_remote
 from pii_tracer.cli.settings import Settings
 from pii_tracer.cli.subjects import further_tables, keys_of, spots_of, table_of
 from pii_tracer.cli.telling import (
@@ -83,9 +86,9 @@ def take_inventory(estate: Estate, base: Path, say: Say) -> Inventory:
         vaults, vault_gaps = discover_vaults(estate.vaults, base, datetime.now(timezone.utc))
         inventory = inventory.model_copy(update={"vaults": vaults, "gaps": (*inventory.gaps, *vault_gaps)})
     if estate.kafka:
-        if importlib.util.find_spec("confluent_kafka") is None:
+        if not (find_spec("confluent_kafka") and find_spec("google") and find_spec("google.protobuf")):
             raise EstateError(
-                "the estate names Kafka and its client is missing", todo="pip install 'pii-tracer[kafka]'"
+                "the estate names Kafka and what reads it is missing", todo="pip install 'pii-tracer[kafka]'"
             )
         from pii_tracer.estate.kafka import discover_topics
 
@@ -180,7 +183,7 @@ def make_plan(
     references = {r.id: key.reference(r.subject.type, r.subject.key) for r in requests}
     planned_requests(requests, references, as_of)  # before the long work
     say("discovering what exists")
-    inventory = take_inventory(estate, base, say)
+    inventory = with_remote(take_inventory(estate, base, say), estate, paths, say)
     say("harvesting lineage")
     harvested = take_lineage(settings, estate, inventory, say)
     graph, summary = harvested.graph, harvested.summary
@@ -197,6 +200,7 @@ def make_plan(
     evidence = count_persons(evidence, surveys, inventory, paths, say)
     digits = key_digits(evidence, surveys, graph, inventory, paths, say)
     topics = _read_topics(estate, base, inventory, surveys, say)
+    remote = search_places(inventory, estate, patterns, any(k.weak for k in key_sets), say)
     sealed = key.seal(key_sets)
     plan = build_plan(
         PlanInputs(
@@ -218,6 +222,8 @@ def make_plan(
                 splits_partitions=splits_partitions(estate.spark.conf),
                 others=others_rows(evidence, surveys, inventory, paths, patterns, say, digits),
                 digits=digits,
+                described=telling_descriptions(evidence, inventory, paths, patterns, say),
+                remote=remote,
             ),
             digests=Digests(
                 graph=graph.digest(),
@@ -236,6 +242,7 @@ def make_plan(
         )
     )
     refuse_telling_plan(plan, patterns)
+    refuse_without_jvm(estate.spark.remote, plan.steps)
     return Planned(plan=plan, sealed=sealed, graph=graph, summary=summary, inventory=inventory)
 
 

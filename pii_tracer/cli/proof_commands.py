@@ -301,7 +301,6 @@ def _refuse_unfinished(folder: RunFolder) -> None:
 def report(run: str | None, state: Path, out: Path | None) -> int:
     """Write the report of a RUN again, from what it left; without one, of the newest."""
     from pii_tracer.files import write_atomic
-    from pii_tracer.review.planfile import load_plan
     from reports.run_html import render_run_html
     from reports.views import RunView
 
@@ -311,6 +310,6 @@ def report(run: str | None, state: Path, out: Path | None) -> int:
         raise UsageError("the run has not come to an end yet", where=str(folder.path), todo="`pii-tracer resume`")
     view = RunView.model_validate_json(view_file.read_bytes())
     path = out or folder.report
-    write_atomic(path, render_run_html(view, load_plan(Path(folder.info().plan_file)).plan).encode())
+    write_atomic(path, render_run_html(view, folder.approved().plan).encode())
     click.echo(str(path))
     return int(ExitCode.DONE)

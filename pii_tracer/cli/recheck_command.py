@@ -27,6 +27,7 @@ from pii_tracer.plan import ErasurePlan, Mask
 from pii_tracer.sealed import EstateKey
 from pii_tracer.spots import find_spot
 from pii_tracer.suppression import FILE, SuppressionList
+from pii_tracer.whole import without_fraction
 
 
 @dataclass(frozen=True)
@@ -154,17 +155,17 @@ def standing(state: TableState, term: MatchTerm, paths: EstatePaths, mask: Mask 
     rest = mask.columns if mask else ()
     rows = read_columns(state, sorted({term.column, *rest}), paths).to_pylist()
     values = (leaf(row, term) for row in rows if mask is None or any(row.get(name) is not None for name in rest))
-    return {value for value in values if value is not None}
+    return {spelled for value in values if value is not None for spelled in (value, without_fraction(value))}
 
 
 def finished(state: Path) -> list[ErasurePlan]:
-    """The plans of finished runs, in the order of their folders."""
-    from pii_tracer.review.planfile import load_plan
+    """The plans of finished runs, in the order of their folders.
 
+    Raises:
+        UsageError: the plan of one is not there any more: nobody could say whom it erased from where.
+    """
     return [
-        load_plan(Path(folder.info().plan_file)).plan
-        for folder in all_runs(state)
-        if (folder.last_result() or {}).get("state") == "complete"
+        folder.approved().plan for folder in all_runs(state) if (folder.last_result() or {}).get("state") == "complete"
     ]
 
 

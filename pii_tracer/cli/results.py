@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -109,15 +109,30 @@ def show_result(folder: RunFolder, result: dict[str, Any], fmt: str) -> None:
 
 
 def rows_deleted(records: Sequence[Record]) -> dict[str, int]:
-    """Rows of the persons that each step deleted, from the journal."""
-    found = {}
+    """Rows of the persons that each step deleted, from the journal.
+
+    Steps that tell of each object are counted by these: a later answer no longer knows the rows of one whose old
+    version has gone meanwhile.
+    """
+    found: dict[str, int] = {}
+    by_object: dict[str, dict[str, int]] = {}
     for record in records:
         facts = record.facts.get("facts")
-        if record.kind is Kind.STEP_RESULT and isinstance(facts, dict):
-            rows = facts.get("rows_deleted", facts.get("rows_dropped"))
-            if isinstance(rows, int):
-                found[str(record.facts["step"])] = rows
+        if not isinstance(facts, dict):
+            continue
+        step = str(record.facts["step"])
+        by_object.setdefault(step, {}).update(_dropped(facts))
+        rows = facts.get("rows_deleted", facts.get("rows_dropped"))
+        if record.kind is Kind.STEP_RESULT and isinstance(rows, int):
+            found[step] = sum(by_object[step].values()) or rows
     return found
+
+
+def _dropped(facts: Mapping[str, Any]) -> dict[str, int]:
+    """Rows that went from each object, where the step still could count them."""
+    items = [*facts.get("objects", ()), *facts.get("rewritten_archives", ())]
+    counted = (i for i in items if isinstance(i, dict) and isinstance(i.get("rows_before"), int))
+    return {str(i.get("key") or i.get("archive")): i["rows_before"] - i["rows_after"] for i in counted}
 
 
 def counts_lost(records: Sequence[Record]) -> set[str]:

@@ -153,17 +153,24 @@ def verify(plan_file: Path | None, estate_file: Path, state: Path, fmt: str) -> 
     from pii_tracer.verify.verdict import RunVerdict
     from reports.progress import Progress
 
-    settings = Settings(estate_file, state)
+    settings, digest = Settings(estate_file, state), None
     if plan_file is None:
         folder = choose_run(state, None, unfinished=False)
-        settings, plan_file = folder.settings(), Path(folder.info().plan_file)
+        settings, plan_file, digest = folder.settings(), Path(folder.info().plan_file), folder.info().plan_digest
         if folder.info().demo:
             from pii_tracer.cli.demo import use_demo_credentials
 
             use_demo_credentials()
     if not plan_file.exists():
         raise UsageError("the plan file is missing", where=str(plan_file), todo="name it")
-    plan = load_plan(plan_file).plan
+    loaded = load_plan(plan_file)
+    if digest not in (None, loaded.digest):
+        raise UsageError(
+            "the plan file is not the one that the newest run was approved for",
+            where=str(plan_file),
+            todo="put it back, or name the plan to verify",
+        )
+    plan = loaded.plan
     keyring = KeyRing.open(manifest_path(plan_file), plan.subjects_digest, settings.key())
     estate = settings.estate()
     verification = Verification(

@@ -6,14 +6,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from pii_tracer.cli.settings import Settings
-from pii_tracer.errors import UsageError
+from pii_tracer.errors import ReviewError, UsageError
 from pii_tracer.files import write_atomic
 from pii_tracer.model import Frozen
+
+if TYPE_CHECKING:
+    from pii_tracer.review.planfile import LoadedPlan
 
 
 class RunInfo(Frozen):
@@ -101,6 +104,28 @@ class RunFolder:
     def write_info(self, info: RunInfo) -> None:
         """Write down what is run, before anything runs."""
         write_atomic(self.info_file, (info.model_dump_json(indent=2) + "\n").encode())
+
+    def approved(self) -> LoadedPlan:
+        """The plan that the run was approved for: the run's own copy, or the plan file with the very same bytes.
+
+        Raises:
+            UsageError: this is no run folder, or neither has the plan any more; another plan would answer for this run.
+        """
+        from pii_tracer.review.planfile import load_plan
+
+        info = self.info()
+        for path in (self.evidence / "plan.json", Path(info.plan_file)):
+            try:
+                loaded = load_plan(path)
+            except ReviewError:
+                continue
+            if loaded.digest == info.plan_digest:
+                return loaded
+        raise UsageError(
+            f"the plan of the run {self.path.name} is not there any more: the file is missing or holds another plan",
+            where=info.plan_file,
+            todo=f"put the file with the digest {info.plan_digest} back, there or as {self.evidence / 'plan.json'}",
+        )
 
     def settings(self) -> Settings:
         """The settings of the run."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config_subjects import Named, Subject, SubjectTable
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.inventory import TableState
+from pii_tracer.locations import is_s3
 from pii_tracer.model import ColumnId, DatasetId
 from pii_tracer.spots import Spots, find_spot, spot_of
 
@@ -20,9 +22,15 @@ def table_of(subject: Subject, name: str, paths: EstatePaths, states: Mapping[Da
     """The source of a subject, or a further table.
 
     Raises:
-        EstateError: discovery did not find it.
+        EstateError: discovery did not find it, or it lies in S3.
     """
     dataset = paths.aliases().get(name)
+    if dataset is not None and is_s3(dataset.namespace):
+        raise EstateError(
+            f"the table {name} of subject `{subject.name}` lies in S3, where no rows are read",
+            where="the estate file, `subjects`",
+            todo="name a table on this machine that has the persons",
+        )
     if dataset is None or dataset not in states:
         raise EstateError(
             f"the table {name} of subject `{subject.name}` was not found",
@@ -57,11 +65,12 @@ def keys_of(
         ConfigError: a column does not exist, or a field of one.
         PlanError: a person is in no version of the source.
     """
-    from pii_tracer.estate.former import read_former
+    from pii_tracer.estate.former import Sought, read_former
     from pii_tracer.estate.read import read_spots
-    from planners.keys import SourceRows, resolve, with_table
+    from planners.keys import SourceRows, Unread, resolve, with_table
 
     spots = spots_of(subject, paths, states)
+    unread: list[Unread] = []
 
     def texts(found: Mapping[str, Sequence[Any]]) -> SourceRows:
         return SourceRows({column: _texts(values) for column, values in found.items()})
@@ -69,14 +78,18 @@ def keys_of(
     def rows(name: str, told: Named) -> tuple[SourceRows, Iterator[SourceRows]]:
         state = table_of(subject, name, paths, states)
         mine = {column: spot_of(spots, state.dataset, column) for column in told.named}
-        return texts(read_spots(state, mine, paths)), map(texts, read_former(state, mine, paths, say))
+        origins = frozenset(c if told is subject else f"{name}.{c}" for c in told.named if c != told.key)
+        former = read_former(
+            state, Sought(mine, told.key), paths, say, lambda why: unread.append(Unread(state.dataset, origins, why))
+        )
+        return texts(read_spots(state, mine, paths)), map(texts, former)
 
     now, former = rows(subject.source, subject)
     keys = resolve(subject, now, wanted, former, source_erased=source_erased)
     for table in subject.tables:
         now, former = rows(table.table, table)
         keys = with_table(keys, table, now, wanted, former)
-    return keys
+    return replace(keys, unread=tuple(unread))
 
 
 def spots_of(subject: Subject, paths: EstatePaths, states: Mapping[DatasetId, TableState]) -> Spots:

@@ -4,19 +4,21 @@ refused where something does."""
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config import Estate, Request
 from pii_tracer.errors import ConfigError, PlanError
-from pii_tracer.inventory import UNKNOWN_FILE, Inventory, ObjectVersion
+from pii_tracer.inventory import STRANGE_FILES, UNKNOWN_FILE, Inventory, ObjectVersion
 from pii_tracer.plan import ErasurePlan, Waiver
 from pii_tracer.scan.beside import search_beside
 from pii_tracer.scan.collect import Collector
 from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.tree import name_tells
+from planners.evidence import BesideEvidence
 
 if TYPE_CHECKING:
     from pii_tracer.estate.s3_versions import S3Client
@@ -62,11 +64,11 @@ MOST_HEADS = 10_000
 _WORKERS = 8
 
 
-def telling_beside(estate: Estate, inventory: Inventory, patterns: Patterns) -> dict[str, int]:
-    """How many current objects hold an unmistakable value in metadata, headers or tags, by place.
+def telling_beside(estate: Estate, inventory: Inventory, patterns: Patterns) -> dict[str, BesideEvidence]:
+    """What stands beside the bytes of current objects, by place; places where it is nothing are not in it.
 
-    Not of archives with more than `MOST_HEADS` objects, of those that go whole, nor of objects that refuse the look:
-    the rewrite looks at each before it writes.
+    Not of archives with more than `MOST_HEADS` objects, nor of those that go whole: the rewrite looks at each before
+    it writes.
     """
     found = {}
     for objects in inventory.objects:
@@ -77,29 +79,42 @@ def telling_beside(estate: Estate, inventory: Inventory, patterns: Patterns) -> 
 
         client = s3_clients(estate)(objects.region)
         with ThreadPoolExecutor(_WORKERS) as pool:
-            telling = sum(pool.map(partial(_tells, client, objects.bucket, patterns), current))
-        if telling:
-            found[objects.location] = telling
+            looked = list(pool.map(partial(_look_beside, client, objects.bucket, patterns), current))
+        why = Counter(reason for _, reason in looked if reason is not None)
+        telling = sum(tells for tells, _ in looked)
+        if telling or why:
+            first = why.most_common(1)[0][0] if why else None
+            found[objects.location] = BesideEvidence(telling, why.total(), first)
     return found
 
 
-def _tells(client: S3Client, bucket: str, patterns: Patterns, version: ObjectVersion) -> bool:
+def _look_beside(client: S3Client, bucket: str, patterns: Patterns, version: ObjectVersion) -> tuple[bool, str | None]:
+    """Whether an object holds an unmistakable value beside its bytes, and why not all of that could be read.
+
+    One that is gone since it was listed has nothing to read.
+    """
     from botocore.exceptions import BotoCoreError, ClientError
 
-    from pii_tracer.estate.s3_versions import tags_of
+    from pii_tracer.aws import error_code
+    from pii_tracer.estate.s3_versions import GONE, head_version, tags_of
 
+    answer: Mapping[str, Any] = {}
+    tags: Mapping[str, str] = {}
+    refused = None
+    asked = "HeadObject"
     try:
-        answer = client.head_object(Bucket=bucket, Key=version.key, VersionId=version.version_id)
+        answer = head_version(client, bucket, version.key, version.version_id)
+        asked = "GetObjectTagging"
         tags = tags_of(client, bucket, version.key, version.version_id)
-    except (ClientError, BotoCoreError):
-        return False
-    hits, _ = search_beside(answer, tags, patterns)
-    return any(not hit.weak for hit in hits)
+    except (ClientError, BotoCoreError) as error:
+        refused = None if error_code(error) in GONE else f"{asked}: {error_code(error)}"
+    hits, unread = search_beside(answer, tags, patterns)
+    return any(not hit.weak for hit in hits), refused or next(iter(unread), None)
 
 
 def masked_paths(inventory: Inventory, patterns: Patterns) -> dict[str, str]:
     """Paths of files of no table whose names hold a value of the persons, as the plan may show them."""
-    lone = (gap.evidence for gap in inventory.gaps if gap.kind == UNKNOWN_FILE)
+    lone = (gap.evidence for gap in inventory.gaps if gap.kind in (UNKNOWN_FILE, STRANGE_FILES))
     return {path: shown for path in lone if (shown := patterns.mask(path)) != path}
 
 

@@ -35,6 +35,8 @@ def planned(
     first: int = 71234,
     before: str = "",
     jobs: str = UNION,
+    estate: str = ESTATE,
+    asked: str = REQUEST,
 ) -> Any:
     staff = {"emp_id": [71234, 71235], "mail": ["a@x.example", "b@x.example"]}
     contractors = {"con_id": [first, 90001], "mail": ["c@x.example", "d@x.example"]}
@@ -43,9 +45,9 @@ def planned(
     for name, columns in tables.items():
         (base / "w" / name).mkdir(parents=True)
         pq.write_table(pa.table(columns), base / "w" / name / "part-0.parquet")
-    (base / "pii-tracer.yaml").write_text(ESTATE + more)
+    (base / "pii-tracer.yaml").write_text(estate + more)
     (base / "jobs.sql").write_text(before + jobs.format(mine=mine, theirs=theirs))
-    (base / "request.yaml").write_text(REQUEST)
+    (base / "request.yaml").write_text(asked)
     (base / "policy.yaml").write_text("version: 1\n")
     called(base, "plan", str(base / "request.yaml"), "--out", str(base / "p.plan.json"))
     return json.loads((base / "p.plan.json").read_bytes())
@@ -77,3 +79,14 @@ def test_other_members_of_a_document_are_not_where_the_key_is(tmp_path: Path) ->
 
 def test_addresses_name_the_same_person_wherever_they_stand(tmp_path: Path) -> None:
     assert [g for g in planned(tmp_path, "mail", "mail")["gaps"] if g["kind"] == "foreign_keys"] == []
+
+
+def test_an_identifier_that_another_source_fills_too_is_not_deleted_by_without_a_word(tmp_path: Path) -> None:
+    """A supplier may have a customer's phone: his row would go with hers."""
+    phones = ESTATE.replace("{column: mail, category: email}", "{column: emp_id, category: phone}")
+    assert phones != ESTATE
+    made = planned(
+        tmp_path, estate=phones.replace("key: emp_id", "key: mail"), asked=request("employee", "a@x.example")
+    )
+    gap = next(g for g in made["gaps"] if g["kind"] == "foreign_keys")
+    assert "party_id, by which rows are deleted, is also filled from prod.contractors.con_id" in gap["reason"]

@@ -13,7 +13,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from pii_tracer.cli.main import run
+from planners.drafts import slug
 from tests.cli.small import declared, request
+from tests.estate.formerly import mapped
 
 OLD, NEW, OTHER = "petra.alt@old.example", "petra.neu@new.example", "hans@x.example"
 PHONES = ["+49 30 5550001", "+49 30 5550002", "+49 30 5550003"]
@@ -145,3 +147,31 @@ def test_versions_whose_files_are_gone_are_passed_over(base: Path, capsys: pytes
     plan = planned(base, 0)
     assert "mail_hash" not in rows(plan), "nothing tells that value any more"
     assert "1 of 3 versions of s.src cannot be read any more" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_former_value_under_a_column_that_was_renamed(base: Path) -> None:
+    sets(base, "email", NEW, "K-30011")
+    files = {name: name for name in ("cust", "phone", "city")}
+    mapped(base / "lake" / "src", {**files, "email": "mail"}, {**files, "email": "email"})
+    plan = planned(base, 0)
+    assert (rows(plan)["mail_hash"], rows(plan)["news"], plan["gaps"]) == (1, 1, [])
+
+
+def test_versions_that_are_there_and_cannot_be_read_are_a_gap(base: Path) -> None:
+    source = base / "lake" / "src"
+    (first,) = (Path(uri) for uri in DeltaTable(source).file_uris())
+    sets(base, "email", NEW, "K-30011")
+    first.write_bytes(b"PAR1 torn PAR1")
+    plan = planned(base, 3)
+    (gap,) = [g for g in plan["gaps"] if g["kind"] == "former_unread"]
+    assert gap["id"] == f"gap-former_unread-customer-{slug(str(source))}"
+    assert "1 of 2 versions of s.src are there and were not read" in gap["reason"]
+    assert "would stay in 3 dataset(s)" in gap["reason"]
+
+
+def test_where_lineage_follows_the_key_alone_there_is_no_such_gap(base: Path) -> None:
+    (base / "jobs.sql").write_text("INSERT INTO s.calls SELECT cust AS caller, city FROM s.src;")
+    (first,) = (Path(uri) for uri in DeltaTable(base / "lake" / "src").file_uris())
+    sets(base, "email", NEW, "K-30011")
+    first.write_bytes(b"PAR1 torn PAR1")
+    assert planned(base, 0)["gaps"] == []

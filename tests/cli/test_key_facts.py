@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
@@ -67,3 +69,59 @@ def test_a_kms_key_of_the_persons_own_is_planned_and_one_that_others_use_never_i
     assert kms_steps(mine, mine.rsplit("/", 1)[1], theirs) == []
     assert kms_steps(whole, theirs, theirs) == []
     assert kms_steps(mine, "alias/anybody", theirs) == []
+
+
+def calls(base: Path, **cells: bytes | str | None) -> pa.Table:
+    """The encrypted calls with one more row for each key that is named: `none` for a row without a key."""
+    table = pq.read_table(base / "tables" / "calls" / "part-0.parquet")
+    rows = [
+        {"kid": None if kid == "none" else kid, "number": cell.encode() if isinstance(cell, str) else cell}
+        for kid, cell in cells.items()
+    ]
+    return pa.concat_tables([table, pa.Table.from_pylist([{**r, "city": "Pune"} for r in rows], schema=table.schema)])
+
+
+@pytest.mark.parametrize(
+    ("cells", "found"),
+    [
+        ({"k0": "Turmgasse 4, Pune"}, "1 value(s) in number are no cells"),
+        ({"none": "Turmgasse 4, Pune"}, "1 value(s) in number are no cells"),
+        ({"k0": b"\x01short"}, "1 value(s) in number are no cells"),
+        ({"k1": "Hafenweg 9, Delhi"}, None),  # somebody else's
+        ({"k0": None}, None),
+    ],
+)
+def test_a_plain_value_among_the_ciphertext_is_a_gap(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], cells: dict[str, Any], found: str | None
+) -> None:
+    shredded.build(tmp_path)
+    pq.write_table(calls(tmp_path, **cells), tmp_path / "tables" / "calls" / "part-0.parquet")
+    code, made = planned(tmp_path, capsys)
+    gaps = {g["id"]: g["reason"] for g in made["gaps"]}
+    assert (code, set(gaps)) == ((3, {"gap-plain_cells-tel.calls"}) if found else (0, set()))
+    assert all(found and found in reason for reason in gaps.values())
+    assert "Turmgasse" not in json.dumps(made)
+
+
+def test_a_plain_value_in_an_old_version_is_a_gap_and_so_is_a_file_that_does_not_tell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shredded.build(tmp_path)
+    table, place = calls(tmp_path), tmp_path / "tables" / "calls"
+    (place / "part-0.parquet").unlink()
+    plain = pa.table({"kid": ["k0", "k1"], "number": ["Turmgasse 4, Pune", "Hafenweg 9, Delhi"], "city": ["Pune"] * 2})
+    kinds = {**shredded.TABLES, "tel.calls": "delta"}
+    declared = [{"name": n, "format": kind, "location": f"tables/{n.split('.')[1]}"} for n, kind in kinds.items()]
+    shredded.estate(tmp_path, catalogs={"spark_catalog": {"type": "declared", "tables": declared}})
+
+    def told(first: pa.Table) -> list[str]:
+        shutil.rmtree(place)
+        write_deltalake(str(place), first)
+        write_deltalake(str(place), table, mode="overwrite", schema_mode="overwrite")
+        return [g["reason"] for g in planned(tmp_path, capsys)[1]["gaps"] if g["kind"] == "plain_cells"]
+
+    assert told(table) == []
+    (reason,) = told(plain)
+    assert "1 value(s) in number are no cells" in reason
+    (reason,) = told(plain.rename_columns(["kid", "called", "city"]))
+    assert "1 file(s) could not be looked into" in reason

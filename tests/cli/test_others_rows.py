@@ -8,6 +8,7 @@ import shutil
 import string
 import struct
 from collections.abc import Callable, Mapping
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -312,7 +313,7 @@ def test_where_only_spark_can_compare_the_keys_planning_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     base = estate(tmp_path)
-    rows = [{**row, "cust": float(number)} for number, row in enumerate((OTHER, STRAY), 1)]
+    rows = [{**row, "cust": datetime(2026, 11, day, tzinfo=timezone.utc)} for day, row in enumerate((OTHER, STRAY), 1)]
     tickets(base, *rows)
     assert strays(planned(base)) == []
     told = " ".join(capsys.readouterr().err.split())

@@ -17,7 +17,7 @@ from pii_tracer.cli.runs import RunInfo, folder_of
 from pii_tracer.cli.settings import Settings
 from pii_tracer.files import write_atomic
 from pii_tracer.model import Format, Match, MatchTerm, Strategy
-from pii_tracer.plan import Action, ErasurePlan, HeldColumn, Mask
+from pii_tracer.plan import Action, ErasurePlan, HeldColumn, Mask, digest_of
 from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState
 from pii_tracer.suppression import FILE, SuppressionList
 from tests.review.plans import NOW, plan
@@ -63,7 +63,7 @@ class Estate:
         folder.write_info(
             RunInfo(
                 plan_id=made.plan_id,
-                plan_digest="d",
+                plan_digest=digest_of(made.to_bytes()),
                 plan_file=str(file),
                 estate_file=str(self.base / "e.yaml"),
                 policy_file="p",
@@ -160,6 +160,33 @@ def test_who_stands_again_in_a_table_that_is_no_source_is_found(
     assert code == 9
     assert [item["subject"] for item in told["back"]] == ["subj_x"]
     assert "8841302" not in json.dumps(told)
+
+
+def test_another_plan_under_the_same_name_does_not_answer_for_the_run(
+    estate: Estate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A later plan was written over the file: it knows nothing of the tables that the finished one erased from."""
+    term = MatchTerm(column="uid", key_set="user.uid", type="bigint")
+    place = {"location": f"{estate.base / 'w' / 'users'}", "match": Match(terms=(term,)), "origin": None}
+    made = plan(copies=(plan().copies[0].model_copy(update=place),), steps=(), totals=plan().totals)
+    estate.ran(made)
+    suppress(estate, "8841302")
+    estate.users(1, 8841302)
+    assert estate.recheck(capsys)[0] == 9
+    file = estate.base / f"{made.plan_id}.plan.json"
+    there = ["--estate", str(estate.base / "e.yaml"), "--state", str(estate.state)]
+    for change in (lambda: file.write_bytes(plan(copies=(), steps=()).to_bytes()), file.unlink):
+        change()
+        assert run(["recheck", *there]) == 2
+        told = capsys.readouterr()
+        assert "nobody is back" not in told.out
+        assert "the file is missing or holds another plan" in told.err
+        assert "put the file with the digest sha256:" in told.err
+    kept = folder_of(estate.state, made.plan_id).evidence / "plan.json"
+    write_atomic(kept, made.to_bytes())
+    assert estate.recheck(capsys)[0] == 9, "the run keeps its own copy"
+    write_atomic(kept, plan(copies=(), steps=()).to_bytes())
+    assert estate.recheck(capsys)[0] == 2
 
 
 def test_who_the_log_and_the_list_know_is_told_once(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,10 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from pii_tracer.errors import ExitCode
 from tests.cli.small import declared, request
 from tests.cli.test_nested_subject import called
+from tests.s3support import REGION, World, standin, world
+
+__all__ = ["standin", "world"]
 
 ESTATE = (
     declared("w", dict.fromkeys(("prod.staff", "prod.badges", "prod.news"), "parquet"))
@@ -33,12 +37,12 @@ def write(base: Path, name: str, **columns: Any) -> None:
     pq.write_table(pa.table(columns), base / "w" / name / "part-0.parquet")
 
 
-def planned(base: Path, jobs: str, *words: str) -> tuple[int, Any]:
-    """The source has been erased; the badges have not."""
+def planned(base: Path, jobs: str, *words: str, more: str = "") -> tuple[int, Any]:
+    """The source has been erased; the badges have not. more: of the estate file."""
     write(base, "staff", emp_id=[7123400982], mail=["b@x.example"])
     write(base, "badges", who=[7123400981, 7123400982])
     write(base, "news", sent_to=["b@x.example"])
-    (base / "pii-tracer.yaml").write_text(ESTATE)
+    (base / "pii-tracer.yaml").write_text(ESTATE + more)
     (base / "jobs.sql").write_text(jobs)
     (base / "request.yaml").write_text(REQUEST)
     (base / "policy.yaml").write_text("version: 1\n")
@@ -67,3 +71,28 @@ def test_what_only_other_values_tell_is_a_gap(tmp_path: Path) -> None:
     assert gap["kind"] == "key_only"
     assert "R-1" in gap["reason"]
     assert "news" in gap["evidence"]
+
+
+def test_what_was_stored_of_such_datasets_is_named_with_the_gap(tmp_path: Path, world: World) -> None:
+    """An archive, or a backup, of what an e-mail alone tells is searched by nobody, and no deletion log has it."""
+    bucket = world.new("gone")
+    for key in ("n/1.parquet", "b/1.parquet"):
+        world.put(bucket, key, b"x")
+    archives = [
+        {"name": name, "of": f"prod.{of}", "bucket": bucket, "prefix": prefix, "format": "parquet"}
+        for name, of, prefix in (("old-news", "news", "n/"), ("old-badges", "badges", "b/"))
+    ]
+    backups = [
+        {"name": name, "of": [of], "owner": "ops", "location": f"tape {name}", "due_days": 30}
+        for name, of in (("weekly", "prod.news"), ("yearly", "prod.badges"))
+    ]
+    parts = {"s3": {"endpoint_url": world.endpoint_url, "region": REGION}, "archives": archives, "backups": backups}
+    _, made = planned(tmp_path, BADGES + NEWS, "--source-erased", more=yaml.safe_dump(parts))
+    (gap,) = (g for g in made["gaps"] if g["kind"] == "key_only")
+    assert f"s3://{bucket}/n/" in gap["evidence"]
+    assert "backup weekly" in gap["evidence"]
+    assert "1 dataset(s) that other values tell, and 2 archive(s)" in gap["reason"]
+    assert f"s3://{bucket}/b/" not in gap["evidence"]
+    assert "yearly" not in gap["evidence"]
+    _, without = planned(tmp_path, BADGES, "--source-erased", more=yaml.safe_dump(parts | {"archives": archives[1:]}))
+    assert "key_only" not in {g["kind"] for g in without["gaps"]}

@@ -43,6 +43,7 @@ from tests.executors import test_kms as kms
 from tests.executors import test_match as match
 from tests.executors import test_s3_archives as archives
 from tests.executors import test_s3_executor as s3
+from tests.executors import test_s3_partial as partial
 from tests.executors import test_shred as shred
 from tests.journal import test_journal as journal
 from tests.proof import test_attestation as attestation
@@ -273,6 +274,18 @@ SEEDED = (
     ),
     Seeded(
         6,
+        "what goes on behind a step that is done in part is verified all the same",
+        put(runner._Run, "_unfinished", lambda *_: []),
+        runs.test_one_object_that_fails_does_not_hold_up_what_decides_by_object,
+    ),
+    Seeded(
+        6,
+        "one object that fails holds up the whole archive",
+        put(runner, "BY_OBJECT", frozenset()),
+        partial.test_the_versions_of_the_others_go_and_the_steps_stay_open,
+    ),
+    Seeded(
+        6,
         "a batch that failed in part is taken for done",
         around(VersionDeleter, "run", taken_for_done),
         s3.test_a_locked_version_is_reported_and_the_others_go,
@@ -369,7 +382,7 @@ SEEDED = (
     Seeded(
         15,
         "a replica is taken for what its origin is",
-        put(AwaitingReplica, "_missing", lambda *_: []),
+        put(AwaitingReplica, "_missing", lambda *_: ([], {})),
         s3.test_a_slow_replica_is_waited_for,
     ),
     Seeded(

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from pii_tracer.errors import Refused, RunError
 from pii_tracer.plan import Copy, Step
-from pii_tracer.protocol import Check, Outcome, Progress
+from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
 from tests.review.plans import NOW
 
 
@@ -47,6 +47,7 @@ class FakeExecutor:
     world: World
     fuse: Fuse = field(default_factory=Fuse)
     broken: set[str] = field(default_factory=set)
+    partly: set[str] = field(default_factory=set)
     unverifiable: set[str] = field(default_factory=set)
     waits: dict[str, datetime] = field(default_factory=dict)
     clock: Callable[[], datetime] = lambda: NOW
@@ -62,6 +63,9 @@ class FakeExecutor:
         self.fuse.tick()
         if step.id in self.broken:
             raise RunError("the engine said no", where=step.id)
+        if step.id in self.partly:
+            self.world.half.add(step.id)
+            raise PartlyDone("1 of 3 object(s) were not treated", {"treated": 2}, where=step.id, todo="mend it")
         until = self.waits.get(step.id)
         if until and self.clock() < until:
             self.world.half.add(step.id)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pii_tracer.journal import Kind, Record
-from pii_tracer.plan import ErasurePlan, Step
+from pii_tracer.plan import BY_OBJECT, ErasurePlan, Step
 
 _STEP_KINDS = {
     Kind.STEP_INTENT,
@@ -23,7 +23,9 @@ def violations(records: Sequence[Record], plan: ErasurePlan) -> list[str]:
     - a result, a verification and a wait follow an intent of their step;
     - a verification follows a result;
     - after its verification a step is never touched again, unless a last look found that it holds no longer;
-    - nothing begins before what it depends on is verified;
+    - nothing begins before what it depends on is verified, but steps that decide object by object, behind one of their
+      kind that failed;
+    - nothing is verified before what it depends on is;
     - an act whose answer is unknown is probed before it is begun again;
     - fencing tokens never go back, and every intent is under the token of its runner;
     - a run that says it is complete has verified every step, and nothing follows it but a torn line's cut.
@@ -49,7 +51,7 @@ def violations(records: Sequence[Record], plan: ErasurePlan) -> list[str]:
         if record.kind not in _STEP_KINDS:
             continue
         step = steps[str(record.facts["step"])]
-        found += [f"{at}: {step.id}: {what}" for what in _of_step(record, step, last, answered, verified, token)]
+        found += [f"{at}: {step.id}: {what}" for what in _of_step(record, step, steps, last, answered, verified, token)]
         last[step.id] = record.kind
         if record.kind is Kind.STEP_RESULT:
             answered.add(step.id)
@@ -60,15 +62,29 @@ def violations(records: Sequence[Record], plan: ErasurePlan) -> list[str]:
     return found
 
 
+def _missing(step: Step, steps: Mapping[str, Step], last: dict[str, Kind], verified: set[str]) -> set[str]:
+    """What a step had to wait for and did not."""
+    missing = set(step.depends_on) - verified
+    if step.action not in BY_OBJECT:
+        return missing
+    return {d for d in missing if steps[d].action not in BY_OBJECT or last.get(d) is not Kind.STEP_FAILED}
+
+
 def _of_step(
-    record: Record, step: Step, last: dict[str, Kind], answered: set[str], verified: set[str], token: int
+    record: Record,
+    step: Step,
+    steps: Mapping[str, Step],
+    last: dict[str, Kind],
+    answered: set[str],
+    verified: set[str],
+    token: int,
 ) -> list[str]:
     found = []
     kind, before = record.kind, last.get(step.id)
     if step.id in verified and kind is not Kind.STEP_FAILED:
         found.append(f"{kind} after it was verified")
     if kind is Kind.STEP_INTENT:
-        if missing := set(step.depends_on) - verified:
+        if missing := _missing(step, steps, last, verified):
             found.append(f"begun before {sorted(missing)}")
         if before is Kind.STEP_INTENT:
             found.append("begun again without a probe")
@@ -78,6 +94,8 @@ def _of_step(
         found.append("a result without an intent")
     if kind is Kind.STEP_VERIFIED and step.id not in answered:
         found.append("verified without a result")
+    if kind is Kind.STEP_VERIFIED and (missing := set(step.depends_on) - verified):
+        found.append(f"verified before {sorted(missing)}")
     if kind is Kind.STEP_PROBED and before is None:
         found.append("probed and never begun")
     return found

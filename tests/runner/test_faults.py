@@ -12,11 +12,13 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from executors import delta_sweep
+from pii_tracer.cli.applying import facts_of
 from pii_tracer.cli.main import run as cli
 from pii_tracer.cli.results import counts_lost, step_facts
 from pii_tracer.journal import Journal, Kind
 from pii_tracer.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
+from pii_tracer.run_events import RunEvents
 from pii_tracer.runner import State, run
 from tests.review.plans import plan, step
 from tests.runner.fakes import FakeExecutor, FakeLease, Ticking, World
@@ -89,6 +91,26 @@ def test_a_count_that_a_crash_took_along_is_known_to_be_lost(tmp_path: Path) -> 
         Kind.STEP_RESULT,
         Kind.STEP_VERIFIED,
     ]
+
+
+def test_what_a_step_noted_before_it_died_stands_and_says_nothing_of_how_far_it_came(tmp_path: Path) -> None:
+    a_plan, clock, world = plan([step("a")]), Ticking(), World()
+    journal = Journal.open(tmp_path / "j", clock)
+
+    class Noting(FakeExecutor):
+        def run(self, step: Step, copy: Copy | None) -> Outcome:
+            journal.append(Kind.STEP_NOTED, step=step.id, facts={"copied_from": [3]})
+            raise ConnectionError("the answer was lost")
+
+    state = run(a_plan, {"fake": Noting(world)}, journal, clock=clock, lease=FakeLease())
+    assert (state.state, world.side_effects) == (State.PARTIAL, 0)
+    journal = Journal.open(tmp_path / "j", clock)
+    state = run(a_plan, {"fake": FakeExecutor(world)}, journal, clock=clock, lease=FakeLease())
+    assert (state.state, world.side_effects) == (State.COMPLETE, 1)
+    assert facts_of(journal.records, "a")[0] == {"copied_from": [3]}
+    assert violations(journal.records, a_plan) == []
+    events = RunEvents(a_plan).feed(journal.records)
+    assert [str(e.eventType.value) for e in events if e.eventType].count("FAIL") == 2
 
 
 def test_a_writer_that_commits_while_the_sweep_looks_loses_no_file(

@@ -54,6 +54,59 @@ def test_a_failure_holds_back_only_what_depends_on_it_and_is_tried_again(tmp_pat
     assert sorted(world.done) == ["a", "b", "c"]
 
 
+REWRITE, REMOVE, LOOK = Action.S3_REWRITE_ARCHIVE, Action.S3_DELETE_VERSIONS, Action.VERIFY_COPY
+
+
+def archived() -> ErasurePlan:
+    return plan(
+        [
+            step("rewrite", action=REWRITE),
+            step("arrive", action=Action.S3_AWAIT_REPLICA, after=["rewrite"]),
+            step("delete", action=REMOVE, after=["arrive"]),
+            step("look", action=LOOK, after=["delete"]),
+        ]
+    )
+
+
+def test_one_object_that_fails_does_not_hold_up_what_decides_by_object(tmp_path: Path) -> None:
+    """The steps behind it are taken and stay open; nothing is called verified before the object is mended."""
+    world = World()
+    for _ in range(2):
+        state = go(tmp_path, archived(), FakeExecutor(world, partly={"rewrite"}))
+        assert (state.state, state.done, state.never_started) == (State.PARTIAL, (), ("look",))
+        assert [f.step for f in state.failed] == ["rewrite", "arrive", "delete"]
+        assert "before rewrite" in state.failed[1].reason
+        assert world.done == ["arrive", "delete"]
+    state = go(tmp_path, archived(), FakeExecutor(world))
+    assert state.state is State.COMPLETE
+    assert sorted(world.done) == ["arrive", "delete", "look", "rewrite"]
+    assert violations(Journal.open(tmp_path / "journal.jsonl", Ticking()).records, archived()) == []
+
+
+def test_what_was_open_because_of_an_object_is_done_for_it_once_that_is_mended(tmp_path: Path) -> None:
+    world = World()
+    go(tmp_path, archived(), FakeExecutor(world, partly={"rewrite"}))
+    world.done.remove("delete")  # the mended object's old version is there, to be deleted
+    executor = FakeExecutor(world)
+    assert go(tmp_path, archived(), executor).state is State.COMPLETE
+    assert ("run", "delete") in executor.calls
+
+
+@pytest.mark.parametrize("how", ["whole", "other"])
+def test_nothing_goes_on_behind_a_step_that_failed_as_a_whole_or_is_of_another_kind(tmp_path: Path, how: str) -> None:
+    first = step("a", action=REWRITE if how == "whole" else Action.ICEBERG_DELETE_ROWS)
+    second = step("b", action=REMOVE, after=["a"])
+    fails = {"broken": {"a"}} if how == "whole" else {"partly": {"a"}}
+    state = go(tmp_path, plan([first, second]), FakeExecutor(World(), **fails))  # type: ignore[arg-type]
+    assert (state.state, state.never_started) == (State.PARTIAL, ("b",))
+
+
+def test_what_is_done_in_part_and_waits_for_another_step_too_waits(tmp_path: Path) -> None:
+    steps = [step("a", action=REWRITE), step("c"), step("b", action=REMOVE, after=["a", "c"])]
+    state = go(tmp_path, plan(steps), FakeExecutor(World(), partly={"a"}, broken={"c"}))
+    assert state.never_started == ("b",)
+
+
 def test_a_verification_that_does_not_hold_is_a_failure(tmp_path: Path) -> None:
     a_plan = plan([step("a"), step("b", after=["a"])])
     world = World()

@@ -1,0 +1,42 @@
+"""Tables whose own description holds the persons: looked at where the scan found them at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pii_tracer.estate.descriptions import description
+from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.inventory import Inventory
+from pii_tracer.scan.collect import Collector
+from pii_tracer.scan.decode.metadata import walk
+from pii_tracer.scan.forms import Patterns
+from planners.evidence import Evidence
+
+
+def telling_descriptions(
+    evidence: Mapping[str, Evidence],
+    inventory: Inventory,
+    paths: EstatePaths,
+    patterns: Patterns,
+    say: Callable[[str], None],
+) -> dict[str, tuple[str, ...]]:
+    """By location of a table: the kinds of place in its description that hold a value of the persons.
+
+    Raises:
+        EstateError: the table's metadata cannot be read any more.
+    """
+    found = {}
+    for state in inventory.tables:
+        seen = evidence.get(state.location)
+        if seen is None or not seen.found:
+            continue
+        places = []
+        for place, document in description(state, paths).items():
+            collector = Collector(patterns)
+            walk(document, collector, place)
+            if any(not hit.weak for hit in collector.hits()):
+                places.append(place)
+        if places:
+            say(f"{state.table or 'a table'} holds the persons in its own description")
+            found[state.location] = tuple(places)
+    return found

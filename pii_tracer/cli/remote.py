@@ -1,0 +1,219 @@
+"""Places in S3 as planning reads them: every version of every object is searched, and what that showed is told."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from pii_tracer.config import Estate
+from pii_tracer.errors import EstateError
+from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.estate.remote import gap_of
+from pii_tracer.inventory import REMOTE_TABLE, Inventory, ObjectVersion, RemotePlace
+from pii_tracer.locations import S3Location, location_of
+from pii_tracer.scan.beside import search_beside
+from pii_tracer.scan.bounds import without_explained
+from pii_tracer.scan.collect import Collector
+from pii_tracer.scan.decode.metadata import Role, role_of
+from pii_tracer.scan.forms import Patterns
+from pii_tracer.scan.hits import FileScan, Form, Hit
+from pii_tracer.scan.named_files import named_files
+from pii_tracer.scan.tree import path_hits, scan_bytes
+from planners.evidence import RemoteEvidence, RemoteKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pii_tracer.estate.s3_versions import S3Client
+
+    Say = Callable[[str], None]
+
+WORKERS = 4
+"""Objects that are read at once; each has its bytes in memory, or in a file, while it is searched."""
+_PART = 500
+_TELL_EVERY = 20 * _PART
+_METADATA = (".avro", ".json", ".json.gz", ".puffin", ".stats", ".text")
+
+
+def with_remote(inventory: Inventory, estate: Estate, paths: EstatePaths, say: Say) -> Inventory:
+    """The inventory with its places in S3 listed, where the estate file says how S3 is reached."""
+    if estate.s3 is None or not inventory.remote:
+        return inventory
+    from pii_tracer.estate.s3 import s3_clients
+    from pii_tracer.estate.s3_tables import list_places
+
+    say("listing tables in S3, old versions included")
+    places = list_places(paths.remote, inventory.objects, s3_clients(estate), say)
+    before = {str(place.location) for place in inventory.remote}
+    gaps = [g for g in inventory.gaps if not (g.kind == REMOTE_TABLE and g.evidence in before)]
+    gaps = sorted([*gaps, *map(gap_of, places)], key=lambda g: (str(g.dataset or ""), g.kind, g.evidence))
+    return inventory.model_copy(update={"remote": places, "gaps": tuple(gaps)})
+
+
+def search_places(
+    inventory: Inventory, estate: Estate, patterns: Patterns, short: bool, say: Say
+) -> dict[str, RemoteEvidence]:
+    """Search every listed place; by location. short: whether a short number is looked for."""
+    listed = [place for place in inventory.remote if not place.unlisted]
+    if not listed:
+        return {}
+    from pii_tracer.estate.s3 import s3_clients
+
+    clients = s3_clients(estate)
+    known = [place.location for place in inventory.remote]
+    found = {}
+    for place in listed:
+        found[str(place.location)] = _Search(place, clients(place.region), patterns, known).evidence(short, say)
+    return found
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """One version. scan: None of a delete marker. beyond: what it names outside of every place."""
+
+    version: ObjectVersion
+    scan: FileScan | None
+    beyond: frozenset[str] = frozenset()
+
+
+@dataclass
+class _Seen:
+    """What is kept of a place while its versions pass: little of those that hold nothing, which are the most.
+
+    marked: with a hit, or not wholly searched. clean: path, size and format of the others. keys: of all; named: those
+    that hold a value.
+    """
+
+    marked: list[tuple[ObjectVersion, FileScan]] = field(default_factory=list)
+    clean: list[tuple[str, int, str]] = field(default_factory=list)
+    keys: set[str] = field(default_factory=set)
+    named: set[str] = field(default_factory=set)
+    beyond: set[str] = field(default_factory=set)
+
+    def take(self, one: _Looked, patterns: Patterns) -> None:
+        self.beyond |= one.beyond
+        if one.version.key not in self.keys and _tells(one.version.key, patterns):
+            self.named.add(one.version.key)
+        if one.scan is None:
+            return
+        self.keys.add(one.version.key)
+        if one.scan.hits or one.scan.unread:
+            self.marked.append((one.version, one.scan))
+        else:
+            self.clean.append((one.scan.path, one.scan.size, one.scan.decoded_as))
+
+    def explained(self, root: S3Location) -> list[tuple[ObjectVersion, FileScan]]:
+        """What is marked, without cut bounds of files that hold nothing of the persons."""
+        scans = [scan for _, scan in self.marked]
+        if any(hit.form is Form.PREFIX for scan in scans for hit in scan.hits):
+            others = (FileScan(path=p, size=size, sha256="", decoded_as=kind) for p, size, kind in self.clean)
+            scans = list(without_explained(root, [*scans, *others])[: len(scans)])
+        return [(version, scan) for (version, _), scan in zip(self.marked, scans, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Search:
+    """Searches one place. known: all places of the inventory."""
+
+    place: RemotePlace
+    client: S3Client
+    patterns: Patterns
+    known: Sequence[S3Location]
+
+    def evidence(self, short: bool, say: Say) -> RemoteEvidence:
+        seen, done, total = _Seen(), 0, len(self.place.versions)
+        waiting = iter(self.place.versions)
+        say(f"looking for the persons in {self.place.location}: {total:,} versions")
+        with ThreadPoolExecutor(WORKERS) as pool:
+            while part := list(islice(waiting, _PART)):
+                for one in pool.map(self._look, part):
+                    seen.take(one, self.patterns)
+                done += len(part)
+                if done < total and done % _TELL_EVERY == 0:
+                    say(f"looking for the persons in {self.place.location}: {done:,} of {total:,} versions")
+        return _told(seen, self.place.location, short)
+
+    def _look(self, version: ObjectVersion) -> _Looked:
+        if version.delete_marker:
+            return _Looked(version, None)
+        from pii_tracer.estate.s3_fetch import fetch, tags_beside
+
+        bucket = self.place.location.bucket
+        path = self.patterns.mask(version.key.removeprefix(self.place.location.prefix))
+        try:
+            data, answer = fetch(self.client, bucket, version)
+        except EstateError as error:
+            scan = FileScan(path=path, size=version.size, sha256="", decoded_as="", unread=(error.what,))
+            return _Looked(version, scan)
+        scan = scan_bytes(version.key, data, self.patterns)
+        tags, refused = tags_beside(self.client, bucket, version, answer)
+        hits, unread = search_beside(answer, tags, self.patterns)
+        beyond, untold = self._beyond(version.key, data)
+        reasons = (*scan.unread, *unread, *filter(None, (refused, untold)))
+        scan = scan.model_copy(update={"path": path, "hits": (*scan.hits, *hits), "unread": reasons})
+        return _Looked(version, scan, beyond)
+
+    def _beyond(self, key: str, data: memoryview) -> tuple[frozenset[str], str | None]:
+        """Files that metadata names and that lie in no place of the inventory, and why these cannot be told."""
+        try:
+            return frozenset(name for name in named_files(key, data) if not self._covered(name)), None
+        except Exception as error:  # decoders of many families
+            return frozenset(), f"which files it names cannot be told ({type(error).__name__})"
+
+    def _covered(self, name: str) -> bool:
+        try:
+            place = location_of(name)
+        except EstateError:
+            return False
+        return isinstance(place, S3Location) and any(known.holds(place) for known in self.known)
+
+
+def _tells(key: str, patterns: Patterns) -> bool:
+    """Whether an object's name holds a value that cannot be mistaken. Short numbers count where the object is read."""
+    collector = Collector(patterns)
+    path_hits(key, collector)
+    return any(not hit.weak for hit in collector.hits())
+
+
+def _told(seen: _Seen, location: S3Location, short: bool) -> RemoteEvidence:
+    marked = seen.explained(location)
+    holding = [version for version, scan in marked if scan.strong]
+    unread = [(version, scan) for version, scan in marked if scan.unread]
+    return RemoteEvidence(
+        objects=len(seen.keys),
+        versions=len(marked) + len(seen.clean),
+        holding=_counted(kind_of(version.key) for version in holding),
+        holders=len({version.key for version in holding}),
+        noncurrent=sum(not version.latest for version in holding),
+        places=_places(hit for _, scan in marked for hit in scan.strong),
+        named=len(seen.named),
+        digits=_places(hit for _, scan in marked for hit in scan.weak),
+        in_digits=sum(bool(scan.weak and not scan.strong) for _, scan in marked),
+        short=short,
+        unread=tuple(f"{scan.path}?versionId={v.version_id}: {why}" for v, scan in unread for why in scan.unread),
+        unread_versions=len(unread),
+        beyond=len(seen.beyond),
+    )
+
+
+def _places(hits: Iterable[Hit]) -> tuple[str, ...]:
+    return tuple(sorted({hit.column or hit.where for hit in hits}))
+
+
+def _counted(kinds: Iterable[RemoteKind]) -> dict[RemoteKind, int]:
+    counts = Counter(kinds)
+    return {kind: counts[kind] for kind in RemoteKind if counts[kind]}
+
+
+def kind_of(key: str) -> RemoteKind:
+    """What an object is for, by its place in a table's folder."""
+    *folders, name = key.split("/")
+    if "_delta_log" in folders:
+        return RemoteKind.LOG
+    if ".hoodie" in folders or role_of(key) is Role.ENGINE:
+        return RemoteKind.METADATA
+    return RemoteKind.METADATA if folders[-1:] == ["metadata"] and name.endswith(_METADATA) else RemoteKind.DATA
