@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -134,31 +134,13 @@ class KafkaExecutor:
 
     def _tombstone(self, work: TopicWork) -> Outcome:
         live = _live(work)
-        if live:
-            producer = Producer(work.settings | {"enable.idempotence": True})
-            failed: list[str] = []
-            for partition, key in sorted(live):
-                producer.produce(
-                    work.topic.name,
-                    key=key,
-                    value=None,
-                    partition=partition,
-                    on_delivery=lambda error, _: failed.append(error.name()) if error else None,
-                )
-            left = producer.flush(_FLUSH)
-            if failed or left:
-                codes = ", ".join(sorted(set(failed))) or "no answer"
-                raise RunError(
-                    f"{len(failed) + left} tombstone(s) were not taken: {codes}",
-                    where=work.where,
-                    todo="check the brokers and the client's right to write, then `pii-tracer resume`",
-                )
+        _entomb(work, live)
         return Outcome({"tombstones": len(live), "rows_deleted": len(live)})
 
     # --- compaction ---
 
     def _compact(self, work: TopicWork, parameters: CompactParameters) -> Outcome:
-        rolls, restored = 0, work.restore(parameters)  # a run that was killed left them lowered
+        rolls, again, restored = 0, 0, work.restore(parameters)  # a run that was killed left them lowered
         left = _left(work, set())
         lower = bool(left or (restored and parameters.replicas > 1))  # its followers may not have been cleaned
         behind = work.groups_behind(_tombstones(work)) if lower else []
@@ -170,20 +152,34 @@ class KafkaExecutor:
         try:
             if lower:
                 work.alter(dict(parameters.lowered))
-                rolls, left = self._roll_until_gone(work, left)
+                rolls, again, left = self._roll_until_gone(work, left)
             if (lower or restored) and not left:  # cleaned segments leave the disk after this delay
                 followers = self._patience.followers if parameters.replicas > 1 else 0
                 time.sleep(int(parameters.lowered[_HARMLESS]) / 1000 * 1.5 + followers)
         finally:
             restored = work.restore(parameters)
         facts = {"rolls": rolls, "left": len(left), "restored": restored, "settings": dict(parameters.settings)}
+        if again:
+            facts |= {"tombstones_again": again}
         return Outcome(facts, waiting_until=self._ctx.now() + LOOK_AGAIN if left else None)
 
-    def _roll_until_gone(self, work: TopicWork, left: dict[Slot, Record]) -> tuple[int, dict[Slot, Record]]:
-        """Roll and look, until neither records nor tombstones of the keys are left, or patience ends."""
+    def _roll_until_gone(self, work: TopicWork, left: dict[Slot, Record]) -> tuple[int, int, dict[Slot, Record]]:
+        """Roll and look, until neither records nor tombstones of the keys are left, or patience ends.
+
+        The first cleaning that meets a tombstone writes into its batch when it may go, by `delete.retention.ms` as it
+        is then, and no later setting changes that (KIP-534). One that was cleaned before the settings were lowered
+        would stay for a day: after a roll that did not remove it, a new one takes its place.
+
+        Returns:
+            rolls, tombstones written again, and what is left.
+        """
         until = time.monotonic() + self._patience.whole
-        known, rolls = set(left), 0
+        known, rolls, again = set(left), 0, 0
         while left and time.monotonic() < until:
+            if rolls:
+                dated = _entombed(work) & set(left)
+                _entomb(work, dated)
+                again += len(dated)
             _roll(work, left)
             rolls += 1
             one = min(until, time.monotonic() + self._patience.roll)
@@ -195,7 +191,7 @@ class KafkaExecutor:
                 left = _left(work, known)
                 # a large topic is not read over and over: a pause as long as the reading
                 time.sleep(max(0.0, time.monotonic() - began - 2 * self._patience.poll))
-        return rolls, left
+        return rolls, again, left
 
     # --- retention ---
 
@@ -217,6 +213,41 @@ def _live(work: TopicWork) -> set[Slot]:
             raise RunError("a record has no key, so that no tombstone reaches it", where=work.where, todo="plan again")
         (live.add if person and record.value is not None else live.discard)((record.partition, record.key))
     return live
+
+
+def _entombed(work: TopicWork) -> set[Slot]:
+    """Slots whose newest committed record is a tombstone.
+
+    Raises:
+        RunError: an open transaction hides newer records, which another tombstone would delete.
+    """
+    work.refuse_undecided()
+    newest = {(record.partition, record.key): record.value for record, _ in work.records(committed=True) if record.key}
+    return {slot for slot, value in newest.items() if value is None}
+
+
+def _entomb(work: TopicWork, slots: Collection[Slot]) -> None:
+    """Write a tombstone to each slot. Raises `RunError` when one was not taken."""
+    if not slots:
+        return
+    producer = Producer(work.settings | {"enable.idempotence": True})
+    failed: list[str] = []
+    for partition, key in sorted(slots):
+        producer.produce(
+            work.topic.name,
+            key=key,
+            value=None,
+            partition=partition,
+            on_delivery=lambda error, _: failed.append(error.name()) if error else None,
+        )
+    left = producer.flush(_FLUSH)
+    if failed or left:
+        codes = ", ".join(sorted(set(failed))) or "no answer"
+        raise RunError(
+            f"{len(failed) + left} tombstone(s) were not taken: {codes}",
+            where=work.where,
+            todo="check the brokers and the client's right to write, then `pii-tracer resume`",
+        )
 
 
 def _left(work: TopicWork, known: set[Slot]) -> dict[Slot, Record]:

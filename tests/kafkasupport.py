@@ -17,7 +17,15 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException, Producer
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
 
 from executors.kafka import KafkaExecutor, Patience
 from pii_tracer.cli.topics import look
@@ -104,6 +112,13 @@ class Broker:
         made = self.admin.create_topics([NewTopic(name, partitions, replicas, config=settings)], request_timeout=60)
         made[name].result(20)
         return name
+
+    def configure(self, topic: str, **config: str) -> None:
+        """Set a topic's settings; their names are written with `_` for `.`."""
+        kind = AlterConfigOpType.SET
+        entries = [ConfigEntry(name.replace("_", "."), v, incremental_operation=kind) for name, v in config.items()]
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+        self.admin.incremental_alter_configs([resource])[resource].result(60)
 
     def grow(self, topic: str, partitions: int) -> None:
         """Give a topic more partitions, and wait until the broker tells of them."""

@@ -201,6 +201,27 @@ def test_a_group_that_has_not_read_the_tombstone_is_waited_for(broker: Broker) -
     assert world.look().bytes.clean
 
 
+def test_a_tombstone_that_a_cleaning_had_dated_goes_too(broker: Broker) -> None:
+    """A cleaner that came between the two steps gave it a day, in its batch's header: lowered settings come too late."""
+    topic = compacted(broker)
+    world = planned(broker, topic, USERS, Strategy.TOMBSTONE, BY_KEY, BY_VALUE)
+    tombstone, compact = world.steps
+    world.executor().run(tombstone, world.copy)
+    others = newest(broker, topic)
+    broker.configure(topic, segment_ms="100", min_cleanable_dirty_ratio="0.001")
+    until = time.monotonic() + 60
+    while MAIL.encode() in broker.segments(topic):
+        assert time.monotonic() < until
+        broker.send(topic, ("880000000003", others[b"880000000003"]))
+        time.sleep(0.5)
+    assert USER.encode() in broker.segments(topic)
+    broker.configure(topic, segment_ms="600000", min_cleanable_dirty_ratio="0.5")
+    cleaned = world.executor(roll=4.0).run(compact, world.copy)
+    assert (cleaned.facts["left"], cleaned.facts["tombstones_again"]) == (0, 1)
+    assert left_on_disk(broker, topic) == [0, 0]
+    assert newest(broker, topic) == others
+
+
 def test_somebody_elses_tombstone_is_waited_for_too(broker: Broker) -> None:
     topic = compacted(broker)
     world = planned(broker, topic, USERS, Strategy.TOMBSTONE, BY_KEY, BY_VALUE)

@@ -7,7 +7,6 @@ import time
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from executors.kafka_rewrite import Rewriter
 from pii_tracer.errors import RunError
@@ -43,25 +42,16 @@ def send(broker: Broker, topic: str, kind: str) -> None:
     assert not failed
 
 
-def alter(broker: Broker, topic: str, **settings: str) -> None:
-    entries = [
-        ConfigEntry(name.replace("_", "."), setting, incremental_operation=AlterConfigOpType.SET)
-        for name, setting in settings.items()
-    ]
-    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
-    broker.admin.incremental_alter_configs([resource])[resource].result(60)
-
-
 def limited(broker: Broker, *kinds: str) -> World:
     """Records of others that came before, or beside, the topic's limits, and one of the person."""
     topic = broker.topic(
         "limits", 2, cleanup_policy="delete", retention_ms="-1", message_timestamp_after_max_ms=ENDLESS
     )
     if "large" in kinds:
-        alter(broker, topic, max_message_bytes="3000000")
+        broker.configure(topic, max_message_bytes="3000000")
     for kind in kinds:
         send(broker, topic, kind)
-    alter(broker, topic, message_timestamp_after_max_ms="60000", message_timestamp_before_max_ms=str(DAY_MS))
+    broker.configure(topic, message_timestamp_after_max_ms="60000", message_timestamp_before_max_ms=str(DAY_MS))
     broker.send(topic, (None, value(USER, MAIL)), partition=1)
     return planned(broker, topic, PAGES, Strategy.REWRITE_TOPIC, BY_VALUE)
 
