@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal, Protocol
@@ -208,7 +209,7 @@ def read(client: S3Client, bucket: str, key: str, version_id: str) -> tuple[byte
     """
     try:
         answer = client.get_object(Bucket=bucket, Key=key, VersionId=version_id)
-        with answer["Body"] as body:
+        with closing(answer["Body"]) as body:
             if answer["ContentLength"] > MAX_OBJECT_BYTES:
                 raise RunError(
                     f"the object has {answer['ContentLength']} bytes, more than a rewrite in memory may have",

@@ -99,7 +99,7 @@ class LeaseObject:
         """
         try:
             answer = self.client.get_object(Bucket=self.bucket, Key=self.key)
-            with answer["Body"] as body:
+            with contextlib.closing(answer["Body"]) as body:
                 data = body.read(_MAX_BYTES + 1)
             return _Seen(S3Holder.model_validate_json(data[: _MAX_BYTES + 1]), str(answer["ETag"]))
         except (ClientError, BotoCoreError) as error:

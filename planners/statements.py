@@ -112,10 +112,17 @@ class Statement:
         return None if joins.opaque else joins.grouped
 
     def apart(self, tables: Callable[[str], Rows | None]) -> bool:
-        """Whether two relations with persons are joined otherwise than on a person's own column.
+        """Whether it, or a view that it reads, joins two relations with persons, and not on a person's own column.
 
         tables: what a table's rows hold, by its name in the statement; None for a name that could be anything.
         """
+        return self._own_apart(tables) or any(view._own_apart(tables) for view in self._views)
+
+    @cached_property
+    def _views(self) -> tuple[Statement, ...]:
+        return tuple(Statement(text) for _, text in self.views)
+
+    def _own_apart(self, tables: Callable[[str], Rows | None]) -> bool:
         lower = self.text.lower()  # thousands of long texts: a plain word is found sooner than a pattern
         windows = "over" in lower and _NEIGHBOURS.search(lower) is not None
         single = self._short is not None and not windows

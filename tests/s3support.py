@@ -12,6 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from botocore.awsrequest import AWSResponse
+from urllib3 import HTTPResponse
 
 from executors.s3 import S3Executor
 from pii_tracer.config import Estate
@@ -193,3 +195,14 @@ def step(action: Action, parameters: dict[str, Any]) -> Step:
             "reason": "test",
         }
     )
+
+
+def cut_short(client: Any, told: int, etag: str = "e", begin: bytes = b"mail") -> None:
+    """From now on each GetObject tells `told` bytes and sends `begin` alone, as a connection that breaks off does."""
+    headers = {"Content-Length": str(told), "ETag": f'"{etag}"', "Date": "Sat, 21 Nov 2026 10:00:00 GMT"}
+
+    def short(request: Any, **_: Any) -> AWSResponse:
+        raw = HTTPResponse(io.BytesIO(begin), headers, 200, preload_content=False)
+        return AWSResponse(request.url, 200, headers, raw)
+
+    client.meta.events.register("before-send.s3.GetObject", short)

@@ -12,6 +12,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
@@ -97,7 +98,7 @@ def _folders(client: S3Client, bucket: str, prefix: str) -> list[str]:
 
 def _get(client: S3Client, bucket: str, key: str) -> tuple[bytes, datetime]:
     answer = client.get_object(Bucket=bucket, Key=key)
-    with answer["Body"] as body:
+    with closing(answer["Body"]) as body:
         if answer["ContentLength"] > _MAX_MANIFEST:
             raise ReportUnusable("the inventory's manifest is too large", where=f"s3://{bucket}")
         data: bytes = body.read()
@@ -129,7 +130,7 @@ def _report(manifest: bytes, bucket: str, source_bucket: str, wanted: InventoryR
 def _download(client: S3Client, bucket: str, key: str, md5: str, file: IO[bytes]) -> None:
     found = hashlib.md5(usedforsecurity=False)
     try:
-        with client.get_object(Bucket=bucket, Key=key)["Body"] as body:
+        with closing(client.get_object(Bucket=bucket, Key=key)["Body"]) as body:
             while piece := body.read(_PIECE):
                 found.update(piece)
                 file.write(piece)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
@@ -79,7 +80,7 @@ class VaultClient:
     def output(self, job_id: str) -> bytes:
         """What a job brought."""
         answer = self.client.get_job_output(accountId=self.account_id, vaultName=self.vault, jobId=job_id)
-        with answer["body"] as body:
+        with closing(answer["body"]) as body:
             data: bytes = body.read()
         return data
 

@@ -19,7 +19,7 @@ from pii_tracer.errors import ProofError
 from pii_tracer.journal import canonical, write_and_sync
 from pii_tracer.plan import digest_of
 from pii_tracer.proof import merkle
-from pii_tracer.proof.reading import canonical_object, read_limited, split_lines
+from pii_tracer.proof.reading import canonical_object, read_limited, split_lines, whole
 
 LOG_NAME = "attestations.jsonl"
 
@@ -95,7 +95,14 @@ def check_log(said: Mapping[str, Any], envelope: bytes, log: bytes) -> list[str]
     stands = canonical_object(lines[size])
     if stands is None or stands.get("attestation") != digest_of(envelope):
         found.append("another attestation stands in the log where this one must stand")
+    after = lines[size + 1 :] if whole(log) else lines[size + 1 : -1]  # a torn line was never told to stand
+    if not all(map(_is_line, after)):
+        found.append("a line after this attestation is none of a log")
     return found
+
+
+def _is_line(line: bytes) -> bool:
+    return set(canonical_object(line) or ()) == {"attestation", "plan"}
 
 
 @dataclass
@@ -124,7 +131,7 @@ class AttestationLog:
                 os.ftruncate(fd, len(kept))
                 os.fsync(fd)
             self._lines = split_lines(kept) if kept else []
-            if any(set(canonical_object(line) or ()) != {"attestation", "plan"} for line in self._lines):
+            if not all(map(_is_line, self._lines)):
                 raise ProofError("the log of attestations is broken", where=str(self.path), todo="restore the file")
             yield tuple(self._lines)
         finally:

@@ -26,7 +26,7 @@ from pii_tracer.scan.forms import build_patterns
 from planners.doubts import inventory_gaps
 from planners.evidence import RemoteEvidence, RemoteKind
 from planners.remote import remote_gap
-from tests.s3support import World, estate, standin, world
+from tests.s3support import World, cut_short, estate, standin, world
 
 __all__ = ["standin", "world"]
 
@@ -277,20 +277,10 @@ def test_a_refusal_is_told_by_its_code(version: tuple[World, str, ObjectVersion]
 def test_a_body_that_ends_early_is_not_taken_for_the_object(
     version: tuple[World, str, ObjectVersion], monkeypatch: pytest.MonkeyPatch, in_memory: int
 ) -> None:
-    from io import BytesIO
-
-    from botocore.awsrequest import AWSResponse
-    from urllib3 import HTTPResponse
-
     world, bucket, found = version
     monkeypatch.setattr(s3_fetch, "IN_MEMORY", in_memory)
-    client, headers = world.client(), {"Content-Length": str(found.size), "ETag": f'"{found.etag}"'}
-
-    def short(request: Any, **_: Any) -> AWSResponse:
-        raw = HTTPResponse(BytesIO(b"mail"), headers, 200, preload_content=False)
-        return AWSResponse(request.url, 200, headers, raw)
-
-    client.meta.events.register("before-send.s3.GetObject", short)
+    client = world.client()
+    cut_short(client, found.size, found.etag)
     with pytest.raises(EstateError, match=r"cannot be had \((IncompleteRead|ResponseStreaming)Error\)"):
         fetch(client, bucket, found)
 

@@ -12,14 +12,16 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from executors.s3_objects import read
 from pii_tracer.cli.results import rows_deleted, step_facts
+from pii_tracer.errors import RunError
 from pii_tracer.estate.s3 import s3_clients
 from pii_tracer.journal import Journal, Kind
 from pii_tracer.plan import Action, ErasurePlan
 from pii_tracer.runner import RunState, State
 from tests.executors.s3_runs import PERSON, PREFIX, Bucket, Deadly, body, users
 from tests.runner.history import violations
-from tests.s3support import RESTORE_SECONDS, World, standin, world
+from tests.s3support import RESTORE_SECONDS, World, cut_short, standin, world
 
 __all__ = ["standin", "world"]
 
@@ -185,3 +187,12 @@ def test_a_replica_loses_the_old_versions_of_what_has_arrived(world: World, tmp_
     assert attempt(lake, plan, journal).state is State.COMPLETE
     assert left(world, lake) == left(world, there) == {GOOD: 1, BAD: 1}
     assert (users(world.get(replica, GOOD)), users(world.get(replica, BAD))) == (["2"], ["77"])
+
+
+def test_a_body_that_ends_early_is_never_rewritten(world: World) -> None:
+    """What is missing behind the break would be other persons' rows."""
+    bucket = world.new("short")
+    put, client = world.put(bucket, "a.csv", b"mail\nanother@x.example\n"), world.client()
+    cut_short(client, 23)
+    with pytest.raises(RunError, match=r"(IncompleteRead|ResponseStreaming)Error"):
+        read(client, bucket, "a.csv", put["version_id"])

@@ -86,6 +86,14 @@ def test_a_log_that_was_cut_changed_or_rolled_back_is_found(tmp_path: Path) -> N
     assert found(tmp_path, 3, log=b"") == [Check.CONSISTENCY]
 
 
+@pytest.mark.parametrize("after", [b"no line of a log\n", b'{"attestation":"x"}\n'])
+def test_what_stands_behind_an_attestation_must_be_of_a_log(tmp_path: Path, after: bytes) -> None:
+    published(tmp_path, 0)
+    log = (tmp_path / "attestations.jsonl").read_bytes()
+    assert found(tmp_path, 0, log=log + after) == [Check.CONSISTENCY]
+    assert found(tmp_path, 0, log=log + after[:5]) == []  # torn: nobody was told that it stands
+
+
 def test_an_estate_that_forgets_an_attestation_is_found_by_the_next(tmp_path: Path) -> None:
     published(tmp_path, 0)
     forgotten = published(tmp_path, 1)
