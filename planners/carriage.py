@@ -291,14 +291,14 @@ def other_key_columns(carriage: Carriage, columns: Iterable[Column]) -> tuple[st
 
     Of a struct that holds identifiers in known fields, its other fields.
     """
-    others: set[str] = set()
-    for column in columns:
-        known = carriage.columns.get(column.name)
-        if not known:
-            others.add(column.name)
-        elif _in_fields(known):
+    known = {name: column for name, column in carriage.columns.items() if column}
+    others = {column.name for column in columns}.difference(known)
+    nested = {name for name, column in known.items() if _in_fields(column)}
+    for column in columns if nested else ():
+        if column.name in nested:
             ways = leaves(column.name, column.type)
-            others |= {".".join(w) for w in ways if not any(_meets(w[1:], t.access) for t in known.traces)}
+            traces = known[column.name].traces
+            others |= {".".join(w) for w in ways if not any(_meets(w[1:], t.access) for t in traces)}
     # a name with a dot of its own reads like a member of another column
     held = {field_name(n, t.access) for n, c in carriage.columns.items() for t in c.traces} | set(carriage.columns)
     return tuple(sorted(others.difference(*(_upto(name) for name in held))))

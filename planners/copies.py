@@ -190,7 +190,9 @@ def _shared(found: Survey, trace: Trace) -> bool:
 
 def _of_kind(found: Survey, seen: Evidence | None) -> Evidence | None:
     """What was seen of this kind of person: a plan for several kinds looks for all of them at once."""
-    return None if seen is None else replace(seen, strong=seen.strong & found.key_sets.keys())
+    if seen is None or seen.strong <= found.key_sets.keys():
+        return seen
+    return replace(seen, strong=seen.strong & found.key_sets.keys())
 
 
 def _stranger(

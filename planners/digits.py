@@ -177,7 +177,7 @@ def telling(found: Survey, column: Column) -> int:
 def telling_columns(found: Survey, columns: Sequence[Column]) -> tuple[Column, ...]:
     """Those of a table's columns that are called by a value of the persons, or have a field that is."""
     names = map(str.lower, [column.name for column in columns])  # a million of them are looked at
-    if found.telling_values.isdisjoint(names) and not any("<" in column.type for column in columns):
+    if found.telling_values.isdisjoint(names) and "<" not in "".join([column.type for column in columns]):
         return ()
     return tuple(column for column in columns if telling(found, column))
 

@@ -7,7 +7,7 @@ a verification last. Here it is about what must wait for another copy.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
@@ -64,16 +64,19 @@ def order(
     for rule in RULES:
         for later, earlier in rule(items):
             extra.setdefault(later, set()).add(earlier)
-    drafts = [
-        replace(d, after=tuple(sorted({*d.after, *extra.get(d.id, ()), *(() if d.after else (KEYS_FIRST,))})))
-        for item in items
-        for d in item.drafts
-    ]
+    drafts = [_after(d, extra.get(d.id, ())) for item in items for d in item.drafts]
     verifications = sorted(d.id for d in drafts if d.action is Action.VERIFY_COPY)
     last = [_suppression(dict(suppress), verifications)] if suppress and verifications else []
     stage, drop = _keys(key_sets, [*verifications, *(d.id for d in last)])
     stage = replace(stage, preconditions=before_all)
     return _sorted([stage, *drafts, *last, drop])
+
+
+def _after(draft: Draft, earlier: Collection[str]) -> Draft:
+    """A draft that waits for others as well; without any, for the keys."""
+    if draft.after and not earlier:
+        return draft
+    return replace(draft, after=tuple(sorted({*draft.after, *earlier, *(() if draft.after else (KEYS_FIRST,))})))
 
 
 def _suppression(parameters: dict[str, Any], verifications: Sequence[str]) -> Draft:

@@ -52,8 +52,8 @@ _DAYS = frozenset({"now", "today", "yesterday", "tomorrow"})
 """Special values of date and timestamp literals (https://spark.apache.org/docs/3.5.6/sql-ref-literals.html)."""
 
 
-_SUSPECT = re.compile(rf"\b(?:{'|'.join(sorted(_CHANGING | _DAYS))}|_metadata)\b|\(\s*\)", re.IGNORECASE)
-"""What projections hold where such a thing is in them; a call without arguments may be one by another name."""
+_SUSPECT = _CHANGING | _DAYS | {"_metadata"}
+_WORD, _BARE_CALL = re.compile(r"\w+"), re.compile(r"\(\s*\)")
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,13 @@ class _Overwrite:
     @property
     def unsteady(self) -> str | None:
         """Why it gives other rows on another day, in another session, or by chance; None where it does not."""
-        whole = self.parts is None or _SUSPECT.search(self.parts.projections)
+        whole = self.parts is None or _suspicious(self.parts.projections)
         return _unsteady(self.tree if whole or self.parts is None else parsed(self.parts.body))
+
+
+def _suspicious(projections: str) -> bool:
+    """Whether such a thing may be in them; a call without arguments may be one by another name."""
+    return not _SUSPECT.isdisjoint(_WORD.findall(projections.lower())) or bool(_BARE_CALL.search(projections))
 
 
 def splits_partitions(conf: Mapping[str, str]) -> bool:

@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
-from typing import cast
+from typing import TypeVar, cast
 
 import sqlglot
 from sqlglot import exp
@@ -20,13 +20,15 @@ from planners.branches import joined, table_name
 from planners.joins import Joins, Origins, Rows
 from planners.skeleton import skeleton
 
-_NEIGHBOURS = re.compile(r"\b(lag|lead|first_value|last_value|nth_value|first|last)\b")
-"""Functions of a window that look at other rows, in lower case."""
+_NEIGHBOURS = frozenset({"lag", "lead", "first_value", "last_value", "nth_value", "first", "last"})
+"""Functions of a window that look at other rows."""
+_WORD = re.compile(r"\w+")
 
 _UNITES = re.compile(r"\b(?:union|intersect|except|minus|left|right|full)\b", re.IGNORECASE)
 
 Views = tuple[tuple[str, str], ...]
 Told = tuple[str, Views]
+Node = TypeVar("Node", bound=exp.Expression)
 
 
 class Statement:
@@ -57,6 +59,15 @@ class Statement:
     def _whole(self) -> exp.Expression | None:
         return self._tree if self._short is None else parsed(self.text)
 
+    @cached_property
+    def _nodes(self) -> tuple[exp.Expression, ...]:
+        """Of the tree, walked once for all that is asked of it; none where the text does not parse."""
+        return () if self._tree is None else tuple(cast(Iterator[exp.Expression], self._tree.walk()))
+
+    def _all(self, kind: type[Node]) -> Iterator[Node]:
+        """Its nodes of a kind, outermost first."""
+        return (node for node in self._nodes if isinstance(node, kind))
+
     @property
     def known(self) -> bool:
         """False when the text does not parse; then nothing is known."""
@@ -71,7 +82,7 @@ class Statement:
     def inserts(self) -> bool:
         """Whether it is a MERGE that brings rows, or has several INSERTs."""
         if isinstance(self._tree, exp.Merge):
-            return any(isinstance(when.args.get("then"), exp.Insert) for when in self._tree.find_all(exp.When))
+            return any(isinstance(when.args.get("then"), exp.Insert) for when in self._all(exp.When))
         return isinstance(self._tree, exp.MultitableInserts)
 
     @property
@@ -82,7 +93,7 @@ class Statement:
     @cached_property
     def joined(self) -> tuple[tuple[str, bool], ...] | None:
         """Of a single query the tables, and whether an outer join may leave them empty; None for other statements."""
-        query = self._tree.find(exp.Select) if self._tree is not None and self._short is not None else None
+        query = next(self._all(exp.Select), None) if self._short is not None else None
         items = joined(query) if query is not None else []
         tables = [(item, may) for _, item, may in items if isinstance(item, exp.Table)]
         if not items or len(tables) < len(items):
@@ -97,9 +108,7 @@ class Statement:
     @cached_property
     def grouping_levels(self) -> int:
         """How many of its queries group rows (or take distinct ones)."""
-        if self._tree is None:
-            return 0
-        return sum(bool(s.args.get("group") or s.args.get("distinct")) for s in self._tree.find_all(exp.Select))
+        return sum(bool(s.args.get("group") or s.args.get("distinct")) for s in self._all(exp.Select))
 
     def grouped_by(self, tables: Callable[[str], Rows | None]) -> Origins | None:
         """What stands in the columns and fields that its queries group rows by; None where a relation is not known.
@@ -124,7 +133,7 @@ class Statement:
 
     def _own_apart(self, tables: Callable[[str], Rows | None]) -> bool:
         lower = self.text.lower()  # thousands of long texts: a plain word is found sooner than a pattern
-        windows = "over" in lower and _NEIGHBOURS.search(lower) is not None
+        windows = "over" in lower and not _NEIGHBOURS.isdisjoint(_WORD.findall(lower))
         single = self._short is not None and not windows
         if self._tree is None or (single and self._carriers(tables) < 2):
             return False
@@ -134,8 +143,7 @@ class Statement:
 
     def _carriers(self, tables: Callable[[str], Rows | None]) -> int:
         """How many relations of a single query hold a person, or could."""
-        query = self._tree.find(exp.Select) if self._tree is not None else None
-        found = [tables(table_name(table)) for table in query.find_all(exp.Table)] if query is not None else []
+        found = [tables(table_name(table)) for table in self._all(exp.Table) if table.find_ancestor(exp.Select)]
         return sum(rows is None or rows.carrier for rows in found)
 
     @cached_property
@@ -151,24 +159,23 @@ class Statement:
     @cached_property
     def _unions(self) -> tuple[exp.SetOperation, ...]:
         """Outermost set operations, each with all its branches."""
-        found = self._tree.find_all(exp.SetOperation) if self._tree is not None else iter(())
-        return tuple(u for u in found if not isinstance(u.parent, exp.SetOperation))
+        return tuple(u for u in self._all(exp.SetOperation) if not isinstance(u.parent, exp.SetOperation))
 
     @cached_property
     def pivots(self) -> bool:
         """Whether it makes rows of columns, or columns of rows."""
-        return self._tree is not None and self._tree.find(exp.Pivot) is not None
+        return any(self._all(exp.Pivot))
 
     @cached_property
     def outer(self) -> bool:
         """Whether it has a RIGHT or FULL join: any column may be missing in some rows."""
-        return any(str(j.args.get("side") or "").upper() in ("RIGHT", "FULL") for j in _joined(self._tree))
+        return any(str(j.args.get("side") or "").upper() in ("RIGHT", "FULL") for j in self._all(exp.Join))
 
     @cached_property
     def preserved(self) -> tuple[str, ...]:
         """With LEFT joins only: the tables whose rows all stay. Empty when there is no outer join."""
         found = []
-        for select in self._tree.find_all(exp.Select) if self._tree is not None else ():
+        for select in self._all(exp.Select):
             first = select.args.get("from_")
             sides = {str(j.args.get("side") or "").upper() for j in select.args.get("joins") or ()}
             if first is not None and "LEFT" in sides:
@@ -183,16 +190,11 @@ def parsed(text: str) -> exp.Expression | None:
     Who asks again gets the same tree: nobody changes it.
     """
     logger = logging.getLogger("sqlglot")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
+    logger.disabled = True
     try:
         tree = cast(exp.Expression, sqlglot.parse_one(text, dialect="spark"))
     except (SqlglotError, RecursionError):
         return None
     finally:
-        logger.setLevel(level)
+        logger.disabled = False
     return None if tree is None or isinstance(tree, exp.Command) else tree
-
-
-def _joined(tree: exp.Expression | None) -> Iterator[exp.Join]:
-    return tree.find_all(exp.Join) if tree is not None else iter(())

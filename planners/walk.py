@@ -53,6 +53,7 @@ class Walk:
         """
         self.graph, self.source, self.subject, self.anonymisers = graph, source, subject, anonymisers
         self._columns: dict[DatasetId, tuple[str, ...]] = {}
+        self._spellings: dict[DatasetId, Mapping[str, str]] = {}
         self._spots = spots or {}
         self.told = {source: self._of_source()}
         self.told |= {dataset: self._of_table(dataset, table) for dataset, table in (further or {}).items()}
@@ -89,7 +90,7 @@ class Walk:
 
     def _of_declared(self, dataset: DatasetId, origins: Mapping[str, str]) -> dict[str, ColumnCarriage]:
         """What names of the estate file stand for, by the columns they are or lie in. origins: by these names."""
-        spelled = {name.lower(): name for name in self.names(dataset)}
+        spelled = self._spelled(dataset)
         traces: dict[str, set[Trace]] = defaultdict(set)
         for name, origin in origins.items():
             spot = spot_of(self._spots, dataset, name)
@@ -145,7 +146,7 @@ class Walk:
 
     def columns_of(self, dataset: DatasetId, edges: Iterable[Edge]) -> dict[str, ColumnCarriage]:
         """What these edges bring into a dataset's columns."""
-        spelled = {name.lower(): name for name in self.names(dataset)}
+        spelled = dict(self._spelled(dataset))
         result: dict[str, ColumnCarriage] = {}
         coming = [(e, came) for e in edges if (came := self.column(e.source.dataset, e.source.column))]
         beside: dict[str, set[str]] = defaultdict(set)
@@ -163,6 +164,13 @@ class Walk:
                 ended=before.ended | now.ended,
             )
         return result
+
+    def _spelled(self, dataset: DatasetId) -> Mapping[str, str]:
+        """Columns as they are written, by their names in lower case."""
+        known = self._spellings.get(dataset)
+        if known is None:
+            known = self._spellings[dataset] = {name.lower(): name for name in self.names(dataset)}
+        return known
 
     def column(self, dataset: DatasetId, name: str) -> ColumnCarriage | None:
         """A column by its name, in whatever case; None when nothing of the persons is known to be in it."""
