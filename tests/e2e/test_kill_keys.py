@@ -45,16 +45,16 @@ class Estate:
         table = pa.table(DeltaTable(str(self.base / "tables" / "keys")).to_pyarrow_table())
         return dict(zip(table.column("caller").to_pylist(), table.column("wrapped").to_pylist(), strict=True))
 
-    def last(self, kind: Kind, copy: str, action: Action) -> bool:
+    def written(self, kind: Kind, copy: str, action: Action) -> bool:
+        """Whether the journal has it; what comes at once after it may be there, too."""
         [step] = [s.id for s in self.plan.steps if s.copy_ == copy and s.action is action]
-        records = self.records
-        return bool(records) and records[-1].kind is kind and records[-1].facts["step"] == step
+        return any(record.kind is kind and record.facts["step"] == step for record in self.records)
 
 
 def deleted_and_not_told(at: Estate) -> bool:
     """Delta has committed the delete of the key, and nobody has written down that it did."""
     log = at.base / "tables" / "keys" / "_delta_log" / f"{at.first + 1:020}.json"
-    return log.exists() and at.last(Kind.STEP_INTENT, KEYS, Action.DELTA_DELETE_ROWS)
+    return log.exists() and at.written(Kind.STEP_INTENT, KEYS, Action.DELTA_DELETE_ROWS)
 
 
 def waiting_for_readers(at: Estate) -> bool:
@@ -65,7 +65,7 @@ def waiting_for_readers(at: Estate) -> bool:
 
 
 def at_step(kind: Kind, copy: str, action: Action) -> Callable[[Estate], bool]:
-    return lambda at: at.last(kind, copy, action)
+    return lambda at: at.written(kind, copy, action)
 
 
 POINTS = {
