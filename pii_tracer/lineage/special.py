@@ -142,6 +142,17 @@ def emptied(node: exp.Alter) -> tuple[str, ...]:
     return tuple(name.lower() for name in found)
 
 
+def _beside(old: exp.Table, new: exp.Table) -> exp.Table:
+    """A renamed table stays in its catalog, and where the new name has one part in its database
+    (https://spark.apache.org/docs/3.5.6/sql-ref-syntax-ddl-alter-table.html#rename).
+    """
+    missing = old.parts[: max(0, len(old.parts) - len(new.parts))]
+    if not missing or len(old.parts) > 3:
+        return new
+    catalog, database, name = [None, None, *(part.name for part in (*missing, *new.parts))][-3:]
+    return exp.table_(name or "", db=database, catalog=catalog, quoted=True)
+
+
 def altered(query: Query, node: exp.Alter) -> Draft:
     """ALTER TABLE: a rename carries everything along, a renamed column its values; added columns are empty."""
     target = query.names.of(node.this)
@@ -149,7 +160,7 @@ def altered(query: Query, node: exp.Alter) -> Draft:
     renamed: list[Field] = []
     for action in node.args.get("actions") or ():
         if isinstance(action, exp.AlterRename):
-            new = query.names.of(action.this)
+            new = query.names.of(_beside(node.this, action.this))
             draft = _whole(query, Effect.RENAME, target, new)
             query.names.learn(new, known)
             query.names.forget(target)

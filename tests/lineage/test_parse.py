@@ -64,6 +64,24 @@ def test_a_table_of_the_same_name_in_another_schema_is_another_table():
     assert [e["from"] for e in here["edges"]] == ["prod.payments.pan"]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("lake.db.a", "db.b", "lake.db.b"),
+        ("lake.db.a", "b", "lake.db.b"),
+        ("db.a", "b", "db.b"),
+        ("db.a", "other.b", "other.b"),
+        ("lake.db.a", "lake.db.b", "lake.db.b"),
+        ("a", "b", "b"),
+    ],
+)
+def test_a_renamed_table_stays_in_its_catalog(old: str, new: str, name: str):
+    schemas = {old: [("id", "")]}
+    answer = answer_sql(f"ALTER TABLE {old} RENAME TO {new}; INSERT INTO z SELECT id FROM {name}", "spark", schemas)
+    assert edges_of(answer) == {f"{old}.id -> z.id IDENTITY"}
+    assert answer["complete"], answer["unresolved"]
+
+
 def test_values_of_persons_do_not_come_out_of_errors():
     answer = answer_sql("DELETE FRM payments WHERE phone = '9812345678' ((", "spark", TYPED)
     assert "9812345678" not in json.dumps(answer)
