@@ -27,7 +27,7 @@ def load_yaml(path: Path, what: str) -> Any:
             told but keys and lines.
     """
     try:
-        text = read_bounded(path, MAX_BYTES).decode("utf-8")
+        text = read_bounded(path, MAX_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
         raise ConfigError(
             f"the {what} file is missing", where=str(path), todo="name the right path, or run `pii-tracer init`"

@@ -101,7 +101,7 @@ def check_ddl(settings: Settings, places: Iterable[Path]) -> tuple[Finding, ...]
 
 def _text(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise ConfigError("the SQL file cannot be read", where=str(file), todo="save it as UTF-8") from None
 
