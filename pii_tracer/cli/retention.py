@@ -19,6 +19,21 @@ from pii_tracer.model import Format
 from pii_tracer.retention.check import Finding, FindingKind, Table, check_tables
 
 
+_NOT_READ = frozenset(
+    {
+        "unreadable",
+        "missing_root",
+        "catalog_unreadable",
+        "unknown_catalog",
+        "unknown_table",
+        "missing_table",
+        "moved_table",
+        "missing_files",
+    }
+)
+"""Gaps of discovery behind which a table can be whose settings nobody compared."""
+
+
 @click.group()
 def retention() -> None:
     """Retention as policy: compare the tables' own settings with their classes, set them, remove what has expired."""
@@ -52,7 +67,7 @@ def check_estate(settings: Settings) -> tuple[tuple[Table, ...], tuple[Finding, 
     unread = [
         Finding(table=g.evidence, kind=FindingKind.UNREAD, reason=g.reason)
         for g in inventory.gaps
-        if g.kind in ("unreadable", "missing_root")
+        if g.kind in _NOT_READ
     ]
     return tables, (*check_tables(settings.estate().retention, tables), *unread)
 

@@ -153,3 +153,16 @@ def test_files_of_a_folder_are_read_whatever_the_case_of_their_ending(estate: Pa
     (estate / "ddl" / "A.SQL").write_text("CREATE TABLE prod.g (email string) USING delta")
     words = ["retention", "check", "--estate", str(estate / "pii-tracer.yaml"), "--state", str(estate / "s")]
     assert run([*words, "--ddl", str(estate / "ddl")]) == 4
+
+
+def test_a_catalog_that_cannot_be_read_is_a_violation(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = yaml.safe_load((estate / "pii-tracer.yaml").read_text())
+    data["catalogs"]["sql"] = {"type": "iceberg-sql", "uri": f"sqlite:///{estate}/cat.db", "warehouse": "warehouse"}
+    data["retention"]["tables"] = {}
+    (estate / "pii-tracer.yaml").write_text(yaml.safe_dump(data))
+    (estate / "cat.db").touch()
+    (estate / "s").mkdir()
+    code = run(["retention", "check", "--estate", str(estate / "pii-tracer.yaml"), "--state", str(estate / "s")])
+    out = capsys.readouterr().out
+    assert "catalog sql" in out
+    assert code == 4, out
