@@ -252,7 +252,7 @@ def _by_subject(estate: Estate, requests: Sequence[Request]) -> list[tuple[Subje
     for request in requests:
         if request.subject.type not in known:
             raise ConfigError(
-                f"the estate declares no subject `{request.subject.type}`",
+                "the estate declares no subject of the request's `type`",
                 where=f"request {request.id}",
                 todo=f"use one of: {', '.join(sorted(known))}",
             )
