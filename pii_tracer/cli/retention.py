@@ -18,7 +18,6 @@ from pii_tracer.inventory import Inventory
 from pii_tracer.model import Format
 from pii_tracer.retention.check import Finding, FindingKind, Table, check_tables
 
-
 _NOT_READ = frozenset(
     {
         "unreadable",
@@ -119,8 +118,10 @@ def check_ddl(settings: Settings, places: Iterable[Path]) -> tuple[Finding, ...]
 
 
 def _by_catalog(estate: Estate, table: str) -> Format:
-    """What a table is where the statement does not say: Iceberg in an Iceberg catalog; Spark's own default, which has no
-    history, in the session's."""
+    """What a table is where its statement does not say: Iceberg in an Iceberg catalog, Spark's own default elsewhere.
+
+    That default has no history.
+    """
     first = table.split(".")[0].lower() if table.count(".") > 1 else ""
     named = {name.lower(): catalog.type for name, catalog in estate.catalogs.items()}
     return Format.PARQUET if named.get(first, CatalogType.DECLARED) is CatalogType.DECLARED else Format.ICEBERG

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config import Estate, Request
@@ -28,11 +29,16 @@ _TELLING = re.compile(rb"[0-9@%]")
 
 
 def refuse_telling_texts(
-    requests: Sequence[Request], reason: str | None, planner: str, waivers: Mapping[str, Waiver], patterns: Patterns
+    requests: Sequence[Request],
+    reason: str | None,
+    planner: str,
+    waivers: Mapping[str, Waiver],
+    patterns: Patterns,
+    out: Path | None = None,
 ) -> None:
     """Raise `ConfigError` when people wrote a value of the persons into what a plan shows to everybody."""
     written = [(f"the id of request {number}", r.id) for number, r in enumerate(requests, 1)]
-    written += [("--reason", reason or ""), ("--planner", planner)]
+    written += [("--reason", reason or ""), ("--planner", planner), ("--out", str(out or ""))]
     written += [(f"the waiver of {gap}", text) for gap, w in sorted(waivers.items()) for text in (w.who, w.why)]
     for where, text in written:
         looked = Collector(patterns)

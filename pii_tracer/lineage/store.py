@@ -12,7 +12,7 @@ from pii_tracer.lineage.graph import LineageGraph
 
 
 def save(graph: LineageGraph, file: Path) -> None:
-    """Write the graph; an equal graph gives an equal file. Its owner alone can read it: literals of statements are in it.
+    """Write the graph; an equal graph gives an equal file. For its owner alone: literals of statements are in it.
 
     Raises:
         OSError: as the file system says; an older file is then untouched.

@@ -100,3 +100,30 @@ def letters(base: Path, key: str, condition: str) -> Path:
     (base / "request.yaml").write_text(request("c", key))
     (base / "policy.yaml").write_text("version: 1\n")
     return base
+
+
+@pytest.mark.parametrize("ending", [".md", ".html"])
+def test_files_of_others_beside_the_plan_are_not_overwritten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ending: str
+) -> None:
+    base = estate(tmp_path)
+    (base / f"p{ending}").write_text("my own text\n")
+    assert plan(base) == 2
+    assert f"p{ending}" in capsys.readouterr().err
+    assert (base / f"p{ending}").read_text() == "my own text\n"
+    assert not (base / "p.plan.json").exists()
+    (base / f"p{ending}").unlink()
+    assert plan(base) == 0
+    assert plan(base) == 0, "its own are written again"
+
+
+def test_a_value_of_the_person_in_the_name_of_the_plan_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = estate(tmp_path)
+    out = base / f"{MAIL}.plan.json"
+    assert called(base, "plan", str(base / "request.yaml"), "--out", str(out)) == 1
+    told = capsys.readouterr().err.partition("error:")[2]
+    assert "--out" in told
+    assert MAIL.lower() not in told.lower()
+    assert not list(base.glob(f"{MAIL}*"))
