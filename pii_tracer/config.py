@@ -183,18 +183,22 @@ class Writer(Frozen):
     stopped: bool = False
 
 
+MOST_PRICE = 1e12
+"""A larger price is a mistake, and sums of such would have no end."""
+
+
 class Prices(Frozen):
     """Prices per unit, in `currency`. None is charged twice; none may be negative or without end."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     currency: Currency = "INR"
-    archive_object: float = Field(default=0.0, ge=0)
-    restore_gb: float = Field(default=0.0, ge=0)
-    scanned_gb: float = Field(default=0.0, ge=0)
-    request_1000: float = Field(default=0.0, ge=0)
-    spark_hour: float = Field(default=0.0, ge=0)
-    storage_gb_month: float = Field(default=0.0, ge=0)
+    archive_object: float = Field(default=0.0, ge=0, le=MOST_PRICE)
+    restore_gb: float = Field(default=0.0, ge=0, le=MOST_PRICE)
+    scanned_gb: float = Field(default=0.0, ge=0, le=MOST_PRICE)
+    request_1000: float = Field(default=0.0, ge=0, le=MOST_PRICE)
+    spark_hour: float = Field(default=0.0, ge=0, le=MOST_PRICE)
+    storage_gb_month: float = Field(default=0.0, ge=0, le=MOST_PRICE)
 
 
 class RetentionClasses(Frozen):

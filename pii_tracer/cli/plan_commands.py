@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -65,6 +66,12 @@ def plan(
 
     if out is not None:
         refuse_foreign_files(out)
+    if budget is not None and (not math.isfinite(budget) or retention == "immediate"):
+        raise UsageError(
+            "a budget is a number, and spreads the work of the retention `retain` alone",
+            where="--budget",
+            todo="give one, or leave out `--budget`",
+        )
     settings = Settings(estate_file, state)
     loaded = [load_request(path) for path in requests]
     _, policy_file = settings.policy(policy)

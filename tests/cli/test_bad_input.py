@@ -196,3 +196,29 @@ def test_a_value_in_the_place_of_a_key_of_the_file_is_not_repeated(
     told = capsys.readouterr().err
     assert "mira" not in told
     assert "request.yaml" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--budget", "nan"), "budget"),
+        (("--budget", "inf"), "budget"),
+        (("--budget", "5", "--retention", "immediate", "--reason", "x"), "budget"),
+        (("--as-of", "9999-12-31T23:00:00Z"), "is not a time that can be planned for"),
+        (("--as-of", "0001-01-01T00:00:00+05:30"), "is not a time that can be planned for"),
+    ],
+)
+def test_numbers_and_times_without_sense_are_told(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    options = ["--estate", str(folder / "pii-tracer.yaml"), "--state", str(folder / "state")]
+    assert run(["plan", str(folder / "request.yaml"), *words, *options]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert "unexpected" not in told
+
+
+def test_a_price_beyond_all_sums_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "pii-tracer.yaml").write_text(ESTATE + "prices: {spark_hour: 1.0e+308}\n")
+    assert plan(folder) == 1
+    assert "prices.spark_hour" in capsys.readouterr().err
