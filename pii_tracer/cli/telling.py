@@ -38,7 +38,7 @@ def refuse_telling_texts(
 ) -> None:
     """Raise `ConfigError` when people wrote a value of the persons into what a plan shows to everybody."""
     written = [(f"the id of request {number}", r.id) for number, r in enumerate(requests, 1)]
-    written += [("--reason", reason or ""), ("--planner", planner), ("--out", str(out or ""))]
+    written += [("--reason", reason or ""), ("--planner", planner), ("--out", out.name if out else "")]
     written += [(f"the waiver of {gap}", text) for gap, w in sorted(waivers.items()) for text in (w.who, w.why)]
     for where, text in written:
         looked = Collector(patterns)
