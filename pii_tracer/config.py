@@ -26,7 +26,7 @@ from pii_tracer.enums import StrEnum
 from pii_tracer.errors import ConfigError
 from pii_tracer.holds import Hold, contradiction
 from pii_tracer.locations import is_s3
-from pii_tracer.model import Format, Frozen
+from pii_tracer.model import Currency, Format, Frozen
 from pii_tracer.strict_yaml import load_yaml
 
 
@@ -183,18 +183,22 @@ class Writer(Frozen):
     stopped: bool = False
 
 
+MOST_PRICE = 1e12
+"""A larger price is a mistake, and sums of such would have no end."""
+
+
 class Prices(Frozen):
     """Prices per unit, in `currency`. None is charged twice; none may be negative or without end."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    currency: str = "INR"
-    archive_object: float = Field(default=0.0, ge=0)
-    restore_gb: float = Field(default=0.0, ge=0)
-    scanned_gb: float = Field(default=0.0, ge=0)
-    request_1000: float = Field(default=0.0, ge=0)
-    spark_hour: float = Field(default=0.0, ge=0)
-    storage_gb_month: float = Field(default=0.0, ge=0)
+    currency: Currency = "INR"
+    archive_object: float = Field(default=0.0, ge=0, le=MOST_PRICE)
+    restore_gb: float = Field(default=0.0, ge=0, le=MOST_PRICE)
+    scanned_gb: float = Field(default=0.0, ge=0, le=MOST_PRICE)
+    request_1000: float = Field(default=0.0, ge=0, le=MOST_PRICE)
+    spark_hour: float = Field(default=0.0, ge=0, le=MOST_PRICE)
+    storage_gb_month: float = Field(default=0.0, ge=0, le=MOST_PRICE)
 
 
 class RetentionClasses(Frozen):
@@ -359,7 +363,8 @@ def _load(path: Path, kind: type[M], what: str) -> M:
 def _explain(error: ValidationError, what: str) -> str:
     lines = [f"the {what} file has {error.error_count()} mistake(s):"]
     for item in error.errors(include_input=False, include_url=False):
-        path = ".".join(str(part) for part in item["loc"]) or "(whole file)"
+        known = item["loc"][:-1] if item["type"] == "extra_forbidden" and what == "request" else item["loc"]
+        path = ".".join(str(part) for part in known) or "(whole file)"
         lines.append(f"    {path}: {item['msg']}")
     return "\n".join(lines)
 

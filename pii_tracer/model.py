@@ -185,6 +185,10 @@ WHOLE_NUMBER = r"^(-?(?:0|[1-9][0-9]*))\.0+$"
 """A whole number as text files have it where a column of numbers has gaps (pandas and Spark write it as a double)."""
 
 
+Currency = Annotated[str, Field(pattern=r"^[A-Za-z$¢£¤¥₠-⃀]{1,8}$")]
+"""Letters, or a currency's sign: it stands in reports beside every amount."""
+
+
 class KeySet(Frozen):
     """Values of one kind that stand for the persons of a plan. Lives only in the sealed manifest and in memory.
 

@@ -15,7 +15,7 @@ from pydantic import AwareDatetime, ConfigDict, Field
 
 from pii_tracer.collecting import rare_collections
 from pii_tracer.enums import StrEnum
-from pii_tracer.model import Carries, CopyKind, DatasetId, Format, Frozen, Match, Strategy
+from pii_tracer.model import Carries, CopyKind, Currency, DatasetId, Format, Frozen, Match, Strategy
 
 FORMAT_VERSION = 1
 STAYS = frozenset({Strategy.EXEMPT, Strategy.MASK_COLUMNS, Strategy.DESTROY_KEY, Strategy.CONFIRM})
@@ -231,7 +231,7 @@ class Estimate(Frozen):
     files: int = 0
     bytes: int = 0
     cost: float = 0.0
-    currency: str = "INR"
+    currency: Currency = "INR"
     wait: int = 0
 
 
@@ -348,7 +348,7 @@ class Totals(Frozen):
     deadline: datetime
     slack_days: float
     cost: float
-    currency: str
+    currency: Currency
     critical_path: tuple[str, ...]
     exempt: int = 0
     recheck_on: datetime | None = None

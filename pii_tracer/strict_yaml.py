@@ -24,10 +24,10 @@ def load_yaml(path: Path, what: str) -> Any:
 
     Raises:
         ConfigError: it cannot be read, is too large, is not YAML, or a key stands twice; nothing of its content is
-            told but keys and lines.
+            told but lines.
     """
     try:
-        text = read_bounded(path, MAX_BYTES).decode("utf-8")
+        text = read_bounded(path, MAX_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
         raise ConfigError(
             f"the {what} file is missing", where=str(path), todo="name the right path, or run `pii-tracer init`"
@@ -77,7 +77,8 @@ class _Strict(yaml.SafeLoader):
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, Hashable) or key in seen:
-                told = f"the key `{key}` stands twice" if isinstance(key, Hashable) else "a key is no text"
+                # people write values in the place of keys, too: the line tells which it is
+                told = "a key stands twice" if isinstance(key, Hashable) else "a key is no text"
                 raise yaml.MarkedYAMLError(problem=told, problem_mark=key_node.start_mark)
             seen.add(key)
         return super().construct_mapping(node, deep)

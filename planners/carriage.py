@@ -14,6 +14,7 @@ from pii_tracer.collecting import rare_collections
 from pii_tracer.config_subjects import Subject, SubjectTable
 from pii_tracer.lineage.edges import Subtype
 from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.literals import hidden
 from pii_tracer.model import Access, Carries, Column, ColumnId, DatasetId, FieldAccess
 from pii_tracer.spots import Spots, leaves
 from planners.categories import Witnesses, further_tags, source_tags, spread
@@ -253,7 +254,7 @@ def _without_terms(
 
 
 def _hidden(walk: Walk, dataset: DatasetId, columns: Mapping[str, ColumnCarriage]) -> list[str]:
-    """`column = expression` of what cannot be matched, as recorded."""
+    """`column = expression` of what cannot be matched, as recorded but for its literals."""
     found = []
     for name, column in sorted(columns.items()):
         found += [
@@ -261,7 +262,7 @@ def _hidden(walk: Walk, dataset: DatasetId, columns: Mapping[str, ColumnCarriage
         ]
         if column.lost:
             texts = {e.expression for e in walk.edges.get(dataset, ()) if _same(e.target.column, name) and e.expression}
-            found += [f"{name} = {text}" for text in sorted(texts)[:1]] or [f"{name}, expression not recorded"]
+            found += [f"{name} = {hidden(text)}" for text in sorted(texts)[:1]] or [f"{name}, expression not recorded"]
     return found
 
 

@@ -15,6 +15,7 @@ from typing import cast
 from sqlglot import exp
 
 from pii_tracer.enums import StrEnum
+from pii_tracer.lineage.literals import hidden
 from pii_tracer.model import Access, FieldAccess, JsonAccess
 from planners.functions import INPUT, NotComputable, parse
 from planners.ways import leads_to, names_of, way_of
@@ -392,9 +393,9 @@ def _once(node: exp.Expression) -> exp.Expression:
 
 @lru_cache(maxsize=100_000)
 def shown(expression: str, column: str) -> str:
-    """The expression for people: with the column's name in place of `x`."""
+    """The expression for people: with the column's name in place of `x`, and without what stands in literals."""
     name = exp.column(exp.to_identifier(column))
     tree = parse(expression).transform(
         lambda n: name.copy() if isinstance(n, exp.Column) and n.name == INPUT and not n.table else n
     )
-    return tree.sql(dialect="spark")
+    return hidden(tree.sql(dialect="spark"))

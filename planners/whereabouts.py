@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pii_tracer.config_subjects import Subject
 from pii_tracer.lineage.edges import Edge
+from pii_tracer.lineage.literals import hidden
 from pii_tracer.model import Access, Carries, DatasetId, FieldAccess
 from pii_tracer.whereabouts import GroupSizes, Held, HeldColumn, Hop, SubjectWhereabouts, Whereabouts
 from planners.carriage import Carriage
@@ -86,6 +87,6 @@ def _hop(edge: Edge, named: Named) -> Hop:
         source=f"{named(edge.source.dataset)}.{edge.source.column}",
         target=f"{named(edge.target.dataset)}.{edge.target.column}",
         kind=kind,
-        expression=edge.expression,
+        expression=edge.expression and hidden(edge.expression),
         evidence=tuple(dict.fromkeys(e.where for e in edge.evidence)),
     )

@@ -110,7 +110,7 @@ def _verdict(view: PlanView, room: int) -> str:
     return _joined(
         (
             f"## {_SIGNS[view.verdict]} {view.headline}",
-            "**" + " · ".join(view.numbers) + "**",
+            "**" + " · ".join(map(_text, view.numbers)) + "**",
             f"Plan {_name(plan.plan_id)} for estate {_name(plan.estate)}, retention {_name(plan.retention)},"
             f" made {wording.minute(plan.created_at)}",
             "\n".join(_fitting(requests, room)),
@@ -267,7 +267,7 @@ def _schedules(view: PlanView, room: int) -> list[str]:
         notes = "; ".join(_text(note) for note in item.notes)
         lines.append(
             f"- {mark} {_name(item.retention)}{planned}: done by {wording.day(item.finish)},"
-            f" {wording.slack(item.slack_days)}, {wording.money(item.cost, view.plan.totals.currency)}"
+            f" {wording.slack(item.slack_days)}, {_text(wording.money(item.cost, view.plan.totals.currency))}"
             + (f". {notes}" if notes else "")
         )
     return _listed("Schedule", lines, room)

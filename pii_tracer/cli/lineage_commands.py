@@ -27,7 +27,7 @@ def parse(file: Path, fmt: str, dialect: str, schema_file: Path | None) -> int:
         parse_lines(sys.stdin, sys.stdout)
         return int(ExitCode.DONE)
     text = _text(file)
-    if file.suffix == ".sql":
+    if file.suffix.lower() == ".sql":
         schemas = _schemas(schema_file) if schema_file else {}
         text = json.dumps({"id": file.name, "sql": text, "dialect": dialect, "schemas": schemas})
     parse_lines(text.splitlines(), sys.stdout)
@@ -36,7 +36,7 @@ def parse(file: Path, fmt: str, dialect: str, schema_file: Path | None) -> int:
 
 def _text(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise LineageError(
             f"the file cannot be read: {error}", where=str(file), todo="check the path and its encoding"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -63,6 +64,14 @@ def plan(
     from planners.schedule import Retention
     from reports.progress import Progress
 
+    if out is not None:
+        refuse_foreign_files(out)
+    if budget is not None and (not math.isfinite(budget) or retention == "immediate"):
+        raise UsageError(
+            "a budget is a number, and spreads the work of the retention `retain` alone",
+            where="--budget",
+            todo="give one, or leave out `--budget`",
+        )
     settings = Settings(estate_file, state)
     loaded = [load_request(path) for path in requests]
     _, policy_file = settings.policy(policy)
@@ -83,10 +92,9 @@ def plan(
             only,
             budget,
             source_erased=source_erased,
+            out=out,
         )
     path = out or state / "plans" / f"{planned.plan.plan_id}.plan.json"
-    if not path.name.endswith(".plan.json"):
-        raise UsageError("a plan file's name ends in .plan.json", where=str(path), todo="name it so")
     options = settings.options(policy)
     write_plan(planned.plan, planned.sealed, path, options)
     print_plan(planned.plan, path, fmt, options)
@@ -139,6 +147,22 @@ def write_plan(made: ErasurePlan, sealed: bytes, path: Path, options: Sequence[s
     write_atomic(sibling(path, ".md"), render_plan_markdown(made, plan_file=str(path), options=options).encode())
     write_atomic(sibling(path, ".html"), render_plan_html(made, plan_file=str(path), options=options).encode())
     write_atomic(path, made.to_bytes())
+
+
+_OWN = {".plan.json": b'"plan_id"', ".md": b" for estate ", ".html": b'class="eyebrow">Erasure plan'}
+"""What stands in every file that `write_plan` made, by its ending."""
+
+
+def refuse_foreign_files(path: Path) -> None:
+    """Raise `UsageError` where the name is none of a plan, or a file that no plan wrote would be overwritten."""
+    if not path.name.endswith(".plan.json"):
+        raise UsageError("a plan file's name ends in .plan.json", where=str(path), todo="name it so")
+    for ending, mark in _OWN.items():
+        place = sibling(path, ending)
+        if place.exists() and not (place.is_file() and mark in place.read_bytes()):
+            raise UsageError(
+                f"`--out` would overwrite {place.name}, which is no plan", where=str(place), todo="choose another name"
+            )
 
 
 def sibling(path: Path, ending: str) -> Path:

@@ -167,11 +167,12 @@ def make_plan(
     weekly_budget: float | None = None,
     *,
     source_erased: bool = False,
+    out: Path | None = None,
 ) -> Planned:
     """Make a plan for some requests.
 
     only: for these copies, tables or places of them. weekly_budget: most that erasing may cost a week. source_erased:
-    an earlier run has erased the persons' rows in the source; what is left is planned for.
+    an earlier run has erased the persons' rows in the source; what is left is planned for. out: the plan file's name.
 
     Raises:
         PlanError: no request, unknown subject or key, contradictions.
@@ -195,7 +196,7 @@ def make_plan(
     ]
     key_sets = tuple(k for s in surveys for k in s.key_sets.values())
     patterns = build_patterns(key_sets, file_keys(estate.parquet_encryption, base))
-    refuse_telling_texts(requests, reason, planner, waivers, patterns)
+    refuse_telling_texts(requests, reason, planner, waivers, patterns, out)
     evidence = scan_estate(inventory, patterns, say)
     evidence = count_persons(evidence, surveys, inventory, paths, say)
     digits = key_digits(evidence, surveys, graph, inventory, paths, say)
@@ -252,7 +253,7 @@ def _by_subject(estate: Estate, requests: Sequence[Request]) -> list[tuple[Subje
     for request in requests:
         if request.subject.type not in known:
             raise ConfigError(
-                f"the estate declares no subject `{request.subject.type}`",
+                "the estate declares no subject of the request's `type`",
                 where=f"request {request.id}",
                 todo=f"use one of: {', '.join(sorted(known))}",
             )

@@ -11,10 +11,26 @@ import click
 from pii_tracer.cli.retention_enforce import enforce
 from pii_tracer.cli.retention_sweep import sweep
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
+from pii_tracer.config import Estate
+from pii_tracer.config_catalogs import CatalogType
 from pii_tracer.errors import ConfigError, ExitCode
 from pii_tracer.inventory import Inventory
 from pii_tracer.model import Format
 from pii_tracer.retention.check import Finding, FindingKind, Table, check_tables
+
+_NOT_READ = frozenset(
+    {
+        "unreadable",
+        "missing_root",
+        "catalog_unreadable",
+        "unknown_catalog",
+        "unknown_table",
+        "missing_table",
+        "moved_table",
+        "missing_files",
+    }
+)
+"""Gaps of discovery behind which a table can be whose settings nobody compared."""
 
 
 @click.group()
@@ -50,7 +66,7 @@ def check_estate(settings: Settings) -> tuple[tuple[Table, ...], tuple[Finding, 
     unread = [
         Finding(table=g.evidence, kind=FindingKind.UNREAD, reason=g.reason)
         for g in inventory.gaps
-        if g.kind in ("unreadable", "missing_root")
+        if g.kind in _NOT_READ
     ]
     return tables, (*check_tables(settings.estate().retention, tables), *unread)
 
@@ -73,11 +89,12 @@ def check_ddl(settings: Settings, places: Iterable[Path]) -> tuple[Finding, ...]
     """What is wrong with the tables that some SQL files create."""
     from pii_tracer.cli.planning import take_inventory
     from pii_tracer.cli.retention_pii import personal_columns
+    from pii_tracer.lineage.harvest import sql_files
     from pii_tracer.retention.classes import unknown_names
     from pii_tracer.retention.ddl import created
 
     estate, base = settings.estate(), settings.base
-    files = sorted({f for p in places for f in (p.rglob("*.sql") if p.is_dir() else [p])})
+    files = sorted({f for p in places for f in (sql_files(p) if p.is_dir() else [p])})
     if not files:
         raise ConfigError("there is no SQL file to check", todo="name files, or a folder that holds *.sql files")
     inventory = take_inventory(estate.model_copy(update={"archives": ()}), base, lambda _: None)
@@ -91,17 +108,28 @@ def check_ddl(settings: Settings, places: Iterable[Path]) -> tuple[Finding, ...]
                 found.append(Finding(table=name, kind=FindingKind.UNREAD, reason=item.unread, where=where))
             else:
                 pii = personal.of_created(item.table, item.columns)
-                # without USING the session's default counts, which has no history in Spark
-                table = Table((item.table,), item.format or Format.PARQUET, item.properties, pii=pii, where=where)
+                table = Table(
+                    (item.table,), item.format or _by_catalog(estate, item.table), item.properties, pii=pii, where=where
+                )
                 # a name that the rules know and this file does not create is nothing to complain of here
                 strange = {name.lower() for name in unknown_names(estate.retention, [table.names])}
                 found += [f for f in check_tables(estate.retention, [table]) if f.table.lower() not in strange]
     return tuple(found)
 
 
+def _by_catalog(estate: Estate, table: str) -> Format:
+    """What a table is where its statement does not say: Iceberg in an Iceberg catalog, Spark's own default elsewhere.
+
+    That default has no history.
+    """
+    first = table.split(".")[0].lower() if table.count(".") > 1 else ""
+    named = {name.lower(): catalog.type for name, catalog in estate.catalogs.items()}
+    return Format.PARQUET if named.get(first, CatalogType.DECLARED) is CatalogType.DECLARED else Format.ICEBERG
+
+
 def _text(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise ConfigError("the SQL file cannot be read", where=str(file), todo="save it as UTF-8") from None
 

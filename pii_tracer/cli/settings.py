@@ -112,4 +112,6 @@ def moment(text: str | None) -> datetime:
         raise UsageError(f"`{text}` is not a time", todo="write it as 2026-11-21T10:00:00+05:30") from None
     if value.tzinfo is None:
         raise UsageError(f"`{text}` has no time zone", todo="add one, e.g. +05:30 or Z")
+    if not 1970 <= value.year <= 9000:  # time is added to it, and other time zones are asked
+        raise UsageError(f"`{text}` is not a time that can be planned for", todo="write one between 1970 and 9000")
     return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
@@ -14,7 +15,7 @@ from pii_tracer.suppression import FILE, SuppressionList
 
 
 @click.command()
-@click.argument("file", type=click.File(encoding="utf-8"), default="-")
+@click.argument("file", type=click.File(encoding="utf-8-sig"), default="-")
 @estate_option
 @state_option
 @click.option("--subject", required=True, help="the kind of person, as the estate file declares it")
@@ -39,10 +40,29 @@ def suppressed(file: TextIO, estate_file: Path, state: Path, subject: str, colum
             todo=f"use a column of: {', '.join(sorted(known.key_sets))}",
         )
     found = 0
-    for line in file:
-        hit = known.find(key_set, line.rstrip("\r\n")) is not None
+    for value in _values(file):
+        hit = known.find(key_set, value) is not None
         found += hit
         if not check:
             click.echo("suppressed" if hit else "free")
     click.echo(f"{found} suppressed", file=sys.stderr)
     return int(ExitCode.RESIDUE if found else ExitCode.DONE)
+
+
+def _values(file: TextIO) -> Iterator[str]:
+    """The lines of the file. Raises `UsageError` where it has another encoding: nothing in it would be known."""
+    try:
+        for line in file:
+            if "\0" in line:  # letters of UTF-16 and UTF-32 are letters and zeros in UTF-8
+                raise _not_utf8(file)
+            yield line.rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise _not_utf8(file) from None
+
+
+def _not_utf8(file: TextIO) -> UsageError:
+    return UsageError(
+        "the file with the values is not UTF-8, so that none of them would be known",
+        where=str(getattr(file, "name", "-")),
+        todo="save it as UTF-8 (with `iconv -f UTF-16 -t UTF-8`, for example) and ask again",
+    )

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config import Estate, Request
 from pii_tracer.errors import ConfigError, PlanError
 from pii_tracer.inventory import STRANGE_FILES, UNKNOWN_FILE, Inventory, ObjectVersion
+from pii_tracer.lineage.literals import hidden, literals
 from pii_tracer.plan import ErasurePlan, Waiver
 from pii_tracer.scan.beside import search_beside
 from pii_tracer.scan.collect import Collector
@@ -27,11 +29,16 @@ _TELLING = re.compile(rb"[0-9@%]")
 
 
 def refuse_telling_texts(
-    requests: Sequence[Request], reason: str | None, planner: str, waivers: Mapping[str, Waiver], patterns: Patterns
+    requests: Sequence[Request],
+    reason: str | None,
+    planner: str,
+    waivers: Mapping[str, Waiver],
+    patterns: Patterns,
+    out: Path | None = None,
 ) -> None:
     """Raise `ConfigError` when people wrote a value of the persons into what a plan shows to everybody."""
     written = [(f"the id of request {number}", r.id) for number, r in enumerate(requests, 1)]
-    written += [("--reason", reason or ""), ("--planner", planner)]
+    written += [("--reason", reason or ""), ("--planner", planner), ("--out", out.name if out else "")]
     written += [(f"the waiver of {gap}", text) for gap, w in sorted(waivers.items()) for text in (w.who, w.why)]
     for where, text in written:
         looked = Collector(patterns)
@@ -121,8 +128,10 @@ def masked_paths(inventory: Inventory, patterns: Patterns) -> dict[str, str]:
 def refuse_telling_plan(plan: ErasurePlan, patterns: Patterns) -> None:
     """Raise `PlanError` when a name from the estate (a folder, a table) would show a person's value to every reader.
 
-    A value of letters alone can be a word of the plan's own, or of a table's name: `payments` is a username, too.
+    A value of letters alone can be a word of the plan's own, or of a table's name: `payments` is a username, too. In a
+    literal of SQL it is neither, so that there every value counts.
     """
+    _refuse_telling_literals(plan, patterns)
     data = plan.to_bytes()
     for terms, start, end in patterns.occurrences(data):
         if not _TELLING.search(data, start, end):
@@ -133,3 +142,30 @@ def refuse_telling_plan(plan: ErasurePlan, patterns: Patterns) -> None:
             where=patterns.mask(data[low:high].decode("utf-8", "replace"))[:300],
             todo="give the table, folder or column another name, then plan again (hazard F2)",
         )
+
+
+def _refuse_telling_literals(plan: ErasurePlan, patterns: Patterns) -> None:
+    names = {copy.id: copy.table or copy.location for copy in plan.copies}
+    recorded = [
+        (names.get(step.copy_ or "", step.id), sql)
+        for step in plan.steps
+        if isinstance(sql := step.parameters.get("sql"), str)
+    ]
+    # names of key sets hold the expression that makes them
+    recorded += [(names[c.id], term.key_set) for c in plan.copies if c.match for term in c.match.terms]
+    for where, sql in recorded:
+        known = next((name for text in literals(sql) for name in _named_in(text, patterns)), None)
+        if known is not None:
+            raise PlanError(
+                f"a literal of recorded SQL holds a value of {hidden(known)}, and the plan would show it to everybody",
+                where=f"the statement or expression that makes {patterns.mask(where)}",
+                todo="take the value out of the job's SQL (a table of exceptions, not a literal), then plan again",
+            )
+
+
+def _named_in(text: str, patterns: Patterns) -> Iterator[str]:
+    """Key sets of which a value stands in a text, short ones included; tiny numbers only where they are all of it."""
+    data = text.encode("utf-8", "surrogateescape")
+    yield from patterns.of_cell(text)
+    yield from (terms[0][0] for terms, _, _ in patterns.occurrences(data))
+    yield from (match.key_set for match in patterns.bounded(data))

@@ -31,11 +31,13 @@ def trace(name: str, direction: str, influence: bool, estate_file: Path, state: 
     """Where NAME (a table, or table.column) comes from or goes to, from the harvested graph."""
     from pii_tracer.lineage import render
     from pii_tracer.lineage.trace import trace as walk
+    from pii_tracer.lineage.trace import without_literals
 
     graph, file = _graph(estate_file, state)
     dataset, column = _place(graph, name, str(file))
     most = {"text": render.TEXT_LINKS, "mermaid": render.MERMAID_LINKS, "html": _PAGE_LINKS}.get(fmt)
-    made = walk(graph, dataset, "up" if direction == "up" else "down", column, influence=influence, most=most)
+    found = walk(graph, dataset, "up" if direction == "up" else "down", column, influence=influence, most=most)
+    made = without_literals(found)
     if fmt == "html":
         from reports.trace_html import render_trace_html
 

@@ -32,7 +32,7 @@ def client_settings(cluster: KafkaCluster, base: Path) -> dict[str, Any]:
     if cluster.properties_file:
         path = base / cluster.properties_file
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError):
             raise EstateError(
                 "the Kafka properties file cannot be read", where=str(path), todo="check the path and its permissions"

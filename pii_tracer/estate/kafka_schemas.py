@@ -76,7 +76,7 @@ class ClusterSchemas:
 
     def _avro_file(self, path: Path) -> Any:
         try:
-            return parse_schema(json.loads(path.read_text(encoding="utf-8")))
+            return parse_schema(json.loads(path.read_text(encoding="utf-8-sig")))
         except Exception as error:  # fastavro has errors of many kinds for a wrong schema
             raise EstateError(
                 f"the Avro schema cannot be read: {type(error).__name__}", where=str(path), todo="mend the file"

@@ -34,7 +34,7 @@ def answer_line(line: str) -> dict[str, Any]:
     """The answer to one line of the protocol."""
     request: Any = None
     try:
-        request = json.loads(line)
+        request = json.loads(line.removeprefix("\ufeff"))
         if not isinstance(request, dict) or not isinstance(request.get("sql"), str):
             return _failed(_id(request), "the line is not an object with a text `sql`")
         return {

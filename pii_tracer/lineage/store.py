@@ -12,14 +12,14 @@ from pii_tracer.lineage.graph import LineageGraph
 
 
 def save(graph: LineageGraph, file: Path) -> None:
-    """Write the graph; an equal graph gives an equal file.
+    """Write the graph; an equal graph gives an equal file. For its owner alone: literals of statements are in it.
 
     Raises:
         OSError: as the file system says; an older file is then untouched.
     """
     pieces, _ = pack(graph.columnar)
     sweep_temporaries(file.parent)
-    write_atomic(file, b"".join(pieces))
+    write_atomic(file, b"".join(pieces), mode=0o600)
 
 
 def load(file: Path) -> LineageGraph:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
 from pii_tracer.lineage.edges import Edge, EdgeType, JobRef, LineageGap, Membership
 from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.literals import hidden
 from pii_tracer.model import ColumnId, DatasetId
 
 Direction = Literal["up", "down"]
@@ -98,6 +99,19 @@ def trace(
         gaps=tuple(gap for gap in graph.gaps if gap.dataset in way or gap.dataset in reached),
         elsewhere=tuple(gap for gap in graph.gaps if gap.dataset is None),
     )
+
+
+def without_literals(made: Trace) -> Trace:
+    """The trace as it may be shown: a job's SQL can name a person in a literal."""
+    return replace(
+        made,
+        links=tuple(replace(link, edges=tuple(map(_shown, link.edges))) for link in made.links),
+        disagreements=tuple((_shown(event), _shown(sql)) for event, sql in made.disagreements),
+    )
+
+
+def _shown(edge: Edge) -> Edge:
+    return edge if edge.expression is None else edge.model_copy(update={"expression": hidden(edge.expression)})
 
 
 def _nearest(order: Sequence[DatasetId], into: Callable[[DatasetId], list[Link]], most: int | None) -> list[list[Link]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import sqlglot
@@ -12,8 +13,10 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from pii_tracer.errors import LineageError
-from pii_tracer.lineage.splitting import clone_of, prepared, split
+from pii_tracer.lineage.literals import literals
+from pii_tracer.lineage.splitting import NAME, Statement, clone_of, prepared, split
 from pii_tracer.model import Format
+from pii_tracer.retention.native import DELTA_FILES, DELTA_LOG
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,10 @@ class Created:
 
 
 def created(sql: str, dialect: str, where: str) -> tuple[Created, ...]:
-    """Every table that a text creates, with the settings it has at the end of the text.
+    """Every table that a text creates, with the settings and columns it has at the end of the text.
 
-    Statements that look like CREATE TABLE and do not parse come out with `unread`: they are not passed over.
+    Statements that do not parse, and those about tables that are not understood, come out with `unread`: they are not
+    passed over.
 
     Raises:
         LineageError: the text cannot be cut into statements.
@@ -45,26 +49,43 @@ def created(sql: str, dialect: str, where: str) -> tuple[Created, ...]:
         raise LineageError("the SQL cannot be read", where=where, todo="correct the text or name its dialect") from None
     found: list[Created] = []
     for statement in statements:
-        clone = clone_of(statement.text)
-        if clone:  # its settings are its source's; only its class can be asked for here
-            found.append(Created(clone.to.replace("`", ""), statement.line, None, {}))
-            continue
-        try:
-            tree = sqlglot.parse_one(prepared(statement.text), read=dialect)
-        except (SqlglotError, RecursionError):
-            if _CREATES.match(statement.text):
-                found.append(Created("", statement.line, None, {}, unread="the statement does not parse"))
-            continue
-        if isinstance(tree, exp.Create) and str(tree.args.get("kind", "")).upper() == "TABLE":
-            found.append(_made(tree, statement.line))
-        elif isinstance(tree, exp.Alter) and isinstance(tree.this, exp.Table):
-            _alter(tree, found)
-        elif isinstance(tree, exp.Command) and _CREATES.match(statement.text):
-            found.append(Created("", statement.line, None, {}, unread="the statement's form is not known"))
+        _follow(statement, dialect, found)
     return tuple(found)
 
 
-_CREATES = re.compile(r"\s*(CREATE\s+(OR\s+REPLACE\s+)?|REPLACE\s+)TABLE\b", re.IGNORECASE)
+def _follow(statement: Statement, dialect: str, found: list[Created]) -> None:
+    """What one statement makes of the tables so far."""
+    text, line = statement.text, statement.line
+    clone = clone_of(text)
+    if clone:  # its settings are its source's; only its class can be asked for here
+        found.append(Created(clone.to.replace("`", ""), line, None, {}))
+        return
+    unset = _UNSET.match(text)
+    if unset:
+        _change(found, unset["table"].replace("`", ""), lambda table: _without(table, set(literals(unset["names"]))))
+        return
+    try:
+        tree = sqlglot.parse_one(prepared(text), read=dialect) if text else None
+    except (SqlglotError, RecursionError):
+        found.append(Created("", line, None, {}, unread="the statement does not parse"))
+        return
+    if isinstance(tree, exp.Create) and str(tree.args.get("kind", "")).upper() == "TABLE":
+        found.append(_made(tree, line))
+    elif isinstance(tree, exp.Alter) and isinstance(tree.this, exp.Table):
+        _change(found, _name(tree.this), partial(_altered, tree))
+    elif isinstance(tree, exp.Command) and (_CREATES.match(text) or _ALTERS.match(text)):
+        found.append(Created("", line, None, {}, unread="the statement's form is not known"))
+
+
+_CREATES = re.compile(r"\W*(CREATE|REPLACE)\b(?:(?!\bAS\b|\().)*?\bTABLE\b", re.IGNORECASE | re.DOTALL)
+"""A table is created, whatever its kind: EXTERNAL, TEMPORARY, and what comes."""
+_ALTERS = re.compile(r"\W*ALTER\b.*?\bTABLE\b.*\b(COLUMNS?|TBLPROPERTIES)\b", re.IGNORECASE | re.DOTALL)
+_UNSET = re.compile(
+    rf"\s*ALTER\s+TABLE\s+(?P<table>{NAME})\s+UNSET\s+TBLPROPERTIES\s*(IF\s+EXISTS\s*)?\((?P<names>[^)]*)\)\s*$",
+    re.IGNORECASE,
+)
+_SPELLED = {name.lower(): name for name in (DELTA_FILES, DELTA_LOG)}
+"""Delta's own names of properties ignore case; those of others do not."""
 
 
 def _made(tree: exp.Create, line: int) -> Created:
@@ -74,13 +95,37 @@ def _made(tree: exp.Create, line: int) -> Created:
     return Created(_name(table), line, _format(tree), _properties(tree.args.get("properties")), columns)
 
 
-def _alter(tree: exp.Alter, found: list[Created]) -> None:
-    """What counts is how the file leaves the table: later settings replace those of the creation."""
-    changed = {k: v for p in tree.find_all(exp.Properties) for k, v in _properties(p).items()}
+def _change(found: list[Created], name: str, change: Callable[[Created], Created]) -> None:
+    """What counts is how the file leaves the table, by whichever of its names later statements call it."""
     for index in range(len(found) - 1, -1, -1):
-        if found[index].table.lower() == _name(tree.this).lower():
-            found[index] = replace(found[index], properties=found[index].properties | changed)
+        if _same(found[index].table, name):
+            found[index] = change(found[index])
             return
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two names can be one table's: one may lack the catalog, or the schema as well."""
+    short, long = sorted((one.lower().split("."), other.lower().split(".")), key=len)
+    return bool(one) and long[-len(short) :] == short
+
+
+def _altered(tree: exp.Alter, table: Created) -> Created:
+    """Later settings replace those of the creation; columns are added, and one that is renamed has both names."""
+    changed = {k: v for p in tree.find_all(exp.Properties) for k, v in _properties(p).items()}
+    columns = [*table.columns, *(column.name for column in tree.find_all(exp.ColumnDef))]
+    columns += [action.args["to"].name for action in tree.find_all(exp.RenameColumn)]
+    columns += [new.name for action in tree.find_all(exp.AlterColumn) if (new := action.args.get("rename_to"))]
+    name = next((_name(action.this) for action in tree.find_all(exp.AlterRename)), table.table)
+    return replace(table, table=name, properties=table.properties | changed, columns=tuple(dict.fromkeys(columns)))
+
+
+def _without(table: Created, names: set[str]) -> Created:
+    gone = {_spelled(name) for name in names}
+    return replace(table, properties={k: v for k, v in table.properties.items() if k not in gone})
+
+
+def _spelled(name: str) -> str:
+    return _SPELLED.get(name.lower(), name)
 
 
 def _selected(query: Any) -> tuple[str, ...]:
@@ -109,4 +154,4 @@ def _format(tree: exp.Create) -> Format | None:
 def _properties(properties: Any) -> dict[str, str]:
     if properties is None:
         return {}
-    return {p.name: p.args["value"].name for p in properties.expressions if type(p) is exp.Property}
+    return {_spelled(p.name): p.args["value"].name for p in properties.expressions if type(p) is exp.Property}

@@ -142,7 +142,7 @@ def load_trusted(path: Path) -> tuple[Approver, ...]:
     from pii_tracer.review.allowed_signers import looks_like_signers, parse_signers
 
     try:
-        text = read_bounded(path, MAX_BYTES).decode("utf-8")
+        text = read_bounded(path, MAX_BYTES).decode("utf-8-sig")
         if looks_like_signers(text):
             trusted = TrustedApprovers(version=1, approvers=parse_signers(text, str(path)))
         else:

@@ -179,7 +179,7 @@ def load_signer(path: Path) -> SshSigner | KeygenSigner:
 
 def _public_file(path: Path) -> SshPublicKey:
     try:
-        return parse_public(path.read_text(encoding="utf-8"), str(path))
+        return parse_public(path.read_text(encoding="utf-8-sig"), str(path))
     except (OSError, UnicodeDecodeError):
         raise ReviewError(
             "the public half of the key is missing", where=str(path), todo="make it: ssh-keygen -y -f KEY > KEY.pub"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.cli.main import COMMANDS, run
-from pii_tracer.config import file_digest, load_request
+from pii_tracer.config import file_digest, load_estate, load_request
 from pii_tracer.errors import ConfigError
 from tests.review.plans import plan as made_plan
 
@@ -62,7 +63,7 @@ CASES = [
     ("no such zone", "pii-tracer.yaml", ESTATE + "windows: {weekly: ['sat 22:00-06:00 Mars/Base']}\n", "Mars/Base"),
     ("empty request", "request.yaml", "", "empty"),
     ("no time zone", "request.yaml", REQUEST.replace("T00:00:00Z", "T00:00:00"), "time zone"),
-    ("unknown subject", "request.yaml", REQUEST.replace("type: user", "type: alien"), "no subject `alien`"),
+    ("unknown subject", "request.yaml", REQUEST.replace("type: user", "type: alien"), "no subject of the request's"),
     ("empty key", "request.yaml", REQUEST.replace("'1'", "''"), "subject.key"),
     ("unknown law", "request.yaml", REQUEST.replace("GDPR", "LEX"), "law of the request is not known"),
     ("missing source", "request.yaml", REQUEST, "lake.users"),
@@ -163,3 +164,61 @@ def test_a_key_that_yaml_read_as_a_number_says_what_to_do(tmp_path: Path) -> Non
     file.write_text("id: R-1\nlaw: GDPR\nreceived: 2026-11-01T09:00:00Z\nsubject: {type: customer, key: 0071}\n")
     with pytest.raises(ConfigError, match="put the key in quotes"):
         load_request(file)
+
+
+@pytest.mark.parametrize("currency", ["INR**\n\n## Approved", "a b", "ABCDEFGHI", "", "<b>", "1"])
+def test_a_currency_is_letters_or_a_sign(folder: Path, capsys: pytest.CaptureFixture[str], currency: str) -> None:
+    (folder / "pii-tracer.yaml").write_text(ESTATE + f"prices: {{currency: {json.dumps(currency)}}}\n")
+    assert plan(folder) == 1
+    assert "prices.currency" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("currency", ["INR", "€", "Rs", "R$"])
+def test_currencies_that_there_are(folder: Path, currency: str) -> None:
+    (folder / "pii-tracer.yaml").write_text(ESTATE + f"prices: {{currency: {currency}}}\n")
+    assert load_estate(folder / "pii-tracer.yaml").prices.currency == currency
+
+
+def test_a_key_in_the_place_of_the_type_is_not_repeated(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "request.yaml").write_text(REQUEST.replace("type: user, key: '1'", "type: 'mira@x.example', key: user"))
+    assert plan(folder) == 1
+    told = capsys.readouterr().err
+    assert "mira" not in told
+    assert "use one of: user" in told
+
+
+@pytest.mark.parametrize("subject", ["{type: user, mira@x.example}", "{key: '1', mira@x.example, mira@x.example}"])
+def test_a_value_in_the_place_of_a_key_of_the_file_is_not_repeated(
+    folder: Path, capsys: pytest.CaptureFixture[str], subject: str
+) -> None:
+    (folder / "request.yaml").write_text(REQUEST.replace("{type: user, key: '1'}", subject))
+    assert plan(folder) == 1
+    told = capsys.readouterr().err
+    assert "mira" not in told
+    assert "request.yaml" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--budget", "nan"), "budget"),
+        (("--budget", "inf"), "budget"),
+        (("--budget", "5", "--retention", "immediate", "--reason", "x"), "budget"),
+        (("--as-of", "9999-12-31T23:00:00Z"), "is not a time that can be planned for"),
+        (("--as-of", "0001-01-01T00:00:00+05:30"), "is not a time that can be planned for"),
+    ],
+)
+def test_numbers_and_times_without_sense_are_told(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    options = ["--estate", str(folder / "pii-tracer.yaml"), "--state", str(folder / "state")]
+    assert run(["plan", str(folder / "request.yaml"), *words, *options]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert "unexpected" not in told
+
+
+def test_a_price_beyond_all_sums_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "pii-tracer.yaml").write_text(ESTATE + "prices: {spark_hour: 1.0e+308}\n")
+    assert plan(folder) == 1
+    assert "prices.spark_hour" in capsys.readouterr().err

@@ -111,6 +111,20 @@ def test_names_from_outside_cannot_drive_the_terminal(estate: Path, capsys: pyte
     assert "\x1b[31m" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("words", [(), ("prod.mails",), ("--format", "json"), ("prod.mails", "--format", "json")])
+@pytest.mark.parametrize(
+    "value", ["tok(email, 'zoe')", "regexp_replace(email, 'zoe', '')", "if(user_id = 'zoe', 1, email)"]
+)
+def test_what_stands_in_literals_is_not_shown(
+    estate: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], value: str
+) -> None:
+    (estate / "jobs.sql").write_text(f"INSERT OVERWRITE prod.mails SELECT {value} AS h FROM prod.users;")
+    called(estate, *words)
+    out = capsys.readouterr().out
+    assert "h" in out
+    assert "zoe" not in out
+
+
 def test_a_table_that_nobody_goes_to_is_a_usage_error(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert called(estate, "prod.nothing") == 2
     assert "no subject's data goes to" in capsys.readouterr().err

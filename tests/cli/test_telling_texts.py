@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from tests.cli.small import declared, request
 from tests.cli.test_nested_subject import REQUEST, called, estate
 
 KEY, MAIL = "4417700102", "B2@x.example"
@@ -62,3 +65,65 @@ def test_a_folder_named_by_a_value_is_refused(tmp_path: Path, capsys: pytest.Cap
     assert "a name in the estate holds a value of buyer.buyer.mail" in told
     assert MAIL.lower() not in told.lower()
     assert not (tmp_path / "p.plan.json").exists()
+
+
+@pytest.mark.parametrize("literal", ["'zorblaxquine'", '"ZORBLAXQUINE"', "concat('for-', 'zorblaxquine!')", "'4417'"])
+def test_a_value_in_a_literal_of_recorded_sql_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], literal: str
+) -> None:
+    """Also one of letters alone, and a short number: the statement would stand in the plan."""
+    key = "4417" if "4417" in literal else "zorblaxquine"
+    base = letters(tmp_path, key, f"cust <> {literal}")
+    assert plan(base) == 1
+    told = capsys.readouterr().err.partition("error:")[2]
+    assert "a literal of recorded SQL holds a value of c.cust" in told
+    assert "prod.tally" in told
+    assert key not in told.lower()
+    assert not (base / "p.plan.json").exists()
+
+
+def test_a_name_that_is_a_value_of_letters_is_planned(tmp_path: Path) -> None:
+    assert plan(letters(tmp_path, "tally", "cust <> 'nobody'")) in (0, 3)
+    assert (tmp_path / "p.plan.json").exists()
+
+
+def letters(base: Path, key: str, condition: str) -> Path:
+    """An estate with an aggregate that is made anew by its statement, under this condition."""
+    for name, columns in {"people": {"cust": [key, "other"]}, "tally": {"n": [2]}}.items():
+        (base / "w" / name).mkdir(parents=True)
+        pq.write_table(pa.table(columns), base / "w" / name / "part-0.parquet")
+    tables = dict.fromkeys(("prod.people", "prod.tally"), "parquet")
+    (base / "pii-tracer.yaml").write_text(declared("w", tables) + "  - {name: c, source: prod.people, key: cust}\n")
+    (base / "jobs.sql").write_text(
+        f"INSERT OVERWRITE prod.tally SELECT count(cust) AS n FROM prod.people WHERE {condition};"
+    )
+    (base / "request.yaml").write_text(request("c", key))
+    (base / "policy.yaml").write_text("version: 1\n")
+    return base
+
+
+@pytest.mark.parametrize("ending", [".md", ".html"])
+def test_files_of_others_beside_the_plan_are_not_overwritten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ending: str
+) -> None:
+    base = estate(tmp_path)
+    (base / f"p{ending}").write_text("my own text\n")
+    assert plan(base) == 2
+    assert f"p{ending}" in capsys.readouterr().err
+    assert (base / f"p{ending}").read_text() == "my own text\n"
+    assert not (base / "p.plan.json").exists()
+    (base / f"p{ending}").unlink()
+    assert plan(base) == 0
+    assert plan(base) == 0, "its own are written again"
+
+
+def test_a_value_of_the_person_in_the_name_of_the_plan_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = estate(tmp_path)
+    out = base / f"{MAIL}.plan.json"
+    assert called(base, "plan", str(base / "request.yaml"), "--out", str(out)) == 1
+    told = capsys.readouterr().err.partition("error:")[2]
+    assert "--out" in told
+    assert MAIL.lower() not in told.lower()
+    assert not list(base.glob(f"{MAIL}*"))

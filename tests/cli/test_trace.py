@@ -10,7 +10,7 @@ import pytest
 
 from pii_tracer.cli.main import run
 from pii_tracer.errors import ExitCode
-from pii_tracer.lineage.edges import LineageGap
+from pii_tracer.lineage.edges import EdgeType, Evidence, LineageGap, Subtype
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.store import save
@@ -105,6 +105,22 @@ def test_gaps_by_dataset(capsys: pytest.CaptureFixture[str]):
     assert [g["kind"] for g in json.loads(said(capsys, "gaps", "lake1.prod.t", "--format", "json")[1])] == [
         "no_columns"
     ]
+
+
+@pytest.mark.parametrize("fmt", ["text", "json", "mermaid", "dot", "html"])
+def test_no_format_shows_what_stands_in_literals(folder: Path, capsys: pytest.CaptureFixture[str], fmt: str):
+    told = {"type": EdgeType.DIRECT, "subtype": Subtype.TRANSFORMATION}
+    events = edge("/a", "/b", **told, evidence=(Evidence(source="openlineage", where="e:1"),))
+    sql = edge("/a", "/b", expression="CASE WHEN a.k = 'mira@x.example' THEN \"zoe\" /* ana */ END", into="v", **told)
+    both = edge(
+        "/a", "/b", expression="if(a.k = 'mira@x.example', 1, 2)", evidence=(Evidence(source="sql", where="s:1"),)
+    )
+    save(LineageGraph(collect([events, sql, both], [], [], [], {}, {})), folder / ".pii-tracer" / "lineage.graph")
+    code, out, _ = said(capsys, "trace", "/a", "--format", fmt)
+    assert code == ExitCode.DONE
+    assert not re.search("mira|zoe|ana ", out)
+    if fmt in ("text", "json"):
+        assert "'…'" in out
 
 
 def test_a_broken_and_a_missing_graph_are_said(folder: Path, capsys: pytest.CaptureFixture[str]):

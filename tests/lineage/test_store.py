@@ -42,6 +42,8 @@ def test_stored_and_loaded_is_equal_and_stable(tmp_path: Path):
     assert file.read_bytes() == before
     assert load(file).digest() == graph.digest()
     assert [p.name for p in file.parent.iterdir()] == ["lineage.graph"]
+    # statements in it can name persons
+    assert file.stat().st_mode & 0o777 == 0o600
 
 
 @settings(max_examples=150, deadline=None)

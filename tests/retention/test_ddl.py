@@ -102,3 +102,67 @@ def test_forms_of_create() -> None:
     assert torn.unread
     with pytest.raises(LineageError):
         created("SELECT 1; CREATE TABLE t (a string) TBLPROPERTIES ('a = b", "spark", "f.sql")
+
+
+CREATED = "CREATE TABLE prod.g (id int) USING delta TBLPROPERTIES ('pii-tracer.retention-class' = 'derived');\n"
+
+
+@pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        ("\ufeffCREATE TABLE prod.g (email string) USING delta", ("prod.g", "unclassified", "1")),
+        ("CREATE EXTERNAL TABLE prod.g (email string) USING delta FOO BAR ((", ("new.sql", "unread", "1")),
+        ("CREATE /* x */ TABLE prod.g (email string) FOO BAR ((", ("new.sql", "unread", "1")),
+        ("SELECT 1;\nSELEC email FROM (", ("new.sql", "unread", "2")),
+        ("CREATE TABLE lake.prod.g (email string)", ("lake.prod.g", "too_long", "1")),
+        (CREATED + "ALTER TABLE prod.g ADD COLUMN email string", ("prod.g", "wrong_class", "1")),
+        (CREATED + "ALTER TABLE prod.g ADD COLUMNS (p struct<email: string>)", ("prod.g", "wrong_class", "1")),
+        (CREATED + "ALTER TABLE prod.g RENAME COLUMN id TO email", ("prod.g", "wrong_class", "1")),
+        (CREATED + "ALTER TABLE prod.g CHANGE COLUMN id email int", ("prod.g", "wrong_class", "1")),
+        (CREATED + "ALTER TABLE spark_catalog.prod.g ADD COLUMN email string", ("prod.g", "wrong_class", "1")),
+        (CREATED + "ALTER TABLE prod.g ADD COLUMN (email ((", ("new.sql", "unread", "2")),
+        (
+            f"CREATE TABLE prod.g (email string) USING delta {GOOD};\n"
+            "ALTER TABLE prod.g UNSET TBLPROPERTIES IF EXISTS ('delta.LOGRetentionDuration')",
+            ("prod.g", "too_long", "1"),
+        ),
+        (
+            f"CREATE TABLE prod.g (email string) USING delta {GOOD};\n"
+            "ALTER TABLE prod.g SET TBLPROPERTIES ('DELTA.LOGRETENTIONDURATION' = 'interval 365 days')",
+            ("prod.g", "too_long", "1"),
+        ),
+    ],
+)
+def test_what_is_not_understood_or_comes_later_is_not_passed_over(
+    estate: Path, capsys: pytest.CaptureFixture[str], sql: str, found: tuple[str, str, str]
+) -> None:
+    code, told = check(estate, sql, capsys)
+    assert code == 4
+    assert found in told
+
+
+def test_statements_about_other_things_are_no_violation(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sql = (
+        "GRANT SELECT ON prod.x TO a;\nVACUUM prod.x;\nALTER TABLE prod.x DROP PARTITION (d = '1');\nDROP TABLE prod.x"
+    )
+    assert check(estate, sql, capsys) == (0, [])
+
+
+def test_files_of_a_folder_are_read_whatever_the_case_of_their_ending(estate: Path) -> None:
+    (estate / "ddl").mkdir()
+    (estate / "ddl" / "A.SQL").write_text("CREATE TABLE prod.g (email string) USING delta")
+    words = ["retention", "check", "--estate", str(estate / "pii-tracer.yaml"), "--state", str(estate / "s")]
+    assert run([*words, "--ddl", str(estate / "ddl")]) == 4
+
+
+def test_a_catalog_that_cannot_be_read_is_a_violation(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = yaml.safe_load((estate / "pii-tracer.yaml").read_text())
+    data["catalogs"]["sql"] = {"type": "iceberg-sql", "uri": f"sqlite:///{estate}/cat.db", "warehouse": "warehouse"}
+    data["retention"]["tables"] = {}
+    (estate / "pii-tracer.yaml").write_text(yaml.safe_dump(data))
+    (estate / "cat.db").touch()
+    (estate / "s").mkdir()
+    code = run(["retention", "check", "--estate", str(estate / "pii-tracer.yaml"), "--state", str(estate / "s")])
+    out = capsys.readouterr().out
+    assert "catalog sql" in out
+    assert code == 4, out

@@ -59,4 +59,4 @@ class Notes(Frozen):
 
 def save_notes(notes: Notes, file: Path) -> None:
     """Write the notes whole or not at all."""
-    write_atomic(file, (notes.model_dump_json(indent=1) + "\n").encode())
+    write_atomic(file, (notes.model_dump_json(indent=1) + "\n").encode(), mode=0o600)

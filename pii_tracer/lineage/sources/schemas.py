@@ -47,7 +47,7 @@ def schema_files(places: Sequence[str], base: Path) -> dict[str, tuple[Column, .
 def _read(file: Path) -> dict[str, tuple[Column, ...]]:
     form = 'write {"table": ["column", …]}'
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
+        data = json.loads(file.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise LineageError(
             f"the schema file cannot be read ({type(error).__name__})", where=str(file), todo=form
