@@ -11,6 +11,7 @@ from typing import Any
 from pii_tracer.config_backups import Backup
 from pii_tracer.inventory import ObjectSet, ObjectVersion, TableState, TopicState, VaultState
 from pii_tracer.lakefs_state import LakefsState
+from pii_tracer.locations import names_place
 from pii_tracer.plan import Action, Copy, Precondition
 from planners.carriage import Carriage
 from planners.lakefs import LettingGo
@@ -89,18 +90,6 @@ def slug(name: str) -> str:
 def is_named(name: str, copy: Copy) -> bool:
     """Whether people who write `name` mean this copy."""
     return names_place(name, copy.table, copy.location, copy.dataset.name)
-
-
-def names_place(name: str, table: str | None, *places: str) -> bool:
-    """Tables without regard to case, as Spark names them; topics by name; places whole, or by their last parts."""
-    if table is not None and table.lower() == name.lower():
-        return True
-    wanted = name.rstrip("/")
-    if wanted in places:
-        return True
-    if "/" not in wanted:
-        return False
-    return any(p == wanted or p.endswith("/" + wanted.lstrip("./")) for p in (place.rstrip("/") for place in places))
 
 
 def clone_origins(item: CopyDraft, states: Mapping[str, TableState]) -> Iterable[str]:

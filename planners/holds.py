@@ -15,10 +15,11 @@ from datetime import datetime
 from pii_tracer.errors import PlanError
 from pii_tracer.estate.iceberg_history import STAGED
 from pii_tracer.holds import Hold
+from pii_tracer.locations import names_place
 from pii_tracer.model import CopyKind, Strategy
 from pii_tracer.plan import Exemption, Gap, Mask, Override, PlannedHold, PlannedRequest
 from planners.copies import Recognised, inputs_of
-from planners.drafts import CopyDraft, clone_origins, is_named, names_place, slug
+from planners.drafts import CopyDraft, clone_origins, is_named, slug
 from planners.elements import described, first_end, last_end, mask_of, named_columns
 from planners.held import Held, cited, gap_of, utc
 from planners.hold_dangers import backups_of_held, dangers, locked
