@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -27,6 +26,7 @@ from pii_tracer.errors import ConfigError
 from pii_tracer.holds import Hold, contradiction
 from pii_tracer.locations import is_s3
 from pii_tracer.model import Format, Frozen
+from pii_tracer.moments import Moment
 from pii_tracer.strict_yaml import load_yaml
 
 
@@ -309,18 +309,12 @@ class SubjectRef(Frozen):
 
 
 class Request(Frozen):
-    """One erasure request. `received` needs a time zone."""
+    """One erasure request."""
 
     id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
     law: str
-    received: datetime
+    received: Moment
     subject: SubjectRef
-
-    @model_validator(mode="after")
-    def _zoned(self) -> Request:
-        if self.received.tzinfo is None:
-            raise ValueError("`received` needs a time zone, e.g. 2026-11-19T10:00:00+05:30")
-        return self
 
 
 class Policy(Frozen):

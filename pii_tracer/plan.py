@@ -11,11 +11,12 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from pydantic import AwareDatetime, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from pii_tracer.collecting import rare_collections
 from pii_tracer.enums import StrEnum
 from pii_tracer.model import Carries, CopyKind, DatasetId, Format, Frozen, Match, Strategy
+from pii_tracer.moments import Moment
 
 FORMAT_VERSION = 1
 STAYS = frozenset({Strategy.EXEMPT, Strategy.MASK_COLUMNS, Strategy.DESTROY_KEY, Strategy.CONFIRM})
@@ -262,7 +263,7 @@ class Waiver(Frozen):
 
     who: str = Field(min_length=1)
     why: str = Field(min_length=1)
-    until: AwareDatetime
+    until: Moment
 
 
 class Gap(Frozen):

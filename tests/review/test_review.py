@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import SSlibKey
@@ -224,6 +225,25 @@ def test_trusted_approvers_have_a_name_and_a_key_each(tmp_path: Path) -> None:
     path.write_text("version: 1\napprovers: !!python/object/apply:os.getcwd []\n")
     with pytest.raises(ReviewError, match="cannot be read"):
         load_trusted(path)
+
+
+@pytest.mark.parametrize("date", ["20270101", "2027", "'20270101'", "1.7e9", "2027-01-01"])
+def test_a_date_of_the_trusted_approvers_that_is_none_is_refused(tmp_path: Path, date: str) -> None:
+    file = tmp_path / "trusted.yaml"
+    key = public_pem(KEY.public_key()).decode()
+    person = f"{{name: a, role: dpo, public_key: {json.dumps(key)}, valid_from: %s}}"
+    file.write_text(f"version: 1\napprovers: [{person % '2027-01-01T00:00:00Z'}]\n")
+    assert load_trusted(file)[0].valid_from == datetime(2027, 1, 1, tzinfo=timezone.utc)
+    file.write_text(f"version: 1\napprovers: [{person % date}]\n")
+    with pytest.raises(ReviewError) as refused:
+        load_trusted(file)
+    assert "2027-01-01T00:00:00Z" in str(refused.value)
+
+
+@pytest.mark.parametrize("until", [20270101, "20270101", 1.7e9])
+def test_a_waiver_until_a_number_is_refused(until: object) -> None:
+    with pytest.raises(ValidationError, match="no date"):
+        Waiver.model_validate({"who": "a", "why": "b", "until": until})
 
 
 def gap(waiver: Waiver | None) -> Gap:
