@@ -166,7 +166,7 @@ class Copy(Frozen):
 class Exemption(Frozen):
     """Ids of the holds (`ErasurePlan.holds`) that keep a copy, and until when; None where nobody knows yet.
 
-    until: where single columns are held, when the first of them lapses.
+    until: when less is kept: the whole copy by its last hold, a single column by its own.
     """
 
     holds: tuple[str, ...]
@@ -335,8 +335,8 @@ class Schedule(Frozen):
 class Totals(Frozen):
     """The verdict's numbers. copies: those that count by themselves; beyond: those that hang from them.
 
-    exempt: of `copies`, those that a hold keeps, wholly or in part. recheck_on: when the first of these holds lapses
-    and the erasure must be planned again; None where nothing is held, or nobody knows the day.
+    exempt: of `copies`, those that a hold keeps, wholly or in part. recheck_on: the first day on which less of these is
+    kept, and the erasure must be planned again; None where nothing is held, or nobody knows the day.
     """
 
     copies: int

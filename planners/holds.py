@@ -83,6 +83,8 @@ def _mask_parts(items: Mapping[str, CopyDraft], held: Held) -> None:
     """Where only columns are held: what becomes of the rest. A hold on the whole copy goes before."""
     for copy_id, parts in held.parts.items():
         if copy_id in held.exempt:
+            # longer holds of columns keep only these: the rest is free with the last hold of the whole
+            held.until[copy_id] = last_end(held.exempt[copy_id])
             held.exempt[copy_id] += [h for h, _ in parts if h not in held.exempt[copy_id]]
             continue
         mask = mask_of(items[copy_id], parts)
@@ -91,7 +93,8 @@ def _mask_parts(items: Mapping[str, CopyDraft], held: Held) -> None:
         elif mask.columns:
             held.masked[copy_id] = mask
         else:
-            held.exempt[copy_id] = held.holds_of(copy_id)  # every column is held
+            held.exempt[copy_id] = held.holds_of(copy_id)  # every column is held, and each ends by itself
+            held.until[copy_id] = first_end(mask)
 
 
 def _endangered(items: Mapping[str, CopyDraft], held: Held, world: World) -> dict[str, str]:
@@ -167,6 +170,8 @@ def _unmatched(hold: Hold, name: str, why: str) -> Gap:
 def _with_children(items: Sequence[CopyDraft], held: Held) -> None:
     """Branches, old versions and replicas of a held copy are held with it; of a masked one they are masked."""
     for item, above in _below(items, held.exempt):
+        if item.copy.id not in held.exempt and above in held.until:
+            held.until[item.copy.id] = held.until[above]
         held.exempt.setdefault(item.copy.id, held.exempt[above])
         held.masked.pop(item.copy.id, None)
     for item, above in _below(items, held.masked):
@@ -269,7 +274,7 @@ def _blocked_gap(item: CopyDraft, why: str) -> Gap:
 def _applied(found: Recognised, held: Held) -> Recognised:
     change: Mapping[str, Callable[[CopyDraft], CopyDraft]] = {
         **dict.fromkeys(held.blocked, _block),
-        **{i: lambda item: _exempt(item, held.exempt[item.copy.id]) for i in held.exempt},
+        **{i: lambda item: _exempt(item, held) for i in held.exempt},
         **{i: lambda item: _mask(item, held.masked[item.copy.id], held.holds_of(item.copy.id)) for i in held.masked},
     }
     items = tuple(change[i.copy.id](i) if i.copy.id in change else i for i in found.items)
@@ -285,12 +290,13 @@ def _block(item: CopyDraft) -> CopyDraft:
     )
 
 
-def _exempt(item: CopyDraft, holds: Sequence[Hold]) -> CopyDraft:
+def _exempt(item: CopyDraft, held: Held) -> CopyDraft:
+    holds = held.exempt[item.copy.id]
     changes = {
         "strategy": Strategy.EXEMPT,
         "match": None,
         "reason": "kept: " + "; ".join(cited(h) for h in holds),
-        "exemption": Exemption(holds=tuple(h.id for h in holds), until=last_end(holds)),
+        "exemption": Exemption(holds=tuple(h.id for h in holds), until=held.until_of(item.copy.id)),
     }
     return replace(item, rebuild_sql=None, copy=item.copy.model_copy(update=changes))
 
