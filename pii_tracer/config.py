@@ -320,6 +320,7 @@ class Request(Frozen):
 class Policy(Frozen):
     """Policy as data: what a plan must satisfy to be approved and applied. The rules are in `review.policy`.
 
+    allow_late: a plan may end after the legal deadline; reviewers are told. For requests that are overdue already.
     max_waivers_per_person: gaps that one person may waive in one plan. unwaivable: kinds of gap that nobody may waive.
     require_classification: no step that cannot be undone on a copy without a column of a known category.
     required_roles: roles that must be among the approvers in production.
@@ -327,6 +328,7 @@ class Policy(Frozen):
 
     version: Literal[1]
     min_slack_days: float = Field(default=0, allow_inf_nan=False)
+    allow_late: bool = False
     max_cost: float | None = Field(default=None, allow_inf_nan=False)
     allow_immediate_retention: bool = False
     max_waivers_per_person: int | None = Field(default=None, ge=0)

@@ -35,12 +35,13 @@ def keep_held(
 ) -> tuple[Recognised, tuple[PlannedHold, ...]]:
     """Exempt what is held, block what would destroy it, and say what else endangers it.
 
-    A hold counts from now on if it begins before the last deadline: the run may last until then.
+    A hold counts from now on if it begins before the last deadline: the run may last until then. Where that is missed
+    already, it counts if it is in force.
 
     Raises:
         PlanError: a hold of some requests only, in a plan that has others too; a name that means two datasets.
     """
-    due = max(r.deadline for r in requests)
+    due = _last_begin(requests, as_of)
     held = Held()
     asked = {r.id for r in requests}
     for hold in holds:
@@ -64,6 +65,10 @@ def keep_held(
     return _applied(found, held), _planned(held)
 
 
+def _last_begin(requests: Sequence[PlannedRequest], as_of: datetime) -> datetime:
+    return max(as_of, *(r.deadline for r in requests))
+
+
 def _counts(hold: Hold, as_of: datetime, due: datetime) -> bool:
     return (hold.ends is None or hold.ends > as_of) and hold.from_ <= due
 
@@ -71,7 +76,7 @@ def _counts(hold: Hold, as_of: datetime, due: datetime) -> bool:
 def idle_holds(holds: Sequence[Hold], requests: Sequence[PlannedRequest], as_of: datetime) -> tuple[Override, ...]:
     """Holds in force that keep nothing here, since the requests they name are not in the plan: reviewers see whether
     that is meant, or a request's id is written wrongly in the estate file."""
-    due, asked = max(r.deadline for r in requests), {r.id for r in requests}
+    due, asked = _last_begin(requests, as_of), {r.id for r in requests}
     return tuple(
         Override(kind="hold", reason=f"the hold {hold.id} keeps nothing: it concerns {', '.join(hold.requests)} only")
         for hold in sorted(holds, key=lambda h: h.id)

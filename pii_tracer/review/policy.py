@@ -82,8 +82,13 @@ def _applyable(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
 def _slack(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
     totals = given.plan.totals
     if totals.finish > totals.deadline:
-        late = totals.finish.date().isoformat()
-        yield Level.DENY, f"the plan ends on {late}, after the legal deadline", ("totals", "finish")
+        late = f"the plan ends on {totals.finish.date()}, after the legal deadline {totals.deadline.date()}"
+        # what is overdue, or was held beyond its deadline, must still be erased: the policy's owner decides
+        if given.policy.allow_late:
+            yield Level.WARN, f"the deadline is set aside: {late}; `allow_late` lets it through", ("totals", "finish")
+        else:
+            words = f"{late}; if it cannot end earlier, `allow_late: true` in the policy lets it through"
+            yield Level.DENY, words, ("totals", "finish")
     elif totals.slack_days < given.policy.min_slack_days:
         asked = f"{totals.slack_days:.1f} days of slack, the policy asks for {given.policy.min_slack_days:g}"
         yield Level.DENY, asked, ("totals", "slack_days")
@@ -206,7 +211,9 @@ def _separation(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
 
 RULES: tuple[Rule, ...] = (
     Rule("applyable", "every copy has a way to be erased", _applyable),
-    Rule("min-slack", "the plan ends before the legal deadline, with the policy's slack", _slack),
+    Rule(
+        "min-slack", "the plan ends before the legal deadline, with the policy's slack, or lateness is allowed", _slack
+    ),
     Rule("max-cost", "the plan costs no more than the policy allows", _cost),
     Rule("gaps", "every gap is closed, or waived by a named person until a date to come", _gaps),
     Rule("waivers-per-person", "no person waives more gaps than the policy allows", _waivers),

@@ -275,6 +275,19 @@ def test_policy_rules() -> None:
         enforce(evaluate(plan(), Policy(version=1, min_slack_days=31), production=True, now=NOW))
 
 
+def test_a_missed_deadline_is_let_through_only_by_a_policy_that_says_so() -> None:
+    late = plan(totals=plan().totals.model_copy(update={"finish": NOW + timedelta(days=31), "slack_days": -1.0}))
+    for days in (0, 2, -100_000):
+        (found,) = evaluate(late, Policy(version=1, min_slack_days=days), production=False, now=NOW)
+        assert (found.rule, found.level) == ("min-slack", Level.DENY)
+        assert "allow_late" in found.message
+    (told,) = evaluate(late, Policy(version=1, min_slack_days=2, allow_late=True), production=False, now=NOW)
+    assert (told.rule, told.level) == ("min-slack", Level.WARN)
+    assert "set aside" in told.message
+    (short,) = evaluate(plan(), Policy(version=1, min_slack_days=31, allow_late=True), production=False, now=NOW)
+    assert short.level is Level.DENY
+
+
 def test_drift_of_every_kind() -> None:
     table = TableState(
         dataset=DatasetId(namespace="file", name="/lake/c1"),
