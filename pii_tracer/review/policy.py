@@ -113,6 +113,8 @@ def _gaps(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
             yield Level.DENY, f"the waiver of gap {gap.id} has run out", at
         else:
             yield Level.WARN, f"gap {gap.id} ({gap.kind}) was waived by {gap.waiver.who}", at
+            if gap.waiver.until <= given.plan.totals.finish:
+                yield Level.WARN, _too_short(f"the waiver of gap {gap.id}", gap.waiver.until, given), at
 
 
 def _waivers(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
@@ -150,6 +152,14 @@ def _exemptions(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
             until = "further notice" if hold.until is None else hold.until.date().isoformat()
             words = f"{copies} not erased until {until}: {hold.basis}, {hold.citation} ({hold.id}, {hold.approver})"
             yield Level.WARN, words, at
+            if hold.until is not None and hold.until <= given.plan.totals.finish:
+                yield Level.WARN, _too_short(f"the hold {hold.id}", hold.until, given), at
+
+
+def _too_short(what: str, until: datetime, given: PolicyInput) -> str:
+    """The rules are asked at each resume: a run that lasts longer would be stuck in its middle."""
+    ends, finish = until.date(), given.plan.totals.finish.date()
+    return f"{what} ends on {ends}, before the plan does ({finish}): a run that is not done by then cannot be resumed"
 
 
 def _writers(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:

@@ -20,7 +20,7 @@ from pii_tracer.config import Policy
 from pii_tracer.errors import NotApproved, PolicyDenied, ReviewError
 from pii_tracer.inventory import Inventory, ObjectSet, ObjectVersion, Ref, RefKind, TableState
 from pii_tracer.model import Column, DatasetId, Format
-from pii_tracer.plan import Gap, Override, Precondition, Waiver
+from pii_tracer.plan import Gap, Override, PlannedHold, Precondition, Waiver
 from pii_tracer.review import approval, dsse
 from pii_tracer.review.drift import MISSING, compare
 from pii_tracer.review.keys import Approver, generate, load_private, load_trusted, public_pem
@@ -286,6 +286,20 @@ def test_a_missed_deadline_is_let_through_only_by_a_policy_that_says_so() -> Non
     assert "set aside" in told.message
     (short,) = evaluate(plan(), Policy(version=1, min_slack_days=31, allow_late=True), production=False, now=NOW)
     assert short.level is Level.DENY
+
+
+@pytest.mark.parametrize(("days", "told"), [(5, True), (10, True), (11, False)])
+def test_what_ends_before_the_plan_does_is_told(days: int, told: bool) -> None:
+    totals = plan().totals.model_copy(update={"finish": NOW + timedelta(days=10)})
+    until = NOW + timedelta(days=days)
+    hold = PlannedHold(
+        id="H1", kind="legal_hold", basis="b", citation="c", from_=NOW, until=until, approver="a", copies=("c1",)
+    )
+    waived = gap(Waiver(who="w", why="y", until=until))
+    found = evaluate(plan(totals=totals, gaps=[waived], holds=(hold,)), Policy(version=1), production=False, now=NOW)
+    assert [(f.rule, f.level) for f in found if "before the plan does" in f.message] == (
+        [("gaps", Level.WARN), ("exemptions", Level.WARN)] if told else []
+    )
 
 
 def test_drift_of_every_kind() -> None:
