@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -83,8 +84,17 @@ class CopyDraft:
 
 
 def slug(name: str) -> str:
-    """A name from outside as a safe part of an id: letters, digits, `.`, `_`, `-`."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")[:80] or "unnamed"
+    """A name from outside as a safe part of an id: letters, digits, `.`, `_`, `-`.
+
+    A name in another script has its digest behind it, so that no two are one, nor one becomes the other's.
+    """
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")[:80]
+    return plain if plain and name.isascii() else f"{plain or 'unnamed'}-{short_digest(name)}"
+
+
+def short_digest(text: str) -> str:
+    """What tells two texts apart in ids."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
 def is_named(name: str, copy: Copy) -> bool:

@@ -19,6 +19,7 @@ from pii_tracer.locations import names_place
 from pii_tracer.model import CopyKind, Strategy
 from pii_tracer.plan import Exemption, Gap, Mask, Override, PlannedHold, PlannedRequest
 from planners.copies import Recognised, inputs_of
+from planners.distinct import distinct_gaps
 from planners.drafts import CopyDraft, clone_origins, is_named, slug
 from planners.elements import described, first_end, last_end, mask_of, named_columns
 from planners.held import Held, cited, gap_of, utc
@@ -284,8 +285,7 @@ def _applied(found: Recognised, held: Held) -> Recognised:
     }
     items = tuple(change[i.copy.id](i) if i.copy.id in change else i for i in found.items)
     kept = {i.copy.dataset for i in items if i.copy.strategy is Strategy.EXEMPT}
-    gaps = {g.id: g for g in found.gaps if not (g.kind in _MOOT and g.dataset in kept)}
-    gaps |= {g.id: g for g in held.gaps}
+    gaps = distinct_gaps([*(g for g in found.gaps if not (g.kind in _MOOT and g.dataset in kept)), *held.gaps])
     return replace(found, items=items, gaps=tuple(gaps[g] for g in sorted(gaps)))
 
 
