@@ -79,6 +79,9 @@ def _applyable(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
         yield Level.DENY, "the plan cannot be applied: a copy is blocked, or there is none", ("applyable",)
 
 
+_DAY = 86_400
+
+
 def _slack(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
     totals = given.plan.totals
     if totals.finish > totals.deadline:
@@ -89,8 +92,11 @@ def _slack(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
         else:
             words = f"{late}; if it cannot end earlier, `allow_late: true` in the policy lets it through"
             yield Level.DENY, words, ("totals", "finish")
-    elif totals.slack_days < given.policy.min_slack_days:
-        asked = f"{totals.slack_days:.1f} days of slack, the policy asks for {given.policy.min_slack_days:g}"
+        return
+    # `slack_days` is rounded, for people
+    slack = (totals.deadline - totals.finish).total_seconds() / _DAY
+    if slack < given.policy.min_slack_days:
+        asked = f"{slack:.3f} days of slack, the policy asks for {given.policy.min_slack_days:g}"
         yield Level.DENY, asked, ("totals", "slack_days")
 
 
