@@ -41,6 +41,8 @@ def _known(estate: Estate, inventory: Inventory, tables: Sequence[Table]) -> lis
     known = [table.names for table in tables]
     known += [(f"s3://{archive.bucket}/{archive.prefix}",) for archive in estate.archives]
     known += [(*place.tables, str(place.location)) for place in inventory.remote]
-    known += [(one.location, one.dataset.name) for one in (*inventory.topics, *inventory.lakefs)]
-    known += [(one.location,) for one in (*estate.vaults, *estate.backups)]
+    known += [(topic.location, topic.dataset.name) for topic in inventory.topics]
+    known += [(repository.location, repository.dataset.name) for repository in inventory.lakefs]
+    known += [(vault.location,) for vault in estate.vaults]
+    known += [(backup.location,) for backup in estate.backups]
     return known
