@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -27,6 +26,7 @@ from pii_tracer.errors import ConfigError
 from pii_tracer.holds import Hold, contradiction
 from pii_tracer.locations import is_s3
 from pii_tracer.model import Currency, Format, Frozen
+from pii_tracer.moments import Moment
 from pii_tracer.strict_yaml import load_yaml
 
 
@@ -313,23 +313,18 @@ class SubjectRef(Frozen):
 
 
 class Request(Frozen):
-    """One erasure request. `received` needs a time zone."""
+    """One erasure request."""
 
     id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
     law: str
-    received: datetime
+    received: Moment
     subject: SubjectRef
-
-    @model_validator(mode="after")
-    def _zoned(self) -> Request:
-        if self.received.tzinfo is None:
-            raise ValueError("`received` needs a time zone, e.g. 2026-11-19T10:00:00+05:30")
-        return self
 
 
 class Policy(Frozen):
     """Policy as data: what a plan must satisfy to be approved and applied. The rules are in `review.policy`.
 
+    allow_late: a plan may end after the legal deadline; reviewers are told. For requests that are overdue already.
     max_waivers_per_person: gaps that one person may waive in one plan. unwaivable: kinds of gap that nobody may waive.
     require_classification: no step that cannot be undone on a copy without a column of a known category.
     required_roles: roles that must be among the approvers in production.
@@ -337,6 +332,7 @@ class Policy(Frozen):
 
     version: Literal[1]
     min_slack_days: float = Field(default=0, allow_inf_nan=False)
+    allow_late: bool = False
     max_cost: float | None = Field(default=None, allow_inf_nan=False)
     allow_immediate_retention: bool = False
     max_waivers_per_person: int | None = Field(default=None, ge=0)

@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 
 from pii_tracer.enums import StrEnum
 from pii_tracer.model import Frozen
+from pii_tracer.moments import Moment
 
 
 class HoldKind(StrEnum):
@@ -39,14 +40,12 @@ class Hold(Frozen):
     requests: tuple[str, ...] = ()
     basis: str = Field(min_length=1)
     citation: str = Field(min_length=1)
-    from_: datetime = Field(alias="from")
-    until: datetime | Literal["indefinite"]
+    from_: Moment = Field(alias="from")
+    until: Moment | Literal["indefinite"]
     approver: str = Field(min_length=1)
 
     @model_validator(mode="after")
     def _dated(self) -> Hold:
-        if self.from_.tzinfo is None or (self.ends is not None and self.ends.tzinfo is None):
-            raise ValueError("`from` and `until` need a time zone, e.g. 2031-03-31T00:00:00+05:30")
         if self.ends is not None and self.ends <= self.from_:
             raise ValueError("`until` is not after `from`: the hold would never hold")
         if any(not name.strip() for name in (*self.datasets, *self.columns, *self.categories)):

@@ -110,3 +110,21 @@ def local_path(text: str) -> Path:
             todo="in S3 there can be `roots`, declared tables and `archives`",
         )
     return place
+
+
+_SESSION = "spark_catalog."
+
+
+def names_place(name: str, table: str | None, *places: str) -> bool:
+    """Whether people who write `name` mean a table or place: the one rule for plans, holds and sweeps.
+
+    Tables without regard to case, as Spark names them; topics by name; places whole, or by their last parts.
+    """
+    if table is not None and table.lower().removeprefix(_SESSION) == name.lower().removeprefix(_SESSION):
+        return True
+    wanted = name.rstrip("/")
+    if wanted in places:
+        return True
+    if "/" not in wanted:
+        return False
+    return any(p == wanted or p.endswith("/" + wanted.lstrip("./")) for p in (place.rstrip("/") for place in places))

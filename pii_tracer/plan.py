@@ -11,11 +11,12 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from pydantic import AwareDatetime, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from pii_tracer.collecting import rare_collections
 from pii_tracer.enums import StrEnum
 from pii_tracer.model import Carries, CopyKind, Currency, DatasetId, Format, Frozen, Match, Strategy
+from pii_tracer.moments import Moment
 
 FORMAT_VERSION = 1
 STAYS = frozenset({Strategy.EXEMPT, Strategy.MASK_COLUMNS, Strategy.DESTROY_KEY, Strategy.CONFIRM})
@@ -165,7 +166,7 @@ class Copy(Frozen):
 class Exemption(Frozen):
     """Ids of the holds (`ErasurePlan.holds`) that keep a copy, and until when; None where nobody knows yet.
 
-    until: where single columns are held, when the first of them lapses.
+    until: when less is kept: the whole copy by its last hold, a single column by its own.
     """
 
     holds: tuple[str, ...]
@@ -262,7 +263,7 @@ class Waiver(Frozen):
 
     who: str = Field(min_length=1)
     why: str = Field(min_length=1)
-    until: AwareDatetime
+    until: Moment
 
 
 class Gap(Frozen):
@@ -334,8 +335,8 @@ class Schedule(Frozen):
 class Totals(Frozen):
     """The verdict's numbers. copies: those that count by themselves; beyond: those that hang from them.
 
-    exempt: of `copies`, those that a hold keeps, wholly or in part. recheck_on: when the first of these holds lapses
-    and the erasure must be planned again; None where nothing is held, or nobody knows the day.
+    exempt: of `copies`, those that a hold keeps, wholly or in part. recheck_on: the first day on which less of these is
+    kept, and the erasure must be planned again; None where nothing is held, or nobody knows the day.
     """
 
     copies: int

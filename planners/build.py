@@ -128,7 +128,7 @@ def build_plan(inputs: PlanInputs) -> ErasurePlan:
     steps = tuple(_step(d, dated[inputs.retention].by_step[d.id], inputs.estate) for d in drafts)
     gaps = tuple(
         _waived(g, inputs.waivers or {}, as_of)
-        for g in (*found.gaps, *_running_writers(inputs), *echoes(items, inputs.world))
+        for g in distinct_gaps([*found.gaps, *_running_writers(inputs), *echoes(items, inputs.world)]).values()
     )
     copies = tuple(item.copy for item in items)
     open_gaps = [g for g in gaps if g.waiver is None]

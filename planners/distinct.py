@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from pii_tracer.plan import Gap
-from planners.drafts import CopyDraft
+from planners.drafts import CopyDraft, short_digest
 
 
 def distinct_items(items: Sequence[CopyDraft]) -> list[CopyDraft]:
@@ -18,7 +17,7 @@ def distinct_items(items: Sequence[CopyDraft]) -> list[CopyDraft]:
 
 
 def _renamed(item: CopyDraft) -> CopyDraft:
-    return replace(item, copy=item.copy.model_copy(update={"id": f"{item.copy.id}-{_short(item.copy.location)}"}))
+    return replace(item, copy=item.copy.model_copy(update={"id": f"{item.copy.id}-{short_digest(item.copy.location)}"}))
 
 
 def distinct_gaps(gaps: Iterable[Gap]) -> dict[str, Gap]:
@@ -28,11 +27,11 @@ def distinct_gaps(gaps: Iterable[Gap]) -> dict[str, Gap]:
         by_id.setdefault(gap.id, set()).add(gap)
     found = {}
     for gap_id, same in by_id.items():
-        for gap in same:
-            mine = gap if len(same) == 1 else gap.model_copy(update={"id": f"{gap_id}-{_short(gap.model_dump_json())}"})
+        for gap in sorted(same, key=Gap.model_dump_json):
+            mine = (
+                gap
+                if len(same) == 1
+                else gap.model_copy(update={"id": f"{gap_id}-{short_digest(gap.model_dump_json())}"})
+            )
             found[mine.id] = mine
     return found
-
-
-def _short(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:8]

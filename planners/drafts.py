@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any
 from pii_tracer.config_backups import Backup
 from pii_tracer.inventory import ObjectSet, ObjectVersion, TableState, TopicState, VaultState
 from pii_tracer.lakefs_state import LakefsState
+from pii_tracer.locations import names_place
 from pii_tracer.plan import Action, Copy, Precondition
 from planners.carriage import Carriage
 from planners.lakefs import LettingGo
@@ -82,25 +84,22 @@ class CopyDraft:
 
 
 def slug(name: str) -> str:
-    """A name from outside as a safe part of an id: letters, digits, `.`, `_`, `-`."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")[:80] or "unnamed"
+    """A name from outside as a safe part of an id: letters, digits, `.`, `_`, `-`.
+
+    A name in another script has its digest behind it, so that no two are one, nor one becomes the other's.
+    """
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")[:80]
+    return plain if plain and name.isascii() else f"{plain or 'unnamed'}-{short_digest(name)}"
+
+
+def short_digest(text: str) -> str:
+    """What tells two texts apart in ids."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
 def is_named(name: str, copy: Copy) -> bool:
     """Whether people who write `name` mean this copy."""
     return names_place(name, copy.table, copy.location, copy.dataset.name)
-
-
-def names_place(name: str, table: str | None, *places: str) -> bool:
-    """Tables without regard to case, as Spark names them; topics by name; places whole, or by their last parts."""
-    if table is not None and table.lower() == name.lower():
-        return True
-    wanted = name.rstrip("/")
-    if wanted in places:
-        return True
-    if "/" not in wanted:
-        return False
-    return any(p == wanted or p.endswith("/" + wanted.lstrip("./")) for p in (place.rstrip("/") for place in places))
 
 
 def clone_origins(item: CopyDraft, states: Mapping[str, TableState]) -> Iterable[str]:

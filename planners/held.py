@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pii_tracer.holds import Hold
 from pii_tracer.plan import Gap, Mask
 from planners.drafts import CopyDraft, slug
-from planners.elements import Part
+from planners.elements import Part, last_end
 
 
 @dataclass
@@ -16,12 +16,14 @@ class Held:
     """What the rules find: copies to exempt (id -> holds), copies to block (id -> why), and gaps.
 
     parts: copies of which only columns are held (id -> holds with these columns). masked: those where the rest can be
-    erased by itself. empty: ids of held tables that hold nothing of the persons today, which backups of them may.
+    erased by itself. until: of exempt copies, when less is kept, where that is not the end of all their holds.
+    empty: ids of held tables that hold nothing of the persons today, which backups of them may.
     """
 
     exempt: dict[str, list[Hold]] = field(default_factory=dict)
     parts: dict[str, list[Part]] = field(default_factory=dict)
     masked: dict[str, Mask] = field(default_factory=dict)
+    until: dict[str, datetime | None] = field(default_factory=dict)
     blocked: dict[str, str] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
     empty: set[str] = field(default_factory=set)
@@ -34,6 +36,10 @@ class Held:
     def holds_of(self, copy_id: str) -> list[Hold]:
         """The holds that keep a copy, wholly or in part."""
         return self.exempt.get(copy_id) or list({h.id: h for h, _ in self.parts[copy_id]}.values())
+
+    def until_of(self, copy_id: str) -> datetime | None:
+        """When less is kept of an exempt copy than now; None where nobody knows yet."""
+        return self.until[copy_id] if copy_id in self.until else last_end(self.exempt[copy_id])
 
     def keep_whole(self, item: CopyDraft, why: str) -> None:
         """Fail closed: what cannot be erased by itself is kept with what is held, and said."""

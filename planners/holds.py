@@ -15,10 +15,12 @@ from datetime import datetime
 from pii_tracer.errors import PlanError
 from pii_tracer.estate.iceberg_history import STAGED
 from pii_tracer.holds import Hold
+from pii_tracer.locations import names_place
 from pii_tracer.model import CopyKind, Strategy
 from pii_tracer.plan import Exemption, Gap, Mask, Override, PlannedHold, PlannedRequest
 from planners.copies import Recognised, inputs_of
-from planners.drafts import CopyDraft, clone_origins, is_named, names_place, slug
+from planners.distinct import distinct_gaps
+from planners.drafts import CopyDraft, clone_origins, is_named, slug
 from planners.elements import described, first_end, last_end, mask_of, named_columns
 from planners.held import Held, cited, gap_of, utc
 from planners.hold_dangers import backups_of_held, dangers, locked
@@ -34,12 +36,13 @@ def keep_held(
 ) -> tuple[Recognised, tuple[PlannedHold, ...]]:
     """Exempt what is held, block what would destroy it, and say what else endangers it.
 
-    A hold counts from now on if it begins before the last deadline: the run may last until then.
+    A hold counts from now on if it begins before the last deadline: the run may last until then. Where that is missed
+    already, it counts if it is in force.
 
     Raises:
         PlanError: a hold of some requests only, in a plan that has others too; a name that means two datasets.
     """
-    due = max(r.deadline for r in requests)
+    due = _last_begin(requests, as_of)
     held = Held()
     asked = {r.id for r in requests}
     for hold in holds:
@@ -63,6 +66,10 @@ def keep_held(
     return _applied(found, held), _planned(held)
 
 
+def _last_begin(requests: Sequence[PlannedRequest], as_of: datetime) -> datetime:
+    return max(as_of, *(r.deadline for r in requests))
+
+
 def _counts(hold: Hold, as_of: datetime, due: datetime) -> bool:
     return (hold.ends is None or hold.ends > as_of) and hold.from_ <= due
 
@@ -70,7 +77,7 @@ def _counts(hold: Hold, as_of: datetime, due: datetime) -> bool:
 def idle_holds(holds: Sequence[Hold], requests: Sequence[PlannedRequest], as_of: datetime) -> tuple[Override, ...]:
     """Holds in force that keep nothing here, since the requests they name are not in the plan: reviewers see whether
     that is meant, or a request's id is written wrongly in the estate file."""
-    due, asked = max(r.deadline for r in requests), {r.id for r in requests}
+    due, asked = _last_begin(requests, as_of), {r.id for r in requests}
     return tuple(
         Override(kind="hold", reason=f"the hold {hold.id} keeps nothing: it concerns {', '.join(hold.requests)} only")
         for hold in sorted(holds, key=lambda h: h.id)
@@ -82,6 +89,8 @@ def _mask_parts(items: Mapping[str, CopyDraft], held: Held) -> None:
     """Where only columns are held: what becomes of the rest. A hold on the whole copy goes before."""
     for copy_id, parts in held.parts.items():
         if copy_id in held.exempt:
+            # longer holds of columns keep only these: the rest is free with the last hold of the whole
+            held.until[copy_id] = last_end(held.exempt[copy_id])
             held.exempt[copy_id] += [h for h, _ in parts if h not in held.exempt[copy_id]]
             continue
         mask = mask_of(items[copy_id], parts)
@@ -90,7 +99,8 @@ def _mask_parts(items: Mapping[str, CopyDraft], held: Held) -> None:
         elif mask.columns:
             held.masked[copy_id] = mask
         else:
-            held.exempt[copy_id] = held.holds_of(copy_id)  # every column is held
+            held.exempt[copy_id] = held.holds_of(copy_id)  # every column is held, and each ends by itself
+            held.until[copy_id] = first_end(mask)
 
 
 def _endangered(items: Mapping[str, CopyDraft], held: Held, world: World) -> dict[str, str]:
@@ -166,6 +176,8 @@ def _unmatched(hold: Hold, name: str, why: str) -> Gap:
 def _with_children(items: Sequence[CopyDraft], held: Held) -> None:
     """Branches, old versions and replicas of a held copy are held with it; of a masked one they are masked."""
     for item, above in _below(items, held.exempt):
+        if item.copy.id not in held.exempt and above in held.until:
+            held.until[item.copy.id] = held.until[above]
         held.exempt.setdefault(item.copy.id, held.exempt[above])
         held.masked.pop(item.copy.id, None)
     for item, above in _below(items, held.masked):
@@ -268,13 +280,12 @@ def _blocked_gap(item: CopyDraft, why: str) -> Gap:
 def _applied(found: Recognised, held: Held) -> Recognised:
     change: Mapping[str, Callable[[CopyDraft], CopyDraft]] = {
         **dict.fromkeys(held.blocked, _block),
-        **{i: lambda item: _exempt(item, held.exempt[item.copy.id]) for i in held.exempt},
+        **{i: lambda item: _exempt(item, held) for i in held.exempt},
         **{i: lambda item: _mask(item, held.masked[item.copy.id], held.holds_of(item.copy.id)) for i in held.masked},
     }
     items = tuple(change[i.copy.id](i) if i.copy.id in change else i for i in found.items)
     kept = {i.copy.dataset for i in items if i.copy.strategy is Strategy.EXEMPT}
-    gaps = {g.id: g for g in found.gaps if not (g.kind in _MOOT and g.dataset in kept)}
-    gaps |= {g.id: g for g in held.gaps}
+    gaps = distinct_gaps([*(g for g in found.gaps if not (g.kind in _MOOT and g.dataset in kept)), *held.gaps])
     return replace(found, items=items, gaps=tuple(gaps[g] for g in sorted(gaps)))
 
 
@@ -284,12 +295,13 @@ def _block(item: CopyDraft) -> CopyDraft:
     )
 
 
-def _exempt(item: CopyDraft, holds: Sequence[Hold]) -> CopyDraft:
+def _exempt(item: CopyDraft, held: Held) -> CopyDraft:
+    holds = held.exempt[item.copy.id]
     changes = {
         "strategy": Strategy.EXEMPT,
         "match": None,
         "reason": "kept: " + "; ".join(cited(h) for h in holds),
-        "exemption": Exemption(holds=tuple(h.id for h in holds), until=last_end(holds)),
+        "exemption": Exemption(holds=tuple(h.id for h in holds), until=held.until_of(item.copy.id)),
     }
     return replace(item, rebuild_sql=None, copy=item.copy.model_copy(update=changes))
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pii_tracer.config_backups import Backup
+from pii_tracer.locations import names_place
 from pii_tracer.model import DatasetId
 from pii_tracer.plan import Gap
-from planners.drafts import names_place, slug
+from planners.drafts import slug
 from planners.origins import stored_places, tables_named
 from planners.survey import Survey, World
 from planners.topics import origins_in

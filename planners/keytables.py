@@ -17,12 +17,13 @@ from pii_tracer.config_keys import Encrypted, KeyTable, KmsWrapping
 from pii_tracer.inventory import KeyFacts, KmsKey, TableState
 from pii_tracer.lineage.edges import Edge, EdgeType, Subtype
 from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.locations import names_place
 from pii_tracer.model import Carries, ColumnId, CopyKind, DatasetId, Strategy
 from pii_tracer.plan import Action, Copy, Examined, Gap, PlannedColumn
 from pii_tracer.spots import Spot
 from planners.beyond import archives
 from planners.copies import Recognised
-from planners.drafts import CopyDraft, Draft, StepWriter, names_place, slug
+from planners.drafts import CopyDraft, Draft, StepWriter, slug
 from planners.keytrails import family_of, has_wrapped, remembers, state_of, wrapped_columns, wrapped_in
 from planners.opened import with_opened
 from planners.origins import is_stored_of

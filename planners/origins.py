@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pii_tracer.inventory import TableState
+from pii_tracer.locations import names_place
 from pii_tracer.model import Carries, DatasetId
 from pii_tracer.plan import Examined, Gap
-from planners.drafts import CopyDraft, is_named, names_place, slug
+from planners.drafts import CopyDraft, is_named, slug
 from planners.survey import World
 
 

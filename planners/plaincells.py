@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pii_tracer.inventory import PlainCells, TableState
+from pii_tracer.locations import names_place
 from pii_tracer.model import Strategy
 from pii_tracer.plan import Gap
-from planners.drafts import CopyDraft, names_place, slug
+from planners.drafts import CopyDraft, slug
 from planners.origins import stored_places
 from planners.survey import World, title
 

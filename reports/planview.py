@@ -25,7 +25,7 @@ class Verdict(StrEnum):
 
 HEADLINES = {
     Verdict.INCOMPLETE: "Incomplete: gaps must be closed or waived by name before this plan can be approved",
-    Verdict.LATE: "Cannot be done by the deadline",
+    Verdict.LATE: "Misses the legal deadline: it cannot be done by then",
     Verdict.NOT_APPLYABLE: "Not applyable as it is: a copy has no way to be erased, or there is none to erase",
     Verdict.PARTIAL: "Not the whole erasure: copies are left out by choice; it can be applied, and is never attested",
     Verdict.READY: "Complete and ready for review",
@@ -120,7 +120,7 @@ class PlanView:
         plan = self.plan
         if self.open_gaps or not (plan.complete or self.left_out):
             return Verdict.INCOMPLETE
-        if plan.totals.slack_days < 0:
+        if plan.totals.finish > plan.totals.deadline:
             return Verdict.LATE
         if self.left_out and plan.applyable:
             return Verdict.PARTIAL

@@ -28,13 +28,14 @@ def enforce(estate_file: Path, state: Path, apply_: bool, with_refs: bool, fmt: 
     Tables under a legal hold are left alone, and no setting goes below a floor. Exit 4 when something stays as it is
     although it violates the policy, 7 when the engine refused a change or it cannot be seen in the table.
     """
-    from pii_tracer.cli.retention import check_estate
+    from pii_tracer.cli.retention import estate_tables
+    from pii_tracer.cli.retention_holds import look_at_holds
 
     settings = Settings(estate_file, state)
-    estate = settings.estate()
-    rules = estate.retention
-    today = datetime.now(timezone.utc).date()
-    before = enforcement(rules, estate.holds, check_estate(settings)[0], today, with_refs=with_refs)
+    estate, now = settings.estate(), datetime.now(timezone.utc)
+    inventory, tables = estate_tables(settings)
+    look_at_holds(estate, inventory, tables, now, apply_=apply_)
+    before = enforcement(estate.retention, estate.holds, tables, now, with_refs=with_refs)
     if fmt == "text":
         for change in before.changes:
             old = "unset" if change.old is None else change.old
@@ -44,7 +45,7 @@ def enforce(estate_file: Path, state: Path, apply_: bool, with_refs: bool, fmt: 
     failed: tuple[Kept, ...] = ()
     if apply_ and before.changes:
         refused = _apply(settings, before)
-        tables, _ = check_estate(settings)
+        _, tables = estate_tables(settings)
         failed = tuple(_not_made(before, tables, {_key(c): kind for c, kind in refused}))
     _close(before, failed, apply_, fmt)
     if failed:

@@ -46,16 +46,19 @@ def sweep(
     """Remove what no version needs that the tables' classes keep: Delta files, Iceberg snapshots and orphans.
 
     The declared classes are the approval: a table without a named one, under a legal hold, read by a clone, or whose
-    own settings promise more is left alone. Exit 7 when a table could not be swept.
+    own settings promise more is left alone; while a hold names nothing that exists, nothing is removed. Exit 7 when a
+    table could not be swept.
     """
     from pii_tracer.cli.retention import estate_tables
+    from pii_tracer.cli.retention_holds import look_at_holds
     from pii_tracer.retention.listing import normalise
 
     settings = Settings(estate_file, state)
     estate = settings.estate()
     now = datetime.now(timezone.utc)
     inventory, tables = estate_tables(settings)
-    found, skipped = targets(estate.retention, estate.holds, tables, inventory, now.date(), only)
+    look_at_holds(estate, inventory, tables, now, apply_=apply_)
+    found, skipped = targets(estate.retention, estate.holds, tables, inventory, now, only)
     unknown = sorted(set(only) - {name for table in tables for name in table.names})
     if unknown:
         raise UsageError(f"no table is called {', '.join(unknown)}", todo="see `pii-tracer inventory`")

@@ -18,7 +18,7 @@ from pii_tracer.lineage.literals import hidden, literals
 from pii_tracer.plan import ErasurePlan, Waiver
 from pii_tracer.scan.beside import search_beside
 from pii_tracer.scan.collect import Collector
-from pii_tracer.scan.forms import Patterns
+from pii_tracer.scan.forms import TINY_DIGITS, Patterns
 from pii_tracer.scan.tree import name_tells
 from planners.evidence import BesideEvidence
 
@@ -164,8 +164,9 @@ def _refuse_telling_literals(plan: ErasurePlan, patterns: Patterns) -> None:
 
 
 def _named_in(text: str, patterns: Patterns) -> Iterator[str]:
-    """Key sets of which a value stands in a text, short ones included; tiny numbers only where they are all of it."""
+    """Key sets of which a value stands in a text, short ones included, and no tiny numbers."""
     data = text.encode("utf-8", "surrogateescape")
-    yield from patterns.of_cell(text)
+    if not (text.isdigit() and len(text) < TINY_DIGITS):  # `status = '42'` names nobody
+        yield from patterns.of_cell(text)
     yield from (terms[0][0] for terms, _, _ in patterns.occurrences(data))
     yield from (match.key_set for match in patterns.bounded(data))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import datetime, timezone
 
 from pii_tracer.config import RetentionClasses
 from pii_tracer.holds import Hold
+from pii_tracer.locations import names_place
 
 CLASS_PROPERTY = "pii-tracer.retention-class"
 """The table property that names a table's class at its creation."""
@@ -15,6 +16,7 @@ CLASS_PROPERTY = "pii-tracer.retention-class"
 PII = "pii"
 DERIVED = "derived"
 _SESSION = "spark_catalog."
+_NEVER = datetime.max.replace(tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
@@ -59,14 +61,21 @@ def class_of(
     return TableClass(name, max(days[name], floor), bool(named), floor, wrong)
 
 
-def hold_on(holds: Sequence[Hold], names: Sequence[str], today: date) -> str | None:
+def hold_on(holds: Sequence[Hold], names: Sequence[str], now: datetime) -> str | None:
     """Why a table's history is left as it is: the hold that lasts longest, also one of single columns, or to come."""
-    on_it = [h for h in holds if any(_among(d, names) or _below(d, names) for d in h.datasets)]
-    lasting = [h for h in on_it if h.ends is None or h.ends.date() >= today]
-    hold = max(lasting, key=lambda h: h.ends.date() if h.ends else date.max, default=None)
+    lasting = [h for h in _lasting(holds, now) if any(_held_by(d, names) for d in h.datasets)]
+    hold = max(lasting, key=lambda h: h.ends or _NEVER, default=None)
     if hold is None:
         return None
     return f"hold {hold.id} ({hold.citation}) " + (f"until {hold.ends.date()}" if hold.ends else "without an end")
+
+
+def unmatched_holds(
+    holds: Sequence[Hold], known: Sequence[Sequence[str]], now: datetime
+) -> tuple[tuple[str, str], ...]:
+    """(hold, dataset) of which nothing is known by that name. known: the names of each thing of the estate."""
+    named = [(h.id, d) for h in _lasting(holds, now) for d in h.datasets]
+    return tuple((hold, name) for hold, name in named if not any(_held_by(name, names) for names in known))
 
 
 def unknown_names(rules: RetentionClasses, known: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -75,8 +84,19 @@ def unknown_names(rules: RetentionClasses, known: Sequence[Sequence[str]]) -> tu
     return tuple(sorted({n for n in named if not any(_among(n, names) for names in known)}))
 
 
-def _below(folder: str, names: Sequence[str]) -> bool:
-    return any(other.lower().startswith(folder.rstrip("/").lower() + "/") for other in names)
+def _lasting(holds: Sequence[Hold], now: datetime) -> list[Hold]:
+    return [h for h in holds if h.ends is None or h.ends > now]
+
+
+def _held_by(name: str, names: Sequence[str]) -> bool:
+    """Whether a hold on `name` keeps what goes by `names`: it, or a folder around it."""
+    return any(names_place(name, n, n, *_folders(n)) for n in names)
+
+
+def _folders(place: str) -> Iterator[str]:
+    while "/" in place:
+        place = place.rstrip("/").rpartition("/")[0]
+        yield place
 
 
 def _among(name: str, names: Sequence[str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import datetime
 
 from pii_tracer.config import RetentionClasses
 from pii_tracer.holds import Hold
@@ -55,7 +55,7 @@ def enforcement(
     rules: RetentionClasses,
     holds: Sequence[Hold],
     tables: Sequence[Table],
-    today: date,
+    now: datetime,
     *,
     with_refs: bool = False,
 ) -> Enforcement:
@@ -67,7 +67,7 @@ def enforcement(
     changes: list[Change] = []
     kept: list[Kept] = []
     for table in tables:
-        for item in _of_table(rules, holds, table, today, with_refs):
+        for item in _of_table(rules, holds, table, now, with_refs):
             if isinstance(item, Change):
                 changes.append(item)
             else:
@@ -76,13 +76,13 @@ def enforcement(
 
 
 def _of_table(
-    rules: RetentionClasses, holds: Sequence[Hold], table: Table, today: date, with_refs: bool
+    rules: RetentionClasses, holds: Sequence[Hold], table: Table, now: datetime, with_refs: bool
 ) -> Iterator[Change | Kept]:
     findings = [f for f in check_table(rules, table) if f.setting]
     if not findings:
         return
     wanted = class_of(rules, table.names, table.properties, table.pii)
-    why = hold_on(holds, table.names, today)
+    why = hold_on(holds, table.names, now)
     if why is None and (wanted.wrong or not wanted.explicit):
         why = wanted.wrong or "no class is named for this table"
     for finding in findings:

@@ -19,10 +19,11 @@ def tables_of(inventory: Inventory, base: Path, pii: Callable[[TableState], tupl
 
 
 def names_of(state: TableState, base: Path) -> tuple[str, ...]:
-    """The names a table goes by: its SQL name, its path from the estate file, its location."""
+    """The names a table goes by: its SQL name, its path from the estate file, its location, its name in lineage."""
     location = Path(state.location)
     relative = str(location.relative_to(base)) if location.is_relative_to(base) else None
-    return tuple(name for name in (state.table, relative, state.location) if name)
+    names = (state.table, relative, state.location, state.dataset.name)
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def _table(state: TableState, base: Path, pii: tuple[str, ...]) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from pii_tracer.config import RetentionClasses
@@ -82,7 +82,7 @@ def targets(
     holds: Sequence[Hold],
     tables: Sequence[Table],
     inventory: Inventory,
-    today: date,
+    now: datetime,
     only: Iterable[str] = (),
 ) -> tuple[tuple[Target, ...], tuple[Skipped, ...]]:
     """The tables whose declared policy allows a sweep, and the others with the reason.
@@ -98,7 +98,7 @@ def targets(
         if wanted and not wanted & set(table.names):
             continue
         state = states[table.location]
-        reason = _why_not(rules, holds, table, state, inventory, today)
+        reason = _why_not(rules, holds, table, state, inventory, now)
         if reason:
             skipped.append(Skipped(table=table.name, reason=reason))
             continue
@@ -116,7 +116,7 @@ def _why_not(
     table: Table,
     state: TableState,
     inventory: Inventory,
-    today: date,
+    now: datetime,
 ) -> str | None:
     if table.format not in (Format.DELTA, Format.ICEBERG):
         return f"{table.format} tables are not swept: Hudi cleans by its writers, bare folders keep no history"
@@ -124,7 +124,7 @@ def _why_not(
         return "it shares data files with " + ", ".join(o.table or o.location for o in state.sharing)
     if state.metadata:
         return "tables of SQL, REST and Glue catalogs are not swept yet: expire them by their catalog"
-    hold = hold_on(holds, table.names, today)
+    hold = hold_on(holds, table.names, now)
     if hold:
         return hold
     held_to = class_of(rules, table.names, table.properties, table.pii)

@@ -18,11 +18,12 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
     load_pem_public_key,
 )
-from pydantic import ValidationError, model_validator
+from pydantic import ValidationError
 
 from pii_tracer.errors import ConfigError, ReviewError
 from pii_tracer.files import read_bounded, write_atomic
 from pii_tracer.model import Frozen
+from pii_tracer.moments import Moment
 from pii_tracer.review.dsse import PublicKey, keyid
 from pii_tracer.review.sshsig import parse_public
 from pii_tracer.strict_yaml import parse_yaml
@@ -39,14 +40,8 @@ class Approver(Frozen):
     name: str
     role: str
     public_key: str
-    valid_from: datetime | None = None
-    valid_until: datetime | None = None
-
-    @model_validator(mode="after")
-    def _zoned(self) -> Approver:
-        if any(at is not None and at.tzinfo is None for at in (self.valid_from, self.valid_until)):
-            raise ValueError("`valid_from` and `valid_until` need a time zone")
-        return self
+    valid_from: Moment | None = None
+    valid_until: Moment | None = None
 
     def key(self) -> PublicKey:
         """The public key. Raises `ReviewError` when it is none that is supported."""
@@ -155,7 +150,7 @@ def load_trusted(path: Path) -> tuple[Approver, ...]:
         raise ReviewError(
             f"the trusted approvers cannot be read ({type(error).__name__})",
             where=str(path),
-            todo="list `approvers` with name, role and public_key, and `version: 1`",
+            todo="list `approvers` with name, role and public_key, and `version: 1`; dates as 2027-01-01T00:00:00Z",
         ) from None
     names = [a.name for a in trusted.approvers]
     keys = [keyid(a.key()) for a in trusted.approvers]

@@ -79,13 +79,24 @@ def _applyable(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
         yield Level.DENY, "the plan cannot be applied: a copy is blocked, or there is none", ("applyable",)
 
 
+_DAY = 86_400
+
+
 def _slack(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
     totals = given.plan.totals
     if totals.finish > totals.deadline:
-        late = totals.finish.date().isoformat()
-        yield Level.DENY, f"the plan ends on {late}, after the legal deadline", ("totals", "finish")
-    elif totals.slack_days < given.policy.min_slack_days:
-        asked = f"{totals.slack_days:.1f} days of slack, the policy asks for {given.policy.min_slack_days:g}"
+        late = f"the plan ends on {totals.finish.date()}, after the legal deadline {totals.deadline.date()}"
+        # what is overdue, or was held beyond its deadline, must still be erased: the policy's owner decides
+        if given.policy.allow_late:
+            yield Level.WARN, f"the deadline is set aside: {late}; `allow_late` lets it through", ("totals", "finish")
+        else:
+            words = f"{late}; if it cannot end earlier, `allow_late: true` in the policy lets it through"
+            yield Level.DENY, words, ("totals", "finish")
+        return
+    # `slack_days` is rounded, for people
+    slack = (totals.deadline - totals.finish).total_seconds() / _DAY
+    if slack < given.policy.min_slack_days:
+        asked = f"{slack:.3f} days of slack, the policy asks for {given.policy.min_slack_days:g}"
         yield Level.DENY, asked, ("totals", "slack_days")
 
 
@@ -108,6 +119,8 @@ def _gaps(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
             yield Level.DENY, f"the waiver of gap {gap.id} has run out", at
         else:
             yield Level.WARN, f"gap {gap.id} ({gap.kind}) was waived by {gap.waiver.who}", at
+            if gap.waiver.until <= given.plan.totals.finish:
+                yield Level.WARN, _too_short(f"the waiver of gap {gap.id}", gap.waiver.until, given), at
 
 
 def _waivers(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
@@ -145,6 +158,14 @@ def _exemptions(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
             until = "further notice" if hold.until is None else hold.until.date().isoformat()
             words = f"{copies} not erased until {until}: {hold.basis}, {hold.citation} ({hold.id}, {hold.approver})"
             yield Level.WARN, words, at
+            if hold.until is not None and hold.until <= given.plan.totals.finish:
+                yield Level.WARN, _too_short(f"the hold {hold.id}", hold.until, given), at
+
+
+def _too_short(what: str, until: datetime, given: PolicyInput) -> str:
+    """The rules are asked at each resume: a run that lasts longer would be stuck in its middle."""
+    ends, finish = until.date(), given.plan.totals.finish.date()
+    return f"{what} ends on {ends}, before the plan does ({finish}): a run that is not done by then cannot be resumed"
 
 
 def _writers(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
@@ -206,7 +227,9 @@ def _separation(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
 
 RULES: tuple[Rule, ...] = (
     Rule("applyable", "every copy has a way to be erased", _applyable),
-    Rule("min-slack", "the plan ends before the legal deadline, with the policy's slack", _slack),
+    Rule(
+        "min-slack", "the plan ends before the legal deadline, with the policy's slack, or lateness is allowed", _slack
+    ),
     Rule("max-cost", "the plan costs no more than the policy allows", _cost),
     Rule("gaps", "every gap is closed, or waived by a named person until a date to come", _gaps),
     Rule("waivers-per-person", "no person waives more gaps than the policy allows", _waivers),

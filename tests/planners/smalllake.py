@@ -77,6 +77,7 @@ class Lake:
     named: dict[str, int] = field(default_factory=dict)
     beside: dict[str, BesideEvidence] = field(default_factory=dict)
     maintenance: tuple[dict[str, Any], ...] = ()
+    writers: tuple[dict[str, Any], ...] = ()
     gaps: tuple[InventoryGap, ...] = ()
     others: dict[str, tuple[OthersRows, ...]] = field(default_factory=dict)
 
@@ -97,6 +98,7 @@ class Lake:
                 "keys": list(self.keys),
                 "backups": list(self.backups),
                 "maintenance": list(self.maintenance),
+                "writers": list(self.writers),
             }
         )
         tables = tuple(self._state(name) for name in ("users", *self.copies, *self.loose))

@@ -11,8 +11,9 @@ from pii_tracer.cli.main import run
 from pii_tracer.model import Format
 from pii_tracer.plan import Gap
 from planners.distinct import distinct_gaps
+from planners.drafts import slug
 from tests.e2e import test_recall
-from tests.planners.smalllake import Lake
+from tests.planners.smalllake import Lake, hold
 
 
 def test_two_folders_of_one_name_are_two_copies() -> None:
@@ -34,6 +35,25 @@ def test_gaps_of_one_id_are_all_kept() -> None:
     assert {g.evidence for g in both.values()} == {"1", "2"}
     assert all(g.id == key and key.startswith("gap-x-") for key, g in both.items())
     assert set(distinct_gaps([gap("2"), gap("1")])) == set(both)
+
+
+def test_names_of_which_an_id_keeps_nothing_have_ids_of_their_own() -> None:
+    for names in (("東京", "大阪"), ("db.orders v2", "db.orders/v2")):
+        plans = [Lake().plan(hold(*some)) for some in (names, names[:1], names[1:])]
+        both, one, other = ({g.id for g in plan.gaps if g.kind == "hold_unmatched"} for plan in plans)
+        assert (len(both), len(one), len(other)) == (2, 1, 1)
+    assert slug("東京") != slug("大阪")
+    assert (slug("/w/a b.c"), slug("x" * 90)) == ("w-a-b.c", "x" * 80)
+
+
+def test_one_waiver_does_not_close_the_gaps_of_two_writers() -> None:
+    jobs = ["夜間", "日次", "job a", "job/a", "nightly"]
+    writers = tuple({"job": job} for job in jobs)
+    plan = Lake(writers=writers).plan()
+    ids = {g.id for g in plan.gaps if g.kind == "writer_running"}
+    assert len(ids) == len(jobs)
+    assert "gap-writer_running-nightly" in ids
+    assert {g.id for g in Lake(writers=writers[:1]).plan().gaps} < ids
 
 
 def test_strangers_of_one_name_and_places_whose_long_names_begin_alike(

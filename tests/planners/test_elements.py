@@ -138,6 +138,22 @@ def test_a_hold_on_the_whole_copy_goes_before_one_on_columns() -> None:
     assert (kinds(plan), touched(plan)) == ([], {"c-prod.users", "c-prod.b"})
 
 
+@pytest.mark.parametrize("column_until", ["2031-01-01T00:00:00Z", "2026-12-24T00:00:00Z", "indefinite"])
+def test_a_copy_that_is_kept_whole_is_planned_again_when_its_whole_holds_end(column_until: str) -> None:
+    whole = hold("prod.a", id="H2", basis="court order", until="2027-01-01T00:00:00Z")
+    plan = lake().plan(of("uid", until=column_until), whole)
+    end = datetime(2027, 1, 1, tzinfo=timezone.utc)
+    assert (strategies(plan)["c-prod.a"], copy(plan, "a").exemption.until) == ("exempt", end)
+    assert plan.totals.recheck_on == end
+
+
+def test_a_copy_whose_columns_are_all_held_is_planned_again_when_the_first_is_free() -> None:
+    later = of("amount", "note", id="H2", basis="court order", until="2036-01-01T00:00:00Z")
+    plan = lake().plan(of("uid"), later)
+    assert strategies(plan)["c-prod.a"] == "exempt"
+    assert plan.totals.recheck_on == END
+
+
 def test_where_every_column_is_held_nothing_is_left_to_mask() -> None:
     plan = lake().plan(of("uid", "amount", "note"))
     assert strategies(plan)["c-prod.a"] == "exempt"

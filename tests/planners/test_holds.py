@@ -74,6 +74,14 @@ def test_a_hold_that_has_lapsed_or_begins_after_the_deadline_keeps_nothing() -> 
     assert strategies(Lake().plan(soon))["c-prod.a"] == "exempt"
 
 
+def test_a_hold_that_began_after_a_missed_deadline_counts_while_it_is_in_force() -> None:
+    began = hold("prod.a", **{"from": "2027-02-01T00:00:00Z"})
+    at = datetime(2027, 2, 2, tzinfo=timezone.utc)
+    assert strategies(Lake().plan(began, as_of=at))["c-prod.a"] == "exempt"
+    named = {**began, "requests": ["X"]}
+    assert any(o.kind == "hold" for o in Lake().plan(named, as_of=at).overrides)
+
+
 def test_a_plan_in_which_everything_is_held_has_nothing_to_apply() -> None:
     plan = Lake(copies={}).plan(hold("prod.users"))
     assert strategies(plan) == {"c-prod.users": "exempt"}
@@ -273,6 +281,11 @@ def test_a_hold_of_one_request_cannot_be_planned_with_others() -> None:
         {"until": "2031-03-31T00:00:00"},
         {"from": "2026-01-01"},
         {"until": "some day"},
+        {"from": 20260101, "until": 20310331},
+        {"from": "2026", "until": "2031"},
+        {"until": 20310331.5},
+        {"until": "20310331"},
+        {"until": True},
         {"until": None},
         {"datasets": []},
         {"datasets": [" "]},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
@@ -17,8 +17,8 @@ from pii_tracer.retention.iceberg_expiry import SnapshotNode, retained
 from pii_tracer.retention.native import DAY_MS, RefRetention
 from tests.retention.hoard import hold
 
-TODAY = date(2026, 11, 21)
-NOW = int(datetime(2026, 11, 21, tzinfo=timezone.utc).timestamp() * 1000)
+TODAY = datetime(2026, 11, 21, tzinfo=timezone.utc)
+NOW = int(TODAY.timestamp() * 1000)
 TAG = RefRetention("q3", RefKind.TAG, 1)
 MAIN = RefRetention("main", RefKind.BRANCH, 1, max_snapshot_age_ms=9 * DAY_MS, min_snapshots_to_keep=4)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import datetime, timezone
 
 import pytest
 from hypothesis import given
@@ -13,10 +13,11 @@ from pii_tracer.config import RetentionClasses
 from pii_tracer.inventory import RefKind
 from pii_tracer.model import Format
 from pii_tracer.retention.check import Finding, FindingKind, Table, check_tables
-from pii_tracer.retention.classes import CLASS_PROPERTY, class_of, hold_on
+from pii_tracer.retention.classes import CLASS_PROPERTY, class_of, hold_on, unmatched_holds
 from pii_tracer.retention.native import DAY_MS, RefRetention, interval_days, kept_by
 from tests.retention.hoard import hold
 
+NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
 GOOD_DELTA = {"delta.deletedFileRetentionDuration": "interval 7 days", "delta.logRetentionDuration": "interval 1 week"}
 GOOD_ICEBERG = {"write.metadata.delete-after-commit.enabled": "true"}
 
@@ -152,17 +153,36 @@ def test_names_that_no_table_has_are_told() -> None:
     ]
 
 
-def test_holds_end_with_their_day() -> None:
+def test_holds_end_at_their_time() -> None:
     holds = (hold("a.t", id="old", until="2026-11-20T23:00:00Z"), hold("a.t", id="new", until="2026-11-21T23:00:00Z"))
-    assert hold_on(holds, ("a.t",), date(2026, 11, 21)) == "hold new (case 7) until 2026-11-21"
-    assert hold_on(holds, ("a.t",), date(2026, 11, 22)) is None
-    assert hold_on(holds, ("a.u",), date(2026, 11, 21)) is None
+    assert hold_on(holds, ("a.t",), NOW) == "hold new (case 7) until 2026-11-21"
+    assert hold_on(holds, ("a.t",), datetime(2026, 11, 22, tzinfo=timezone.utc)) is None
+    assert hold_on(holds, ("a.u",), NOW) is None
+
+
+def test_a_hold_ends_at_its_moment_whatever_day_it_is_elsewhere() -> None:
+    holds = (hold("a.t", until="2026-11-22T23:59:59-08:00"),)
+    assert hold_on(holds, ("a.t",), datetime(2026, 11, 23, 3, tzinfo=timezone.utc))
+    assert hold_on(holds, ("a.t",), datetime(2026, 11, 23, 8, tzinfo=timezone.utc)) is None
+
+
+@pytest.mark.parametrize("name", ["lake/ledger", "/e/house/lake/ledger/", "./lake/ledger", "DB.Ledger", "house/lake"])
+def test_a_hold_names_a_table_as_plans_understand_it(name: str) -> None:
+    assert hold_on((hold(name),), ("spark_catalog.db.ledger", "house/lake/ledger", "/e/house/lake/ledger"), NOW)
+    assert (
+        hold_on((hold(name),), ("spark_catalog.db.ledgers", "house/lakes/ledger", "/e/house/lakes/ledger"), NOW) is None
+    )
 
 
 def test_a_hold_on_a_folder_holds_the_tables_below_it() -> None:
     holds = (hold("warehouse/disputes"),)
-    assert hold_on(holds, ("x", "warehouse/disputes/t"), date(2026, 11, 21))
-    assert hold_on(holds, ("x", "warehouse/disputes_old"), date(2026, 11, 21)) is None
+    assert hold_on(holds, ("x", "warehouse/disputes/t"), NOW)
+    assert hold_on(holds, ("x", "warehouse/disputes_old"), NOW) is None
+
+
+def test_a_hold_that_names_nothing_is_told_while_it_lasts() -> None:
+    holds = (hold("a.t", id="a"), hold("b.typo", id="b"), hold("b.gone", id="c", until="2026-11-20T00:00:00Z"))
+    assert unmatched_holds(holds, [("a.t", "w/t")], NOW) == (("b", "b.typo"),)
 
 
 @pytest.mark.parametrize(

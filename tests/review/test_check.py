@@ -23,7 +23,7 @@ from pii_tracer.review.checking import CheckReport, report_of
 from pii_tracer.review.lines import lines_of
 from pii_tracer.review.planfile import parse_plan
 from pii_tracer.review.policy import RULES, Finding, Level, Signer, evaluate
-from tests.review.plans import NOW, copy, plan, step
+from tests.review.plans import DEADLINE, NOW, copy, plan, step
 
 WAIVED = Waiver(who="Asha Rao", why="w", until=NOW + timedelta(days=1))
 FAR = NOW + timedelta(days=31)
@@ -54,7 +54,13 @@ def rules(**fields: Any) -> Policy:
 BOTH = (Signer("asha", "dpo"), Signer("bala", "owner"))
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "applyable": ({"plan": plan(applyable=False)}, {}),
-    "min-slack": ({"plan": plan(totals=totals(slack_days=1.9)), "policy": rules(min_slack_days=2)}, {}),
+    "min-slack": (
+        {
+            "plan": plan(totals=totals(finish=DEADLINE - timedelta(days=1.968), slack_days=2.0)),
+            "policy": rules(min_slack_days=2),
+        },
+        {},
+    ),
     "max-cost": (
         {"plan": plan(totals=totals(cost=10.01)), "policy": rules(max_cost=10)},
         {"plan": plan(totals=totals(cost=10.0)), "policy": rules(max_cost=10)},

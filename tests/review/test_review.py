@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import SSlibKey
@@ -19,7 +20,7 @@ from pii_tracer.config import Policy
 from pii_tracer.errors import NotApproved, PolicyDenied, ReviewError
 from pii_tracer.inventory import Inventory, ObjectSet, ObjectVersion, Ref, RefKind, TableState
 from pii_tracer.model import Column, DatasetId, Format
-from pii_tracer.plan import Gap, Override, Precondition, Waiver
+from pii_tracer.plan import Gap, Override, PlannedHold, Precondition, Waiver
 from pii_tracer.review import approval, dsse
 from pii_tracer.review.drift import MISSING, compare
 from pii_tracer.review.keys import Approver, generate, load_private, load_trusted, public_pem
@@ -226,6 +227,25 @@ def test_trusted_approvers_have_a_name_and_a_key_each(tmp_path: Path) -> None:
         load_trusted(path)
 
 
+@pytest.mark.parametrize("date", ["20270101", "2027", "'20270101'", "1.7e9", "2027-01-01"])
+def test_a_date_of_the_trusted_approvers_that_is_none_is_refused(tmp_path: Path, date: str) -> None:
+    file = tmp_path / "trusted.yaml"
+    key = public_pem(KEY.public_key()).decode()
+    person = f"{{name: a, role: dpo, public_key: {json.dumps(key)}, valid_from: %s}}"
+    file.write_text(f"version: 1\napprovers: [{person % '2027-01-01T00:00:00Z'}]\n")
+    assert load_trusted(file)[0].valid_from == datetime(2027, 1, 1, tzinfo=timezone.utc)
+    file.write_text(f"version: 1\napprovers: [{person % date}]\n")
+    with pytest.raises(ReviewError) as refused:
+        load_trusted(file)
+    assert "2027-01-01T00:00:00Z" in str(refused.value)
+
+
+@pytest.mark.parametrize("until", [20270101, "20270101", 1.7e9])
+def test_a_waiver_until_a_number_is_refused(until: object) -> None:
+    with pytest.raises(ValidationError, match="no date"):
+        Waiver.model_validate({"who": "a", "why": "b", "until": until})
+
+
 def gap(waiver: Waiver | None) -> Gap:
     return Gap(id="g1", dataset=None, kind="unread", reason="r", evidence="e", waiver=waiver)
 
@@ -253,6 +273,33 @@ def test_policy_rules() -> None:
     assert rules(plan(), Policy(version=1, production_approvers=1), Level.WARN) == ["separation-of-duties"]
     with pytest.raises(PolicyDenied, match="min-slack"):
         enforce(evaluate(plan(), Policy(version=1, min_slack_days=31), production=True, now=NOW))
+
+
+def test_a_missed_deadline_is_let_through_only_by_a_policy_that_says_so() -> None:
+    late = plan(totals=plan().totals.model_copy(update={"finish": NOW + timedelta(days=31), "slack_days": -1.0}))
+    for days in (0, 2, -100_000):
+        (found,) = evaluate(late, Policy(version=1, min_slack_days=days), production=False, now=NOW)
+        assert (found.rule, found.level) == ("min-slack", Level.DENY)
+        assert "allow_late" in found.message
+    (told,) = evaluate(late, Policy(version=1, min_slack_days=2, allow_late=True), production=False, now=NOW)
+    assert (told.rule, told.level) == ("min-slack", Level.WARN)
+    assert "set aside" in told.message
+    (short,) = evaluate(plan(), Policy(version=1, min_slack_days=31, allow_late=True), production=False, now=NOW)
+    assert short.level is Level.DENY
+
+
+@pytest.mark.parametrize(("days", "told"), [(5, True), (10, True), (11, False)])
+def test_what_ends_before_the_plan_does_is_told(days: int, told: bool) -> None:
+    totals = plan().totals.model_copy(update={"finish": NOW + timedelta(days=10)})
+    until = NOW + timedelta(days=days)
+    hold = PlannedHold(
+        id="H1", kind="legal_hold", basis="b", citation="c", from_=NOW, until=until, approver="a", copies=("c1",)
+    )
+    waived = gap(Waiver(who="w", why="y", until=until))
+    found = evaluate(plan(totals=totals, gaps=[waived], holds=(hold,)), Policy(version=1), production=False, now=NOW)
+    assert [(f.rule, f.level) for f in found if "before the plan does" in f.message] == (
+        [("gaps", Level.WARN), ("exemptions", Level.WARN)] if told else []
+    )
 
 
 def test_drift_of_every_kind() -> None:

@@ -1,0 +1,26 @@
+"""Dates as people write them in estate files, requests, waivers and lists of trusted keys."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator
+
+
+def _written(value: object) -> object:
+    # pydantic takes numbers, and strings of them, for seconds since 1970: `20310331` would be a day of that year
+    if isinstance(value, date) or (isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d", value)):
+        return value
+    raise ValueError("this is no date: write it as 2026-11-21T10:00:00+05:30, with a time zone")
+
+
+def _zoned(value: datetime) -> datetime:
+    if value.tzinfo is None:
+        raise ValueError("a time zone is missing: write it as 2026-11-21T10:00:00+05:30")
+    return value
+
+
+Moment = Annotated[datetime, BeforeValidator(_written), AfterValidator(_zoned)]
+"""A time with a time zone, as ISO 8601 and YAML write it; never a number."""
