@@ -53,7 +53,7 @@ CASES: list[tuple[ErasurePlan, ErasurePlan, str]] = [
     ),
     (
         OLD,
-        plan(copies=[copy("c1", strategy=Strategy.EXEMPT, reason="kept: court")]),
+        plan(OLD.steps, copies=[copy("c1", strategy=Strategy.EXEMPT, reason="kept: court")]),
         "! ~ copy c1: delete by key becomes exempt: kept: court",
     ),
     (

@@ -318,11 +318,11 @@ def test_the_drift_command_knows_the_writers_and_exits_by_what_stops_a_run(
             "subjects: [{name: c, source: s, key: k}]\n"
             f"writers: [{{job: nightly, stopped: {stopped}}}]\n"
         )
-        made = plan([step("a", preconditions=(writer,))])
+        made = plan([step("a", None, preconditions=(writer,)), *plan().steps])
         path.write_bytes(made.model_copy(update={"estate_digest": file_digest(estate)}).to_bytes())
         assert run(["drift", str(path), "--estate", str(estate), "--state", str(tmp_path / "s")]) == code
         assert words in capsys.readouterr().out
-    soft = plan([step("a", preconditions=(writer.model_copy(update={"hard": False}),))])
+    soft = plan([step("a", None, preconditions=(writer.model_copy(update={"hard": False}),)), *plan().steps])
     path.write_bytes(soft.model_copy(update={"estate_digest": file_digest(estate)}).to_bytes())
     assert run(["drift", str(path), "--estate", str(estate), "--state", str(tmp_path / "s")]) == 0
     assert "applied as it is" in capsys.readouterr().out
