@@ -1,6 +1,6 @@
-"""What no planner writes into a plan. A file that says such a thing was edited by hand, and is refused where it is read.
+"""What no planner writes into a plan. A file that says such a thing was edited by hand, and is refused.
 
-Each rule gives words, or None. The words hold nothing of the file but positions in it: what was edited in may be anything.
+Each rule gives words, or None. The words hold nothing of the file but positions: what was edited in may be anything.
 """
 
 from __future__ import annotations
