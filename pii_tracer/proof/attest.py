@@ -57,8 +57,8 @@ class Proven:
     """All that an attestation is made of.
 
     request: id of the one that it is about; all that the plan answers where None. journal: bytes of the run's journal.
-    residue: what the verifier still found. scanned_at: end of its scan. clean: ids of the copies of which this run's own
-    verdict says that nothing is left. exceptions: beside those that the plan itself
+    residue: what the verifier still found. scanned_at: end of its scan. clean: ids of the copies of which this run's
+    own verdict says that nothing is left. exceptions: beside those that the plan itself
     holds. confirmations: signed words of persons, kept in the evidence; their digests are in the steps' results.
     history: the lines of the estate's log of attestations (`proof.log`). authority: URL of the time stamp authority
     that will be asked about the envelope.

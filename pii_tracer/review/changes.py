@@ -156,7 +156,7 @@ def _overrides(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
 
 
 def _steps(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
-    """Per copy that is in both plans: those of a new or a gone copy are told with it. Those of no copy are the run's."""
+    """Per copy that is in both plans: those of a new or a gone copy are told with it. Those of no copy: the run's."""
     copies = {c.id for c in old.copies} & {c.id for c in new.copies}
     before, after = (
         {k: s for k, s in _by_id(p.steps).items() if s.copy_ is None or s.copy_ in copies} for p in (old, new)
