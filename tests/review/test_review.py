@@ -22,7 +22,7 @@ from pii_tracer.model import Column, DatasetId, Format
 from pii_tracer.plan import Gap, Override, Precondition, Waiver
 from pii_tracer.review import approval, dsse
 from pii_tracer.review.drift import MISSING, compare
-from pii_tracer.review.keys import Approver, generate, load_private, load_trusted, public_pem
+from pii_tracer.review.keys import Approver, generate, load_private, load_trusted, public_pem, trusted_yaml
 from pii_tracer.review.planfile import LoadedPlan, load_plan, parse_plan
 from pii_tracer.review.policy import Level, enforce, evaluate, person
 from tests.review.plans import DIGEST, NOW, plan, snapshot, step
