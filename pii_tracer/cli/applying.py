@@ -15,6 +15,7 @@ from pii_tracer.cli.holding import held
 from pii_tracer.cli.plan_commands import manifest_path
 from pii_tracer.cli.runs import RunFolder, RunInfo, folder_of
 from pii_tracer.cli.settings import Settings
+from pii_tracer.cli.telling import refuse_telling_approval
 from pii_tracer.cli.verifying import Verification, VerifyExecutor
 from pii_tracer.cli.witnessing import watched
 from pii_tracer.config import file_digest
@@ -32,6 +33,7 @@ from pii_tracer.review.planfile import LoadedPlan, load_plan
 from pii_tracer.review.policy import enforce, evaluate
 from pii_tracer.runner import Fence, RunState, State, StepEvent
 from pii_tracer.runner import run as walk
+from pii_tracer.scan.forms import build_patterns
 from pii_tracer.sealed import KeyRing
 from pii_tracer.suppression import FILE as SUPPRESSION_FILE
 from pii_tracer.verify.verdict import Baseline
@@ -171,6 +173,7 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
     Raises:
         NotApproved, PolicyDenied, Drift, Refused: nothing was started.
         PlanError: the sealed manifest does not open.
+        ReviewError: a value of the persons stands in an approval; nothing was started.
         ScanError: the baseline could not be taken; nothing was started.
     """
     from pii_tracer.lineage_sender import Sender
@@ -180,6 +183,10 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
     passed = gate(folder, info, load_plan(Path(info.plan_file)))
     plan = passed.loaded.plan
     keyring = KeyRing.open(manifest_path(Path(info.plan_file)), plan.subjects_digest, settings.key())
+    if not folder.journal.exists():  # what was begun with an approval is finished with it
+        patterns = build_patterns(keyring.key_sets)
+        for said in (a.predicate for a in passed.approvals):
+            refuse_telling_approval(said.approver, said.role, said.reason, patterns)
     with held(settings, folder, now, take_over=take_over) as (journal, lease):
         sweep_temporaries(folder.path)
         sweep_temporaries(folder.verdicts)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import base64
+import glob
+import hashlib
+import json
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,20 +27,26 @@ MAX_BYTES = 1024 * 1024
 
 def approval_files(plan_file: Path) -> list[Path]:
     """The approvals beside a plan, by name."""
-    return sorted(plan_file.parent.glob(plan_file.name.removesuffix(".plan.json") + ".approval-*.json"))
+    stem = glob.escape(plan_file.name.removesuffix(".plan.json"))
+    return sorted(plan_file.parent.glob(stem + ".approval-*.json"))
 
 
 def approval_path(plan_file: Path, approver: str, role: str) -> Path:
     """Where an approval is written: that of the same person in the same role is replaced, any other one stays.
 
     Raises:
-        NotApproved: a file that would be replaced is no approval, or somebody else's.
+        NotApproved: a file that would be replaced is no approval.
     """
     stem = plan_file.name.removesuffix(".plan.json") + f".approval-{slug(approver)}"
     for path in (plan_file.with_name(f"{stem}{ending}.json") for ending in ("", f"-{slug(role)}")):
         if not path.exists() or _signed_by(path) == (approver, role):
             return path
-    raise NotApproved("the approval's file is another one's", where=str(path), todo="move it, or choose another name")
+    # names in another script than Latin have no letters left in a file's name
+    digest = hashlib.sha256(json.dumps([approver, role]).encode()).hexdigest()
+    own = plan_file.with_name(f"{stem}-{digest[:12]}.json")
+    if _signed_by(path) is not None and (not own.exists() or _signed_by(own) == (approver, role)):
+        return own
+    raise NotApproved("the approval's file is no approval", where=str(path), todo="move it")
 
 
 def _signed_by(path: Path) -> tuple[Any, Any] | None:

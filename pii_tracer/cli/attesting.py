@@ -84,6 +84,7 @@ def _proven(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict]) -> 
         confirmations=[p.read_bytes() for p in sorted(ran.folder.confirmations.glob("*.json"))],
         scope=[file for copy in verdict.copies for file in scope_of(copy)],
         scanned_at=now(),
+        clean=frozenset(verdict.erased),
         erased=erased_by(ran, verdict),
         exceptions=_unread(elsewhere),
         tools=_tools(),

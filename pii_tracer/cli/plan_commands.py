@@ -255,7 +255,8 @@ def sign_plan(
 
     Raises:
         NotApproved: `apply` would refuse the plan whoever signed it.
-            Or the approval's file is somebody else's.
+            Or the approval's file is something else.
+        ReviewError: a value of the persons stands in what is signed.
         UsageError: it would live longer than the policy allows.
     """
     import secrets
@@ -271,6 +272,7 @@ def sign_plan(
             f"the policy lets an approval live {rules.max_approval_hours} hours at most", todo="choose fewer `--hours`"
         )
     _refuse_unapplyable(loaded.plan)
+    _refuse_telling(settings, loaded.plan, plan_file, (approver, role, reason))
     now = moment(None)
     envelope = sign(
         loaded,
@@ -290,6 +292,18 @@ def sign_plan(
         write_atomic(path.with_suffix(ending), data)
     write_atomic(path, envelope)
     return path
+
+
+def _refuse_telling(settings: Settings, made: ErasurePlan, plan_file: Path, texts: tuple[str, str, str]) -> None:
+    """Refuse a person's value where the approver can know it: with the estate key and the manifest at hand."""
+    from pii_tracer.cli.telling import refuse_telling_approval
+    from pii_tracer.scan.forms import build_patterns
+    from pii_tracer.sealed import KeyRing
+
+    if not (manifest_path(plan_file).exists() and settings.key_file().exists()):
+        return  # an approver need not have them; `apply` has, and refuses such an approval
+    ring = KeyRing.open(manifest_path(plan_file), made.subjects_digest, settings.key())
+    refuse_telling_approval(*texts, build_patterns(ring.key_sets))
 
 
 def _refuse_unapplyable(made: ErasurePlan) -> None:

@@ -288,6 +288,9 @@ def _refuse_unfinished(folder: RunFolder) -> None:
         raise Waiting("there is no certificate: the run waits", where=where, todo="`pii-tracer resume` when it is time")
     if result.get("state") != "complete":
         raise RunError("there is no certificate: the run is not complete", where=where, todo="`pii-tracer resume`")
+    counted = sum(int(result.get(f"copies_{how}", 0)) for how in ("erased", "confirmed", "exempt"))
+    if result.get("unverified") or counted != result.get("copies_total", 0):
+        raise ProofError("there is no certificate: not every copy was looked at", where=where, todo="see the report")
     if not folder.attestation.exists():
         raise ProofError(
             "there is no certificate: the run was not attested", where=where, todo="see its report for what is open"

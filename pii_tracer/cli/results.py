@@ -23,7 +23,7 @@ from pii_tracer.proof.log_rows import Logged, entries_of
 from pii_tracer.proof.log_table import fill_table
 from pii_tracer.run_events import step_runs
 from pii_tracer.runner import State
-from pii_tracer.verify.verdict import RunVerdict
+from pii_tracer.verify.verdict import RunVerdict, to_be_seen, with_unseen
 
 
 def conclude(ran: Ran) -> dict[str, Any]:
@@ -31,13 +31,15 @@ def conclude(ran: Ran) -> dict[str, Any]:
     from pii_tracer.cli.runview import how_far, run_view
     from reports.run_html import render_run_html
 
+    done = ran.state.state is State.COMPLETE
     verdict = read_verdicts(ran.folder.verdicts, ran.loaded.plan.copies)
-    elsewhere = ran.verification.elsewhere() if ran.state.state is State.COMPLETE else ()
+    verdict = with_unseen(verdict, to_be_seen(ran.loaded.plan)) if done else verdict
+    elsewhere = ran.verification.elsewhere() if done else ()
     log = _deletion_log(ran, verdict)
     table = fill_table(log, ran.loaded.plan.estate, ran.verification.estate.deletion_log.kind)
     attestation = attest_run(ran, verdict, elsewhere)
     view = run_view(ran, verdict, elsewhere, log, attestation)
-    state = how_far(ran)
+    state = how_far(ran, verdict)
     if state is State.COMPLETE and view.residue:
         state = State.PARTIAL  # every step of the plan is done, and the person is somewhere else
     write_atomic(ran.folder.report, render_run_html(view, ran.loaded.plan).encode())

@@ -17,7 +17,7 @@ from pii_tracer.proof.attest import LIMITS
 from pii_tracer.proof.deletion_log import DeletionLog
 from pii_tracer.runner import RunState as Walked
 from pii_tracer.runner import State
-from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, RunVerdict
+from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, RunVerdict, to_be_seen
 from reports.views import (
     Bystanders,
     ByteCheck,
@@ -62,7 +62,7 @@ def run_view(
         tool_version=__version__,
         requests=tuple(r.id for r in plan.requests),
         subjects=tuple(r.subject for r in plan.requests),
-        state=RunState.RESIDUE if residue else RunState(how_far(ran).value),
+        state=RunState.RESIDUE if residue else RunState(how_far(ran, verdict).value),
         started=ran.records[0].time,
         finished=ran.records[-1].time,
         deadline=plan.totals.deadline,
@@ -81,10 +81,17 @@ def run_view(
     )
 
 
-def how_far(ran: Ran) -> State:
-    """How the erasure stands. A plan that leaves copies out can be done, and the erasure is not."""
-    done = ran.state.state is State.COMPLETE and not ran.loaded.plan.complete
-    return State.PARTIAL if done else ran.state.state
+def how_far(ran: Ran, verdict: RunVerdict) -> State:
+    """How the erasure stands. A plan that leaves copies out can be done, and the erasure is not; nor is that of a copy
+    which every step passed by."""
+    plan = ran.loaded.plan
+    if ran.state.state is not State.COMPLETE:
+        return ran.state.state
+    clean = set(verdict.erased)
+    words = {s.copy_ for s in plan.steps if s.action is Action.BACKUP_CONFIRM}
+    unseen = any(copy.id not in clean for copy in to_be_seen(plan))
+    unsaid = any(c.kind is CopyKind.BACKUP and c.strategy not in HELD and c.id not in words for c in plan.copies)
+    return State.PARTIAL if unseen or unsaid or not plan.complete else State.COMPLETE
 
 
 _DELETES_ROWS = frozenset(

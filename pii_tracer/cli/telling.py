@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config import Estate, Request
-from pii_tracer.errors import ConfigError, PlanError
+from pii_tracer.errors import ConfigError, PlanError, ReviewError
 from pii_tracer.inventory import STRANGE_FILES, UNKNOWN_FILE, Inventory, ObjectVersion
 from pii_tracer.lineage.literals import hidden, literals
 from pii_tracer.plan import ErasurePlan, Waiver
@@ -41,14 +41,29 @@ def refuse_telling_texts(
     written += [("--reason", reason or ""), ("--planner", planner), ("--out", out.name if out else "")]
     written += [(f"the waiver of {gap}", text) for gap, w in sorted(waivers.items()) for text in (w.who, w.why)]
     for where, text in written:
-        looked = Collector(patterns)
-        looked.text(text, where)
-        if looked.hits():
+        if _tells(text, where, patterns):
             raise ConfigError(
                 "a value of the person stands in a text that goes into the plan, which holds none",
                 where=where,
                 todo="write it without the person's key, name or address",
             )
+
+
+def refuse_telling_approval(approver: str, role: str, reason: str, patterns: Patterns) -> None:
+    """Raise `ReviewError` when an approver wrote a value of the persons into what lies beside the plan for good."""
+    for where, text in (("--approver", approver), ("--role", role), ("--reason", reason)):
+        if _tells(text, where, patterns):
+            raise ReviewError(
+                "a value of the person stands in the text of an approval, which is kept as evidence",
+                where=where,
+                todo="approve again without the person's key, name or address; delete the file that holds them",
+            )
+
+
+def _tells(text: str, where: str, patterns: Patterns) -> bool:
+    looked = Collector(patterns)
+    looked.text(text, where)
+    return bool(looked.hits())
 
 
 def telling_objects(inventory: Inventory, patterns: Patterns) -> dict[str, int]:

@@ -8,7 +8,7 @@ Evidence folder: `plan.json`, `journal.jsonl`, `approvals/NNN.json`, `leaves.jso
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -33,6 +33,7 @@ from pii_tracer.proof.leaves import (
 from pii_tracer.proof.log import position
 from pii_tracer.review import dsse
 from pii_tracer.review.planfile import LoadedPlan
+from pii_tracer.verify.verdict import to_be_seen
 
 LIMITS = (
     "copies outside the inventory that the plan names by its digest",
@@ -56,7 +57,8 @@ class Proven:
     """All that an attestation is made of.
 
     request: id of the one that it is about; all that the plan answers where None. journal: bytes of the run's journal.
-    residue: what the verifier still found. scanned_at: end of its scan. exceptions: beside those that the plan itself
+    residue: what the verifier still found. scanned_at: end of its scan. clean: ids of the copies of which this run's
+    own verdict says that nothing is left. exceptions: beside those that the plan itself
     holds. confirmations: signed words of persons, kept in the evidence; their digests are in the steps' results.
     history: the lines of the estate's log of attestations (`proof.log`). authority: URL of the time stamp authority
     that will be asked about the envelope.
@@ -67,6 +69,7 @@ class Proven:
     approvals: Sequence[bytes]
     scope: Sequence[ScopeFile]
     scanned_at: datetime
+    clean: Collection[str]
     erased: Sequence[Erased] = ()
     residue: Sequence[str] = ()
     exceptions: Sequence[Reserved] = ()
@@ -148,6 +151,11 @@ def _refuse_open(proven: Proven, records: Sequence[Record], torn: int) -> None:
     blocked = [copy.id for copy in plan.copies if copy.strategy is Strategy.BLOCKED]
     if blocked:
         raise ProofError(f"{len(blocked)} copies are blocked, first {blocked[0]}", todo="plan them again")
+    unseen = [copy.id for copy in to_be_seen(plan) if copy.id not in proven.clean]
+    if unseen:  # whatever the plan's steps were: nobody attests what nobody looked at
+        raise ProofError(
+            f"{len(unseen)} copies have no clean verdict, first {unseen[0]}", todo="see the report, plan them again"
+        )
     if not plan.complete:
         raise ProofError("the plan is not the whole erasure: it leaves copies out", todo="plan the others, too")
     if not proven.scope:

@@ -23,7 +23,7 @@ from pii_tracer.plan import digest_of
 from pii_tracer.review import dsse
 from pii_tracer.review.keys import Approver
 from pii_tracer.review.planfile import LoadedPlan
-from pii_tracer.review.policy import person
+from pii_tracer.review.policy import has_invisible, person
 
 PREDICATE_TYPE = "https://pii-tracer.dev/approval/v1"
 
@@ -67,8 +67,13 @@ def approve(
     """The envelope of an approval for exactly the bytes of a plan file.
 
     Raises:
-        ReviewError: it would be expired already, or a field is empty.
+        ReviewError: it would be expired already, a field is empty, or the name holds invisible characters.
     """
+    if has_invisible(approver):
+        raise ReviewError(
+            "the approver's name holds characters that cannot be seen",
+            todo="write it without them, here and in the file of `--trusted`",
+        )
     try:
         predicate = ApprovalPredicate(
             plan_id=loaded.plan.plan_id,

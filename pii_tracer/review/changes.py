@@ -71,6 +71,18 @@ def _requests(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
         yield Change(Sign.ADDED, About.REQUEST, request_id, "its person is erased too", True)
     for request_id, _ in sorted(before.keys() - after.keys()):
         yield Change(Sign.REMOVED, About.REQUEST, request_id, "its person is no longer erased", True)
+    for key in sorted(before.keys() & after.keys()):
+        one, other = before[key], after[key]
+        if (one.law, one.citation) != (other.law, other.citation):
+            text = f"{one.law}, {one.citation} becomes {other.law}, {other.citation}"
+            yield Change(Sign.CHANGED, About.REQUEST, key[0], text, True)
+        for what, was, now in (
+            ("received", one.received, other.received),
+            ("its deadline", one.deadline, other.deadline),
+        ):
+            if was != now:
+                text = f"{what} {was:%Y-%m-%d %H:%M} becomes {now:%Y-%m-%d %H:%M}"
+                yield Change(Sign.CHANGED, About.REQUEST, key[0], text, True)
 
 
 def _copies(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
@@ -144,16 +156,18 @@ def _overrides(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
 
 
 def _steps(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
-    """Per copy that is in both plans: those of a new or a gone copy are told with it."""
+    """Per copy that is in both plans: those of a new or a gone copy are told with it. Those of no copy: the run's."""
     copies = {c.id for c in old.copies} & {c.id for c in new.copies}
-    before, after = ({k: s for k, s in _by_id(p.steps).items() if (s.copy_ or "") in copies} for p in (old, new))
+    before, after = (
+        {k: s for k, s in _by_id(p.steps).items() if s.copy_ is None or s.copy_ in copies} for p in (old, new)
+    )
     gone, come = before.keys() - after.keys(), after.keys() - before.keys()
     for sign, names, steps in ((Sign.ADDED, come, after), (Sign.REMOVED, gone, before)):
         grouped: dict[str, list[Step]] = {}
         for name in sorted(names):
-            grouped.setdefault(steps[name].copy_ or "", []).append(steps[name])
+            grouped.setdefault(steps[name].copy_ or "the run", []).append(steps[name])
         for copy_id, items in sorted(grouped.items()):
-            yield Change(sign, About.STEP, copy_id, _acts(items), any(s.irreversible for s in items))
+            yield Change(sign, About.STEP, copy_id, _acts(items), any(s.irreversible or s.copy_ is None for s in items))
     for name, one, other in _pairs(before, after):
         if other.irreversible and not one.irreversible:
             yield Change(Sign.CHANGED, About.STEP, name, "can no longer be undone", True)
@@ -161,6 +175,40 @@ def _steps(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
             yield Change(Sign.CHANGED, About.STEP, name, "can be undone now", False)
         if one.parameters != other.parameters:
             yield Change(Sign.CHANGED, About.STEP, name, "does its work with other parameters", other.irreversible)
+        if (one.action, one.executor) != (other.action, other.executor):
+            text = f"{_words(one.action)} by {one.executor} becomes {_words(other.action)} by {other.executor}"
+            yield Change(Sign.CHANGED, About.STEP, name, text, True)
+
+
+def _order(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
+    """What a step waits for, of the steps that both plans have: what is new or gone is told by itself."""
+    before, after = _by_id(old.steps), _by_id(new.steps)
+    both = before.keys() & after.keys()
+    for name, one, other in _pairs(before, after):
+        was, now = both & set(one.depends_on), both & set(other.depends_on)
+        if was - now:
+            yield Change(Sign.CHANGED, About.STEP, name, f"no longer waits for {', '.join(sorted(was - now))}", True)
+        if now - was:
+            yield Change(Sign.CHANGED, About.STEP, name, f"also waits for {', '.join(sorted(now - was))}", False)
+
+
+def _preconditions(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
+    """What is compared with the world before a step. Another state of it is what planning again is for."""
+    for name, one, other in _pairs(_by_id(old.steps), _by_id(new.steps)):
+        before, after = ({(p.kind, p.target): p for p in step.preconditions} for step in (one, other))
+        gone = sorted({kind for kind, _ in before.keys() - after.keys()})
+        come = sorted({kind for kind, _ in after.keys() - before.keys()})
+        both = [(before[key], after[key]) for key in sorted(before.keys() & after.keys())]
+        soft = sorted({now.kind for was, now in both if was.hard and not now.hard})
+        else_ = sorted({now.kind for was, now in both if was.expected != now.expected or (now.hard and not was.hard)})
+        for kinds, text, look in (
+            (gone, "is no longer compared before it", True),
+            (soft, "no longer stops the run when it differs", True),
+            (come, "is compared before it, too", False),
+            (else_, "is expected to be another", False),
+        ):
+            if kinds:
+                yield Change(Sign.CHANGED, About.STEP, name, f"{', '.join(map(_words, kinds))} {text}", look)
 
 
 def _acts(steps: Sequence[Step]) -> str:
@@ -181,6 +229,21 @@ def _dates(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
     if old.totals.recheck_on != new.totals.recheck_on and new.totals.recheck_on:
         text = f"plan again on {_day(new.totals.recheck_on)}"
         yield Change(Sign.CHANGED, About.DATE, "recheck", text, False)
+    yield from _step_dates(old, new)
+
+
+def _step_dates(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
+    """In one line: a plan that is made later has later dates for all. One that begins earlier may cut a wait short."""
+    pairs = [(one, other) for _, one, other in _pairs(_by_id(old.steps), _by_id(new.steps))]
+    moved = [(one, other) for one, other in pairs if _when(one) != _when(other)]
+    if moved:
+        earlier = any(other.earliest_start < one.earliest_start for one, other in moved)
+        text = f"{len(moved)} of them have other dates" + (", some begin earlier" if earlier else "")
+        yield Change(Sign.CHANGED, About.DATE, "steps", text, earlier)
+
+
+def _when(step: Step) -> tuple[datetime, datetime, datetime]:
+    return step.earliest_start, step.earliest_finish, step.latest_start
 
 
 def _span(length: timedelta) -> str:
@@ -200,6 +263,8 @@ def _costs(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
 def _inputs(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
     if old.estate != new.estate:
         yield Change(Sign.CHANGED, About.INPUT, "estate", f"{old.estate} becomes {new.estate}", True)
+    if old.planned_by != new.planned_by:
+        yield Change(Sign.CHANGED, About.INPUT, "planner", f"{old.planned_by} becomes {new.planned_by}", True)
     if old.retention != new.retention:
         yield Change(Sign.CHANGED, About.INPUT, "retention", f"{old.retention} becomes {new.retention}", True)
     for subject, field, look in (
@@ -213,7 +278,7 @@ def _inputs(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
             yield Change(Sign.CHANGED, About.INPUT, subject, "is another one", look)
 
 
-_RULES = (_requests, _copies, _holds, _gaps, _overrides, _steps, _dates, _costs, _inputs)
+_RULES = (_requests, _copies, _holds, _gaps, _overrides, _steps, _order, _preconditions, _dates, _costs, _inputs)
 
 
 def _words(name: str) -> str:

@@ -25,6 +25,7 @@ from pii_tracer.files import read_bounded, write_atomic
 from pii_tracer.model import Frozen
 from pii_tracer.moments import Moment
 from pii_tracer.review.dsse import PublicKey, keyid
+from pii_tracer.review.policy import person
 from pii_tracer.review.sshsig import parse_public
 from pii_tracer.strict_yaml import parse_yaml
 
@@ -152,7 +153,7 @@ def load_trusted(path: Path) -> tuple[Approver, ...]:
             where=str(path),
             todo="list `approvers` with name, role and public_key, and `version: 1`; dates as 2027-01-01T00:00:00Z",
         ) from None
-    names = [a.name for a in trusted.approvers]
+    names = [person(a.name) for a in trusted.approvers]
     keys = [keyid(a.key()) for a in trusted.approvers]
     if trusted.version != 1 or len(set(names)) != len(names) or len(set(keys)) != len(keys):
         raise ReviewError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,10 +10,9 @@ from pydantic import ValidationError
 from pii_tracer.errors import ReviewError
 from pii_tracer.files import read_bounded
 from pii_tracer.plan import FORMAT_VERSION, ErasurePlan, digest_of
+from pii_tracer.review.contradictions import contradiction
 from pii_tracer.review.dsse import strict_json
 
-# a run's folder and a verdict's file are named by them
-_HARMLESS = re.compile(r"[A-Za-z0-9][^/\\\x00-\x1f]{0,199}")
 MAX_BYTES = 256 * 1024 * 1024
 
 
@@ -32,7 +30,7 @@ def load_plan(path: Path, *, max_bytes: int = MAX_BYTES) -> LoadedPlan:
     """Read a plan file.
 
     Raises:
-        ReviewError: missing, too large, not strict JSON, unknown format version or fields.
+        ReviewError: missing, too large, not strict JSON, unknown format version or fields, or what no planner writes.
     """
     try:
         raw = read_bounded(path, max_bytes)
@@ -66,22 +64,7 @@ def parse_plan(raw: bytes, name: str, where: str | None = None) -> LoadedPlan:
         raise ReviewError(
             f"the plan file is wrong at {place}: {first['msg']}", where=where, todo="plan again"
         ) from None
-    wrong = _contradiction(plan)
+    wrong = contradiction(plan)
     if wrong:
         raise ReviewError(f"the plan file was not made by a planner: {wrong}", where=where, todo="plan again")
     return LoadedPlan(plan, raw, digest_of(raw), name)
-
-
-def _contradiction(plan: ErasurePlan) -> str | None:
-    """What no planner writes: names that lead to other places on a disk, one name for two, a claim that its own gaps
-    contradict. The words hold nothing of the file."""
-    copies, steps = [copy.id for copy in plan.copies], [step.id for step in plan.steps]
-    if not all(_HARMLESS.fullmatch(name) for name in (plan.plan_id, *copies)):
-        return "the id of the plan or of a copy cannot be the name of a file"
-    if len(set(copies)) != len(copies) or len(set(steps)) != len(steps):
-        return "two copies or two steps have one id"
-    if any(step.copy_ is not None and step.copy_ not in copies for step in plan.steps):
-        return "a step is for a copy that is not there"
-    if plan.complete is any(gap.waiver is None for gap in plan.gaps):
-        return "whether it is complete and whether gaps are open do not agree"
-    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -58,8 +59,20 @@ class PolicyInput:
 
 
 def person(name: str) -> str:
-    """A name without regard to case and spaces: one person under two spellings is still one."""
-    return " ".join(name.casefold().split())
+    """A name without regard to case, spaces, Unicode's ways to write a letter, and what cannot be seen: one person
+    under two spellings is still one."""
+    seen = "".join(c for c in " ".join(name.split()) if not _invisible(c))
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
+    return " ".join(folded.split())
+
+
+def has_invisible(name: str) -> bool:
+    """Whether a name holds control or format characters: zero width, marks of direction, line ends."""
+    return any(_invisible(c) for c in name)
+
+
+def _invisible(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cf")
 
 
 Looks = Callable[[PolicyInput], Iterable[tuple[Level, str, Place]]]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from pii_tracer.model import Frozen
+from collections.abc import Iterable
+
+from pii_tracer.model import CopyKind, Frozen, Strategy
+from pii_tracer.plan import Copy, ErasurePlan
 
 
 class Residue(Frozen):
@@ -220,3 +223,25 @@ class RunVerdict(Frozen):
     def checksum_equal(self) -> bool:
         """Every compared copy gave the other people's rows back unchanged."""
         return all(copy.bystanders.equal for copy in self.copies if copy.bystanders)
+
+
+def to_be_seen(plan: ErasurePlan) -> tuple[Copy, ...]:
+    """The copies that a run has to look at: all but those that a hold keeps whole, and backups, for which a person's
+    word stands. What the plan's steps are does not matter here."""
+    return tuple(c for c in plan.copies if c.strategy is not Strategy.EXEMPT and c.kind is not CopyKind.BACKUP)
+
+
+def with_unseen(verdict: RunVerdict, wanted: Iterable[Copy]) -> RunVerdict:
+    """The verdict of a run that is at its end; a copy that it should have looked at and did not is unverified in it."""
+    seen = {copy.copy_id for copy in verdict.copies}
+    unseen = (
+        CopyVerdict(
+            copy_id=copy.id,
+            bytes=ByteVerdict(
+                copy_id=copy.id, root=copy.location, files=(), unverified=("the run has no verdict about it",)
+            ),
+        )
+        for copy in wanted
+        if copy.id not in seen
+    )
+    return RunVerdict(copies=(*verdict.copies, *unseen))

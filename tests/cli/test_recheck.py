@@ -17,7 +17,7 @@ from pii_tracer.cli.runs import RunInfo, folder_of
 from pii_tracer.cli.settings import Settings
 from pii_tracer.files import write_atomic
 from pii_tracer.model import Format, Match, MatchTerm, Strategy
-from pii_tracer.plan import Action, ErasurePlan, HeldColumn, Mask, digest_of
+from pii_tracer.plan import Action, ErasurePlan, Exemption, HeldColumn, Mask, PlannedHold, digest_of
 from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState
 from pii_tracer.suppression import FILE, SuppressionList
 from tests.review.plans import NOW, plan
@@ -150,7 +150,7 @@ def test_who_stands_again_in_a_table_that_is_no_source_is_found(
     term = MatchTerm(column="uid", key_set="user.uid", type="bigint")
     made = plan()
     copies = (made.copies[0].model_copy(update={"location": users, "match": Match(terms=(term,)), "origin": None}),)
-    estate.ran(plan(copies=copies, steps=(), totals=made.totals))
+    estate.ran(plan(copies=copies))
     suppress(estate, "8841302")
     code, told = estate.recheck(capsys, "--as-of", NOW.isoformat())
     assert (code, told["back"]) == (0, [])
@@ -168,7 +168,9 @@ def test_another_plan_under_the_same_name_does_not_answer_for_the_run(
     """A later plan was written over the file: it knows nothing of the tables that the finished one erased from."""
     term = MatchTerm(column="uid", key_set="user.uid", type="bigint")
     place = {"location": f"{estate.base / 'w' / 'users'}", "match": Match(terms=(term,)), "origin": None}
-    made = plan(copies=(plan().copies[0].model_copy(update=place),), steps=(), totals=plan().totals)
+    made = plan(
+        copies=(plan().copies[0].model_copy(update=place),),
+    )
     estate.ran(made)
     suppress(estate, "8841302")
     estate.users(1, 8841302)
@@ -194,7 +196,9 @@ def test_who_the_log_and_the_list_know_is_told_once(estate: Estate, capsys: pyte
     made = plan()
     source = {"location": f"{estate.base / 'w' / 'users'}", "match": Match(terms=(term,)), "origin": None}
     estate.ran(
-        plan(copies=(made.copies[0].model_copy(update=source | {"table": "prod.users"}),), steps=(), totals=made.totals)
+        plan(
+            copies=(made.copies[0].model_copy(update=source | {"table": "prod.users"}),),
+        )
     )
     estate.erased(8841302)
     known = SuppressionList(estate.state / FILE, estate.key)
@@ -210,10 +214,19 @@ def test_a_masked_row_is_no_return_and_a_whole_one_is(estate: Estate, capsys: py
     folder.mkdir(parents=True)
     mask = Mask(columns=("note",), held=(HeldColumn(name="uid", holds=("h",), until=None),))
     term = MatchTerm(column="uid", key_set="user.uid", type="bigint")
-    changes = {"location": str(folder), "match": Match(terms=(term,)), "origin": None, "mask": mask}
+    changes = {
+        "location": str(folder),
+        "match": Match(terms=(term,)),
+        "origin": None,
+        "mask": mask,
+        "exemption": Exemption(holds=("h",), until=None),
+    }
+    hold = PlannedHold(
+        id="h", kind="law", basis="b", citation="c", from_=NOW, until=None, approver="a", copies=(plan().copies[0].id,)
+    )
     made = plan()
     copies = (made.copies[0].model_copy(update={**changes, "strategy": Strategy.MASK_COLUMNS}),)
-    estate.ran(plan(copies=copies, steps=(), totals=made.totals))
+    estate.ran(plan(copies=copies, holds=(hold,)))
     suppress(estate, "8841302")
     schema = pa.schema([("uid", pa.int64()), ("note", pa.string())])
     for note, code in ((None, 0), ("back", 9)):

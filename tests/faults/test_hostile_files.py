@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,12 @@ from pii_tracer.cli.approvals import read_approval
 from pii_tracer.cli.plan_commands import read_waivers
 from pii_tracer.config import load_estate, load_policy, load_request
 from pii_tracer.errors import ConfigError, PiiTracerError, ReviewError
-from pii_tracer.model import DatasetId
-from pii_tracer.plan import Gap
+from pii_tracer.model import CopyKind, DatasetId, Strategy
+from pii_tracer.plan import Action, Exemption, Gap, HeldColumn, Mask, PlannedHold
 from pii_tracer.review.dsse import unseal
 from pii_tracer.review.keys import load_trusted
 from pii_tracer.review.planfile import load_plan, parse_plan
-from tests.review.plans import copy, plan, step
+from tests.review.plans import DEADLINE, NOW, copy, plan, snapshot, step
 
 PERSON = "8841302"
 
@@ -158,6 +159,26 @@ def test_a_policy_of_numbers_that_nothing_is_less_than(tmp_path: Path, key: str,
         load_policy(path)
 
 
+SEEN = (snapshot("/lake/c1"),)
+MASK = Mask(columns=("note",), held=(HeldColumn(name="pan", holds=("h",), until=None),))
+KEPT = Exemption(holds=("h",), until=None)
+HOLD = PlannedHold(
+    id="h", kind="law", basis="b", citation="c", from_=NOW, until=None, approver="counsel", copies=("c9",)
+)
+FALSE_TOTALS: list[dict[str, Any]] = [
+    {"copies": 2},
+    {"beyond": 1},
+    {"exempt": 1},
+    {"steps": 1},
+    {"irreversible": 0},
+    {"gaps": 1},
+    {"waived": 1},
+    {"cost": 1.0},
+    {"finish": NOW + timedelta(days=2)},
+    {"deadline": DEADLINE + timedelta(days=1)},
+    {"slack_days": 500.0},
+    {"critical_path": ("x",)},
+]
 OPEN = Gap(id="g", dataset=DatasetId(namespace="file", name="/b"), kind="k", reason="r", evidence="e")
 
 
@@ -176,6 +197,21 @@ OPEN = Gap(id="g", dataset=DatasetId(namespace="file", name="/b"), kind="k", rea
         {"steps": (step("a", "c9"),)},
         {"gaps": (OPEN,), "complete": True},
         {"complete": False},
+        {"steps": ()},
+        {"steps": (step("c1/1"), step("c1/2", after=["c1/1"], action=Action.ICEBERG_EXPIRE_SNAPSHOTS))},
+        {"steps": (step("c1/2", action=Action.VERIFY_COPY), step("c1/1", after=["c1/2"], preconditions=SEEN))},
+        {"steps": (step("c1/1"), step("c1/2", after=["c1/1"], action=Action.VERIFY_COPY))},
+        {"steps": (step("c1/1", preconditions=SEEN), step("c1/2", after=["c1/1", "x"], action=Action.VERIFY_COPY))},
+        {"copies": (copy("c1", strategy=Strategy.EXEMPT),), "steps": ()},
+        {"copies": (copy("c1", strategy=Strategy.EXEMPT, exemption=KEPT),), "steps": ()},
+        {"copies": (copy("c1", strategy=Strategy.EXEMPT, exemption=KEPT),), "steps": (), "holds": (HOLD,)},
+        {"copies": (copy("c1", strategy=Strategy.MASK_COLUMNS, mask=MASK),)},
+        {"copies": (copy("c1", exemption=KEPT),), "holds": (HOLD,)},
+        {"copies": (copy("c1", kind=CopyKind.BACKUP, strategy=Strategy.CONFIRM),)},
+        {"copies": (copy("c1", strategy=Strategy.CONFIRM),)},
+        {"copies": (copy("c1", strategy=Strategy.BLOCKED),), "steps": ()},
+        {"gaps": (OPEN,), "complete": False, "applyable": True},
+        *({"totals": plan().totals.model_copy(update=said)} for said in FALSE_TOTALS),
     ],
 )
 def test_a_plan_that_no_planner_has_written(changes: dict[str, Any]) -> None:
@@ -183,6 +219,15 @@ def test_a_plan_that_no_planner_has_written(changes: dict[str, Any]) -> None:
     raw = plan().model_copy(update=changes).to_bytes()
     with pytest.raises(ReviewError, match="not made by a planner"):
         parse_plan(raw, "p.plan.json")
+
+
+def test_what_holds_keep_and_what_a_person_confirms_needs_no_verification() -> None:
+    kept = copy("c1", strategy=Strategy.EXEMPT, exemption=KEPT)
+    tape = copy("c2", kind=CopyKind.BACKUP, strategy=Strategy.CONFIRM)
+    asked = step("c2/1", "c2", action=Action.BACKUP_CONFIRM)
+    hold = HOLD.model_copy(update={"copies": ("c1",)})
+    a_plan = plan([asked], [kept, tape], holds=(hold,))
+    assert parse_plan(a_plan.to_bytes(), "p.plan.json").plan == a_plan
 
 
 def test_what_a_plan_says_of_names_is_data_and_nothing_else() -> None:

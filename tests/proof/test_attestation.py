@@ -51,6 +51,7 @@ def proven(folder: Path, a_plan: ErasurePlan | None = None, **run_with: Any) -> 
         approvals=[approved(loaded)],
         scope=[ScopeFile(path="/lake/c1/b.parquet", sha256="bb" * 32), ScopeFile(path="/lake/c1/a", sha256="aa" * 32)],
         scanned_at=NOW,
+        clean={copy.id for copy in loaded.plan.copies},
         erased=[
             Erased(copy_id="c1", uri="s3://b/k", version_id="v1", sha256="cc" * 32),
             Erased(copy_id="c1", uri="/lake/c1/old.parquet"),
@@ -89,6 +90,7 @@ def test_a_whole_attestation_holds_and_says_what_it_cannot_prove(tmp_path: Path)
         ({"residue": ["/lake/c1/a"]}, "still in 1 place"),
         ({"scope": []}, "nothing was looked at"),
         ({"approvals": []}, "no approval"),
+        ({"clean": ()}, "1 copies have no clean verdict, first c1"),
         ({"journal": b""}, "torn or of another plan"),
         ({"others": Others(compared=2, rows_lost=1)}, "other people"),
         ({"others": Others(compared=2, changed=1)}, "other people"),
@@ -103,9 +105,10 @@ def test_it_is_refused_with_open_steps_and_blocked_copies(tmp_path: Path) -> Non
     with pytest.raises(ProofError, match="open"):
         attest(proven(tmp_path, broken={"c1/2"}), KEY, nonce=nonces())
     (tmp_path / "2").mkdir()
-    blocked = plan(copies=[copy("c1"), copy("c2", strategy=Strategy.BLOCKED)])
+    given = proven(tmp_path / "2")
+    blocked = plan(given.loaded.plan.steps, [copy("c1"), copy("c2", strategy=Strategy.BLOCKED)])
     with pytest.raises(ProofError, match="blocked"):
-        attest(proven(tmp_path / "2", blocked), KEY, nonce=nonces())
+        attest(replace(given, loaded=replace(given.loaded, plan=blocked)), KEY, nonce=nonces())
 
 
 def test_signatures_of_others_and_unknown_versions(tmp_path: Path) -> None:
@@ -192,15 +195,14 @@ def test_facts_that_the_journal_does_not_hold_are_found(tmp_path: Path, said: by
 def test_what_stays_or_was_not_proved_is_an_exception_by_its_kind(tmp_path: Path) -> None:
     until = NOW + timedelta(days=3650)
     held = copy("c2", strategy=Strategy.EXEMPT, reason="law", exemption=Exemption(holds=("h",), until=until))
-    exempt = copy("c3", strategy=Strategy.EXEMPT, reason="a public statue")
     mask = Mask(columns=("note",), held=(HeldColumn(name="pan", holds=("h",), until=until),))
     part = held.model_copy(update={"id": "c4", "strategy": Strategy.MASK_COLUMNS, "mask": mask, "reason": "kept: pan"})
     waiver = Waiver(who="dpo", why="the vendor said so", until=until)
     gap = Gap(id="g", dataset=None, kind="unknown", reason="r", evidence="e", waiver=waiver)
     hold = PlannedHold(
-        id="h", kind="law", basis="b", citation="c", from_=NOW, until=until, approver="counsel", copies=("c2",)
+        id="h", kind="law", basis="b", citation="c", from_=NOW, until=until, approver="counsel", copies=("c2", "c4")
     )
-    given = proven(tmp_path, plan(copies=[copy("c1"), held, exempt, part], gaps=[gap], holds=(hold,)))
+    given = proven(tmp_path, plan(copies=[copy("c1"), held, part], gaps=[gap], holds=(hold,)))
     unread = Reserved(kind=ReservedKind.UNVERIFIED, what="(no copy) t", why="the broker is silent")
     envelope = made(tmp_path, replace(given, exceptions=[unread]))
     assert check(envelope, tmp_path) == []
@@ -208,7 +210,6 @@ def test_what_stays_or_was_not_proved_is_an_exception_by_its_kind(tmp_path: Path
     day = "2036-11-18T09:00:00.000000Z"
     assert [tuple(item[name] for name in ("kind", "what", "who", "until")) for item in said] == [
         ("hold", "c2", "counsel", day),
-        ("exemption", "c3", None, None),
         ("hold", "c4", "counsel", day),
         ("confirmed", "g", "dpo", day),
         ("unverified", "(no copy) t", None, None),

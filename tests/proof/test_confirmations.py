@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pii_tracer.model import CopyKind, Strategy
 from pii_tracer.plan import Action, Copy, Step, digest_of
 from pii_tracer.proof.attest import attest
 from pii_tracer.proof.findings import Check
@@ -15,10 +16,16 @@ from pii_tracer.protocol import Outcome
 from pii_tracer.review.confirmation import Confirmation, confirm
 from tests.proof import test_attestation as attestations
 from tests.proof.test_attestation import APPROVER, KEY, nonces, proven
-from tests.review.plans import NOW, plan, step
+from tests.review.plans import NOW, copy, plan, step
 from tests.runner.fakes import FakeExecutor
 
-PLAN = plan(steps=[step("c1/1"), step("c1/2", after=["c1/1"], action=Action.BACKUP_CONFIRM)])
+PLAN = plan(
+    copies=[copy("c1", kind=CopyKind.BACKUP, strategy=Strategy.CONFIRM)],
+    steps=[
+        step("c1/1", action=Action.ICEBERG_EXPIRE_SNAPSHOTS),
+        step("c1/2", after=["c1/1"], action=Action.BACKUP_CONFIRM),
+    ],
+)
 
 
 def word(of_step: str = "c1/2", plan_digest: str | None = None) -> bytes:

@@ -23,7 +23,7 @@ from pii_tracer.review.planfile import parse_plan
 from pii_tracer.runner import run
 from tests.proof.aws import RSA_KEY, START, TrailWriter, access_line, call, event, keys_json, one
 from tests.proof.test_attestation import KEY, nonces, proven
-from tests.review.plans import NOW, copy, plan, step
+from tests.review.plans import NOW, acts, copy, plan, step
 from tests.runner.fakes import FakeExecutor, FakeLease, Ticking, World
 
 HOUR = timedelta(hours=1)
@@ -46,7 +46,8 @@ def evidence(tmp_path: Path) -> Path:
     table = copy("t1", location="s3a://archive/tables/t1")
     steps = [
         step("a1/1", "a1", action=Action.S3_DELETE_VERSIONS, parameters={"bucket": "archive"}),
-        step("t1/1", "t1"),
+        step("a1/2", "a1", after=["a1/1"], action=Action.VERIFY_COPY),
+        *acts(table),
     ]
     made = plan(steps=steps, copies=[archive, table])
     said = proven(tmp_path)
@@ -60,7 +61,7 @@ def evidence(tmp_path: Path) -> Path:
         Erased(copy_id="t1", uri="s3a://archive/tables/t1"),
         *(Erased(copy_id="a1", uri=f"s3://archive/{key}", version_id=version) for key, version in GONE),
     ]
-    said = replace(said, loaded=loaded, journal=(tmp_path / "s3.jsonl").read_bytes(), erased=erased)
+    said = replace(said, loaded=loaded, clean={"a1", "t1"}, journal=(tmp_path / "s3.jsonl").read_bytes(), erased=erased)
     attest(said, KEY, nonce=nonces()).write_evidence(tmp_path / "evidence")
     return tmp_path / "evidence"
 

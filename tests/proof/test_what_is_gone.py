@@ -11,9 +11,9 @@ from pii_tracer.cli.attesting import erased_by
 from pii_tracer.cli.runs import RunFolder
 from pii_tracer.journal import Kind, Record, canonical
 from pii_tracer.model import CopyKind, Strategy
-from pii_tracer.plan import Action, ErasurePlan
+from pii_tracer.plan import Action, ErasurePlan, digest_of
 from pii_tracer.proof.witness import FileBefore, before_place, before_step
-from pii_tracer.review.planfile import parse_plan
+from pii_tracer.review.planfile import LoadedPlan
 from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, RunVerdict, ScannedFile
 from tests.review.plans import NOW, copy, plan, step
 
@@ -22,7 +22,7 @@ VERSIONS = [{"key": f"old/{n}", "version_id": f"v{n}", "sha256": None} for n in 
 
 def run_of(folder: Path, made: ErasurePlan, facts: dict[str, Any]) -> Ran:
     record = Record(0, NOW, Kind.STEP_RESULT, {"step": made.steps[0].id, "facts": facts}, "", "")
-    loaded = parse_plan(made.to_bytes(), "p")
+    loaded = LoadedPlan(made, made.to_bytes(), digest_of(made.to_bytes()), "p")
     looks = SimpleNamespace(patterns=SimpleNamespace(mask=lambda text: text.replace("old/3", "[uid]")))
     return cast(Ran, SimpleNamespace(loaded=loaded, records=(record,), folder=RunFolder(folder), verification=looks))
 

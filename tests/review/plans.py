@@ -8,6 +8,7 @@ from typing import Any
 
 from pii_tracer.model import Carries, CopyKind, DatasetId, Format, Strategy
 from pii_tracer.plan import (
+    HELD,
     Action,
     Copy,
     ErasurePlan,
@@ -65,6 +66,17 @@ def step(step_id: str, copy_id: str | None = "c1", after: Sequence[str] = (), **
     return Step(**{**fields, **changes})
 
 
+def acts(of: Copy) -> tuple[Step, ...]:
+    """What is done to a copy, and its verification; nothing to one that is kept or blocked."""
+    if of.strategy in (Strategy.EXEMPT, Strategy.BLOCKED):
+        return ()
+    first, last = f"{of.id}/1", f"{of.id}/2"
+    return (
+        step(first, of.id, action=Action.ICEBERG_EXPIRE_SNAPSHOTS),
+        step(last, of.id, after=[first], action=Action.VERIFY_COPY),
+    )
+
+
 def snapshot(target: str, expected: str = "s1", **changes: Any) -> Precondition:
     """A precondition on a table's snapshot."""
     return Precondition(kind="snapshot", target=target, expected=expected, **changes)
@@ -77,9 +89,9 @@ def plan(
     overrides: Sequence[Override] = (),
     **changes: Any,
 ) -> ErasurePlan:
-    """A plan over these steps and copies; two steps on one copy where none are given."""
-    steps = (step("c1/1"), step("c1/2", after=["c1/1"])) if steps is None else steps
+    """A plan over these steps and copies; one copy where none is given, and an act and its verification for each."""
     copies = (copy("c1"),) if copies is None else copies
+    steps = tuple(s for c in copies for s in acts(c)) if steps is None else steps
     waived = sum(1 for gap in gaps if gap.waiver)
     fields: dict[str, Any] = {
         "format_version": 1,
@@ -101,18 +113,19 @@ def plan(
         "subjects_digest": DIGEST,
         "estate_digest": DIGEST,
         "complete": waived == len(gaps),
-        "applyable": waived == len(gaps),
+        "applyable": waived == len(gaps) and all(c.strategy is not Strategy.BLOCKED for c in copies),
         "gaps": tuple(gaps),
         "copies": tuple(copies),
         "examined": (),
         "steps": tuple(steps),
         "schedules": (),
         "totals": Totals(
-            copies=len(copies),
-            beyond=0,
+            copies=sum(c.origin is None for c in copies),
+            beyond=sum(c.origin is not None for c in copies),
+            exempt=sum(c.origin is None and c.strategy in HELD for c in copies),
             steps=len(steps),
             irreversible=sum(s.irreversible for s in steps),
-            gaps=len(gaps),
+            gaps=len(gaps) - waived,
             waived=waived,
             finish=NOW,
             deadline=DEADLINE,

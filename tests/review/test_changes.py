@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from pii_tracer.model import Match, MatchTerm, Strategy
-from pii_tracer.plan import ErasurePlan, Found, Gap, HeldColumn, Mask, Override, PlannedHold, Waiver
+from pii_tracer.plan import ErasurePlan, Found, Gap, HeldColumn, Mask, Override, PlannedHold, Step, Waiver
 from pii_tracer.review.changes import About, Change, Sign, changes
 from reports.plan_changes import BUDGET, NOTHING, render_changes_json, render_changes_markdown, render_changes_text
-from tests.review.plans import DEADLINE, NOW, copy, plan, step
+from tests.review.plans import DEADLINE, NOW, copy, plan, snapshot, step
 
 OLD = plan()
 WAIVER = Waiver(who="Asha", why="small", until=NOW + timedelta(days=9))
@@ -42,6 +42,19 @@ def hold(until: Any) -> PlannedHold:
 
 LATER = NOW + timedelta(days=5)
 ONE = [step("c1/1", irreversible=False)]
+SEEN = [step("c1/1", preconditions=(snapshot("/lake/c1"),))]
+SOFT = [step("c1/1", preconditions=(snapshot("/lake/c1", hard=False),))]
+AGAIN = [step("c1/1", preconditions=(snapshot("/lake/c1", "s2"),))]
+
+
+def act(after: tuple[str, ...] = ("c1/1",), **fields: Any) -> Step:
+    return OLD.steps[1].model_copy(update={"depends_on": after, **fields})
+
+
+def asked(**fields: Any) -> ErasurePlan:
+    return plan(requests=(OLD.requests[0].model_copy(update=fields),))
+
+
 MASK = Mask(columns=("email", "note"), held=(HeldColumn(name="amount", holds=("h",), until=None),))
 CASES: list[tuple[ErasurePlan, ErasurePlan, str]] = [
     (OLD, plan(copies=[copy("c1"), copy("c2")]), "! + copy c2: delete by key: carries the key"),
@@ -53,7 +66,7 @@ CASES: list[tuple[ErasurePlan, ErasurePlan, str]] = [
     ),
     (
         OLD,
-        plan(copies=[copy("c1", strategy=Strategy.EXEMPT, reason="kept: court")]),
+        plan(OLD.steps, copies=[copy("c1", strategy=Strategy.EXEMPT, reason="kept: court")]),
         "! ~ copy c1: delete by key becomes exempt: kept: court",
     ),
     (
@@ -75,6 +88,23 @@ CASES: list[tuple[ErasurePlan, ErasurePlan, str]] = [
     (OLD, plan(overrides=[Override(kind="k", reason="r")]), "! + override k: is set aside: r"),
     (plan(overrides=[Override(kind="k", reason="r")]), OLD, "  - override k: is no longer set aside: r"),
     (plan(ONE), plan([step("c1/1")]), "! ~ step c1/1: can no longer be undone"),
+    (plan(SEEN), plan([step("c1/1")]), "! ~ step c1/1: snapshot is no longer compared before it"),
+    (plan(SEEN), plan(SOFT), "! ~ step c1/1: snapshot no longer stops the run when it differs"),
+    (plan(SEEN), plan(AGAIN), "  ~ step c1/1: snapshot is expected to be another"),
+    (plan([step("c1/1")]), plan(SEEN), "  ~ step c1/1: snapshot is compared before it, too"),
+    (OLD, plan([OLD.steps[0], act(after=())]), "! ~ step c1/2: no longer waits for c1/1"),
+    (plan([OLD.steps[0], act(after=())]), OLD, "  ~ step c1/2: also waits for c1/1"),
+    (OLD, plan([OLD.steps[0], act(executor="x")]), "! ~ step c1/2: verify copy by fake becomes verify copy by x"),
+    (plan([step("k", None), *OLD.steps]), OLD, "! - step the run: iceberg delete rows (irreversible)"),
+    (OLD, plan([OLD.steps[0], act(earliest_start=LATER)]), "  ~ date steps: 1 of them have other dates"),
+    (
+        plan([OLD.steps[0], act(earliest_start=LATER)]),
+        OLD,
+        "! ~ date steps: 1 of them have other dates, some begin earlier",
+    ),
+    (OLD, plan(planned_by="asha"), "! ~ input planner: chitra becomes asha"),
+    (OLD, asked(law="gdpr"), "! ~ request REQ-1: dpdp, s. 12 becomes gdpr, s. 12"),
+    (OLD, asked(received=LATER), "! ~ request REQ-1: received 2026-11-21 09:00 becomes 2026-11-26 09:00"),
     (plan([step("c1/1")]), plan(ONE), "  ~ step c1/1: can be undone now"),
     (
         plan(ONE),

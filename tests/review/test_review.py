@@ -23,9 +23,9 @@ from pii_tracer.model import Column, DatasetId, Format
 from pii_tracer.plan import Gap, Override, PlannedHold, Precondition, Waiver
 from pii_tracer.review import approval, dsse
 from pii_tracer.review.drift import MISSING, compare
-from pii_tracer.review.keys import Approver, generate, load_private, load_trusted, public_pem
+from pii_tracer.review.keys import Approver, generate, load_private, load_trusted, public_pem, trusted_yaml
 from pii_tracer.review.planfile import LoadedPlan, load_plan, parse_plan
-from pii_tracer.review.policy import Level, enforce, evaluate
+from pii_tracer.review.policy import Level, enforce, evaluate, person
 from tests.review.plans import DIGEST, NOW, plan, snapshot, step
 
 KEY, OTHER = (Ed25519PrivateKey.from_private_bytes(bytes([n]) * 32) for n in (1, 2))
@@ -365,11 +365,32 @@ def test_the_drift_command_knows_the_writers_and_exits_by_what_stops_a_run(
             "subjects: [{name: c, source: s, key: k}]\n"
             f"writers: [{{job: nightly, stopped: {stopped}}}]\n"
         )
-        made = plan([step("a", preconditions=(writer,))])
+        made = plan([step("a", None, preconditions=(writer,)), *plan().steps])
         path.write_bytes(made.model_copy(update={"estate_digest": file_digest(estate)}).to_bytes())
         assert run(["drift", str(path), "--estate", str(estate), "--state", str(tmp_path / "s")]) == code
         assert words in capsys.readouterr().out
-    soft = plan([step("a", preconditions=(writer.model_copy(update={"hard": False}),))])
+    soft = plan([step("a", None, preconditions=(writer.model_copy(update={"hard": False}),)), *plan().steps])
     path.write_bytes(soft.model_copy(update={"estate_digest": file_digest(estate)}).to_bytes())
     assert run(["drift", str(path), "--estate", str(estate), "--state", str(tmp_path / "s")]) == 0
     assert "applied as it is" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "other", ["JOS\u00c9", "jose\u0301", "Jos\u200b\u00e9", "\uff2aos\u00e9", " Jos\u00e9\n", "\u202eJos\u00e9"]
+)
+def test_one_name_in_two_spellings_of_unicode_is_one_person(other: str) -> None:
+    assert person(other) == person("Jos\u00e9")
+    assert person(other) != person("Josef")
+
+
+@pytest.mark.parametrize("name", ["as\u200bha", "asha\n", "\u202easha"])
+def test_a_name_with_characters_that_cannot_be_seen_is_not_signed(name: str) -> None:
+    with pytest.raises(ReviewError, match="cannot be seen"):
+        approved(approver=name)
+
+
+def test_two_spellings_of_one_name_are_not_two_trusted_people(tmp_path: Path) -> None:
+    pems = [public_pem(key.public_key()).decode() for key in (KEY, OTHER)]
+    (tmp_path / "t.yaml").write_bytes(trusted_yaml([("Jos\u00e9", "dpo", pems[0]), ("jose\u0301", "dpo", pems[1])]))
+    with pytest.raises(ReviewError, match="two people"):
+        load_trusted(tmp_path / "t.yaml")

@@ -1,0 +1,182 @@
+"""What no planner writes into a plan. A file that says such a thing was edited by hand, and is refused.
+
+Each rule gives words, or None. The words hold nothing of the file but positions: what was edited in may be anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from pii_tracer.model import CopyKind, Strategy
+from pii_tracer.plan import HELD, LEFT_OUT, Action, Copy, ErasurePlan, Step
+
+# a run's folder and a verdict's file are named by them
+_HARMLESS = re.compile(r"[A-Za-z0-9][^/\\\x00-\x1f]{0,199}")
+_UNTOUCHED = frozenset({Strategy.EXEMPT, Strategy.BLOCKED})
+_ROUNDED = 0.1  # days of slack are written with one digit
+_CENT = 0.01
+_OF_TABLES = frozenset(
+    {
+        Action.ICEBERG_DELETE_ROWS,
+        Action.ICEBERG_MASK_ROWS,
+        Action.ICEBERG_REBUILD,
+        Action.DELTA_DELETE_ROWS,
+        Action.DELTA_MASK_ROWS,
+        Action.DELTA_REBUILD,
+        Action.HUDI_DELETE_ROWS,
+        Action.HUDI_MASK_ROWS,
+        Action.HUDI_REBUILD,
+        Action.FILES_REWRITE,
+        Action.FILES_MASK_ROWS,
+        Action.FILES_REBUILD,
+    }
+)
+"""What is done to the rows of a table or folder: never without its snapshot of the day of planning."""
+
+
+def contradiction(plan: ErasurePlan) -> str | None:
+    """The first thing in a plan that cannot be: names that lead to other places on a disk, a copy that nobody will look
+    at, an exemption without its hold, sums of something else."""
+    return next((found for rule in _RULES if (found := rule(plan))), None)
+
+
+def _names(plan: ErasurePlan) -> str | None:
+    copies, steps = [copy.id for copy in plan.copies], [step.id for step in plan.steps]
+    if not all(_HARMLESS.fullmatch(name) for name in (plan.plan_id, *copies)):
+        return "the id of the plan or of a copy cannot be the name of a file"
+    if len(set(copies)) != len(copies) or len(set(steps)) != len(steps):
+        return "two copies or two steps have one id"
+    if any(step.copy_ is not None and step.copy_ not in copies for step in plan.steps):
+        return "a step is for a copy that is not there"
+    known = set(steps)
+    for number, step in enumerate(plan.steps):
+        if not known.issuperset(step.depends_on):
+            return f"steps.{number} waits for a step that is not there"
+    if not known.issuperset(plan.totals.critical_path):
+        return "the critical path names a step that is not there"
+    return None
+
+
+def _looks(plan: ErasurePlan) -> str | None:
+    """What is erased and then not looked at would be attested by nobody's eyes."""
+    steps = _by_copy(plan)
+    for number, copy in enumerate(plan.copies):
+        wrong = _look(copy, steps.get(copy.id, {}))
+        if wrong:
+            return f"copies.{number} {wrong}"
+    return None
+
+
+def _by_copy(plan: ErasurePlan) -> Mapping[str, Mapping[str, Step]]:
+    found: dict[str, dict[str, Step]] = {}
+    for step in plan.steps:
+        if step.copy_ is not None:
+            found.setdefault(step.copy_, {})[step.id] = step
+    return found
+
+
+def _look(copy: Copy, steps: Mapping[str, Step]) -> str | None:
+    actions = {step.action for step in steps.values()}
+    if copy.strategy in _UNTOUCHED:
+        return "is kept or blocked, and has steps" if steps else None
+    if (copy.kind is CopyKind.BACKUP) is not (copy.strategy is Strategy.CONFIRM):
+        return "is a backup and is not confirmed by a person, or the other way round"
+    if copy.kind is CopyKind.BACKUP:
+        return None if Action.BACKUP_CONFIRM in actions else "is a backup that nobody is asked to confirm"
+    looks = [step for step in steps.values() if step.action is Action.VERIFY_COPY]
+    if not looks:
+        return "has no verification"
+    if any(steps.keys() - _before(look, steps) - {look.id} for look in looks):
+        return "is verified before its last step"
+    return None
+
+
+def _before(look: Step, steps: Mapping[str, Step]) -> set[str]:
+    """Steps of the same copy that a verification waits for, through however many others of it."""
+    found: set[str] = set()
+    todo = [look]
+    while todo:
+        new = [name for name in todo.pop().depends_on if name in steps and name not in found]
+        found.update(new)
+        todo += [steps[name] for name in new]
+    return found
+
+
+def _holds(plan: ErasurePlan) -> str | None:
+    keeps = {hold.id: hold.copies for hold in plan.holds}
+    for number, copy in enumerate(plan.copies):
+        if (copy.strategy in HELD) is not (copy.exemption is not None):
+            return f"copies.{number} is kept without an exemption, or has one and is not kept"
+        if (copy.strategy is Strategy.MASK_COLUMNS) is not (copy.mask is not None):
+            return f"copies.{number} does not say which columns are kept, or does and is not kept in part"
+        if copy.exemption is None:
+            continue
+        if not copy.exemption.holds or any(copy.id not in keeps.get(name, ()) for name in copy.exemption.holds):
+            return f"copies.{number} is kept by a hold that the plan does not have, or that keeps something else"
+    return None
+
+
+def _claims(plan: ErasurePlan) -> str | None:
+    open_gaps = [gap for gap in plan.gaps if gap.waiver is None]
+    if plan.complete is bool(open_gaps):
+        return "whether it is complete and whether gaps are open do not agree"
+    if not plan.applyable:
+        return None
+    if any(copy.strategy is Strategy.BLOCKED for copy in plan.copies):
+        return "it can be applied, and a copy is blocked"
+    if any(gap.kind != LEFT_OUT for gap in open_gaps):
+        return "it can be applied, and a gap is open"
+    return None
+
+
+def _counts(plan: ErasurePlan) -> str | None:
+    said, own = plan.totals, [copy for copy in plan.copies if copy.origin is None]
+    counted = {
+        "copies": len(own),
+        "beyond": len(plan.copies) - len(own),
+        "exempt": sum(copy.strategy in HELD for copy in own),
+        "steps": len(plan.steps),
+        "irreversible": sum(step.irreversible for step in plan.steps),
+        "gaps": sum(gap.waiver is None for gap in plan.gaps),
+        "waived": sum(gap.waiver is not None for gap in plan.gaps),
+    }
+    wrong = next((name for name, count in counted.items() if getattr(said, name) != count), None)
+    if wrong:
+        return f"totals.{wrong} is another number than the plan has"
+    if abs(said.cost - sum(step.estimate.cost for step in plan.steps)) > _CENT:
+        return "totals.cost is not the sum of the steps' costs"
+    return None
+
+
+def _dates(plan: ErasurePlan) -> str | None:
+    said = plan.totals
+    if said.finish != max((step.earliest_finish for step in plan.steps), default=plan.created_at):
+        return "totals.finish is not when the last step ends"
+    if any(said.deadline > request.deadline for request in plan.requests):
+        return "totals.deadline is after the deadline of a request"
+    if abs(said.slack_days - (said.deadline - said.finish).total_seconds() / 86400) > _ROUNDED:
+        return "totals.slack_days is not the time between the end and the deadline"
+    return None
+
+
+def _preconditions(plan: ErasurePlan) -> str | None:
+    """Without the snapshot of the day of planning, what was written since would be erased or lost unseen."""
+    steps = _by_copy(plan)
+    for number, copy in enumerate(plan.copies):
+        mine = steps.get(copy.id, {}).values()
+        kinds = {item.kind for step in mine for item in step.preconditions if item.hard}
+        if "snapshot" not in kinds and any(step.action in _OF_TABLES for step in mine):
+            return f"copies.{number} is written again, and not compared with what was planned"
+    return None
+
+
+_RULES: tuple[Callable[[ErasurePlan], str | None], ...] = (
+    _names,
+    _looks,
+    _holds,
+    _claims,
+    _counts,
+    _dates,
+    _preconditions,
+)
