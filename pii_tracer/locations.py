@@ -112,15 +112,12 @@ def local_path(text: str) -> Path:
     return place
 
 
-_SESSION = "spark_catalog."
-
-
 def names_place(name: str, table: str | None, *places: str) -> bool:
     """Whether people who write `name` mean a table or place: the one rule for plans, holds and sweeps.
 
     Tables without regard to case, as Spark names them; topics by name; places whole, or by their last parts.
     """
-    if table is not None and table.lower().removeprefix(_SESSION) == name.lower().removeprefix(_SESSION):
+    if table is not None and table.lower() == name.lower():
         return True
     wanted = name.rstrip("/")
     if wanted in places:

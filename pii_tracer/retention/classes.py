@@ -89,8 +89,9 @@ def _lasting(holds: Sequence[Hold], now: datetime) -> list[Hold]:
 
 
 def _held_by(name: str, names: Sequence[str]) -> bool:
-    """Whether a hold on `name` keeps what goes by `names`: it, or a folder around it."""
-    return any(names_place(name, n, n, *_folders(n)) for n in names)
+    """Whether a hold on `name` keeps what goes by `names`: it, with or without the session's catalog, or a folder
+    around it."""
+    return _among(name, names) or any(names_place(name, n, n, *_folders(n)) for n in names)
 
 
 def _folders(place: str) -> Iterator[str]:
