@@ -16,8 +16,9 @@ from executors.context import ExecutionContext
 from executors.files_rebuild import FolderRebuild
 from executors.rebuild import both, refuse_one_plan, rows_in, unlike
 from executors.spark import quote, quote_table
+from pii_tracer.actions import Action
 from pii_tracer.errors import Refused, RunError
-from pii_tracer.plan import Action, Step
+from pii_tracer.plan import Step
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

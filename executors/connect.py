@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from pii_tracer.actions import Action
 from pii_tracer.errors import Refused, RunError
-from pii_tracer.plan import Action, Step
+from pii_tracer.plan import Step
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,8 +21,9 @@ from executors.match import count, leaf, match_of
 from executors.rebuild import difference, overwrite
 from executors.retry import on_conflict
 from executors.spark import quote, quote_table
+from pii_tracer.actions import Action
 from pii_tracer.errors import RunError
-from pii_tracer.plan import Action, Copy, Step
+from pii_tracer.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 
 _INVENTORY = "path string, length bigint, isDir boolean, modificationTime bigint"

@@ -18,8 +18,9 @@ from executors.match import condition, count, match_of
 from executors.rebuild import difference, overwrite
 from executors.retry import on_conflict
 from executors.spark import quote_table, string_literal
+from pii_tracer.actions import Action
 from pii_tracer.errors import RunError
-from pii_tracer.plan import Action, Copy, Step
+from pii_tracer.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 
 _BASE = re.compile(r"(?P<group>[0-9a-f-]{36}-\d+)_\d+-\d+-\d+_\d+\.(?:parquet|orc|hfile)")

@@ -20,8 +20,9 @@ from executors.match import condition, count, match_of
 from executors.rebuild import difference, overwrite, refuse_one_plan
 from executors.retry import on_conflict
 from executors.spark import quote, quote_table, string_literal
+from pii_tracer.actions import Action
 from pii_tracer.errors import RunError
-from pii_tracer.plan import Action, Copy, Step
+from pii_tracer.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 
 _FAR = "2999-01-01 00:00:00"

@@ -29,8 +29,9 @@ from executors.kafka_topic import (
     TopicWork,
     guarded,
 )
+from pii_tracer.actions import Action
 from pii_tracer.errors import RunError
-from pii_tracer.plan import Action, Copy, Step
+from pii_tracer.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 from pii_tracer.records import Record
 

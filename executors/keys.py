@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from executors.context import ExecutionContext
+from pii_tracer.actions import Action
 from pii_tracer.errors import RunError
-from pii_tracer.plan import Action, Copy, Step
+from pii_tracer.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 
 

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from pii_tracer.actions import Action
 from pii_tracer.inventory import ObjectSet, ObjectVersion
 from pii_tracer.journal import iso
-from pii_tracer.plan import Action, Override
+from pii_tracer.plan import Override
 from planners.drafts import CopyDraft, Draft, StepWriter
 
 COLD = frozenset({"GLACIER", "DEEP_ARCHIVE", "INTELLIGENT_TIERING"})

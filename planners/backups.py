@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pii_tracer.actions import Action
 from pii_tracer.config_backups import Backup
 from pii_tracer.locations import names_place
 from pii_tracer.model import Carries, CopyKind, DatasetId, Strategy
-from pii_tracer.plan import Action, Copy, Examined, Gap, PlannedColumn
+from pii_tracer.plan import Copy, Examined, Gap, PlannedColumn
 from planners.copies import Recognised
 from planners.drafts import CopyDraft, Draft, StepWriter, is_named, slug
 from planners.origins import known_of, untold

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
 from pii_tracer import __version__
+from pii_tracer.actions import Action
 from pii_tracer.collecting import rare_collections
 from pii_tracer.config import Estate, Request
 from pii_tracer.errors import PlanError
@@ -17,7 +18,6 @@ from pii_tracer.plan import (
     FORMAT_VERSION,
     HELD,
     LEFT_OUT,
-    Action,
     Copy,
     ErasurePlan,
     Estimate,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pii_tracer.plan import Action
+from pii_tracer.actions import Action
 from planners.drafts import CopyDraft, Draft, StepWriter
 
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from pii_tracer.actions import Action
 from pii_tracer.inventory import ObjectSet
-from pii_tracer.plan import Action, Gap
+from pii_tracer.plan import Gap
 from planners.drafts import CopyDraft, slug
 from planners.held import gap_of
 from planners.survey import World

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pii_tracer.actions import Action
 from pii_tracer.inventory import RefKind
-from pii_tracer.plan import Action
 from planners.drafts import CopyDraft, Draft, StepWriter
 
 

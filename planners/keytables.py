@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pii_tracer.actions import Action
 from pii_tracer.config_backups import Backup
 from pii_tracer.config_keys import Encrypted, KeyTable, KmsWrapping
 from pii_tracer.inventory import KeyFacts, KmsKey, TableState
@@ -19,7 +20,7 @@ from pii_tracer.lineage.edges import Edge, EdgeType, Subtype
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.locations import names_place
 from pii_tracer.model import Carries, ColumnId, CopyKind, DatasetId, Strategy
-from pii_tracer.plan import Action, Copy, Examined, Gap, PlannedColumn
+from pii_tracer.plan import Copy, Examined, Gap, PlannedColumn
 from pii_tracer.spots import Spot
 from planners.beyond import archives
 from planners.copies import Recognised

@@ -13,9 +13,10 @@ from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 from typing import Any
 
+from pii_tracer.actions import ON_TABLE_ROWS, Action
 from pii_tracer.errors import PlanError
 from pii_tracer.model import CopyKind
-from pii_tracer.plan import Action, Precondition
+from pii_tracer.plan import Precondition
 from planners.backups import backups_after_what_is_in_them
 from planners.drafts import CopyDraft, Draft
 from planners.keytrails import unreadable_after_keys
@@ -24,23 +25,7 @@ KEYS_FIRST = "keys/01-stage"
 KEYS_LAST = "keys/99-drop"
 SUPPRESSION = "suppression/01-suppress"
 
-_ROWS = {
-    Action.ICEBERG_DELETE_ROWS,
-    Action.ICEBERG_MASK_ROWS,
-    Action.ICEBERG_REBUILD,
-    Action.DELTA_DELETE_ROWS,
-    Action.DELTA_MASK_ROWS,
-    Action.DELTA_REBUILD,
-    Action.HUDI_DELETE_ROWS,
-    Action.HUDI_MASK_ROWS,
-    Action.HUDI_REBUILD,
-    Action.FILES_REWRITE,
-    Action.FILES_MASK_ROWS,
-    Action.FILES_REBUILD,
-    Action.KAFKA_TOMBSTONE,
-    Action.KAFKA_REWRITE_TOPIC,
-    Action.LAKEFS_REWRITE,
-}
+_ROWS = ON_TABLE_ROWS | {Action.KAFKA_TOMBSTONE, Action.KAFKA_REWRITE_TOPIC, Action.LAKEFS_REWRITE}
 _PHYSICAL = {Action.DELTA_PURGE, Action.ICEBERG_REWRITE_FILES, Action.ICEBERG_REWRITE_MANIFESTS, Action.HUDI_COMPACT}
 
 Extra = dict[str, set[str]]
@@ -233,7 +218,7 @@ def _by_place(items: Sequence[CopyDraft]) -> Mapping[str | None, list[CopyDraft]
     return at
 
 
-def _first(item: CopyDraft, actions: set[Action]) -> tuple[str, ...]:
+def _first(item: CopyDraft, actions: Collection[Action]) -> tuple[str, ...]:
     for draft in item.drafts:
         if draft.action in actions:
             return (draft.id,)

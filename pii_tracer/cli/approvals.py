@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import glob
-import hashlib
 import json
 from datetime import datetime
 from pathlib import Path
@@ -19,7 +18,7 @@ from pii_tracer.review.keys import load_private, load_trusted
 from pii_tracer.review.planfile import LoadedPlan
 from pii_tracer.review.policy import Signer
 from pii_tracer.review.sshsig import armoured, load_signer
-from planners.drafts import slug
+from planners.drafts import short_digest, slug
 
 MAX_BYTES = 1024 * 1024
 """An approval is one small statement."""
@@ -41,9 +40,8 @@ def approval_path(plan_file: Path, approver: str, role: str) -> Path:
     for path in (plan_file.with_name(f"{stem}{ending}.json") for ending in ("", f"-{slug(role)}")):
         if not path.exists() or _signed_by(path) == (approver, role):
             return path
-    # names in another script than Latin have no letters left in a file's name
-    digest = hashlib.sha256(json.dumps([approver, role]).encode()).hexdigest()
-    own = plan_file.with_name(f"{stem}-{digest[:12]}.json")
+    # another person's name makes the same file name: `Meera/Iyer` and `Meera Iyer`
+    own = plan_file.with_name(f"{stem}-{short_digest(json.dumps([approver, role]))}.json")
     if _signed_by(path) is not None and (not own.exists() or _signed_by(own) == (approver, role)):
         return own
     raise NotApproved("the approval's file is no approval", where=str(path), todo="move it")

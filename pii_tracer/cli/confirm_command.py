@@ -34,10 +34,10 @@ def confirm(
     ssh_key: Path | None,
 ) -> int:
     """Sign that STEP (or the name of a backup) was done. `pii-tracer resume` then takes it as a person's word."""
+    from pii_tracer.actions import Action
     from pii_tracer.cli.approvals import signing_key
     from pii_tracer.cli.runs import choose_run
     from pii_tracer.files import write_atomic
-    from pii_tracer.plan import Action
     from pii_tracer.review import confirmation
     from pii_tracer.review.keys import load_trusted
     from pii_tracer.review.planfile import load_plan

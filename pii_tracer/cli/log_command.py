@@ -136,7 +136,7 @@ def _selection(
     until: str | None,
     newest: bool,
 ) -> Selection:
-    from pii_tracer.plan import Action
+    from pii_tracer.actions import Action
     from pii_tracer.proof.deletion_log import EntryState, Selection
 
     if action is not None and action not in set(Action):

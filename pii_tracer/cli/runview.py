@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer import __version__
+from pii_tracer.actions import Action
 from pii_tracer.cli.naive import load_naive
 from pii_tracer.journal import Kind
 from pii_tracer.lakefs_state import in_lakefs
 from pii_tracer.model import CopyKind, Strategy
-from pii_tracer.plan import HELD, LEFT_OUT, Action, Copy, ErasurePlan
+from pii_tracer.plan import HELD, LEFT_OUT, Copy, ErasurePlan
 from pii_tracer.proof.attest import LIMITS
 from pii_tracer.proof.deletion_log import DeletionLog
 from pii_tracer.runner import RunState as Walked

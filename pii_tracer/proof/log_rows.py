@@ -9,9 +9,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pii_tracer.actions import Action
 from pii_tracer.journal import Kind, Record, iso
 from pii_tracer.model import CopyKind, Strategy
-from pii_tracer.plan import HELD, LEFT_OUT, Action, Copy, ErasurePlan, Gap, PlannedRequest, Step
+from pii_tracer.plan import HELD, LEFT_OUT, Copy, ErasurePlan, Gap, PlannedRequest, Step
 from pii_tracer.proof.deletion_log import Entry, EntryState
 
 _ENDS = (Kind.STEP_VERIFIED, Kind.STEP_FAILED, Kind.STEP_WAITING)

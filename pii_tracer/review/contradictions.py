@@ -8,31 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from pii_tracer.actions import ON_TABLE_ROWS, Action
 from pii_tracer.model import CopyKind, Strategy
-from pii_tracer.plan import HELD, LEFT_OUT, Action, Copy, ErasurePlan, Step
+from pii_tracer.plan import HELD, LEFT_OUT, Copy, ErasurePlan, Step
 
 # a run's folder and a verdict's file are named by them
 _HARMLESS = re.compile(r"[A-Za-z0-9][^/\\\x00-\x1f]{0,199}")
 _UNTOUCHED = frozenset({Strategy.EXEMPT, Strategy.BLOCKED})
 _ROUNDED = 0.1  # days of slack are written with one digit
 _CENT = 0.01
-_OF_TABLES = frozenset(
-    {
-        Action.ICEBERG_DELETE_ROWS,
-        Action.ICEBERG_MASK_ROWS,
-        Action.ICEBERG_REBUILD,
-        Action.DELTA_DELETE_ROWS,
-        Action.DELTA_MASK_ROWS,
-        Action.DELTA_REBUILD,
-        Action.HUDI_DELETE_ROWS,
-        Action.HUDI_MASK_ROWS,
-        Action.HUDI_REBUILD,
-        Action.FILES_REWRITE,
-        Action.FILES_MASK_ROWS,
-        Action.FILES_REBUILD,
-    }
-)
-"""What is done to the rows of a table or folder: never without its snapshot of the day of planning."""
 
 
 def contradiction(plan: ErasurePlan) -> str | None:
@@ -166,7 +150,7 @@ def _preconditions(plan: ErasurePlan) -> str | None:
     for number, copy in enumerate(plan.copies):
         mine = steps.get(copy.id, {}).values()
         kinds = {item.kind for step in mine for item in step.preconditions if item.hard}
-        if "snapshot" not in kinds and any(step.action in _OF_TABLES for step in mine):
+        if "snapshot" not in kinds and any(step.action in ON_TABLE_ROWS for step in mine):
             return f"copies.{number} is written again, and not compared with what was planned"
     return None
 

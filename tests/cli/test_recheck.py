@@ -12,12 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
+from pii_tracer.actions import Action
 from pii_tracer.cli.main import run
 from pii_tracer.cli.runs import RunInfo, folder_of
 from pii_tracer.cli.settings import Settings
 from pii_tracer.files import write_atomic
 from pii_tracer.model import Format, Match, MatchTerm, Strategy
-from pii_tracer.plan import Action, ErasurePlan, Exemption, HeldColumn, Mask, PlannedHold, digest_of
+from pii_tracer.plan import ErasurePlan, Exemption, HeldColumn, Mask, PlannedHold, digest_of
 from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState
 from pii_tracer.suppression import FILE, SuppressionList
 from tests.review.plans import NOW, plan

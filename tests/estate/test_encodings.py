@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from pii_tracer.actions import Action
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import Catalog, CatalogType, DeclaredTable, TextEncoding
 from pii_tracer.errors import EstateError
@@ -16,7 +17,7 @@ from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import read_columns
 from pii_tracer.inventory import ENCODING, TableState
 from pii_tracer.model import Carries, CopyKind, DatasetId, Format, Strategy
-from pii_tracer.plan import Action, Copy
+from pii_tracer.plan import Copy
 from planners.drafts import CopyDraft
 from planners.files import folder_steps
 from tests.estate.lake import estate_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_tracer.plan import Action
+from pii_tracer.actions import Action
 from pii_tracer.protocol import Progress
 from tests.executors.test_delta import CLEAN, DELETE, PURGE, SEQUENCE, VACUUM, make, read
 from tests.executors.world import EMAIL, UID, Steps, bystanders, residue

@@ -24,9 +24,9 @@ from executors import bare_avro, bare_csv, bare_json, bare_orc, parquet_rows
 from executors.orc_tail import Tail, read_tail
 from executors.packing import writing
 from executors.s3_match import RowsError
+from pii_tracer.actions import Action
 from pii_tracer.errors import RunError
 from pii_tracer.model import FieldAccess, Format, Match, MatchTerm
-from pii_tracer.plan import Action
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.tree import scan_tree
 from pii_tracer.whole import spellings

@@ -15,9 +15,10 @@ from pyarrow import orc
 
 from executors import parquet_rows
 from executors.bare_mask import blanked
+from pii_tracer.actions import Action
 from pii_tracer.errors import RunError
 from pii_tracer.model import Format, Match
-from pii_tracer.plan import Action, Mask
+from pii_tracer.plan import Mask
 from pii_tracer.protocol import Progress
 from pii_tracer.verify.rows import Verifier, compare
 from pii_tracer.whole import spellings

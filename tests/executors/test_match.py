@@ -9,9 +9,9 @@ import pytest
 from executors.match import count
 from executors.registry import build
 from executors.retry import ATTEMPTS, on_conflict
+from pii_tracer.actions import Action
 from pii_tracer.errors import PiiTracerError, RunError
 from pii_tracer.model import FieldAccess, Format, JsonAccess, Match, MatchTerm
-from pii_tracer.plan import Action
 from tests.executors.world import EMAIL, UID, Steps, context
 from tests.sparksession import SparkEstate
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from pii_tracer.actions import Action
 from pii_tracer.config import Estate, Request, Topic
 from pii_tracer.inventory import Inventory, TableState, TopicState
 from pii_tracer.lineage.edges import Edge, EdgeType, Subtype
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.model import Column, ColumnId, DatasetId, Format, Strategy
-from pii_tracer.plan import Action, ErasurePlan
+from pii_tracer.plan import ErasurePlan
 from pii_tracer.review.drift import compare
 from planners.build import Digests, PlanInputs, build_plan
 from planners.carriage import follow

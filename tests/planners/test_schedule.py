@@ -7,11 +7,12 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from pii_tracer.actions import Action
 from pii_tracer.config import Estate
 from pii_tracer.config_windows import Windows, weekly
 from pii_tracer.errors import PlanError
 from pii_tracer.model import Carries, CopyKind, DatasetId, Format, Strategy
-from pii_tracer.plan import Action, Copy, PlannedColumn
+from pii_tracer.plan import Copy, PlannedColumn
 from planners.drafts import CopyDraft, Draft
 from planners.laws import LAWS, deadline
 from planners.ordering import _sorted

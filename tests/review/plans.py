@@ -6,20 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from pii_tracer.actions import Action
 from pii_tracer.model import Carries, CopyKind, DatasetId, Format, Strategy
-from pii_tracer.plan import (
-    HELD,
-    Action,
-    Copy,
-    ErasurePlan,
-    Estimate,
-    Gap,
-    Override,
-    PlannedRequest,
-    Precondition,
-    Step,
-    Totals,
-)
+from pii_tracer.plan import HELD, Copy, ErasurePlan, Estimate, Gap, Override, PlannedRequest, Precondition, Step, Totals
 
 NOW = datetime(2026, 11, 21, 9, 0, tzinfo=timezone.utc)
 DEADLINE = NOW + timedelta(days=30)
