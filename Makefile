@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.pii-tracer-installed
+# Test processes side by side: three fill two cores, as much of a test is waiting for a broker or a disk.
+WORKERS ?= 3
+PYTEST := $(BIN)/python -m pytest -p no:randomly -n $(WORKERS) --dist loadfile
 SPARK4 := .venv-spark4
 SPARK4_STAMP := $(SPARK4)/.pii-tracer-installed
 SPARK4_TESTS := $(addprefix tests/executors/test_,$(addsuffix .py,session delta delta_variants delta_protocol iceberg iceberg_variants mask concurrency))
@@ -25,11 +28,14 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup ## erase a person from a realistic lakehouse, with proof
 	$(BIN)/pii-tracer demo
 
-test: setup lint types imports ## every check and every test but the slow ones, always in one order
-	$(BIN)/python -m pytest -p no:randomly -m 'not slow'
+# a session of a test lives for minutes: Java compiles with half the processor time, and the code is fast enough
+test test-slow: export SPARK_SUBMIT_OPTS ?= -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m
 
-test-slow: setup ## the tests that take minutes each, in one order
-	$(BIN)/python -m pytest -p no:randomly -m slow --ignore tests/connect
+test: setup lint types imports ## every check and every test but the slow ones, the tests of a file in one order
+	$(PYTEST) -m 'not slow'
+
+test-slow: setup ## the tests that take minutes each
+	$(PYTEST) -m slow --ignore tests/connect
 
 test-connect: setup ## the whole path on a Spark Connect server
 	$(BIN)/python -m pytest -p no:randomly tests/connect
