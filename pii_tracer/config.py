@@ -327,7 +327,7 @@ class Policy(Frozen):
     allow_late: a plan may end after the legal deadline; reviewers are told. For requests that are overdue already.
     max_waivers_per_person: gaps that one person may waive in one plan. unwaivable: kinds of gap that nobody may waive.
     require_classification: no step that cannot be undone on a copy without a column of a known category.
-    required_roles: roles that must be among the approvers in production.
+    required_roles: roles that must be among the approvers in production. max_approval_hours: a year at most.
     """
 
     version: Literal[1]
@@ -338,7 +338,7 @@ class Policy(Frozen):
     max_waivers_per_person: int | None = Field(default=None, ge=0)
     unwaivable: tuple[str, ...] = ()
     require_classification: bool = False
-    max_approval_hours: int = Field(default=72, ge=1)
+    max_approval_hours: int = Field(default=72, ge=1, le=8760)
     production_approvers: int = Field(default=2, ge=1)
     required_roles: tuple[str, ...] = ()
 

@@ -217,7 +217,9 @@ def show(plan_file: Path, fmt: str) -> int:
 @click.option(
     "--ssh-key", type=click.Path(path_type=Path), help="or an SSH key, e.g. ~/.ssh/id_ed25519; its .pub: from the agent"
 )
-@click.option("--hours", default=24, show_default=True, help="for how long the approval is valid")
+@click.option(
+    "--hours", type=click.IntRange(min=1), default=24, show_default=True, help="for how long the approval is valid"
+)
 def approve(
     plan_file: Path,
     estate_file: Path,

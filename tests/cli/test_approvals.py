@@ -11,7 +11,7 @@ import pytest
 
 from pii_tracer.cli.approvals import approval_files
 from pii_tracer.errors import ExitCode
-from pii_tracer.review.keys import generate
+from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from tests.cli.test_nested_subject import called, estate
 
 
@@ -20,12 +20,13 @@ def base(tmp_path: Path) -> Path:
     """An estate with a plan that can be approved."""
     estate(tmp_path)
     assert called(tmp_path, "plan", str(tmp_path / "request.yaml"), "--out", str(tmp_path / "p.plan.json")) == 0
-    generate(tmp_path / "k.pem")
+    public = public_pem(generate(tmp_path / "k.pem")).decode()
+    (tmp_path / "approvers.yaml").write_bytes(trusted_yaml([("asha", "dpo", public)]))
     return tmp_path
 
 
-def approve(base: Path, who: str, role: str, reason: str = "r") -> int:
-    words = ["--approver", who, "--role", role, "--reason", reason, "--key", str(base / "k.pem")]
+def approve(base: Path, who: str, role: str, reason: str = "r", hours: str = "24") -> int:
+    words = ["--approver", who, "--role", role, "--reason", reason, "--hours", hours, "--key", str(base / "k.pem")]
     return called(base, "approve", str(base / "p.plan.json"), *words)
 
 
@@ -80,6 +81,40 @@ def test_a_persons_value_is_not_signed(base: Path, capsys: pytest.CaptureFixture
     assert f"--{place}" in told
     assert value[1] not in told
     assert not approvals(base)
+
+
+def test_an_approval_that_tells_a_persons_value_is_refused_where_the_approver_could_not_know(
+    base: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Signed without the manifest at hand, it meets the key at `apply`."""
+    value = re.search(r"key: *['\"]?([^'\"}\s]+)", (base / "request.yaml").read_text())
+    assert value
+    sealed = base / "p.subjects.sealed"
+    sealed.rename(base / "aside")
+    assert approve(base, "asha", "dpo", f"erase {value[1]}") == 0
+    (base / "aside").rename(sealed)
+    capsys.readouterr()
+    trusted = ["--trusted", str(base / "approvers.yaml")]
+    assert called(base, "apply", str(base / "p.plan.json"), *trusted) == ExitCode.ERROR
+    told = capsys.readouterr().err
+    assert "the text of an approval" in told
+    assert value[1] not in told
+
+
+@pytest.mark.parametrize("hours", ["0", "-3", "9999999999"])
+def test_hours_that_no_approval_can_live_are_refused(
+    base: Path, capsys: pytest.CaptureFixture[str], hours: str
+) -> None:
+    assert approve(base, "asha", "dpo", "r", hours) == ExitCode.USAGE
+    assert "--hours" in capsys.readouterr().err
+    assert not approvals(base)
+
+
+def test_a_policy_cannot_let_an_approval_live_for_ever(base: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy = base / "policy.yaml"
+    policy.write_text("version: 1\nmax_approval_hours: 9999999999\n")
+    assert approve(base, "asha", "dpo", "r", "9999999999") == ExitCode.ERROR
+    assert "max_approval_hours" in capsys.readouterr().err
 
 
 def test_an_approver_without_the_estate_s_key_can_sign(base: Path) -> None:
