@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 
 from pii_tracer import __version__
 from pii_tracer.actions import Action
@@ -46,19 +46,21 @@ from planners.holds import idle_holds, keep_held
 from planners.key_only import known_by_key_only
 from planners.keytables import with_keys
 from planners.lapse import let_lapse, let_refs_lapse
-from planners.laws import deadline, law
 from planners.ordering import SUPPRESSION, order
 from planners.others import others_rows
 from planners.partial import choose
 from planners.rebuilds import unproved
 from planners.repositories import lakefs_copies
 from planners.repository_steps import lowered_retention
+from planners.requests import in_utc, planned_requests
 from planners.schedule import Dated, Dates, Retention, date_steps
 from planners.steps import write_steps
 from planners.survey import Survey, World
 from planners.topics import topic_copies
 from planners.vaults import whole_deletions
 
+LATE_BEGIN = timedelta(days=30)
+"""How much later than planned a run may begin that misses the deadline anyway: it is reviewed and approved first."""
 RECHECK_AFTER = timedelta(days=30)
 """From the end of a run to the day when somebody looks whether the persons are back: a month's backfills have run."""
 
@@ -107,11 +109,22 @@ def build_plan(inputs: PlanInputs) -> ErasurePlan:
     """
     if inputs.retention is Retention.IMMEDIATE and not inputs.override_reason:
         raise PlanError("immediate retention is an override and needs a reason", todo="add `--reason '…'`")
-    as_of = _utc(inputs.as_of)
+    as_of = in_utc(inputs.as_of)
     requests = planned_requests(inputs.requests, inputs.references, as_of)
+    until = max(r.deadline for r in requests)
+    plan = _built(inputs, requests, as_of, until)
+    last = plan.totals.finish + LATE_BEGIN
+    # a run that misses the deadline may last longer than that
+    if plan.totals.finish > until and any(until < hold.from_ <= last for hold in inputs.estate.holds):
+        return _built(inputs, requests, as_of, last)
+    return plan
+
+
+def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: datetime, until: datetime) -> ErasurePlan:
+    """The plan in which every hold counts that begins up to a moment."""
     due = min(r.deadline for r in requests)
     recognised = with_backups(_recognised(inputs, due), inputs.world, inputs.estate.backups)
-    found, holds = keep_held(recognised, inputs.world, inputs.estate.holds, requests, as_of)
+    found, holds = keep_held(recognised, inputs.world, inputs.estate.holds, requests, as_of, until)
     found, holds = choose(found, holds, inputs.world, inputs.only)
     if inputs.retention is Retention.RETAIN:
         items = let_refs_lapse(found.items, inputs.estate.maintenance, as_of, due)
@@ -148,7 +161,7 @@ def build_plan(inputs: PlanInputs) -> ErasurePlan:
             *lowered_retention(items),
             *whole_deletions(items),
             *whole_objects(items),
-            *idle_holds(inputs.estate.holds, requests, as_of),
+            *idle_holds(inputs.estate.holds, requests, as_of, until),
         ),
         requests=requests,
         graph_digest=inputs.digests.graph,
@@ -202,60 +215,12 @@ def _price(estate: Estate, at: datetime) -> Callable[[CopyDraft], str]:
     return told
 
 
-def _utc(moment: datetime) -> datetime:
-    return moment.astimezone(timezone.utc).replace(microsecond=0)
-
-
-def planned_requests(
-    requests: Sequence[Request], references: Mapping[str, str], as_of: datetime
-) -> tuple[PlannedRequest, ...]:
-    """The requests with law and deadline of their own, by id; a plan is dated against the earliest.
-
-    references: keyed reference per request id.
-
-    Raises:
-        PlanError: none at all, an unknown law, one id twice, one person twice, or one received after `as_of`.
-    """
-    if not requests:
-        raise PlanError("there is no request to plan for", todo="name at least one request file")
-    ids = [r.id for r in requests]
-    if len(set(ids)) != len(ids):
-        twice = next(i for i in ids if ids.count(i) > 1)
-        raise PlanError(f"two requests have the id {twice}", todo="give each request an id of its own")
-    planned: dict[str, PlannedRequest] = {}
-    for request in sorted(requests, key=lambda r: r.id):
-        rule = law(request.law, f"request {request.id}")
-        if request.received > as_of:  # its clock would run longer than the law's
-            raise PlanError(
-                f"it was received on {_utc(request.received):%Y-%m-%d %H:%M} UTC, after the moment of this plan",
-                where=f"request {request.id}",
-                todo="correct `received`: the deadline is counted from it",
-            )
-        subject = references[request.id]
-        if subject in planned:
-            first = planned[subject]
-            laws = f", under {first.law} and {rule.name}" if first.law != rule.name else ""
-            raise PlanError(
-                f"the requests {first.id} and {request.id} are about the same person{laws}",
-                todo="plan the one with the earlier deadline: it erases the person for both",
-            )
-        planned[subject] = PlannedRequest(
-            id=request.id,
-            subject=subject,
-            law=rule.name,
-            citation=rule.citation,
-            received=_utc(request.received),
-            deadline=_utc(deadline(rule, request.received)),
-        )
-    return tuple(planned.values())
-
-
 def _recognised(inputs: PlanInputs, due: datetime) -> Recognised:
     estate = inputs.estate
     parts = [
         with_keys(recognise(s, inputs.world), s, inputs.world, estate.keys, estate.backups) for s in inputs.surveys
     ]
-    as_of = _utc(inputs.as_of)
+    as_of = in_utc(inputs.as_of)
     parts += [topic_copies(s, inputs.world, estate, as_of, due) for s in inputs.surveys]
     parts += [lakefs_copies(s, inputs.world, as_of, due, inputs.retention) for s in inputs.surveys]
     items: dict[str, CopyDraft] = {}
@@ -318,7 +283,7 @@ def _suppressed(inputs: PlanInputs, items: Sequence[CopyDraft], plan_id: str) ->
 def _plan_id(inputs: PlanInputs) -> str:
     facts = {
         "requests": sorted(r.id for r in inputs.requests),
-        "as_of": _utc(inputs.as_of).isoformat(),
+        "as_of": in_utc(inputs.as_of).isoformat(),
         "retention": inputs.retention.value,
         "digests": vars(inputs.digests),
         **({"only": sorted(inputs.only)} if inputs.only else {}),

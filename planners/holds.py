@@ -32,21 +32,24 @@ _MOOT = frozenset({"shared_identifier", "cannot_be_proved", "follower_replicas",
 
 
 def keep_held(
-    found: Recognised, world: World, holds: Sequence[Hold], requests: Sequence[PlannedRequest], as_of: datetime
+    found: Recognised,
+    world: World,
+    holds: Sequence[Hold],
+    requests: Sequence[PlannedRequest],
+    as_of: datetime,
+    until: datetime,
 ) -> tuple[Recognised, tuple[PlannedHold, ...]]:
     """Exempt what is held, block what would destroy it, and say what else endangers it.
 
-    A hold counts from now on if it begins before the last deadline: the run may last until then. Where that is missed
-    already, it counts if it is in force.
+    until: the run may last until then; a hold that begins before counts from now on.
 
     Raises:
         PlanError: a hold of some requests only, in a plan that has others too; a name that means two datasets.
     """
-    due = _last_begin(requests, as_of)
     held = Held()
     asked = {r.id for r in requests}
     for hold in holds:
-        if _counts(hold, as_of, due) and (not hold.requests or asked & set(hold.requests)):
+        if _counts(hold, as_of, until) and (not hold.requests or asked & set(hold.requests)):
             _place(hold, found, world, held, asked)
     items = {i.copy.id: i for i in found.items}
     _mask_parts(items, held)
@@ -66,22 +69,20 @@ def keep_held(
     return _applied(found, held), _planned(held)
 
 
-def _last_begin(requests: Sequence[PlannedRequest], as_of: datetime) -> datetime:
-    return max(as_of, *(r.deadline for r in requests))
+def _counts(hold: Hold, as_of: datetime, until: datetime) -> bool:
+    return (hold.ends is None or hold.ends > as_of) and hold.from_ <= until
 
 
-def _counts(hold: Hold, as_of: datetime, due: datetime) -> bool:
-    return (hold.ends is None or hold.ends > as_of) and hold.from_ <= due
-
-
-def idle_holds(holds: Sequence[Hold], requests: Sequence[PlannedRequest], as_of: datetime) -> tuple[Override, ...]:
+def idle_holds(
+    holds: Sequence[Hold], requests: Sequence[PlannedRequest], as_of: datetime, until: datetime
+) -> tuple[Override, ...]:
     """Holds in force that keep nothing here, since the requests they name are not in the plan: reviewers see whether
     that is meant, or a request's id is written wrongly in the estate file."""
-    due, asked = _last_begin(requests, as_of), {r.id for r in requests}
+    asked = {r.id for r in requests}
     return tuple(
         Override(kind="hold", reason=f"the hold {hold.id} keeps nothing: it concerns {', '.join(hold.requests)} only")
         for hold in sorted(holds, key=lambda h: h.id)
-        if hold.requests and not asked & set(hold.requests) and _counts(hold, as_of, due)
+        if hold.requests and not asked & set(hold.requests) and _counts(hold, as_of, until)
     )
 
 

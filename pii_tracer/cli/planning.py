@@ -42,7 +42,7 @@ from pii_tracer.scan.forms import Patterns, build_patterns
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.tree import scan_file, scan_tree
 from pii_tracer.spots import spot_of
-from planners.build import Digests, PlanInputs, build_plan, planned_requests
+from planners.build import Digests, PlanInputs, build_plan
 from planners.carriage import follow
 from planners.categories import column_tags
 from planners.copies import match_of
@@ -51,6 +51,7 @@ from planners.hops import declared_anonymisers
 from planners.keys import Wanted
 from planners.keytables import declared_edges
 from planners.recorded import splits_partitions
+from planners.requests import planned_requests
 from planners.rows import count_rows
 from planners.schedule import Retention
 from planners.survey import Survey, World, survey

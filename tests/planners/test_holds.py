@@ -82,6 +82,18 @@ def test_a_hold_that_began_after_a_missed_deadline_counts_while_it_is_in_force()
     assert any(o.kind == "hold" for o in Lake().plan(named, as_of=at).overrides)
 
 
+def test_a_hold_that_begins_while_a_run_after_the_deadline_may_last_counts() -> None:
+    late = NOW + timedelta(days=60)
+    for begins, strategy in (
+        (timedelta(minutes=1), "exempt"),
+        (timedelta(days=29), "exempt"),
+        (timedelta(days=31), "delete_by_key"),
+    ):
+        plan = Lake().plan(hold("prod.a", **{"from": (late + begins).isoformat()}), as_of=late)
+        assert plan.totals.finish > plan.totals.deadline
+        assert strategies(plan)["c-prod.a"] == strategy
+
+
 def test_a_plan_in_which_everything_is_held_has_nothing_to_apply() -> None:
     plan = Lake(copies={}).plan(hold("prod.users"))
     assert strategies(plan) == {"c-prod.users": "exempt"}

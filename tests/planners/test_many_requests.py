@@ -11,7 +11,7 @@ import pytest
 from pii_tracer.actions import Action
 from pii_tracer.config import Request
 from pii_tracer.errors import PlanError
-from planners.build import planned_requests
+from planners.requests import planned_requests
 from tests.planners.smalllake import NOW, Lake, touched
 
 

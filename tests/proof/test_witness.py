@@ -121,7 +121,9 @@ def test_a_place_that_cannot_be_listed_any_more_keeps_what_was_known_before(tmp_
     assert watched.verify(step("c1/1"), copy("c1")).facts == {"rows": 0, "manifest_before": "sha256:1"}
 
 
-@pytest.mark.parametrize("kept", [b"", b"no listing", gzip.compress(b"[1]", mtime=0), gzip.compress(b"{}", mtime=0)[:-3]])
+@pytest.mark.parametrize(
+    "kept", [b"", b"no listing", gzip.compress(b"[1]", mtime=0), gzip.compress(b"{}", mtime=0)[:-3]]
+)
 def test_a_listing_that_cannot_be_read_is_none(tmp_path: Path, kept: bytes) -> None:
     watched = Witness(Vacuum(World(done=["c1/1"])), tmp_path, lambda _: Seen({}), lambda *_: None, lambda c: c)
     watched.run(step("c1/1"), copy("c1"))
