@@ -105,8 +105,8 @@ class Estate:
 
 
 def short(plan: Mapping[str, Any]) -> set[str]:
-    """The gaps' ids, with a folder's name for its whole path."""
-    return {gap["id"].removeprefix("gap-").rpartition("-lake-")[2] for gap in plan["gaps"]}
+    """Each gap as the last part of its dataset's name, and what is missing."""
+    return {f"{Path(gap['dataset']['name']).name}-{gap['id'].rpartition('-')[2]}" for gap in plan["gaps"]}
 
 
 @pytest.fixture
