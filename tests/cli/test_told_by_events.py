@@ -106,7 +106,8 @@ class Estate:
 
 def short(plan: Mapping[str, Any]) -> set[str]:
     """Each gap as the last part of its dataset's name, and what is missing."""
-    return {f"{Path(gap['dataset']['name']).name}-{gap['id'].rpartition('-')[2]}" for gap in plan["gaps"]}
+    missing = {gap["id"]: next(m for m in ("no_columns", "unseen") if f"-{m}" in gap["id"]) for gap in plan["gaps"]}
+    return {f"{Path(gap['dataset']['name']).name}-{missing[gap['id']]}" for gap in plan["gaps"]}
 
 
 @pytest.fixture
