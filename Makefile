@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.pii-tracer-installed
-# Test processes side by side: three fill two cores, as much of a test is waiting for a broker or a disk.
+# Test processes side by side: three fill two cores, as much of a test is waiting for a broker or a disk. Files come in
+# their own order, since those with few and long tests (e2e, executors) come early in it.
 WORKERS ?= 3
-PYTEST := $(BIN)/python -m pytest -p no:randomly -n $(WORKERS) --dist loadfile
+PYTEST := $(BIN)/python -m pytest -p no:randomly -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 SPARK4 := .venv-spark4
 SPARK4_STAMP := $(SPARK4)/.pii-tracer-installed
 SPARK4_TESTS := $(addprefix tests/executors/test_,$(addsuffix .py,session delta delta_variants delta_protocol iceberg iceberg_variants mask concurrency))
