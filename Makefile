@@ -6,7 +6,7 @@ STAMP := $(VENV)/.pii-tracer-installed
 # Test processes side by side: three fill two cores, as much of a test is waiting for a broker or a disk. Files come in
 # their own order, since those with few and long tests (e2e, executors) come early in it.
 WORKERS ?= 3
-PYTEST := $(BIN)/python -m pytest -p no:randomly -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST = $(BIN)/python -m pytest -p no:randomly -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 SPARK4 := .venv-spark4
 SPARK4_STAMP := $(SPARK4)/.pii-tracer-installed
 SPARK4_TESTS := $(addprefix tests/executors/test_,$(addsuffix .py,session delta delta_variants delta_protocol iceberg iceberg_variants mask concurrency))
@@ -30,6 +30,8 @@ demo: setup ## erase a person from a realistic lakehouse, with proof
 	$(BIN)/pii-tracer demo
 
 # a session of a test lives for minutes: Java compiles with half the processor time, and the code is fast enough
+# the slow ones have two processes: each starts engines that use both cores, and some are killed at moments of their own
+test-slow: WORKERS := 2
 test test-slow: export SPARK_SUBMIT_OPTS ?= -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m
 
 test: setup lint types imports ## every check and every test but the slow ones, the tests of a file in one order

@@ -64,7 +64,7 @@ def cli(tmp_path_factory: pytest.TempPathFactory) -> Cli:
     def call(base: Path, *words: str, estate: str = "pii-tracer.yaml") -> Ended:
         log = logs / f"{len(list(logs.iterdir()))}.log"
         state = [] if words[0] == "doctor" else ["--state", str(base / "state")]
-        return run_until([*words, "--estate", str(base / estate), *state], log, seconds=1500)
+        return run_until([*words, "--estate", str(base / estate), *state], log)
 
     return call
 

@@ -56,7 +56,7 @@ def run_until(
     point: Callable[[], bool] = lambda: False,
     *,
     after: float = 0.0,
-    seconds: float = 900.0,
+    seconds: float = 1500.0,
     more: Mapping[str, str] = MappingProxyType({}),
 ) -> Ended:
     """Run a command, and kill its whole process group `after` seconds past the point that the run reaches."""

@@ -20,7 +20,7 @@ def test_the_demo_names_nobody(tmp_path: Path) -> None:
     """Spark's own logs are left out: the demo builds its lakehouse in the same session, persons and all."""
     state = tmp_path / "state"
     try:
-        ended = run_until(["demo", "--state", str(state)], tmp_path / "demo", seconds=800)
+        ended = run_until(["demo", "--state", str(state)], tmp_path / "demo")
     finally:
         standin = running(state / "demo")
         if standin is not None:
