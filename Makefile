@@ -29,9 +29,9 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup ## erase a person from a realistic lakehouse, with proof
 	$(BIN)/pii-tracer demo
 
-# a session of a test lives for minutes: Java compiles with half the processor time, and the code is fast enough
-# the slow ones have two processes: each starts engines that use both cores, and some are killed at moments of their own
+# two processes for the slow ones: each starts engines that use both cores, and some are killed at moments of their own
 test-slow: WORKERS := 2
+# a session of a test lives for minutes: Java compiles with half the processor time, and the code is fast enough
 test test-slow: export SPARK_SUBMIT_OPTS ?= -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m
 
 test: setup lint types imports ## every check and every test but the slow ones, the tests of a file in one order
