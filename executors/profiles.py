@@ -15,7 +15,8 @@ _ICEBERG = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 class Profile:
     """Versions that run together. name: as in the estate file, `spark.profile`, and how pyspark's version begins.
 
-    ivy: folder in the home directory where its Ivy keeps what it fetched.
+    ivy: folder in the home directory where its Ivy keeps what it fetched. s3a: Hadoop's S3 client, where tables in S3
+    were tried.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Profile:
     extensions: tuple[str, ...]
     ivy: str
     conf: tuple[tuple[str, str], ...] = ()
+    s3a: str | None = None
 
 
 SPARK_3_5 = Profile(
@@ -34,6 +36,7 @@ SPARK_3_5 = Profile(
     ),
     extensions=(_DELTA, _ICEBERG, "org.apache.spark.sql.hudi.HoodieSparkSessionExtension"),
     ivy=".ivy2",
+    s3a="org.apache.hadoop:hadoop-aws:3.3.4",
     conf=(
         ("spark.serializer", "org.apache.spark.serializer.KryoSerializer"),
         ("spark.kryo.registrator", "org.apache.spark.HoodieSparkKryoRegistrar"),

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from executors.s3a import engine_path
 from executors.spark import quote, quote_table, string_literal
 from pii_tracer.errors import RunError
 from pii_tracer.model import Format
@@ -78,7 +79,7 @@ def _sql_name(change: Change, name: str | None) -> str:
     if name:
         return quote_table(name)
     if change.format is Format.DELTA:
-        return f"delta.{quote(change.location)}"
+        return f"delta.{quote(engine_path(change.location))}"
     raise RunError(
         "the table has no name in a catalog of the estate", where=change.location, todo="declare it in the estate file"
     )

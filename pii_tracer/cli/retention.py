@@ -14,7 +14,7 @@ from pii_tracer.cli.settings import Settings, estate_option, format_option, stat
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import CatalogType
 from pii_tracer.errors import ConfigError, ExitCode
-from pii_tracer.inventory import Inventory
+from pii_tracer.inventory import REMOTE_TABLE, Inventory
 from pii_tracer.model import Format
 from pii_tracer.retention.check import Finding, FindingKind, Table, check_tables
 
@@ -28,6 +28,7 @@ _NOT_READ = frozenset(
         "missing_table",
         "moved_table",
         "missing_files",
+        REMOTE_TABLE,
     }
 )
 """Gaps of discovery behind which a table can be whose settings nobody compared."""
@@ -63,8 +64,10 @@ def check(estate_file: Path, state: Path, ddl: tuple[Path, ...], fmt: str) -> in
 def check_estate(settings: Settings) -> tuple[tuple[Table, ...], tuple[Finding, ...]]:
     """The estate's tables, and what is wrong with them."""
     inventory, tables = estate_tables(settings)
+    # a folder in S3 that is no table by anybody's word is told: nothing says that it has a history
+    roots = {str(place.location) for place in inventory.remote if not place.tables}
     unread = [
-        Finding(table=g.evidence, kind=FindingKind.UNREAD, reason=g.reason)
+        Finding(table=g.evidence, kind=FindingKind.UNREAD, reason=g.reason, violation=g.evidence not in roots)
         for g in inventory.gaps
         if g.kind in _NOT_READ
     ]
@@ -75,11 +78,13 @@ def estate_tables(settings: Settings) -> tuple[Inventory, tuple[Table, ...]]:
     """What exists, and its tables as the rules see them."""
     from pii_tracer.cli.planning import take_inventory
     from pii_tracer.cli.retention_pii import personal_columns
+    from pii_tracer.cli.retention_remote import with_delta_tables
     from pii_tracer.retention.read import tables_of
 
     estate, base = settings.estate(), settings.base
     # archives have no history of their own, so that buckets need not be asked
     inventory = take_inventory(estate.model_copy(update={"archives": ()}), base, lambda _: None)
+    inventory = with_delta_tables(inventory, estate, base)
     personal = personal_columns(settings, inventory)
     by_location = {s.location: s for s in inventory.tables}
     return inventory, tables_of(inventory, base, lambda s: personal.of_state(s, by_location))

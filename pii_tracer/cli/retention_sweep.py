@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import datetime, timezone
 from pathlib import Path
@@ -12,9 +12,12 @@ from typing import Any
 
 import click
 
+from pii_tracer.cli.retention_remote import clients_of
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
-from pii_tracer.errors import ConfigError, ExitCode, UsageError
+from pii_tracer.errors import ConfigError, EstateError, ExitCode, UsageError
+from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.files import write_atomic
+from pii_tracer.locations import S3Location
 from pii_tracer.retention.listing import Listing
 from pii_tracer.retention.sweep import Skipped, Swept, Target, targets
 
@@ -51,7 +54,7 @@ def sweep(
     """
     from pii_tracer.cli.retention import estate_tables
     from pii_tracer.cli.retention_holds import look_at_holds
-    from pii_tracer.retention.listing import normalise
+    from pii_tracer.retention.listing import normalise, walk
 
     settings = Settings(estate_file, state)
     estate = settings.estate()
@@ -66,7 +69,7 @@ def sweep(
     record = _Record(folder / f"sweep-{now.strftime('%Y%m%dT%H%M%S.%fZ')}.json", now, apply_, source, skipped)
     listing_file = record.path.with_suffix(".parquet")
     try:
-        listing = normalise(source, [t.location for t in found], listing_file, _mapped(maps))
+        listing = normalise(source, walk(_places(settings, found)), listing_file, _mapped(maps))
         record.begin(listing)
         swept = _sweep(settings, found, listing, now, apply_, parallel, record) if found else ()
     finally:
@@ -116,6 +119,19 @@ class _Record:
         write_atomic(self.path, (self.as_json() + "\n").encode(), mode=0o600)
 
 
+def _places(settings: Settings, found: Sequence[Target]) -> Iterator[Path | S3Path]:
+    """The tables' folders, as they are walked."""
+    clients = clients_of(settings.estate())
+    for target in found:
+        if isinstance(target.location, Path):
+            yield target.location
+            continue
+        try:
+            yield S3Path.of(target.location, clients)
+        except OSError as error:
+            raise EstateError(str(error), todo="check the bucket and what the account may do") from None
+
+
 def _sweep(
     settings: Settings,
     found: Sequence[Target],
@@ -129,11 +145,12 @@ def _sweep(
     from executors.sweep import sweep_table
 
     estate = settings.estate()
-    spark = open_session(estate, settings.base)
+    clients = clients_of(estate)
+    spark = open_session(estate, settings.base, s3=any(isinstance(t.location, S3Location) for t in found))
     price = estate.prices.storage_gb_month
     done = []
     with ThreadPoolExecutor(max_workers=parallel) as pool:
-        jobs = [pool.submit(sweep_table, spark, target, listing, now, price, apply=apply_) for target in found]
+        jobs = [pool.submit(sweep_table, spark, t, listing, now, price, clients, apply=apply_) for t in found]
         for job in as_completed(jobs):
             swept = job.result()
             record.add(swept)
@@ -168,6 +185,8 @@ def _show(
             f"{item.table} ({item.class_name}, {item.days} days): {verb} {item.files} files, {item.bytes} bytes"
             f", {item.snapshots} snapshots{cost}"
         )
+        if item.keeps_versions and item.files:
+            click.echo("    the bucket keeps old versions: the bytes are freed when its lifecycle removes these")
         for held in item.held:
             until = held.until.strftime("%Y-%m-%d %H:%M UTC") if held.until else "never"
             click.echo(f"    {held.kind} {held.ref} keeps snapshot {held.snapshot} until {until}")

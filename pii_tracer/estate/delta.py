@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.estate.delta_log import LOG, DeltaSnapshot, LiveFile, read_log
+from pii_tracer.estate.delta_log import LOG, DeltaSnapshot, LiveFile, Place, read_log
 from pii_tracer.estate.delta_strays import strangers
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.paths import EstatePaths, local_path
 from pii_tracer.estate.types import spark_columns
 from pii_tracer.inventory import GENERATED, STRANGE_FILES, InventoryGap, TableState
-from pii_tracer.model import Format
+from pii_tracer.model import DatasetId, Format
 
 READER_VERSION = 3
 KNOWN_FEATURES = frozenset(
@@ -63,13 +63,23 @@ def delta_state(location: Path, paths: EstatePaths) -> Found:
         EstateError: the log cannot be read.
     """
     snapshot = read_log(location)
-    dataset = paths.dataset_of(location)
-    config = snapshot.configuration
     origin = _clone_of(snapshot)
-    state = TableState(
+    state = state_of(snapshot, str(location), paths.dataset_of(location), paths.table_at(location)).model_copy(
+        update={
+            "clone_of": str(origin) if origin else None,
+            "outside": tuple(sorted(str(f.path) for f in snapshot.files if origin and _of_origin(f, origin, paths))),
+        }
+    )
+    return Found(state, _gaps(state, snapshot, origin, paths))
+
+
+def state_of(snapshot: DeltaSnapshot[Place], location: str, dataset: DatasetId, table: str | None) -> TableState:
+    """What a table's log says of it, wherever it lies. table: its name in Spark SQL."""
+    config = snapshot.configuration
+    return TableState(
         dataset=dataset,
-        table=paths.table_at(location),
-        location=str(location),
+        table=table,
+        location=location,
         format=Format.DELTA,
         snapshot=str(snapshot.version),
         columns=spark_columns(snapshot.schema),
@@ -84,11 +94,8 @@ def delta_state(location: Path, paths: EstatePaths) -> Found:
         bytes=sum(f.size for f in snapshot.files),
         versions=snapshot.version - snapshot.earliest + 1,
         properties=dict(sorted({**config, **_features(snapshot)}.items())),
-        clone_of=str(origin) if origin else None,
-        outside=tuple(sorted(str(f.path) for f in snapshot.files if origin and _of_origin(f, origin, paths))),
         fixed=_fixed(snapshot.schema),
     )
-    return Found(state, _gaps(state, snapshot, origin, paths))
 
 
 _SET_BY_THE_TABLE = {
@@ -112,24 +119,24 @@ def _fixed(schema: dict[str, Any]) -> dict[str, str]:
 _TELLING = ("catalogManaged", "catalogOwned-preview", "clustering")
 
 
-def _features(snapshot: DeltaSnapshot) -> dict[str, str]:
+def _features(snapshot: DeltaSnapshot[Place]) -> dict[str, str]:
     """Features that decide whether and how a table is treated, spelled as DDL spells them."""
     return {f"delta.feature.{name}": "supported" for name in _TELLING if name in snapshot.features}
 
 
-def _row_count(files: Sequence[LiveFile]) -> int | None:
+def _row_count(files: Sequence[LiveFile[Place]]) -> int | None:
     if any(f.rows is None for f in files):
         return None
     return sum((f.rows or 0) - f.deleted_rows for f in files)
 
 
-def _codec(files: Sequence[LiveFile]) -> str | None:
+def _codec(files: Sequence[LiveFile[Place]]) -> str | None:
     """Spark writes the codec into the name: `part-….snappy.parquet`."""
     codecs = {f.path.suffixes[-2][1:] for f in files if len(f.path.suffixes) > 1}
     return codecs.pop() if len(codecs) == 1 else None
 
 
-def _clone_of(snapshot: DeltaSnapshot) -> Path | None:
+def _clone_of(snapshot: DeltaSnapshot[Path]) -> Path | None:
     """The table whose files this one reads; else the one its log says it was cloned from, while that exists.
 
     A clone that has rewritten every file still holds its source's history, so the log's word counts too.
@@ -147,23 +154,19 @@ def _clone_of(snapshot: DeltaSnapshot) -> Path | None:
     return None
 
 
-def _of_origin(file: LiveFile, origin: Path, paths: EstatePaths) -> bool:
+def _of_origin(file: LiveFile[Path], origin: Path, paths: EstatePaths) -> bool:
     return file.external and file.path.resolve().is_relative_to(origin) and paths.inside(file.path)
 
 
 def _gaps(
-    state: TableState, snapshot: DeltaSnapshot, origin: Path | None, paths: EstatePaths
+    state: TableState, snapshot: DeltaSnapshot[Path], origin: Path | None, paths: EstatePaths
 ) -> tuple[InventoryGap, ...]:
     found = []
     stray = [f for f in snapshot.files if f.external and not (origin and _of_origin(f, origin, paths))]
     if stray:
         reason = f"{len(stray)} data files lie outside the table's folder and belong to no table of this estate"
         found.append(gap(state.dataset, "external_files", reason, str(stray[0].path)))
-    unknown = sorted(snapshot.features - KNOWN_FEATURES)
-    if unknown or snapshot.reader_version > READER_VERSION:
-        what = f"features that are not known here: {', '.join(unknown)}" if unknown else "a newer reader version"
-        reason = f"the table's protocol names {what}; what its files hold may be more than was read"
-        found.append(gap(state.dataset, "unknown_version", reason, f"{state.location}, protocol of its log"))
+    found += unknown_version(state, snapshot)
     missing = [f for f in snapshot.files if not f.path.exists()]
     if missing:
         reason = f"{len(missing)} data files that the log names do not exist: the table cannot be read"
@@ -178,6 +181,16 @@ def _gaps(
         )
         found.append(gap(state.dataset, STRANGE_FILES, reason, ", ".join(map(str, strange[:_NAMED]))))
     return tuple(found)
+
+
+def unknown_version(state: TableState, snapshot: DeltaSnapshot[Place]) -> list[InventoryGap]:
+    """The gap for a protocol that is newer than what is known here."""
+    unknown = sorted(snapshot.features - KNOWN_FEATURES)
+    if not unknown and snapshot.reader_version <= READER_VERSION:
+        return []
+    what = f"features that are not known here: {', '.join(unknown)}" if unknown else "a newer reader version"
+    reason = f"the table's protocol names {what}; what its files hold may be more than was read"
+    return [gap(state.dataset, "unknown_version", reason, f"{state.location}, protocol of its log")]
 
 
 def is_delta(folder: Path) -> bool:

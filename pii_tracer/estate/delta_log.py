@@ -12,11 +12,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 from urllib.parse import unquote
 
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.paths import local_path
+from pii_tracer.estate.s3_path import S3Path
+
+Place = TypeVar("Place", Path, S3Path)
 
 LOG = "_delta_log"
 _COMMIT = re.compile(r"^(\d{20})\.json$")
@@ -26,10 +29,10 @@ _ACTIONS = ("add", "remove", "metaData", "protocol", "sidecar")
 
 
 @dataclass(frozen=True)
-class LiveFile:
+class LiveFile(Generic[Place]):
     """One data file of the current version. `rows` are those it holds physically, None without statistics."""
 
-    path: Path
+    path: Place
     external: bool
     size: int
     rows: int | None
@@ -39,7 +42,7 @@ class LiveFile:
 
 
 @dataclass(frozen=True)
-class DeltaSnapshot:
+class DeltaSnapshot(Generic[Place]):
     """The newest version of a table. `earliest` is the oldest version that can still be rebuilt from the log.
 
     name, comment: what the table is called in its log, and said to be. named: every data file that an action of the
@@ -53,11 +56,11 @@ class DeltaSnapshot:
     configuration: dict[str, str]
     reader_version: int
     features: frozenset[str]
-    files: tuple[LiveFile, ...]
+    files: tuple[LiveFile[Place], ...]
     cloned_from: str | None
     name: str | None
     comment: str | None
-    named: frozenset[Path]
+    named: frozenset[Place]
 
 
 @dataclass
@@ -84,6 +87,21 @@ class _State:
             if info.get("operation") == "CLONE":
                 self.cloned_from = str((info.get("operationParameters") or {}).get("source", "")) or None
 
+    def described(self) -> dict[str, Any]:
+        """The table's metadata. Raises ValueError where the log names none, or no protocol."""
+        if self.metadata is None or self.protocol is None:
+            raise ValueError("no metadata or protocol action")
+        return self.metadata
+
+    @property
+    def reader_version(self) -> int:
+        return int((self.protocol or {})["minReaderVersion"])
+
+    @property
+    def features(self) -> frozenset[str]:
+        told = self.protocol or {}
+        return frozenset([*(told.get("readerFeatures") or ()), *(told.get("writerFeatures") or ())])
+
 
 def _key(action: dict[str, Any]) -> tuple[str, str]:
     vector = action.get("deletionVector")
@@ -92,7 +110,7 @@ def _key(action: dict[str, Any]) -> tuple[str, str]:
     return action["path"], f"{vector['storageType']}{vector['pathOrInlineDv']}@{vector.get('offset')}"
 
 
-def read_log(location: Path) -> DeltaSnapshot:
+def read_log(location: Place) -> DeltaSnapshot[Place]:
     """The current version of the Delta table in a folder.
 
     Raises:
@@ -108,10 +126,13 @@ def read_log(location: Path) -> DeltaSnapshot:
         ) from None
 
 
-def _read(location: Path) -> DeltaSnapshot:
+def _read(location: Place) -> DeltaSnapshot[Place]:
     log = location / LOG
-    commits = {int(m[1]): p for p in log.iterdir() if (m := _COMMIT.match(p.name))}
-    checkpoints = _complete_checkpoints(log)
+    commits: dict[int, Place] = {}
+    for path in log.iterdir():
+        if _COMMIT.match(path.name):
+            commits[int(path.name[:20])] = path
+    checkpoints: dict[int, list[Place]] = _complete_checkpoints(log)
     version = max([*commits, *checkpoints])
     start = max(checkpoints, default=-1)
     state = _State()
@@ -127,22 +148,19 @@ def _read(location: Path) -> DeltaSnapshot:
             state.named |= old.named
     for number in range(start + 1, version + 1):
         state.apply(list(_lines(commits[number])))
-    if state.metadata is None or state.protocol is None:
-        raise ValueError("no metadata or protocol action")
+    metadata = state.described()
     return DeltaSnapshot(
         version=version,
         earliest=_earliest(set(commits), set(checkpoints), version),
-        schema=json.loads(state.metadata["schemaString"]),
-        partition_columns=tuple(state.metadata.get("partitionColumns") or ()),
-        configuration=_mapping(state.metadata.get("configuration")),
-        reader_version=int(state.protocol["minReaderVersion"]),
-        features=frozenset(
-            [*(state.protocol.get("readerFeatures") or ()), *(state.protocol.get("writerFeatures") or ())]
-        ),
+        schema=json.loads(metadata["schemaString"]),
+        partition_columns=tuple(metadata.get("partitionColumns") or ()),
+        configuration=_mapping(metadata.get("configuration")),
+        reader_version=state.reader_version,
+        features=state.features,
         files=tuple(sorted((_live(location, add) for add in state.adds.values()), key=lambda f: str(f.path))),
         cloned_from=state.cloned_from,
-        name=state.metadata.get("name"),
-        comment=state.metadata.get("description"),
+        name=metadata.get("name"),
+        comment=metadata.get("description"),
         named=frozenset(_path_of(location, path) for path in state.named),
     )
 
@@ -157,17 +175,17 @@ def _earliest(commits: set[int], checkpoints: set[int], version: int) -> int:
     return min(bases, default=version)
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8") as stream:
+def _lines(path: Path | S3Path) -> Iterator[dict[str, Any]]:
+    with path.open("rb") as stream:
         for line in stream:
             if line.strip():
                 yield json.loads(line)
 
 
-def _complete_checkpoints(log: Path) -> dict[int, list[Path]]:
+def _complete_checkpoints(log: Place) -> dict[int, list[Place]]:
     """Files of one complete checkpoint per version; incomplete multi-part ones do not count."""
-    found: dict[int, list[Path]] = {}
-    parts: dict[tuple[int, int], list[Path]] = {}
+    found: dict[int, list[Place]] = {}
+    parts: dict[tuple[int, int], list[Place]] = {}
     for path in sorted(log.iterdir()):
         match = _CHECKPOINT.match(path.name)
         if not match:
@@ -183,7 +201,7 @@ def _complete_checkpoints(log: Path) -> dict[int, list[Path]]:
     return found
 
 
-def _checkpoint_actions(log: Path, files: list[Path]) -> Iterator[dict[str, Any]]:
+def _checkpoint_actions(log: Place, files: list[Place]) -> Iterator[dict[str, Any]]:
     for path in files:
         actions = _lines(path) if path.suffix == ".json" else _rows(path)
         for action in actions:
@@ -194,16 +212,16 @@ def _checkpoint_actions(log: Path, files: list[Path]) -> Iterator[dict[str, Any]
                 yield action
 
 
-def _sidecar(log: Path, name: str) -> Path:
+def _sidecar(log: Place, name: str) -> Place:
     if "/" not in name:
         return log / "_sidecars" / unquote(name)
-    return local_path(name)
+    return _elsewhere(log, name)
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def _rows(path: Path | S3Path) -> Iterator[dict[str, Any]]:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    with path.open("rb") as stream, pq.ParquetFile(stream) as file:
         wanted = [name for name in _ACTIONS if name in file.schema_arrow.names]
         for batch in file.iter_batches(columns=wanted, batch_size=10_000):
             yield from batch.to_pylist()
@@ -214,13 +232,18 @@ def _mapping(value: Any) -> dict[str, Any]:
     return dict(value or {})
 
 
-def _path_of(location: Path, written: str) -> Path:
+def _path_of(location: Place, written: str) -> Place:
     text = unquote(written)  # paths in the log are percent-encoded URIs
     absolute = text.startswith("/") or re.match(r"^[a-z][a-z0-9+.-]*:", text) is not None
-    return local_path(written if written.startswith("file:") else text) if absolute else location / text
+    return _elsewhere(location, written if written.startswith("file:") else text) if absolute else location / text
 
 
-def _live(location: Path, add: dict[str, Any]) -> LiveFile:
+def _elsewhere(location: Place, text: str) -> Place:
+    """An absolute path in the log of a table at a location."""
+    return location.placed(text) if isinstance(location, S3Path) else local_path(text)
+
+
+def _live(location: Place, add: dict[str, Any]) -> LiveFile[Place]:
     path = _path_of(location, add["path"])
     vector = add.get("deletionVector")
     stats = json.loads(add["stats"]) if add.get("stats") else {}
@@ -235,6 +258,6 @@ def _live(location: Path, add: dict[str, Any]) -> LiveFile:
     )
 
 
-def live_files(location: Path) -> tuple[LiveFile, ...]:
+def live_files(location: Place) -> tuple[LiveFile[Place], ...]:
     """Data files of the current version of a Delta table, sorted by path. Raises EstateError as `read_log`."""
     return read_log(location).files

@@ -18,7 +18,7 @@ _MARKS = re.compile(r"_SUCCESS$|_committed_|_started_|_pii_tracer_|.*\.crc$")
 """What committers of Spark and Databricks leave, and runs of ours that were killed; checksums."""
 
 
-def strangers(location: Path, snapshot: DeltaSnapshot) -> tuple[Path, ...]:
+def strangers(location: Path, snapshot: DeltaSnapshot[Path]) -> tuple[Path, ...]:
     """Files with bytes that no retained version names and that are named, or lie, as none of Spark or delta-rs.
 
     What failed writes and cut history leave looks like the table's own files and is not among them; nor is anybody's

@@ -106,7 +106,7 @@ def _deleted(state: TableState) -> Mapping[Path, pa.BooleanArray]:
     return {local_path(n.as_py()).resolve(): k.values for n, k in zip(names, kept, strict=True)}
 
 
-def _live(file: LiveFile, columns: list[str], kept: pa.BooleanArray | None) -> Batches:
+def _live(file: LiveFile[Path], columns: list[str], kept: pa.BooleanArray | None) -> Batches:
     import pyarrow as pa
 
     if file.deletion_vector and kept is None:

@@ -24,6 +24,8 @@ from typing import Any
 
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.inventory_files import KINDS, rows
+from pii_tracer.estate.s3_path import S3Path
+from pii_tracer.locations import is_s3
 
 _BATCH = 50_000
 _COLUMNS = ("path", "length", "isDir", "modificationTime")
@@ -49,11 +51,11 @@ class Listing:
     taken: datetime | None
 
 
-def normalise(source: Path | None, roots: Iterable[Path], out: Path, mapped: dict[str, str]) -> Listing:
+def normalise(source: Path | None, walked: Iterable[Item], out: Path, mapped: dict[str, str]) -> Listing:
     """Write a listing in the form that the engines take.
 
-    source: an S3 Inventory `manifest.json`, a listing as CSV (`.csv`, `.csv.gz`) or Parquet, or None to walk `roots`.
-    mapped: prefixes to replace, longest first, e.g. `s3://lake/` by `/mnt/lake/`.
+    source: an S3 Inventory `manifest.json`, a listing as CSV (`.csv`, `.csv.gz`) or Parquet, or None for
+    what a walk finds (`walk`). mapped: prefixes to replace, longest first, e.g. `s3://lake/` by `/mnt/lake/`.
 
     Raises:
         EstateError: missing, of an unknown form, damaged (a data file's MD5 differs), or without a needed column.
@@ -61,7 +63,7 @@ def normalise(source: Path | None, roots: Iterable[Path], out: Path, mapped: dic
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    items, taken = _source(source, roots)
+    items, taken = _source(source, walked)
     prefixes = sorted(mapped.items(), key=lambda pair: -len(pair[0]))
     schema = pa.schema(
         [("path", pa.string()), ("length", pa.int64()), ("isDir", pa.bool_()), (_COLUMNS[3], pa.int64())]
@@ -84,14 +86,19 @@ def normalise(source: Path | None, roots: Iterable[Path], out: Path, mapped: dic
 
 
 def _moved(path: str, prefixes: list[tuple[str, str]]) -> str:
-    """A path with its prefix replaced; local ones without `file:`, as engines' listings write them (not encoded)."""
+    """A path with its prefix replaced; local ones without `file:`, as engines' listings write them (not encoded).
+
+    Those in S3 begin with `s3://`, whichever of its schemes the listing has.
+    """
     path = next((new + path[len(old) :] for old, new in prefixes if path.startswith(old)), path)
+    if is_s3(path):
+        return "s3://" + path.partition("://")[2]
     return "/" + path.removeprefix("file:").lstrip("/") if path.startswith("file:") else path
 
 
-def _source(source: Path | None, roots: Iterable[Path]) -> tuple[Iterable[Item], datetime | None]:
+def _source(source: Path | None, walked: Iterable[Item]) -> tuple[Iterable[Item], datetime | None]:
     if source is None:
-        return _walk(roots), datetime.now(timezone.utc)
+        return walked, datetime.now(timezone.utc)
     if not source.is_file():
         raise EstateError("the inventory is missing", where=str(source), todo="name a manifest.json or a listing file")
     if source.name == "manifest.json":
@@ -105,9 +112,16 @@ def _source(source: Path | None, roots: Iterable[Path]) -> tuple[Iterable[Item],
     )
 
 
-def _walk(roots: Iterable[Path]) -> Iterator[Item]:
-    """Every file below some folders; one that goes while it is looked at is left out."""
+def walk(roots: Iterable[Path | S3Path]) -> Iterator[Item]:
+    """Every file below some folders; one that goes while it is looked at is left out.
+
+    Raises:
+        EstateError: S3 refuses.
+    """
     for root in roots:
+        if isinstance(root, S3Path):
+            yield from _objects_below(root)
+            continue
         for folder, folders, names in os.walk(root):
             folders.sort()
             for name in sorted(names):
@@ -118,6 +132,14 @@ def _walk(roots: Iterable[Path]) -> Iterator[Item]:
                     continue
                 if not path.is_symlink():
                     yield Item(str(path), seen.st_size, seen.st_mtime_ns // 1_000_000)
+
+
+def _objects_below(root: S3Path) -> Iterator[Item]:
+    try:
+        for path, size, modified in root.walk():
+            yield Item(path, size, modified, path.endswith("/"))
+    except OSError as error:
+        raise EstateError(str(error), todo="check the bucket and what the account may do") from None
 
 
 def _guarded(items: Iterator[Item], where: Path) -> Iterator[Item]:

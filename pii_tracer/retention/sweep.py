@@ -11,6 +11,7 @@ from pii_tracer.config import RetentionClasses
 from pii_tracer.estate.iceberg_history import STAGED
 from pii_tracer.holds import Hold
 from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.locations import Location, location_of
 from pii_tracer.model import Format, Frozen
 from pii_tracer.retention.check import FindingKind, Table, check_table
 from pii_tracer.retention.classes import class_of, hold_on
@@ -28,7 +29,7 @@ class Target:
 
     name: str
     sql_name: str | None
-    location: Path
+    location: Location
     format: Format
     class_name: str
     days: int
@@ -60,6 +61,7 @@ class Swept(Frozen):
 
     files, bytes: of what goes. monthly_cost: what storing it costs a month. gone: listed files that no longer exist.
     changed: listed files that were written again since, and are left. held: references that keep old data alive.
+    keeps_versions: the bucket keeps what was removed as old versions, until its lifecycle or an erasure removes them.
     failed: why the table could not be swept, None where it was.
     """
 
@@ -74,6 +76,7 @@ class Swept(Frozen):
     gone: int = 0
     changed: int = 0
     held: tuple[Held, ...] = ()
+    keeps_versions: bool = False
     failed: str | None = None
 
 
@@ -103,10 +106,10 @@ def targets(
             skipped.append(Skipped(table=table.name, reason=reason))
             continue
         held_to = class_of(rules, table.names, table.properties, table.pii)
-        days = max(held_to.days, LEAST_DAYS)
-        found.append(
-            Target(table.name, state.table, Path(table.location), table.format, held_to.name, days, table.refs)
-        )
+        days, location = max(held_to.days, LEAST_DAYS), location_of(table.location)
+        # the engine knows tables in S3 by their places alone
+        name = state.table if isinstance(location, Path) else None
+        found.append(Target(table.name, name, location, table.format, held_to.name, days, table.refs))
     return tuple(found), tuple(skipped)
 
 

@@ -15,7 +15,7 @@ import pytest
 from pyarrow import orc
 
 from pii_tracer.errors import EstateError
-from pii_tracer.retention.listing import Listing, normalise
+from pii_tracer.retention.listing import Listing, normalise, walk
 
 WHEN = datetime(2026, 11, 1, 2, 3, 4, tzinfo=timezone.utc)
 MS = int(WHEN.timestamp() * 1000)
@@ -120,7 +120,7 @@ def test_a_walk_names_every_file_and_no_link(tmp_path: Path) -> None:
     (tmp_path / "t" / "deep").mkdir(parents=True)
     (tmp_path / "t" / "deep" / "a").write_bytes(b"abc")
     (tmp_path / "t" / "link").symlink_to(tmp_path / "t" / "deep" / "a")
-    listing = normalise(None, [tmp_path / "t"], tmp_path / "out.parquet", {})
+    listing = normalise(None, walk([tmp_path / "t"]), tmp_path / "out.parquet", {})
     assert [(path, size) for path, size, _, _ in rows_of(listing)] == [(str(tmp_path / "t" / "deep" / "a"), 3)]
 
 

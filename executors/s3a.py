@@ -1,0 +1,54 @@
+"""S3 for Spark: Hadoop's S3A, which Delta tables are written through.
+
+https://hadoop.apache.org/docs/r3.3.4/hadoop-aws/tools/hadoop-aws/index.html. Credentials are not among the settings:
+S3A finds them in the environment and from the machine's role; other ways are set in the estate file, `spark.conf`.
+"""
+
+from __future__ import annotations
+
+from executors.profiles import profile_of
+from pii_tracer.config import Estate
+from pii_tracer.errors import EstateError, RunError
+from pii_tracer.locations import is_s3
+
+SCHEME = "s3a://"
+
+
+def s3a_conf(estate: Estate) -> dict[str, str]:
+    """Settings of a session that reaches S3 as the estate file says; of a Connect server's owner is what jars it has.
+
+    Raises:
+        EstateError: the estate file does not say how S3 is reached.
+        RunError: tables in S3 were not tried with the estate's Spark.
+    """
+    if estate.s3 is None:
+        raise EstateError("the estate file does not say how S3 is reached", todo="add `s3:` with `region`")
+    profile = profile_of(estate.spark.profile)
+    if profile.s3a is None:
+        raise RunError(
+            f"tables in S3 were not tried with Spark {profile.name}",
+            where="spark.profile",
+            todo="use a profile that docs/stack.md names for them",
+        )
+    conf = {
+        "spark.hadoop.fs.s3a.endpoint.region": estate.s3.region,
+        # a refusal is told soon; the default waits for minutes
+        "spark.hadoop.fs.s3a.attempts.maximum": "5",
+    }
+    if estate.s3.endpoint_url is not None:
+        conf["spark.hadoop.fs.s3a.endpoint"] = estate.s3.endpoint_url
+        # a server of one's own has no host name per bucket
+        conf["spark.hadoop.fs.s3a.path.style.access"] = "true"
+        conf["spark.hadoop.fs.s3a.connection.ssl.enabled"] = str(estate.s3.endpoint_url.startswith("https:")).lower()
+    return conf
+
+
+def s3a_packages(estate: Estate) -> tuple[str, ...]:
+    """The jars that S3A needs, as Maven coordinates. Raises `RunError` as `profile_of`."""
+    coordinate = profile_of(estate.spark.profile).s3a
+    return () if coordinate is None else (coordinate,)
+
+
+def engine_path(location: str) -> str:
+    """A location as Spark's SQL takes it: S3 by the scheme of the client that is set up here."""
+    return f"{SCHEME}{location.partition('://')[2]}" if is_s3(location) else location

@@ -1,0 +1,117 @@
+"""Where swept tables lie, local or in S3: what their logs name, what exists, and how the engine writes its paths."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Protocol
+
+from executors.local import as_local
+from executors.s3a import SCHEME
+from pii_tracer.errors import RunError
+from pii_tracer.estate.delta_log import read_log
+from pii_tracer.estate.s3_path import S3Path
+from pii_tracer.estate.s3_versions import ClientFactory
+from pii_tracer.locations import S3Location, s3_location
+
+_AT_ONCE = 16
+
+
+class Store(Protocol):
+    """One table's files. Names are as listings have them: absolute paths, or `s3://bucket/key`."""
+
+    front: str
+    """What stands in the engine's paths in place of `cut`."""
+    cut: str
+
+    @property
+    def keeps_versions(self) -> bool:
+        """Whether what is removed stays as an old version."""
+
+    def named(self, paths: Iterable[str]) -> set[str]:
+        """Paths of the engine as listings have them."""
+
+    def delta_files(self) -> set[str]:
+        """Those that a Delta table's current version needs."""
+
+    def modified(self, paths: Collection[str]) -> dict[str, int]:
+        """When each was written, in milliseconds since 1970; without those that do not exist."""
+
+    def missing(self, needed: Collection[str], removed: Collection[str]) -> set[str]:
+        """Files that are needed and not there, after some were removed."""
+
+
+class LocalStore:
+    """A folder of this machine."""
+
+    front, cut = "file:", ""
+    keeps_versions = False
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def named(self, paths: Iterable[str]) -> set[str]:
+        return {as_local(path) for path in paths}
+
+    def delta_files(self) -> set[str]:
+        return {str(f.path) for f in read_log(self._folder).files}
+
+    def modified(self, paths: Collection[str]) -> dict[str, int]:
+        found = {}
+        for path in paths:
+            try:
+                found[path] = Path(path).stat().st_mtime_ns // 1_000_000
+            except FileNotFoundError:
+                continue
+        return found
+
+    def missing(self, needed: Collection[str], removed: Collection[str]) -> set[str]:
+        return {path for path in needed if not Path(path).exists()}
+
+
+class S3Store:
+    """A folder in S3. Refusals are RunErrors, with S3's code."""
+
+    front, cut = SCHEME, "s3://"
+
+    def __init__(self, location: S3Location, clients: ClientFactory) -> None:
+        try:
+            self._place = S3Path.of(location, clients)
+            self.keeps_versions = self._place.keeps_versions()
+        except OSError as error:
+            raise _refused(error) from None
+
+    def named(self, paths: Iterable[str]) -> set[str]:
+        return {str(s3_location(path)) for path in paths}
+
+    def delta_files(self) -> set[str]:
+        return {str(f.path) for f in read_log(self._place).files}
+
+    def modified(self, paths: Collection[str]) -> dict[str, int]:
+        """One HeadObject each: as many as are removed, not as many as there are."""
+        try:
+            with ThreadPoolExecutor(_AT_ONCE) as pool:
+                found = list(pool.map(lambda path: self._place.placed(path).modified(), paths))
+        except OSError as error:
+            raise _refused(error) from None
+        return {path: when for path, when in zip(paths, found, strict=True) if when is not None}
+
+    def missing(self, needed: Collection[str], removed: Collection[str]) -> set[str]:
+        """Of what was removed alone: to ask for each file would cost as much as there are."""
+        return set(needed).intersection(removed)
+
+
+def store_of(location: Path | S3Location, clients: ClientFactory) -> Store:
+    """The store of a table. clients: of S3, asked only for tables there.
+
+    Raises:
+        RunError: S3 refuses.
+    """
+    return S3Store(location, clients) if isinstance(location, S3Location) else LocalStore(location)
+
+
+def _refused(error: OSError) -> RunError:
+    return RunError(
+        f"S3 refuses: {str(error).rpartition(': ')[2]}", todo="check the bucket and what the account may do"
+    )

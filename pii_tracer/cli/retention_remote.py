@@ -1,0 +1,43 @@
+"""Tables in S3 for the retention commands: those of Delta, by their logs; the others stay gaps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pii_tracer.config import Estate
+from pii_tracer.errors import EstateError
+from pii_tracer.estate.delta_s3 import delta_tables
+from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.estate.s3 import s3_clients
+from pii_tracer.estate.s3_versions import ClientFactory, S3Client
+from pii_tracer.inventory import REMOTE_TABLE, Inventory
+from pii_tracer.model import Format
+
+
+def with_delta_tables(inventory: Inventory, estate: Estate, base: Path) -> Inventory:
+    """The inventory with its Delta tables in S3 among the tables, where the estate file says how S3 is reached."""
+    if estate.s3 is None or not any(place.format is Format.DELTA for place in inventory.remote):
+        return inventory
+    found, gaps = delta_tables(EstatePaths(estate, base).remote, clients_of(estate))
+    told = {f.state.location for f in found} | {g.evidence for g in gaps}
+    left = [g for g in inventory.gaps if not (g.kind == REMOTE_TABLE and g.evidence in told)]
+    return inventory.model_copy(
+        update={
+            "tables": tuple(sorted((*inventory.tables, *(f.state for f in found)), key=lambda s: s.location)),
+            "gaps": tuple(
+                sorted(
+                    [*left, *gaps, *(g for f in found for g in f.gaps)],
+                    key=lambda g: (str(g.dataset or ""), g.kind, g.evidence),
+                )
+            ),
+        }
+    )
+
+
+def clients_of(estate: Estate) -> ClientFactory:
+    """Clients of S3 as the estate file says; where it says nothing there is no table to ask for one."""
+    return s3_clients(estate) if estate.s3 is not None else _none
+
+
+def _none(region: str | None) -> S3Client:
+    raise EstateError("the estate file does not say how S3 is reached", todo="add `s3:` with `region`")

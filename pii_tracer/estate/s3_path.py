@@ -1,0 +1,178 @@
+"""A place in S3 with the client that reads it, and of `pathlib.Path` what readers of tables' metadata ask of one.
+
+Errors are `OSError`s with S3's code and never its message, so that readers treat both kinds of places alike.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any, BinaryIO
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from pii_tracer.aws import error_code
+from pii_tracer.errors import EstateError
+from pii_tracer.estate.s3_versions import GONE, ClientFactory, S3Client, region_of
+from pii_tracer.locations import S3Location, location_of
+
+LARGEST = 1024 * 1024 * 1024
+"""A commit or a part of a checkpoint of more bytes is not taken into memory."""
+
+
+class S3Path:
+    """An object, or what begins with its name and a slash. Two are equal when they name the same place."""
+
+    __slots__ = ("client", "location")
+
+    def __init__(self, location: S3Location, client: S3Client) -> None:
+        self.location, self.client = location, client
+
+    @classmethod
+    def of(cls, location: S3Location, clients: ClientFactory) -> S3Path:
+        """A place with a client of its bucket's region.
+
+        Raises:
+            OSError: the bucket is missing or refuses.
+        """
+        return cls(location, _asked(lambda: clients(region_of(clients(None), location.bucket)), location))
+
+    def __str__(self) -> str:
+        return str(self.location)
+
+    def __repr__(self) -> str:
+        return f"S3Path({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, S3Path) and self.location == other.location
+
+    def __hash__(self) -> int:
+        return hash(str(self.location))
+
+    def __lt__(self, other: S3Path) -> bool:
+        return str(self) < str(other)
+
+    def __truediv__(self, name: str) -> S3Path:
+        """The key that follows: nothing is resolved, since `..` and `//` are names like others in S3."""
+        return self._at(f"{self.location.prefix}{name}")
+
+    def _at(self, key: str) -> S3Path:
+        return S3Path(S3Location(bucket=self.location.bucket, key=key), self.client)
+
+    @property
+    def name(self) -> str:
+        return self.location.key.rpartition("/")[2]
+
+    @property
+    def suffix(self) -> str:
+        return PurePosixPath(self.name).suffix
+
+    @property
+    def suffixes(self) -> list[str]:
+        return PurePosixPath(self.name).suffixes
+
+    def resolve(self) -> S3Path:
+        """Itself: S3 has no links."""
+        return self
+
+    def is_relative_to(self, other: S3Path) -> bool:
+        """Whether it is the other place, or lies in it."""
+        return other.location.holds(self.location)
+
+    def placed(self, text: str) -> S3Path:
+        """Another place as a table's metadata writes it, in whatever S3 scheme, read by the same client.
+
+        Raises:
+            EstateError: no place in S3.
+        """
+        place = location_of(text)
+        if not isinstance(place, S3Location):
+            raise EstateError("a table in S3 names a file elsewhere", where=str(self), todo="look at its log")
+        return S3Path(place, self.client)
+
+    def iterdir(self) -> Iterator[S3Path]:
+        """Objects directly in it, not folders, in S3's order.
+
+        Raises:
+            FileNotFoundError: there is neither an object nor a folder in it.
+            OSError: S3 refuses.
+        """
+        prefix, empty = self.location.prefix, True
+        pages = iter(
+            self.client.get_paginator("list_objects_v2").paginate(
+                Bucket=self.location.bucket, Prefix=prefix, Delimiter="/"
+            )
+        )
+        while (page := _asked(lambda: next(pages, None), self.location)) is not None:
+            empty &= not (page.get("Contents") or page.get("CommonPrefixes"))
+            yield from (self._at(item["Key"]) for item in page.get("Contents", ()) if item["Key"] != prefix)
+        if empty:
+            raise FileNotFoundError(str(self))
+
+    def open(self, mode: str) -> BinaryIO:
+        """Its bytes, of one version, whole in memory. mode: `rb`.
+
+        Raises:
+            FileNotFoundError: no such object.
+            OSError: S3 refuses, or it is larger than `LARGEST`.
+        """
+        if mode != "rb":
+            raise ValueError("only read as bytes")
+        answer = _asked(
+            lambda: self.client.get_object(Bucket=self.location.bucket, Key=self.location.key), self.location
+        )
+        if answer["ContentLength"] > LARGEST:
+            answer["Body"].close()
+            raise OSError(f"{self}: too large to be metadata")
+        return io.BytesIO(_asked(answer["Body"].read, self.location))
+
+    def modified(self) -> int | None:
+        """When it was written, in milliseconds since 1970 (S3 tells whole seconds); None where there is no object.
+
+        Raises:
+            OSError: S3 refuses.
+        """
+        try:
+            head = _asked(
+                lambda: self.client.head_object(Bucket=self.location.bucket, Key=self.location.key), self.location
+            )
+        except FileNotFoundError:
+            return None
+        return int(head["LastModified"].timestamp() * 1000)
+
+    def keeps_versions(self) -> bool:
+        """Whether what is deleted here may stay as a noncurrent version: the bucket keeps them, or did.
+
+        https://docs.aws.amazon.com/AmazonS3/latest/userguide/DeletingObjectsfromVersioningSuspendedBuckets.html
+
+        Raises:
+            OSError: S3 refuses.
+        """
+        bucket = self.location.bucket
+        return "Status" in _asked(lambda: self.client.get_bucket_versioning(Bucket=bucket), self.location)
+
+    def walk(self) -> Iterator[tuple[str, int, int]]:
+        """Every object in it at any depth: `s3://bucket/key`, bytes, milliseconds since 1970.
+
+        Raises:
+            OSError: S3 refuses.
+        """
+        pages = iter(
+            self.client.get_paginator("list_objects_v2").paginate(
+                Bucket=self.location.bucket, Prefix=self.location.prefix
+            )
+        )
+        while (page := _asked(lambda: next(pages, None), self.location)) is not None:
+            for item in page.get("Contents", ()):
+                when = int(item["LastModified"].timestamp() * 1000)
+                yield f"s3://{self.location.bucket}/{item['Key']}", item["Size"], when
+
+
+def _asked(ask: Any, where: S3Location) -> Any:
+    """An answer of S3, its refusals as `OSError`s."""
+    try:
+        return ask()
+    except (ClientError, BotoCoreError) as error:
+        code = error_code(error)
+        raise (FileNotFoundError if code in GONE else OSError)(f"{where}: {code}") from None
