@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 
 _GB = 1024**3
 _SECOND_MS = 1000
+_OWN = r"^_delta_log/"
+_OTHERS = {
+    Format.DELTA: r"/(_delta_log|\.hoodie)/|(^|/)metadata/[^/]*\.metadata\.json|^\.hoodie/",
+    Format.ICEBERG: r"(^|/)(_delta_log|\.hoodie)/|/metadata/[^/]*\.metadata\.json",
+}
+"""What tells, below a table's folder, that another table lies there."""
 _COLUMNS = "path string, length bigint, isDir boolean, modificationTime bigint"
 
 
@@ -47,6 +53,7 @@ class _Proposal:
     expiry: Expiry | None
     gone: int
     changed: int
+    strange: int = 0
 
 
 def sweep_table(
@@ -76,7 +83,7 @@ def sweep_table(
 
 
 def _propose(spark: SparkSession, target: Target, store: Store, listing: Listing, now: datetime) -> _Proposal:
-    listed = _listed(spark, target, listing)
+    listed = _listed(spark, target, store, listing)
     view = _view(listed, target, "listed")
     try:
         if target.format is Format.DELTA:
@@ -97,12 +104,16 @@ def _propose(spark: SparkSession, target: Target, store: Store, listing: Listing
         )
     rows = listed.where(listed.path.isin(sorted(unneeded))) if len(unneeded) < 1000 else listed
     found = [Candidate(r["path"], r["length"], r["modificationTime"]) for r in rows.toLocalIterator()]
-    return _seen([c for c in found if c.path in unneeded], store, freed)
+    going = [c for c in found if c.path in unneeded]
+    known = store.delta_log().known if target.format is Format.DELTA else lambda path: True
+    return replace(
+        _seen([c for c in going if known(c.path)], store, freed), strange=sum(not known(c.path) for c in going)
+    )
 
 
 def _needed(target: Target, store: Store) -> set[str]:
     """Files that the table's metadata names."""
-    return store.delta_files() if target.format is Format.DELTA else set(referenced(_folder(target)))
+    return set(store.delta_log().live) if target.format is Format.DELTA else set(referenced(_folder(target)))
 
 
 def _folder(target: Target) -> Path:
@@ -142,6 +153,7 @@ def _told(told: Swept, proposal: _Proposal, price: float) -> Swept:
             "snapshots": len(proposal.expiry.expired) if proposal.expiry else 0,
             "gone": proposal.gone,
             "changed": proposal.changed,
+            "strange": proposal.strange,
             "held": tuple(Held(ref=h.ref, kind=h.kind, snapshot=str(h.snapshot), until=h.until) for h in holders),
         }
     )
@@ -193,11 +205,12 @@ def _intact(target: Target, store: Store, removed: Collection[str]) -> None:
 # --- engines ---
 
 
-def _listed(spark: SparkSession, target: Target, listing: Listing) -> DataFrame:
+def _listed(spark: SparkSession, target: Target, store: Store, listing: Listing) -> DataFrame:
     """The listing's files of one table.
 
     Raises:
-        RunError: it names none of them, so that it belongs to another place or writes paths in another way.
+        RunError: it names none of them, so that it belongs to another place or writes paths in another way; or it
+            names another table's metadata among them.
     """
     rows = spark.read.parquet(str(listing.file))
     inside = rows.where(rows.path.startswith(f"{target.location}/") & ~rows.isDir)
@@ -207,6 +220,19 @@ def _listed(spark: SparkSession, target: Target, listing: Listing) -> DataFrame:
             "the inventory names no file of this table: another bucket, or paths written in another way",
             where=target.name,
             todo="name the prefix to replace with --map",
+        )
+    if not inside.where(relative.rlike(_OTHERS[target.format])).isEmpty():
+        raise RunError(
+            "the inventory names another table's metadata inside this table's folder: its files would be taken for"
+            " orphans",
+            where=target.name,
+            todo="move one of the two tables",
+        )
+    if not store.local and inside.where(relative.rlike(_OWN)).isEmpty():
+        raise RunError(
+            "the inventory names nothing of this table's log, so that it cannot tell of other tables in the folder",
+            where=target.name,
+            todo="use an inventory of everything below the table's folder",
         )
     inside = inside.where(~relative.rlike(r"(^|/)\."))
     if target.format is Format.DELTA:

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from executors.local import as_local
 from executors.s3a import SCHEME
 from pii_tracer.errors import RunError
-from pii_tracer.estate.delta_log import read_log
+from pii_tracer.estate.delta_log import Place, read_log
+from pii_tracer.estate.delta_strays import as_written
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.s3_versions import ClientFactory
 from pii_tracer.locations import S3Location, s3_location
 
 _AT_ONCE = 16
+
+
+@dataclass(frozen=True)
+class Logged:
+    """live: data files that the current version needs. known: of files, whether they are named by a retained version,
+    or as writers of Delta name theirs; the others are perhaps somebody's."""
+
+    live: frozenset[str]
+    known: Callable[[str], bool]
 
 
 class Store(Protocol):
@@ -24,6 +35,7 @@ class Store(Protocol):
     front: str
     """What stands in the engine's paths in place of `cut`."""
     cut: str
+    local: bool
 
     @property
     def keeps_versions(self) -> bool:
@@ -32,8 +44,8 @@ class Store(Protocol):
     def named(self, paths: Iterable[str]) -> set[str]:
         """Paths of the engine as listings have them."""
 
-    def delta_files(self) -> set[str]:
-        """Those that a Delta table's current version needs."""
+    def delta_log(self) -> Logged:
+        """What a Delta table's log names."""
 
     def modified(self, paths: Collection[str]) -> dict[str, int]:
         """When each was written, in milliseconds since 1970; without those that do not exist."""
@@ -45,7 +57,7 @@ class Store(Protocol):
 class LocalStore:
     """A folder of this machine."""
 
-    front, cut = "file:", ""
+    front, cut, local = "file:", "", True
     keeps_versions = False
 
     def __init__(self, folder: Path) -> None:
@@ -54,8 +66,8 @@ class LocalStore:
     def named(self, paths: Iterable[str]) -> set[str]:
         return {as_local(path) for path in paths}
 
-    def delta_files(self) -> set[str]:
-        return {str(f.path) for f in read_log(self._folder).files}
+    def delta_log(self) -> Logged:
+        return _logged(self._folder)
 
     def modified(self, paths: Collection[str]) -> dict[str, int]:
         found = {}
@@ -73,7 +85,7 @@ class LocalStore:
 class S3Store:
     """A folder in S3. Refusals are RunErrors, with S3's code."""
 
-    front, cut = SCHEME, "s3://"
+    front, cut, local = SCHEME, "s3://", False
 
     def __init__(self, location: S3Location, clients: ClientFactory) -> None:
         try:
@@ -85,8 +97,8 @@ class S3Store:
     def named(self, paths: Iterable[str]) -> set[str]:
         return {str(s3_location(path)) for path in paths}
 
-    def delta_files(self) -> set[str]:
-        return {str(f.path) for f in read_log(self._place).files}
+    def delta_log(self) -> Logged:
+        return _logged(self._place)
 
     def modified(self, paths: Collection[str]) -> dict[str, int]:
         """One HeadObject each: as many as are removed, not as many as there are."""
@@ -109,6 +121,16 @@ def store_of(location: Path | S3Location, clients: ClientFactory) -> Store:
         RunError: S3 refuses.
     """
     return S3Store(location, clients) if isinstance(location, S3Location) else LocalStore(location)
+
+
+def _logged(place: Place) -> Logged:
+    snapshot = read_log(place)
+    named = {str(path) for path in snapshot.named}
+
+    def known(file: str) -> bool:
+        return file in named or as_written(PurePosixPath(file.removeprefix(f"{place}/")), snapshot)
+
+    return Logged(frozenset(str(f.path) for f in snapshot.files), known)
 
 
 def _refused(error: OSError) -> RunError:

@@ -190,6 +190,10 @@ def _show(
         for held in item.held:
             until = held.until.strftime("%Y-%m-%d %H:%M UTC") if held.until else "never"
             click.echo(f"    {held.kind} {held.ref} keeps snapshot {held.snapshot} until {until}")
+        if item.strange:
+            click.echo(
+                f"    {item.strange} files are not named as the table's own and stay: move them out of its folder"
+            )
         if item.gone or item.changed:
             click.echo(f"    {item.gone} listed files are gone, {item.changed} were written again and stay")
     for one in skipped:

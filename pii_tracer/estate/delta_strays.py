@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 
-from pii_tracer.estate.delta_log import LOG, DeltaSnapshot
+from pii_tracer.estate.delta_log import LOG, DeltaSnapshot, Place
 
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 """In the name of every data file and deletion vector that Spark and delta-rs write."""
@@ -24,12 +24,11 @@ def strangers(location: Path, snapshot: DeltaSnapshot[Path]) -> tuple[Path, ...]
     What failed writes and cut history leave looks like the table's own files and is not among them; nor is anybody's
     Parquet that does.
     """
-    prefix = int(snapshot.configuration.get("delta.randomPrefixLength", "2"))
     return tuple(
         sorted(
             path
             for path in _files(location)
-            if path not in snapshot.named and not _as_written(path.relative_to(location), prefix) and _has_bytes(path)
+            if path not in snapshot.named and not as_written(path.relative_to(location), snapshot) and _has_bytes(path)
         )
     )
 
@@ -53,6 +52,13 @@ def _told(look: Callable[[], bool]) -> bool:
         return False
 
 
-def _as_written(path: Path, prefix: int) -> bool:
-    """Whether a file is named as writers do, in a folder of a partition or under a random prefix."""
-    return bool(_UUID.search(path.name)) and all("=" in part or len(part) <= prefix for part in path.parts[:-1])
+def as_written(path: PurePath, snapshot: DeltaSnapshot[Place]) -> bool:
+    """Whether a file of a table's folder is named as writers name what they leave there.
+
+    Data files and deletion vectors in a folder of a partition, or under a random prefix; change files; checksums.
+    """
+    prefix = int(snapshot.configuration.get("delta.randomPrefixLength", "2"))
+    if _MARKS.match(path.name):
+        return True
+    places = [part for part in path.parts[:-1] if part not in _OWN_FOLDERS]
+    return bool(_UUID.search(path.name)) and all("=" in part or len(part) <= prefix for part in places)

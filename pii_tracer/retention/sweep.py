@@ -10,7 +10,7 @@ from pathlib import Path
 from pii_tracer.config import RetentionClasses
 from pii_tracer.estate.iceberg_history import STAGED
 from pii_tracer.holds import Hold
-from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.inventory import STRANGE_FILES, Inventory, InventoryGap, TableState
 from pii_tracer.locations import Location, location_of
 from pii_tracer.model import Format, Frozen
 from pii_tracer.retention.check import FindingKind, Table, check_table
@@ -20,7 +20,11 @@ from pii_tracer.retention.native import MAIN, RefRetention
 LEAST_DAYS = 1
 """Files of writers that have not committed yet are younger than this: nothing younger is ever swept."""
 
-_BLOCKING_GAPS = frozenset({"external_files", "shared_files", "moved_table", "missing_files", STAGED})
+_BLOCKING_GAPS = frozenset(
+    {"external_files", "shared_files", "moved_table", "missing_files", "unknown_version", STAGED, STRANGE_FILES}
+)
+_GAPS_OF_PLACES = frozenset({"nested_table", "two_formats", "registered_twice"})
+"""Told of a place, not of a table: whose folder it lies in is what counts."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,8 @@ class Swept(Frozen):
     """What a sweep removes (dry run) or removed from one table.
 
     files, bytes: of what goes. monthly_cost: what storing it costs a month. gone: listed files that no longer exist.
-    changed: listed files that were written again since, and are left. held: references that keep old data alive.
+    changed: listed files that were written again since, and are left. strange: files that no version needs and that
+    are not named as the table's own (Delta): perhaps somebody's, and left. held: references that keep old data alive.
     keeps_versions: the bucket keeps what was removed as old versions, until its lifecycle or an erasure removes them.
     failed: why the table could not be swept, None where it was.
     """
@@ -75,6 +80,7 @@ class Swept(Frozen):
     snapshots: int = 0
     gone: int = 0
     changed: int = 0
+    strange: int = 0
     held: tuple[Held, ...] = ()
     keeps_versions: bool = False
     failed: str | None = None
@@ -145,9 +151,15 @@ def _why_not(
     clone = next((s for s in inventory.tables if s.clone_of == state.location), None)
     if clone:
         return f"{clone.table or clone.location} is a shallow clone that reads its files"
-    gap = next((g for g in inventory.gaps if g.dataset == state.dataset and g.kind in _BLOCKING_GAPS), None)
+    gap = next((g for g in inventory.gaps if _blocks(g, state)), None)
     if gap:
-        return gap.reason
+        return f"{gap.reason} ({gap.evidence})" if gap.evidence != state.location else gap.reason
     if table.format is Format.ICEBERG and not state.table:
         return "it has no name in a catalog of the estate"
     return table.unread
+
+
+def _blocks(gap: InventoryGap, state: TableState) -> bool:
+    if gap.kind in _GAPS_OF_PLACES:
+        return f"{gap.evidence}/".startswith(f"{state.location}/")
+    return gap.dataset == state.dataset and gap.kind in _BLOCKING_GAPS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,7 +128,7 @@ def test_a_writer_that_commits_during_the_sweep_loses_nothing(
         str(hoard.base / "staged")
     )
     (staged,) = (hoard.base / "staged").glob("*.parquet")
-    late = path / "part-late.snappy.parquet"
+    late = path / staged.name
     late.write_bytes(staged.read_bytes())
     age_files(path, 40)
     real = sweeping._apply
@@ -159,21 +160,22 @@ def test_stale_inventories_and_files_written_again(
 ) -> None:
     path = hoard.delta(spark, "t", 1)
     hoard.write(tables={"delta/t": "pii"})
-    (path / "again.parquet").write_bytes(b"x")
+    again, newer = (path / f"part-00000-{uuid.uuid4()}-c000.snappy.parquet" for _ in range(2))
+    again.write_bytes(b"x")
     age_files(path, 40)
     lines = [f"{p},{p.stat().st_size},false,{int(p.stat().st_mtime * 1000)}" for p in path.rglob("*.parquet")]
-    lines.append(f"file://{path}/gone.parquet,7,false,1000")
+    lines.append(f"file://{path}/part-0-{uuid.uuid4()}.parquet,7,false,1000")
     listing = hoard.base / "listing.csv"
     listing.write_text("\n".join(["path,length,isDir,modificationTime", *lines]))
     now = time.time()
-    os.utime(path / "again.parquet", (now, now))
-    (path / "newer.parquet").write_bytes(b"written after the inventory")
-    os.utime(path / "newer.parquet", (now - 40 * 86400, now - 40 * 86400))
+    os.utime(again, (now, now))
+    newer.write_bytes(b"written after the inventory")
+    os.utime(newer, (now - 40 * 86400, now - 40 * 86400))
     code, found = result(hoard, capsys, "--apply", "--inventory", str(listing))
     item = found["by"]["delta/t"]
     assert (code, item["files"], item["gone"], item["changed"]) == (0, 0, 1, 1)
-    assert (path / "again.parquet").exists()
-    assert (path / "newer.parquet").exists()
+    assert again.exists()
+    assert newer.exists()
 
 
 def test_partition_values_that_need_escapes_are_no_orphans(
@@ -209,3 +211,38 @@ def test_what_is_not_swept_and_why(spark: SparkSession, hoard: Hoard, capsys: py
     assert reasons["delta/held"] == "hold h1 (case 7) without an end"
     assert "enforce" in reasons["delta/longer"]
     assert "shallow clone" in reasons["delta/cloned"]
+
+
+@pytest.mark.parametrize("listed", [False, True], ids=["walked", "listed"])
+def test_a_table_inside_another_ones_folder_keeps_its_files(
+    spark: SparkSession, hoard: Hoard, capsys: pytest.CaptureFixture[str], listed: bool
+) -> None:
+    """VACUUM of the outer one takes the inner one's files for orphans."""
+    outer, inner = hoard.delta(spark, "outer", 2), hoard.delta(spark, "outer/inner", 1)
+    hoard.write(tables={"delta/outer": "pii"})
+    age_files(hoard.base, 40)
+    before = {p: p.read_bytes() for p in inner.rglob("*") if p.is_file()}
+    words = []
+    if listed:
+        listing = hoard.base / "listing.csv"
+        rows = [p for p in outer.rglob("*") if p.is_file()]
+        lines = [f"{p},{p.stat().st_size},false,{int(p.stat().st_mtime * 1000)}" for p in rows]
+        listing.write_text("\n".join(["path,length,isDir,modificationTime", *lines]))
+        words = ["--inventory", str(listing)]
+    code, found = result(hoard, capsys, "--apply", "--table", "delta/outer", *words)
+    assert {p: p.read_bytes() for p in inner.rglob("*") if p.is_file()} == before
+    assert (code, found["tables"]) == (0, [])
+    assert "a table lies inside the folder" in found["skipped"][0]["reason"]
+
+
+def test_files_that_look_like_somebody_elses_are_not_swept(
+    spark: SparkSession, hoard: Hoard, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = hoard.delta(spark, "t", 2)
+    (path / "notes of the finance team.csv").write_text("somebody's")
+    hoard.write(tables={"delta/t": "pii"})
+    age_files(hoard.base, 40)
+    code, found = result(hoard, capsys, "--apply")
+    assert (path / "notes of the finance team.csv").exists()
+    assert (code, found["tables"]) == (0, [])
+    assert "not named as the table's own" in found["skipped"][0]["reason"]
