@@ -106,7 +106,7 @@ def read_by(ctx: ExecutionContext, sharing: Sharers) -> set[str]:
     for other in sharing:
         table, location = other["table"], other["location"]
         try:
-            found |= _referenced(ctx, table) if table else referenced(Path(str(location)))
+            found |= _referenced(ctx, table) if table else referenced(Path(str(location)), None)
         except Exception as error:  # Spark's and Java's errors for a table that is gone or broken are many
             raise RunError(
                 f"a table that shares files with this one cannot be read: {type(error).__name__}",

@@ -14,6 +14,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from executors.local import as_local
 from executors.s3a import engine_path
 from executors.spark import quote, quote_table, string_literal
 from executors.sweep_store import Store, store_of
@@ -91,8 +92,9 @@ def _propose(spark: SparkSession, target: Target, store: Store, listing: Listing
             freed = None
         else:
             told = _iceberg_orphans(spark, target, view, now, dry=True)
-            freed = expiry(_folder(target), target.refs, target.cutoff(now), now)
-        needed = _needed(target, store)
+            pointed = _pointed(spark, target)
+            freed = expiry(_folder(target), pointed, target.refs, target.cutoff(now), now)
+        needed = _needed(spark, target, store)
     finally:
         spark.catalog.dropTempView(view)
     unneeded = store.named(told)
@@ -111,9 +113,22 @@ def _propose(spark: SparkSession, target: Target, store: Store, listing: Listing
     )
 
 
-def _needed(target: Target, store: Store) -> set[str]:
+def _needed(spark: SparkSession, target: Target, store: Store) -> set[str]:
     """Files that the table's metadata names."""
-    return set(store.delta_log().live) if target.format is Format.DELTA else set(referenced(_folder(target)))
+    if target.format is Format.DELTA:
+        return set(store.delta_log().live)
+    return set(referenced(_folder(target), _pointed(spark, target)))
+
+
+def _pointed(spark: SparkSession, target: Target) -> str | None:
+    """The metadata file that the table's catalog points at now; None where the folder itself tells.
+
+    The last entry of the log is the current one: https://iceberg.apache.org/docs/latest/spark-queries/#metadata-log-entries
+    """
+    if not target.pointed:
+        return None
+    entries = spark.sql(f"SELECT file FROM {quote_table(str(target.sql_name))}.metadata_log_entries").collect()
+    return as_local(str(entries[-1]["file"]))
 
 
 def _folder(target: Target) -> Path:
@@ -182,17 +197,17 @@ def _apply(spark: SparkSession, target: Target, store: Store, proposal: _Proposa
     made = told.model_copy(
         update={"files": len(sizes) - len(left), "bytes": sum(n for p, n in sizes.items() if p not in left)}
     )
-    _intact(target, store, sizes.keys() - left.keys())
+    _intact(spark, target, store, sizes.keys() - left.keys())
     return made
 
 
-def _intact(target: Target, store: Store, removed: Collection[str]) -> None:
+def _intact(spark: SparkSession, target: Target, store: Store, removed: Collection[str]) -> None:
     """Every file that the table's metadata names is still there.
 
     Raises:
         RunError: one is not.
     """
-    needed = {path for path in _needed(target, store) if not path.endswith(".metadata.json")}
+    needed = {path for path in _needed(spark, target, store) if not path.endswith(".metadata.json")}
     missing = store.missing(needed, removed)
     if missing:
         raise RunError(
@@ -268,7 +283,7 @@ def vacuum_listed(spark: SparkSession, table: str, query: str, hours: int, *, dr
 def _iceberg_orphans(spark: SparkSession, target: Target, view: str, now: datetime, *, dry: bool) -> list[str]:
     catalog, _, table = str(target.sql_name).partition(".")
     files = f"{view}_paths"
-    root, spelled = str(target.location), _spelled(target)
+    root, spelled = str(target.location), _spelled(spark, target)
     frame = spark.sql(
         f"SELECT concat({string_literal(spelled)}, substr(path, {len(root) + 1})) AS file_path,"
         f" timestamp_millis(modificationTime) AS last_modified FROM {view}"
@@ -294,11 +309,11 @@ def _expire(spark: SparkSession, target: Target, now: datetime) -> None:
     ).collect()
 
 
-def _spelled(target: Target) -> str:
+def _spelled(spark: SparkSession, target: Target) -> str:
     """The table's folder as its metadata writes it (with or without a scheme)."""
     from pii_tracer.estate.iceberg import load_iceberg
 
-    return str(load_iceberg(_folder(target)).location()).rstrip("/")
+    return str(load_iceberg(_folder(target), _pointed(spark, target)).location()).rstrip("/")
 
 
 def _moment(when: datetime) -> str:

@@ -14,6 +14,8 @@ import click
 
 from pii_tracer.cli.retention_remote import clients_of
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
+from pii_tracer.config import Estate
+from pii_tracer.config_catalogs import CatalogType
 from pii_tracer.errors import ConfigError, EstateError, ExitCode, UsageError
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.files import write_atomic
@@ -61,7 +63,7 @@ def sweep(
     now = datetime.now(timezone.utc)
     inventory, tables = estate_tables(settings)
     look_at_holds(estate, inventory, tables, now, apply_=apply_)
-    found, skipped = targets(estate.retention, estate.holds, tables, inventory, now, only)
+    found, skipped = targets(estate.retention, estate.holds, tables, inventory, now, only, _swept(estate))
     unknown = sorted(set(only) - {name for table in tables for name in table.names})
     if unknown:
         raise UsageError(f"no table is called {', '.join(unknown)}", todo="see `pii-tracer inventory`")
@@ -117,6 +119,12 @@ class _Record:
 
     def _write(self) -> None:
         write_atomic(self.path, (self.as_json() + "\n").encode(), mode=0o600)
+
+
+def _swept(estate: Estate) -> frozenset[str]:
+    """Catalogs whose tables were tried: Glue's was not."""
+    tried = (CatalogType.ICEBERG_SQL, CatalogType.ICEBERG_REST)
+    return frozenset(name for name, catalog in estate.catalogs.items() if catalog.type in tried)
 
 
 def _places(settings: Settings, found: Sequence[Target]) -> Iterator[Path | S3Path]:

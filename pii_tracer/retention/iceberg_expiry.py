@@ -107,13 +107,17 @@ def _ancestors(snapshots: Mapping[int, SnapshotNode], start: int) -> set[int]:
     return found
 
 
-def expiry(location: Path, refs: Iterable[RefRetention], cutoff: datetime, now: datetime) -> Expiry:
+def expiry(
+    location: Path, metadata: str | None, refs: Iterable[RefRetention], cutoff: datetime, now: datetime
+) -> Expiry:
     """What `expire_snapshots(older_than => cutoff)` would do to the table in a folder.
+
+    metadata: the file that its catalog points at, where one does.
 
     Raises:
         EstateError: metadata or manifests cannot be read.
     """
-    table = load_iceberg(location)
+    table = load_iceberg(location, metadata)
     refs = tuple(refs)
     snapshots = {
         s.snapshot_id: SnapshotNode(s.snapshot_id, s.parent_snapshot_id, s.timestamp_ms)
@@ -129,13 +133,15 @@ def expiry(location: Path, refs: Iterable[RefRetention], cutoff: datetime, now: 
     return Expiry(gone, freed, holders)
 
 
-def referenced(location: Path) -> frozenset[str]:
+def referenced(location: Path, metadata: str | None) -> frozenset[str]:
     """Every file that any snapshot of the table names, and its metadata files: nothing of it may be swept.
+
+    metadata: as for `expiry`.
 
     Raises:
         EstateError: metadata or manifests cannot be read.
     """
-    table = load_iceberg(location)
+    table = load_iceberg(location, metadata)
     reached = _Reached(table)
     with _history_of(location):
         for snapshot in table.metadata.snapshots:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -29,7 +29,10 @@ _GAPS_OF_PLACES = frozenset({"nested_table", "two_formats", "registered_twice"})
 
 @dataclass(frozen=True)
 class Target:
-    """A table that may be swept. days: what its class keeps, never below its floor or `LEAST_DAYS`."""
+    """A table that may be swept. days: what its class keeps, never below its floor or `LEAST_DAYS`.
+
+    pointed: whether its catalog says which metadata file counts (Iceberg in SQL and REST catalogs).
+    """
 
     name: str
     sql_name: str | None
@@ -38,6 +41,7 @@ class Target:
     class_name: str
     days: int
     refs: tuple[RefRetention, ...] = ()
+    pointed: bool = False
 
     def cutoff(self, now: datetime) -> datetime:
         """What no longer counts since before this moment may go."""
@@ -93,6 +97,7 @@ def targets(
     inventory: Inventory,
     now: datetime,
     only: Iterable[str] = (),
+    swept_catalogs: Collection[str] = (),
 ) -> tuple[tuple[Target, ...], tuple[Skipped, ...]]:
     """The tables whose declared policy allows a sweep, and the others with the reason.
 
@@ -107,7 +112,7 @@ def targets(
         if wanted and not wanted & set(table.names):
             continue
         state = states[table.location]
-        reason = _why_not(rules, holds, table, state, inventory, now)
+        reason = _why_not(rules, holds, table, state, inventory, now, swept_catalogs)
         if reason:
             skipped.append(Skipped(table=table.name, reason=reason))
             continue
@@ -115,7 +120,9 @@ def targets(
         days, location = max(held_to.days, LEAST_DAYS), location_of(table.location)
         # the engine knows tables in S3 by their places alone
         name = state.table if isinstance(location, Path) else None
-        found.append(Target(table.name, name, location, table.format, held_to.name, days, table.refs))
+        found.append(
+            Target(table.name, name, location, table.format, held_to.name, days, table.refs, bool(state.metadata))
+        )
     return tuple(found), tuple(skipped)
 
 
@@ -126,13 +133,16 @@ def _why_not(
     state: TableState,
     inventory: Inventory,
     now: datetime,
+    swept_catalogs: Collection[str],
 ) -> str | None:
     if table.format not in (Format.DELTA, Format.ICEBERG):
         return f"{table.format} tables are not swept: Hudi cleans by its writers, bare folders keep no history"
     if state.sharing:
         return "it shares data files with " + ", ".join(o.table or o.location for o in state.sharing)
-    if state.metadata:
-        return "tables of SQL, REST and Glue catalogs are not swept yet: expire them by their catalog"
+    if state.nessie:
+        return "tables of Nessie are not swept: other branches need what one does not. Use its own collection"
+    if state.metadata and str(state.table).partition(".")[0] not in swept_catalogs:
+        return "tables of this catalog are not swept: expire them by their catalog"
     hold = hold_on(holds, table.names, now)
     if hold:
         return hold
