@@ -7,6 +7,7 @@ Rules: Iceberg table spec, https://iceberg.apache.org/spec/ ("Table Metadata",
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,10 +16,11 @@ from typing import TYPE_CHECKING
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.iceberg_history import STAGED, lost_columns, staged_snapshots
+from pii_tracer.estate.iceberg_strays import other_tables
 from pii_tracer.estate.paths import EstatePaths, local_path
 from pii_tracer.estate.sharing import MOVED
 from pii_tracer.estate.types import iceberg_type
-from pii_tracer.inventory import Expiry, InventoryGap, Ref, RefKind, TableState
+from pii_tracer.inventory import STRANGE_FILES, Expiry, InventoryGap, Ref, RefKind, TableState
 from pii_tracer.model import Column, Format
 
 if TYPE_CHECKING:
@@ -128,7 +130,8 @@ def iceberg_state(location: Path, paths: EstatePaths) -> Found:
         staged=staged_snapshots(table),
         fixed={f.name: "NOT NULL" for f in schema.fields if f.required},
     )
-    return Found(state, _gaps(state, table, files), files.referenced)
+    others = other_tables(table, location, paths.pointed_at)
+    return Found(state, (*_gaps(state, table, files), *_others(state, others)), files.referenced)
 
 
 def _mode(properties: dict[str, str], has_deletes: bool) -> str:
@@ -243,6 +246,17 @@ def _snapshot_files(table: StaticTable, snapshot: Snapshot, known: dict[str, lis
             known[manifest.manifest_path] = [entry.data_file for entry in entries]
         files.extend(known[manifest.manifest_path])
     return files
+
+
+def _others(state: TableState, others: Sequence[Path]) -> list[InventoryGap]:
+    if not others:
+        return []
+    reason = (
+        f"{len(others)} metadata file(s) in the folder are another table's: of one that only a catalog knows which the"
+        " estate file does not name, or of one that was dropped without its files. The sweep of the folder removes what"
+        " that table reads: move it, or name its catalog, and plan again; waive this where it was dropped"
+    )
+    return [gap(state.dataset, STRANGE_FILES, reason, str(others[0]))]
 
 
 def _gaps(state: TableState, table: StaticTable, files: TableFiles) -> tuple[InventoryGap, ...]:

@@ -77,6 +77,13 @@ class EstatePaths:
         registered = self.registered_at(path)
         return registered.metadata if registered else None
 
+    @cached_property
+    def pointed_at(self) -> frozenset[Path]:
+        """Every Iceberg metadata file that a catalog points at, links followed."""
+        tables = self.registry.tables.values()
+        heads = {head.metadata.resolve() for table in tables for head in table.heads}
+        return frozenset(heads | {table.metadata.resolve() for table in tables if table.metadata})
+
     def registered_at(self, path: Path) -> Registered | None:
         """What the catalogs know of a location; None where none names it."""
         return self.registry.tables.get(path.resolve())

@@ -1,0 +1,55 @@
+"""Two tables in one folder are told, since the sweep of one takes the other's files for orphans."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+from pii_tracer.estate.iceberg import iceberg_state
+from pii_tracer.estate.paths import EstatePaths
+from tests.estate.test_folders import estate
+
+ROWS = pa.table({"id": [1]})
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    (tmp_path / "warehouse").mkdir()
+    return tmp_path
+
+
+def made(base: Path, catalog: str) -> Any:
+    """A table of a catalog of its own, always in the same folder."""
+    known = SqlCatalog(catalog, uri=f"sqlite:///{base}/{catalog}.db", warehouse=f"file://{base}/warehouse")
+    known.create_namespace_if_not_exists("prod")
+    table = known.create_table("prod.t", ROWS.schema)
+    for _ in range(3):
+        table.append(ROWS)
+    return table
+
+
+def told(base: Path) -> list[tuple[str, str]]:
+    found = iceberg_state(base / "warehouse" / "prod" / "t", EstatePaths(estate(), base))
+    return [(g.kind, g.reason) for g in found.gaps]
+
+
+def test_former_metadata_of_the_table_itself_is_its_own(base: Path) -> None:
+    table = made(base, "one")
+    with table.transaction() as change:
+        change.set_properties({"write.metadata.previous-versions-max": "1"})
+    table.append(ROWS)
+    assert len(table.metadata.metadata_log) == 1
+    assert told(base) == []
+
+
+def test_a_table_of_a_catalog_that_nobody_named_is_told(base: Path) -> None:
+    mine = made(base, "mine")
+    theirs = made(base, "theirs")
+    mine.append(ROWS)  # the newest metadata is this table's
+    [(kind, reason)] = told(base)
+    assert kind == "strange_files"
+    assert f"{len(theirs.metadata.metadata_log) + 1} metadata file(s)" in reason
