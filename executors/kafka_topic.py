@@ -18,7 +18,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from pii_tracer.config import Estate, KafkaCluster, Topic
+from pii_tracer.config import Estate
+from pii_tracer.config_kafka import KafkaCluster, Topic
 from pii_tracer.errors import EstateError, RunError
 from pii_tracer.estate.kafka import topic_settings, topic_state, undecided
 from pii_tracer.estate.kafka_read import TIMEOUT, admin_client, client_settings, code_of, read_topic, result

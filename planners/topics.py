@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 from pii_tracer.actions import Action
-from pii_tracer.config import Estate, Topic
+from pii_tracer.config import Estate
+from pii_tracer.config_kafka import Topic
 from pii_tracer.config_subjects import Subject
 from pii_tracer.inventory import Inventory, TableState, TopicState
 from pii_tracer.model import Carries, CopyKind, FieldAccess, Format, JsonAccess, Match, MatchTerm, Strategy

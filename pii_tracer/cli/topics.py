@@ -7,7 +7,8 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
-from pii_tracer.config import Estate, KafkaCluster, Topic
+from pii_tracer.config import Estate
+from pii_tracer.config_kafka import KafkaCluster, Topic
 from pii_tracer.errors import EstateError, ScanError
 from pii_tracer.estate.kafka import stable_ends, topic_dataset, topic_state, undecided
 from pii_tracer.estate.kafka_read import admin_client, client_settings, read_topic

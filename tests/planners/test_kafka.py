@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from pii_tracer.actions import Action
-from pii_tracer.config import Estate, Request, Topic
+from pii_tracer.config import Estate, Request
+from pii_tracer.config_kafka import Topic
 from pii_tracer.inventory import Inventory, TableState, TopicState
 from pii_tracer.lineage.edges import Edge, EdgeType, Subtype
 from pii_tracer.lineage.facts import collect
