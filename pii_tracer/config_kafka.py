@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field, model_validator
 
 from pii_tracer.enums import StrEnum
@@ -57,11 +59,23 @@ class RecordPart(Frozen):
         return whole | {tuple(path.split(".")): column for path, column in self.fields.items()}
 
 
+class Prefix(Frozen):
+    """That a topic's oldest records may go, everybody's, when the person's cannot go alone.
+
+    read_by: consumer groups that must have read them before. reason: why nobody else needs them then; an override of
+    the plan.
+    """
+
+    read_by: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
+    reason: str = Field(min_length=1)
+
+
 class Topic(Frozen):
     """A topic that carries rows of the table `of`. key: None when no record has one; with it, records may be without
     one where the topic is not compacted.
 
     producers: the jobs (see `writers`) that write to it; a rewrite needs them named and stopped, and consumers too.
+    prefix: where it is declared, the partitions with the person are emptied instead, up to when the step runs.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")
@@ -69,6 +83,7 @@ class Topic(Frozen):
     key: RecordPart | None = None
     value: RecordPart
     producers: tuple[str, ...] = ()
+    prefix: Prefix | None = None
 
 
 class KafkaCluster(Frozen):
