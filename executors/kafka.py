@@ -1,29 +1,31 @@
 """The Kafka executor: tombstones, a forced clean-up with the settings restored, waiting for retention.
 
-A rewrite of a whole topic is in `kafka_rewrite`. A cleaner never takes the active segment, and a segment is rolled only
-when something is appended to it. What is appended here must not be anybody's data in the end: a transaction that
-repeats the newest record of one of the person's keys, a tombstone as a rule, is aborted. Its abort marker rolls the
-segment and holds no key; the record in front of it is of no effect and goes with the next cleaning
-(https://kafka.apache.org/documentation/#design_compactionguarantees; KIP-98 for control records).
+A rewrite of a whole topic is in `kafka_rewrite`, deleting a prefix in `kafka_prefix`. A cleaner never takes the active
+segment, and a segment is rolled only when something is appended to it. What is appended here must not be anybody's data
+in the end: a transaction that repeats the newest record of one of the person's keys, a tombstone as a rule, is aborted.
+Its abort marker rolls the segment and holds no key; the record in front of it is of no effect and goes with the next
+cleaning (https://kafka.apache.org/documentation/#design_compactionguarantees; KIP-98 for control records).
 """
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 
 from confluent_kafka import Producer
 from pydantic import ValidationError
 
+from executors.kafka_prefix import PrefixCutter
 from executors.kafka_rewrite import Rewriter
 from executors.kafka_topic import (
     ANY_SIZE,
+    LOOK_AGAIN,
     AwaitParameters,
     CompactParameters,
     KafkaContext,
+    LoweringParameters,
+    PrefixParameters,
     RewriteParameters,
     TopicParameters,
     TopicWork,
@@ -40,9 +42,9 @@ _MODELS: dict[Action, type[TopicParameters]] = {
     Action.KAFKA_COMPACT: CompactParameters,
     Action.KAFKA_AWAIT_RETENTION: AwaitParameters,
     Action.KAFKA_REWRITE_TOPIC: RewriteParameters,
+    Action.KAFKA_DELETE_PREFIX: PrefixParameters,
 }
 
-LOOK_AGAIN = timedelta(minutes=10)
 _FLUSH = 30.0
 _HARMLESS = "file.delete.delay.ms"
 """Of the settings that are lowered, the one that nobody else's record is the shorter for."""
@@ -93,6 +95,7 @@ class KafkaExecutor:
             Action.KAFKA_COMPACT: lambda: self._compact(work, work.compact),
             Action.KAFKA_AWAIT_RETENTION: lambda: self._await(work),
             Action.KAFKA_REWRITE_TOPIC: lambda: Rewriter(work).run(),
+            Action.KAFKA_DELETE_PREFIX: lambda: self._cutter(work).run(),
         }
         return guarded(act[step.action])
 
@@ -107,7 +110,9 @@ class KafkaExecutor:
         findings = []
         if left := guarded(lambda: sum(1 for _ in work.of_person())):
             findings.append(f"{left} record(s) of the person can be read")
-        if isinstance(work.parameters, CompactParameters) and (changed := guarded(work.lowered_now)):
+        if isinstance(work.parameters, PrefixParameters):
+            findings += guarded(self._cutter(work).verify)
+        if isinstance(work.parameters, LoweringParameters) and (changed := guarded(work.lowered_now)):
             findings.append(f"settings are not restored: {', '.join(changed)}")
         return Check(not findings, tuple(findings))
 
@@ -116,11 +121,14 @@ class KafkaExecutor:
         if self.verify(step, copy).ok:
             return Progress.DONE
         work = self._work(step, copy)
-        if isinstance(work.parameters, CompactParameters):
+        if isinstance(work.parameters, LoweringParameters):
             return Progress.PARTIAL if guarded(work.lowered_now) else Progress.NOT_STARTED
         if isinstance(work.parameters, RewriteParameters):
             return guarded(lambda: Rewriter(work).probe())
         return Progress.NOT_STARTED
+
+    def _cutter(self, work: TopicWork) -> PrefixCutter:
+        return PrefixCutter(work, self._patience.roll, self._patience.poll)
 
     def _work(self, step: Step, copy: Copy | None) -> TopicWork:
         try:
@@ -294,13 +302,11 @@ def _roll(work: TopicWork, left: Mapping[Slot, Record]) -> None:
     """Append an aborted repetition of one key's newest record to each partition; its marker rolls the segment.
 
     A consumer that reads uncommitted records sees what it has seen already: a tombstone of the person's key, or what
-    somebody else wrote under the key since. The transaction's name is the plan's and the copy's: one that a crash left
-    open is fenced and aborted first.
+    somebody else wrote under the key since.
     """
-    name = hashlib.sha256(f"{work.parameters.plan_id}\0{work.where}".encode()).hexdigest()[:32]
     producer = Producer(
         work.settings
-        | {"transactional.id": f"pii-tracer-{name}", "transaction.timeout.ms": _TRANSACTION_MS, "linger.ms": 0}
+        | {"transactional.id": work.transactional_id, "transaction.timeout.ms": _TRANSACTION_MS, "linger.ms": 0}
         | ANY_SIZE
     )
     producer.init_transactions(_FLUSH)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import hashlib
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     AlterConfigOpType,
@@ -18,9 +19,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from pii_tracer.config import Estate, KafkaCluster, Topic
+from pii_tracer.config import Estate
+from pii_tracer.config_kafka import KafkaCluster, Topic
 from pii_tracer.errors import EstateError, RunError
-from pii_tracer.estate.kafka import topic_settings, topic_state, undecided
+from pii_tracer.estate.kafka import committed_offsets, groups_behind, topic_settings, topic_state, undecided
 from pii_tracer.estate.kafka_read import TIMEOUT, admin_client, client_settings, code_of, read_topic, result
 from pii_tracer.estate.kafka_schemas import ClusterSchemas
 from pii_tracer.inventory import TopicState
@@ -31,6 +33,9 @@ from pii_tracer.records import Record, RecordMatcher, Undecodable
 ANY_SIZE = {"message.max.bytes": 1_000_000_000}
 """The client's own limit, its largest. It counts a record uncompressed, so that what a topic holds can be far above
 the topic's `max.message.bytes`, which counts batches as they are stored; the brokers judge by that one."""
+
+LOOK_AGAIN = timedelta(minutes=10)
+"""When a step that waits looks again."""
 
 T = TypeVar("T")
 
@@ -70,12 +75,27 @@ class TopicParameters(Frozen):
     plan_id: str
 
 
-class CompactParameters(TopicParameters):
-    """KAFKA_COMPACT. lowered: values while it runs. settings: values to restore, None for the cluster's."""
+class LoweringParameters(TopicParameters):
+    """Steps that lower settings. lowered: values meanwhile. settings: values to restore, None for the cluster's."""
 
     lowered: dict[str, str]
     settings: dict[str, str | None]
+
+
+class CompactParameters(LoweringParameters):
+    """KAFKA_COMPACT. replicas: of each partition."""
+
     replicas: int
+
+
+class PrefixParameters(LoweringParameters):
+    """KAFKA_DELETE_PREFIX. until: one past the person's last record at planning, by partition: no other may be cut.
+
+    read_by: consumer groups that must have read what goes.
+    """
+
+    until: dict[int, int]
+    read_by: tuple[str, ...]
 
 
 class AwaitParameters(TopicParameters):
@@ -119,6 +139,17 @@ class TopicWork:
     def topic(self) -> Topic:
         """The topic as the estate file declares it."""
         return self._declared[1]
+
+    @property
+    def lowering(self) -> LoweringParameters:
+        """The parameters of a step that lowers settings.
+
+        Raises:
+            RunError: the step is another one.
+        """
+        if not isinstance(self.parameters, LoweringParameters):
+            raise RunError("the step lowers no settings", where=self.where, todo="make the plan again")
+        return self.parameters
 
     @property
     def compact(self) -> CompactParameters:
@@ -199,6 +230,12 @@ class TopicWork:
 
     # --- transactions ---
 
+    @property
+    def transactional_id(self) -> str:
+        """The plan's and the copy's: a transaction that a crash left open is fenced and aborted first."""
+        name = hashlib.sha256(f"{self.parameters.plan_id}\0{self.where}".encode()).hexdigest()[:32]
+        return f"pii-tracer-{name}"
+
     def refuse_undecided(self) -> None:
         """Wait until every record that there is now is committed or aborted.
 
@@ -235,41 +272,29 @@ class TopicWork:
 
     def lowered_now(self) -> tuple[str, ...]:
         """Settings that still have the value this step lowers them to, and had another before."""
-        step = self.compact
+        step = self.lowering
         own = topic_settings(self.admin, self.topic.name)[1]
         return tuple(n for n, v in sorted(step.lowered.items()) if own.get(n) == v and step.settings.get(n) != v)
 
-    def restore(self, step: CompactParameters) -> list[str]:
+    def restore(self, step: LoweringParameters, only: Collection[str] | None = None) -> list[str]:
         """Give lowered settings their planned values back; what somebody else set meanwhile is left as it is."""
-        names = self.lowered_now()
+        names = [name for name in self.lowered_now() if only is None or name in only]
         if names:
             self.alter({name: step.settings.get(name) for name in names})
-        return list(names)
+        return names
 
     # --- consumers ---
 
-    def groups_behind(self, tombstones: Mapping[int, int]) -> list[str]:
-        """Consumer groups with a committed offset in the topic that have not read these tombstones yet (by partition).
+    def groups_behind(self, last: Mapping[int, int], known: Collection[str] = ()) -> list[str]:
+        """As `estate.kafka.groups_behind`, of this topic.
 
-        Tombstones that are cleaned away at once never reach them, and they keep what was deleted (hazard K3). A group
-        that has committed nothing in a partition has read nothing there.
+        Tombstones that are cleaned away at once never reach such groups, and they keep what was deleted (hazard K3).
         """
-        if not tombstones:
-            return []
-        listed = result(self.admin.list_consumer_groups(request_timeout=TIMEOUT), "consumer groups cannot be listed")
-        behind = []
-        for group in sorted(g.group_id for g in listed.valid):
-            committed = self.committed(group)
-            if committed and any(committed.get(p, 0) <= offset for p, offset in tombstones.items()):
-                behind.append(group)
-        return behind
+        return groups_behind(self.admin, self.topic.name, last, known)
 
     def committed(self, group: str, topic: str | None = None) -> dict[int, int]:
-        """Committed offsets of a group in the topic, by partition."""
-        asked = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)], request_timeout=TIMEOUT)
-        found = result(asked[group], "a consumer group's offsets cannot be read").topic_partitions
-        name = topic or self.topic.name
-        return {tp.partition: tp.offset for tp in found if tp.topic == name and tp.offset >= 0}
+        """As `estate.kafka.committed_offsets`, in this topic."""
+        return committed_offsets(self.admin, group, topic or self.topic.name)
 
 
 def guarded(act: Callable[[], T]) -> T:

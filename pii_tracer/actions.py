@@ -59,6 +59,7 @@ class Action(StrEnum):
     KAFKA_COMPACT = "kafka_compact"
     KAFKA_AWAIT_RETENTION = "kafka_await_retention"
     KAFKA_REWRITE_TOPIC = "kafka_rewrite_topic"
+    KAFKA_DELETE_PREFIX = "kafka_delete_prefix"
     # lakeFS repositories
     LAKEFS_REWRITE = "lakefs_rewrite"
     LAKEFS_SET_RULES = "lakefs_set_rules"

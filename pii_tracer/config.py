@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator, model_
 
 from pii_tracer.config_backups import Backup, wrong_backups
 from pii_tracer.config_catalogs import Catalog
+from pii_tracer.config_kafka import KafkaCluster
 from pii_tracer.config_keys import KeyTable, ParquetEncryption, wrong_keys
 from pii_tracer.config_lakefs import LakefsServer, wrong_lakefs
 from pii_tracer.config_lease import LeasePlace
@@ -21,7 +22,6 @@ from pii_tracer.config_storage import InventoryReports
 from pii_tracer.config_subjects import Subject
 from pii_tracer.config_vaults import Vault, wrong_vaults
 from pii_tracer.config_windows import Windows
-from pii_tracer.enums import StrEnum
 from pii_tracer.errors import ConfigError
 from pii_tracer.holds import Hold, contradiction
 from pii_tracer.locations import is_s3
@@ -98,82 +98,6 @@ def _overlap(archives: tuple[Archive, ...]) -> str | None:
                     " characters end, not at a folder; end prefixes with `/`, and declare a place once"
                 )
     return None
-
-
-class RecordFormat(StrEnum):
-    """How the bytes of a Kafka record's key or value are encoded."""
-
-    STRING = "string"
-    JSON = "json"
-    AVRO = "avro"
-    PROTOBUF = "protobuf"
-
-
-class RecordPart(Frozen):
-    """The key or the value of a topic's records, and where in it columns of the table `of` stand.
-
-    column: the whole text is this column (string). fields: dotted path of a member (not of strings) -> column.
-    other: members whose numbers are something else (a merchant), so that the same short digits are no find.
-    framed: a schema registry's bytes come first. schema_file: writer's schema of Avro and Protobuf without them.
-    message: full name of the type in a Protobuf `schema_file`. schema_ids: schema id -> file, for framed Avro and
-    Protobuf; ids that are missing here are asked of the cluster's registry.
-    """
-
-    format: RecordFormat
-    column: str | None = None
-    fields: dict[str, str] = {}
-    other: tuple[str, ...] = ()
-    framed: bool = False
-    schema_file: str | None = None
-    message: str | None = None
-    schema_ids: dict[int, str] = {}
-
-    @model_validator(mode="after")
-    def _fits(self) -> RecordPart:
-        with_schema = self.format in (RecordFormat.AVRO, RecordFormat.PROTOBUF)
-        if with_schema and self.framed is bool(self.schema_file):
-            raise ValueError(f"{self.format.value} is either `framed` or has one `schema_file`")
-        if not with_schema and (self.schema_file or self.schema_ids):
-            raise ValueError("schemas are for avro and protobuf")
-        if bool(self.message) is not (self.format is RecordFormat.PROTOBUF and not self.framed):
-            raise ValueError("`message` is the type of protobuf in its `schema_file`; framed records name theirs")
-        if self.column and self.format is not RecordFormat.STRING:
-            raise ValueError("`column` is for the format string; name the members of others in `fields`")
-        if (self.fields or self.other) and self.format is RecordFormat.STRING:
-            raise ValueError("a string has no members: use `column`")
-        return self
-
-    def places(self) -> dict[tuple[str, ...], str]:
-        """Path of members (empty: the whole text) -> column."""
-        whole: dict[tuple[str, ...], str] = {(): self.column} if self.column else {}
-        return whole | {tuple(path.split(".")): column for path, column in self.fields.items()}
-
-
-class Topic(Frozen):
-    """A topic that carries rows of the table `of`. key: None when no record has one; with it, records may be without
-    one where the topic is not compacted.
-
-    producers: the jobs (see `writers`) that write to it; a rewrite needs them named and stopped, and consumers too.
-    """
-
-    name: str = Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")
-    of: str
-    key: RecordPart | None = None
-    value: RecordPart
-    producers: tuple[str, ...] = ()
-
-
-class KafkaCluster(Frozen):
-    """A Kafka cluster. Credentials stand only in `properties_file` (librdkafka's `name=value` lines), never here.
-
-    registry_url: schema registry; its credentials come from `PII_TRACER_REGISTRY_AUTH` (user:password).
-    """
-
-    name: str
-    bootstrap: str
-    properties_file: str | None = None
-    registry_url: str | None = Field(default=None, pattern=r"^https?://[^@\s]+$")
-    topics: tuple[Topic, ...] = ()
 
 
 class Writer(Frozen):

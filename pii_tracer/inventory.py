@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainSerializer, PlainValidator
 
-from pii_tracer.config import Topic
+from pii_tracer.config_kafka import Topic
 from pii_tracer.config_vaults import Vault
 from pii_tracer.enums import StrEnum
 from pii_tracer.lakefs_state import LakefsState

@@ -120,6 +120,7 @@ class Strategy(StrEnum):
     CONFIRM = "confirm"
     TOMBSTONE = "tombstone"
     REWRITE_TOPIC = "rewrite_topic"
+    DELETE_PREFIX = "delete_prefix"
     REWRITE_BRANCHES = "rewrite_branches"
     LET_LAPSE = "let_lapse"
     MASK_COLUMNS = "mask_columns"

@@ -56,6 +56,7 @@ from planners.requests import in_utc, planned_requests
 from planners.schedule import Dated, Dates, Retention, date_steps
 from planners.steps import write_steps
 from planners.survey import Survey, World
+from planners.topic_prefix import cut_topics
 from planners.topics import topic_copies
 from planners.vaults import whole_deletions
 
@@ -161,6 +162,7 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
             *lowered_retention(items),
             *whole_deletions(items),
             *whole_objects(items),
+            *cut_topics(items),
             *idle_holds(inputs.estate.holds, requests, as_of, until),
         ),
         requests=requests,

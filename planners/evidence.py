@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pii_tracer.enums import StrEnum
 
@@ -115,6 +115,8 @@ class TopicEvidence:
     of key sets found. elsewhere: places that hold the person in records that no declared field shows to be theirs.
     unread: kinds of trouble with records, and how many records have each. newest: latest timestamp in the topic;
     rolled_after: latest timestamp up to the person's last record, over all partitions with one. Milliseconds.
+    until: one past the person's last record, by partition that has one; beside: how many others' records these
+    partitions have. behind: consumer groups that `prefix` declares and that have not read up to `until`.
     """
 
     records: int
@@ -125,6 +127,9 @@ class TopicEvidence:
     unread: tuple[str, ...] = ()
     newest: int | None = None
     rolled_after: int | None = None
+    until: Mapping[int, int] = field(default_factory=dict)
+    beside: int = 0
+    behind: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -271,7 +271,7 @@ CATALOGUE: tuple[Hazard, ...] = (
         "K2",
         Engine.KAFKA,
         "a topic that is not compacted: no record can be deleted by itself",
-        "wait for retention where it ends in time; otherwise rewrite the topic without the person",
+        "wait for retention where it ends in time; otherwise rewrite the topic without the person, or delete a prefix",
         _TESTED,
     ),
     _h(
@@ -286,6 +286,13 @@ CATALOGUE: tuple[Hazard, ...] = (
         Engine.KAFKA,
         "follower replicas, which no client reads",
         "cleaned by the same settings, a minute longer; a gap to waive by name, since no run can see it",
+        _TESTED,
+    ),
+    _h(
+        "K5",
+        Engine.KAFKA,
+        "records before a partition's first offset, where DeleteRecords cut within a segment: it stays as a whole",
+        "roll the segment, delete up to where it ended, wait until the broker has removed it",
         _TESTED,
     ),
     _h(

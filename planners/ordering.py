@@ -25,7 +25,12 @@ KEYS_FIRST = "keys/01-stage"
 KEYS_LAST = "keys/99-drop"
 SUPPRESSION = "suppression/01-suppress"
 
-_ROWS = ON_TABLE_ROWS | {Action.KAFKA_TOMBSTONE, Action.KAFKA_REWRITE_TOPIC, Action.LAKEFS_REWRITE}
+_ROWS = ON_TABLE_ROWS | {
+    Action.KAFKA_TOMBSTONE,
+    Action.KAFKA_REWRITE_TOPIC,
+    Action.KAFKA_DELETE_PREFIX,
+    Action.LAKEFS_REWRITE,
+}
 _PHYSICAL = {Action.DELTA_PURGE, Action.ICEBERG_REWRITE_FILES, Action.ICEBERG_REWRITE_MANIFESTS, Action.HUDI_COMPACT}
 
 Extra = dict[str, set[str]]

@@ -1,8 +1,9 @@
 """Kafka topics: who is in them, and how the person leaves each kind.
 
 Compacted: a tombstone for each key whose newest record is the person's, then the cleaner is made to run. Kept for a
-time: wait, where that ends before the deadline; otherwise write the topic again without the person, which needs its
-producers stopped. What cannot be told apart is a gap and blocked, never guessed.
+time: wait, where that ends before the deadline; otherwise delete a prefix, where the owner declares that it may go, or
+write the topic again without the person, which needs its producers stopped. What cannot be told apart is a gap and
+blocked, never guessed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 from pii_tracer.actions import Action
-from pii_tracer.config import Estate, Topic
+from pii_tracer.config import Estate
+from pii_tracer.config_kafka import Topic
 from pii_tracer.config_subjects import Subject
 from pii_tracer.inventory import Inventory, TableState, TopicState
 from pii_tracer.model import Carries, CopyKind, FieldAccess, Format, JsonAccess, Match, MatchTerm, Strategy
@@ -26,6 +28,7 @@ from planners.drafts import CopyDraft, Draft, StepWriter, slug
 from planners.evidence import TopicEvidence
 from planners.functions import is_plain
 from planners.survey import Survey, World
+from planners.topic_prefix import CLOCK_SLACK, cut, prefix_facts, prefix_step
 from planners.traces import Trace
 
 LOWERED = {
@@ -42,9 +45,6 @@ BROKER_SLACK = timedelta(minutes=15)
 
 DELETE_DELAY = "log.segment.delete.delay.ms"
 """A broker's setting: how long the files of a deleted topic stay."""
-
-CLOCK_SLACK = timedelta(hours=1)
-"""A record further in the future than this keeps its whole segment beyond every date that could be named."""
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,8 @@ def _copy(case: _Case) -> tuple[CopyDraft, list[Gap]]:
             bytes=seen.bytes,
             unread=seen.unread,
         ),
-        facts={"cluster": state.cluster, "topic": case.topic.name},
+        facts={"cluster": state.cluster, "topic": case.topic.name}
+        | (prefix_facts(state, seen) if strategy is Strategy.DELETE_PREFIX else {}),
     )
     upstream = hops[-2] if len(hops) > 1 else None
     item = CopyDraft(
@@ -255,13 +256,16 @@ def _strategy(case: _Case, match: Match | None) -> tuple[Strategy, datetime | No
     lapse = lapse_of(case.state, seen, case.as_of)
     if lapse is not None and lapse <= case.due:
         return Strategy.LET_LAPSE, lapse, f"retention has removed them by {lapse:%Y-%m-%d %H:%M} UTC"
-    return _rewritten(case, lapse)
-
-
-def _rewritten(case: _Case, lapse: datetime | None) -> tuple[Strategy, datetime | None, str]:
     late = f"ends on {lapse:%Y-%m-%d}, after the deadline" if lapse else "does not end, or cannot be dated"
-    if DELETE_DELAY not in case.state.settings:
+    if DELETE_DELAY not in settings:
         return Strategy.BLOCKED, None, f"retention {late}, and the broker does not tell its {DELETE_DELAY}"
+    if topic.prefix is not None and seen.until:
+        strategy, why = cut(topic.prefix, seen, late, case.as_of)
+        return strategy, None, why
+    return _rewritten(case, late)
+
+
+def _rewritten(case: _Case, late: str) -> tuple[Strategy, datetime | None, str]:
     stopped = {w.job: w.stopped for w in case.estate.writers}
     producers = case.topic.producers
     if case.state.settings.get("message.timestamp.type") == "LogAppendTime":
@@ -286,7 +290,7 @@ def lapse_of(state: TopicState, seen: TopicEvidence, as_of: datetime) -> datetim
         or seen.newest is None
     ):
         return None
-    if _moment(seen.newest) > as_of + CLOCK_SLACK:
+    if _moment(seen.newest) > as_of + CLOCK_SLACK:  # it keeps its whole segment beyond every date that could be named
         return None
     waits = (state.settings[name] for name in ("segment.ms", "file.delete.delay.ms"))
     end = _moment(seen.rolled_after) + timedelta(milliseconds=retention + sum(int(wait) for wait in waits))
@@ -354,6 +358,8 @@ def topic_steps(item: CopyDraft, state: TopicState, plan_id: str) -> tuple[Draft
             irreversible=False,
             not_before=item.lapse,
         )
+    elif state.declared.prefix is not None and item.copy.strategy is Strategy.DELETE_PREFIX:
+        prefix_step(steps, item.copy, state, state.declared.prefix)
     else:
         steps.add(
             Action.KAFKA_REWRITE_TOPIC,

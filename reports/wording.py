@@ -59,6 +59,7 @@ STRATEGIES = {
     Strategy.CONFIRM: "confirmed by its owner",
     Strategy.TOMBSTONE: "tombstone and compact",
     Strategy.REWRITE_TOPIC: "rewrite the topic",
+    Strategy.DELETE_PREFIX: "delete a prefix of the topic",
     Strategy.REWRITE_BRANCHES: "rewrite every branch",
     Strategy.LET_LAPSE: "let retention end",
     Strategy.MASK_COLUMNS: "mask what is not held",

@@ -313,8 +313,10 @@ class World:
         return outcomes
 
 
-def planned(broker: Broker, topic: str, declared: dict[str, Any], strategy: Strategy, *terms: MatchTerm) -> World:
-    """Plan for a topic that exists."""
+def planned(
+    broker: Broker, topic: str, declared: dict[str, Any], strategy: Strategy, *terms: MatchTerm, **facts: Any
+) -> World:
+    """Plan for a topic that exists. facts: of the copy."""
     made = estate(broker, topic, declared)
     (state,), gaps = discover_topics(made, Path())
     assert not gaps
@@ -331,7 +333,7 @@ def planned(broker: Broker, topic: str, declared: dict[str, Any], strategy: Stra
         lineage=(),
         reason="test",
         match=Match(terms=terms),
-        facts={"cluster": "main", "topic": topic},
+        facts={"cluster": "main", "topic": topic, **facts},
     )
     drafts = topic_steps(CopyDraft(copy=copy, topic=state, lapse=NOW), state, "plan-1")
     return World(broker, made, state, copy, tuple(step(draft) for draft in drafts))

@@ -232,6 +232,7 @@ def _text(value: Any) -> str | None:
 
 _NOTES = {
     "rows_deleted": "rows deleted",
+    "others_deleted": "records of others deleted",
     "rows_dropped": "rows dropped",
     "rows_masked": "rows masked",
     "files_rewritten": "files rewritten",

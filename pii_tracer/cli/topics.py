@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka.admin import AdminClient
 
-from pii_tracer.config import Estate, KafkaCluster, Topic
+from pii_tracer.config import Estate
+from pii_tracer.config_kafka import KafkaCluster, Topic
 from pii_tracer.errors import EstateError, ScanError
-from pii_tracer.estate.kafka import stable_ends, topic_dataset, topic_state, undecided
+from pii_tracer.estate.kafka import groups_behind, stable_ends, topic_dataset, topic_state, undecided
 from pii_tracer.estate.kafka_read import admin_client, client_settings, read_topic
 from pii_tracer.estate.kafka_schemas import ClusterSchemas
 from pii_tracer.inventory import Inventory, TopicState
@@ -36,16 +39,25 @@ def read_evidence(estate: Estate, base: Path, inventory: Inventory, survey: Surv
     matcher = RecordMatcher(state.declared, match, values, schemas, keyless=not state.compacted)
     counts = _Counts(matcher, state.declared)
     patterns = build_patterns(survey.key_sets.values())
+    settings = client_settings(cluster, base)
     try:
-        records = read_topic(client_settings(cluster, base), state.declared.name, range(len(state.offsets)))
+        records = read_topic(settings, state.declared.name, range(len(state.offsets)))
         scanned = scan_topic(records, state.declared, len(state.offsets), patterns, schemas, counts.take)
+        behind = _behind(settings, state.declared, counts.last)
     except EstateError as error:
         return TopicEvidence(records=0, of_person=0, bytes=0, unread=(error.what,))
-    return counts.evidence(tuple(reason for part in scanned for reason in part.unread))
+    return counts.evidence(tuple(reason for part in scanned for reason in part.unread), behind)
+
+
+def _behind(settings: dict[str, Any], topic: Topic, last: Mapping[int, int]) -> tuple[str, ...]:
+    """Consumer groups that a prefix of the topic could not go for yet. last: the person's last record by partition."""
+    if topic.prefix is None:
+        return ()
+    return tuple(groups_behind(admin_client(settings), topic.name, last, topic.prefix.read_by))
 
 
 class _Counts:
-    """Counts records while they pass."""
+    """Counts records while they pass. last: offset of the person's last one, by partition that has one."""
 
     def __init__(self, matcher: RecordMatcher, topic: Topic) -> None:
         self._matcher = matcher
@@ -60,9 +72,12 @@ class _Counts:
         self._unread: dict[str, int] = {}
         self._newest: dict[int, int] = {}
         self._rolled: dict[int, int] = {}
+        self._in: dict[int, int] = {}
+        self.last: dict[int, int] = {}
 
     def take(self, record: Record, hits: tuple[Hit, ...]) -> None:
         self._records += 1
+        self._in[record.partition] = self._in.get(record.partition, 0) + 1
         self._newest[record.partition] = max(record.timestamp, self._newest.get(record.partition, 0))
         try:
             person = self._matcher.matches(record)
@@ -74,13 +89,14 @@ class _Counts:
         self._strong |= {h.key_set for h in told if not h.weak}
         if person:
             self._of_person += 1
+            self.last[record.partition] = record.offset
             self._bytes += len(record.key or b"") + len(record.value or b"")
         elif told:
             self._elsewhere |= {h.column or h.where for h in told}
         if person or told:
             self._rolled[record.partition] = self._newest[record.partition]
 
-    def evidence(self, unread: tuple[str, ...]) -> TopicEvidence:
+    def evidence(self, unread: tuple[str, ...], behind: tuple[str, ...]) -> TopicEvidence:
         reasons = [f"{reason} ({count} records)" for reason, count in sorted(self._unread.items())]
         return TopicEvidence(
             records=self._records,
@@ -91,6 +107,9 @@ class _Counts:
             unread=(*reasons, *sorted({r for r in unread if r not in self._unread})),
             newest=max(self._newest.values(), default=None),
             rolled_after=max(self._rolled.values(), default=None),
+            until={partition: offset + 1 for partition, offset in self.last.items()},
+            beside=sum(self._in[partition] for partition in self.last) - self._of_person,
+            behind=behind,
         )
 
 

@@ -7,11 +7,17 @@ the topic (https://openlineage.io/docs/spec/naming).
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     ConfigResource,
@@ -20,7 +26,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from pii_tracer.config import Estate, KafkaCluster, Topic
+from pii_tracer.config import Estate
+from pii_tracer.config_kafka import KafkaCluster, Topic
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.kafka_read import TIMEOUT, admin_client, client_settings, code_of, result
 from pii_tracer.inventory import InventoryGap, TopicState
@@ -43,6 +50,9 @@ SETTINGS = (
 
 BROKER_DELETE_DELAY = "log.segment.delete.delay.ms"
 """How long the files of a deleted topic stay: the broker's own setting, whatever the topic's `file.delete.delay.ms`."""
+
+CHECK_INTERVAL = "log.retention.check.interval.ms"
+"""A broker's setting: how often it looks for segments to remove."""
 
 DECIDED_WITHIN = 10.0
 """Seconds that open transactions are given to end: a producer that commits each second is none that holds back."""
@@ -90,7 +100,8 @@ def topic_state(admin: AdminClient, cluster: KafkaCluster, topic: Topic) -> Topi
         f"the topic {topic.name} cannot be described",
     )
     values, own = topic_settings(admin, topic.name)
-    values |= _broker_setting(admin, described.partitions[0].leader.id)
+    delay = _broker_setting(admin, described.partitions[0].leader.id, BROKER_DELETE_DELAY)
+    values |= {BROKER_DELETE_DELAY: delay} if delay is not None else {}
     return TopicState(
         dataset=topic_dataset(cluster, topic.name),
         cluster=cluster.name,
@@ -123,17 +134,30 @@ def topic_settings(admin: AdminClient, topic: str) -> tuple[dict[str, str], dict
     return values, own
 
 
-def _broker_setting(admin: AdminClient, broker: int) -> dict[str, str]:
-    """The broker's delay, empty where the client may not see it: a plan that needs it is then blocked."""
+def checked_every(admin: AdminClient) -> float:
+    """Seconds after which every broker has looked for segments to remove.
+
+    Raises:
+        EstateError: a broker does not tell.
+    """
+    told = [_broker_setting(admin, broker, CHECK_INTERVAL) for broker in admin.list_topics(timeout=TIMEOUT).brokers]
+    seconds = [int(interval) / 1000 for interval in told if interval is not None]
+    if not seconds or len(seconds) < len(told):
+        raise EstateError(f"a broker does not tell its {CHECK_INTERVAL}", todo="let the client describe the brokers")
+    return max(seconds)
+
+
+def _broker_setting(admin: AdminClient, broker: int, name: str) -> str | None:
+    """A setting of a broker, None where the client may not see it: a plan that needs it is then blocked."""
     resource = ConfigResource(ResourceType.BROKER, str(broker))
     try:
         entries: dict[str, Any] = result(
             admin.describe_configs([resource], request_timeout=TIMEOUT)[resource], "the broker's settings"
         )
     except EstateError:
-        return {}
-    entry = entries.get(BROKER_DELETE_DELAY)
-    return {BROKER_DELETE_DELAY: str(entry.value)} if entry is not None and entry.value is not None else {}
+        return None
+    entry = entries.get(name)
+    return str(entry.value) if entry is not None and entry.value is not None else None
 
 
 def _source(entry: Any) -> int:
@@ -171,6 +195,31 @@ def undecided(admin: AdminClient, topic: str, partitions: Sequence[int], *, wait
         if not held or not wait or time.monotonic() > until:
             return held
         time.sleep(0.2)
+
+
+def committed_offsets(admin: AdminClient, group: str, topic: str) -> dict[int, int]:
+    """Committed offsets of a consumer group in a topic, by partition. Raises `EstateError` when the broker refuses."""
+    asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)], request_timeout=TIMEOUT)
+    found = result(asked[group], "a consumer group's offsets cannot be read").topic_partitions
+    return {tp.partition: tp.offset for tp in found if tp.topic == topic and tp.offset >= 0}
+
+
+def groups_behind(admin: AdminClient, topic: str, last: Mapping[int, int], known: Collection[str] = ()) -> list[str]:
+    """Consumer groups that have not read these offsets of a topic yet (by partition): known ones, and all others with
+    a committed offset in it. A group that has committed nothing in a partition has read nothing there.
+
+    Raises:
+        EstateError: the broker refuses.
+    """
+    if not last:
+        return []
+    listed = result(admin.list_consumer_groups(request_timeout=TIMEOUT), "consumer groups cannot be listed")
+    behind = []
+    for group in sorted({*known, *(g.group_id for g in listed.valid)}):
+        committed = committed_offsets(admin, group, topic)
+        if (committed or group in known) and any(committed.get(p, 0) <= offset for p, offset in last.items()):
+            behind.append(group)
+    return behind
 
 
 def _offsets(

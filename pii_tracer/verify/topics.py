@@ -70,7 +70,8 @@ def look_at_topic(
     The person is searched in every record, for their bytes are there. Everybody else's: of a compacted topic the newest
     record of each key, of one that is written again every record, without those of aborted transactions, which nobody
     is given and nothing needs to keep. Where retention removes the person it removes others too, so there is no
-    baseline; where it may remove others meanwhile, the baseline has each of them.
+    baseline; where it may remove others meanwhile, the baseline has each of them. Where a prefix is deleted, the
+    baseline has the partitions without the person, up to where they ended at planning.
 
     starts: the first offset of each partition, asked for when all is read.
     """
@@ -90,6 +91,7 @@ class _People:
         self._reading = reading
         self._compacted = copy.strategy is Strategy.TOMBSTONE
         self._others = frozenset(copy.other_keys)
+        self._kept_below: Sequence[int] | None = copy.facts.get("kept_below")
         self._newest: dict[tuple[int, bytes | None], tuple[bool, int, Kept] | None] = {}
         self._trail = bytearray()
         self._count = 0
@@ -100,6 +102,8 @@ class _People:
         person = self._is_person(hits)
         self.of_person += person
         if self._copy.strategy is Strategy.LET_LAPSE or not self._reading.counts(record):
+            return
+        if self._may_go(record):
             return
         content = _content(record)
         kept = Kept(record.partition, record.offset, record.timestamp, content >> 192)
@@ -124,6 +128,12 @@ class _People:
         self._trail += packed(sorted(kept for person, _, kept in alive if not person) if self._state.lapses else ())
         trail = trail_of(self._state, starts(), bytes(self._trail)) if self._state.lapses else None
         return Baseline(copy_id=self._copy.id, states=(state,), trail=trail)
+
+    def _may_go(self, record: Record) -> bool:
+        """Whether a prefix that is deleted may take the record, or it came after the plan, from running producers."""
+        if self._kept_below is None:
+            return False
+        return record.partition >= len(self._kept_below) or record.offset >= self._kept_below[record.partition]
 
     def _is_person(self, hits: tuple[Hit, ...]) -> bool:
         if not hits:

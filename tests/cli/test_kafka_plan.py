@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from pii_tracer.cli.main import run
@@ -145,3 +146,27 @@ def test_the_inventory_shows_topics(broker: Broker, tmp_path: Path, capsys: pyte
     shown = "".join(capsys.readouterr().out.split())
     assert name in shown
     assert "compact;2partition(s)" in shown
+
+
+def test_a_prefix_names_its_partitions_and_who_has_not_read_them(broker: Broker, tmp_path: Path) -> None:
+    name = broker.topic("visits", 2, cleanup_policy="delete", retention_ms="-1")
+    then = when("2026-11-20T10:00:00+00:00")
+    broker.send(name, (None, value(OTHER, "x")), (None, value(OTHER, "y")), partition=0, timestamp=then)
+    records = [(None, value(OTHER, "x")), (None, value(USER, MAIL)), (None, value(OTHER, "y"))]
+    broker.send(name, *records, partition=1, timestamp=then)
+    read = ConsumerGroupTopicPartitions(f"done-{name}", [TopicPartition(name, 1, 2)])
+    slow = ConsumerGroupTopicPartitions(f"slow-{name}", [TopicPartition(name, 1, 1)])
+    for group in (read, slow):
+        broker.admin.alter_consumer_group_offsets([group])[group.group_id].result(60)
+    prefix = {"read_by": [f"done-{name}", f"slow-{name}"], "reason": "kept by billing"}
+    estate(tmp_path, broker.bootstrap, [{"name": name, "value": VALUE, "prefix": prefix}])
+    code, made = plan(tmp_path)
+    assert code == 0
+    (copy,) = [c for c in made["copies"] if c["kind"] == "TOPIC"]
+    assert copy["strategy"] == "delete_prefix"
+    assert (copy["facts"]["until"], copy["facts"]["kept_below"]) == ({"1": 2}, [2, 0])
+    assert "partition(s) 1 have" in copy["reason"]
+    assert "of others 2 at planning" in copy["reason"]
+    assert copy["reason"].endswith(f"not read yet by: slow-{name}")
+    assert [o["kind"] for o in made["overrides"]] == ["kafka_delete_prefix"]
+    assert MAIL not in json.dumps(made)

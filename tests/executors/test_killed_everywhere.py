@@ -37,6 +37,7 @@ from pii_tracer.suppression import SuppressionList
 from tests import kafkasupport as ks
 from tests.e2e import test_nessie_killed as nessie
 from tests.e2e.test_executor_crashes import SPARK_CASES
+from tests.executors import test_kafka_prefix as prefixes
 from tests.executors import test_kafka_rewrite as topics
 from tests.executors import test_kms as on_kms
 from tests.executors import test_suppression as suppression
@@ -61,7 +62,7 @@ __all__ = ["broker", "kms", "standin", "world"]
 
 CASES = {
     "files": "test_bare_files, test_bare_files_of_which_columns_are_held",
-    "kafka": "test_a_compacted_topic, test_a_topic_that_is_written_again",
+    "kafka": "test_a_compacted_topic, test_a_topic_that_is_written_again, test_a_topic_whose_prefix_goes",
     "kms": "test_the_persons_own_keys_in_kms",
     "s3": "test_an_archive_with_its_replica; its uploads in tests/executors/test_s3_servers.py",
     "suppression": "test_the_suppression_list",
@@ -403,13 +404,18 @@ def brokered(monkeypatch: pytest.MonkeyPatch) -> Effects:
             return left
 
         def abort_transaction(self, *timeout: float) -> None:
-            effects.before("abort")
+            try:
+                effects.before("abort")
+            except Killed:
+                self.purge()
+                raise
             super().abort_transaction(*timeout)
             effects.after("abort")
 
-    for module in ("executors.kafka", "executors.kafka_rewrite"):
+    for module in ("executors.kafka", "executors.kafka_rewrite", "executors.kafka_prefix"):
         monkeypatch.setattr(f"{module}.Producer", Watched)
-    for name in ("create_topics", "delete_topics", "incremental_alter_configs", "alter_consumer_group_offsets"):
+    changing = ("create_topics", "delete_topics", "delete_records")
+    for name in (*changing, "incremental_alter_configs", "alter_consumer_group_offsets"):
         monkeypatch.setattr(AdminClient, name, _watched(name, getattr(AdminClient, name), effects))
     return effects
 
@@ -461,3 +467,15 @@ def test_a_topic_that_is_written_again(broker: Broker, brokered: Effects, tmp_pa
     assert topics.unread(there, group) == expected
     assert there.now().overrides == there.state.overrides
     assert topics.topics(broker, there) == [there.state.declared.name]
+
+
+def test_a_topic_whose_prefix_goes(broker: Broker, brokered: Effects, tmp_path: Path) -> None:
+    """Partitions without the person are whole, settings are those of before, and no file of a cut segment is left."""
+    topic = prefixes.visits(broker)
+    there = prefixes.cut(broker, topic, prefixes.readers(broker, topic))
+    kept = [record for record in prefixes.read(there) if record.partition == 1]
+    die_and_resume(plan(there.steps, [there.copy]), lambda: {"kafka": there.executor()}, tmp_path / "j", brokered)
+    assert_killed_at(brokered, there.steps, {"abort": 1, "delete_records": 1, "incremental_alter_configs": 4})
+    assert prefixes.read(there) == kept
+    assert not prefixes.on_disk(there)
+    assert there.now().fingerprint() == there.state.fingerprint()

@@ -7,9 +7,11 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from pii_tracer.actions import Action
-from pii_tracer.config import Estate, Request, Topic
+from pii_tracer.config import Estate, Request
+from pii_tracer.config_kafka import Topic
 from pii_tracer.inventory import Inventory, TableState, TopicState
 from pii_tracer.lineage.edges import Edge, EdgeType, Subtype
 from pii_tracer.lineage.facts import collect
@@ -64,8 +66,7 @@ def topic(declared: dict[str, Any], settings: dict[str, str], **more: Any) -> To
         topic_id="id-1",
         settings=made,
         overrides=settings,
-        offsets=((0, 9),),
-        **{"replicas": 1, **more},
+        **{"replicas": 1, "offsets": ((0, 9),), **more},
     )
 
 
@@ -191,6 +192,75 @@ def test_retention_that_does_not_help_means_a_rewrite_if_producers_are_stopped(
     running = plan(settings, seen, named, stopped=False)
     assert strategy(running) is Strategy.BLOCKED
     assert not running.applyable
+
+
+PREFIX = {"prefix": {"read_by": ["billing", "search"], "reason": "the lake keeps what matters"}}
+IN_ONE = replace(SEEN, until={1: 7}, beside=4)
+FOR_EVER = {"retention.ms": "-1"}
+
+
+def test_a_prefix_goes_only_where_its_owner_says_so() -> None:
+    made = plan(FOR_EVER, IN_ONE, {**JSON_USERS, **PREFIX, "producers": ["web"]}, offsets=((0, 9), (2, 9)))
+    assert made.applyable
+    assert strategy(made) is Strategy.DELETE_PREFIX
+    assert strategy(plan(FOR_EVER, IN_ONE, {**JSON_USERS, "producers": ["web"]})) is Strategy.REWRITE_TOPIC
+    assert strategy(plan(FOR_EVER, IN_ONE, JSON_USERS)) is Strategy.BLOCKED
+    (step,) = [s for s in made.steps if s.executor == "kafka"]
+    assert (step.action, step.irreversible) == (Action.KAFKA_DELETE_PREFIX, True)
+    assert step.parameters["until"] == {"1": 7}
+    assert step.parameters["read_by"] == ["billing", "search"]
+    assert step.parameters["settings"] == {"segment.ms": None, "file.delete.delay.ms": None}
+    assert "K5" in step.hazards
+    assert [p.kind for p in step.preconditions] == ["topic"], "its producers may go on"
+    (copy,) = [c for c in made.copies if c.format is Format.KAFKA]
+    assert copy.facts["kept_below"] == [9, 0]
+    assert "partition(s) 1" in copy.reason
+    assert "of others 4 at planning" in copy.reason
+    assert "once billing, search have read them" in copy.reason
+    assert "not read yet" not in copy.reason
+    assert [(o.kind, o.reason) for o in made.overrides] == [
+        ("kafka_delete_prefix", f"{copy.location}: the lake keeps what matters")
+    ]
+
+
+def test_the_plan_says_which_groups_have_not_read_what_would_go() -> None:
+    made = plan(FOR_EVER, replace(IN_ONE, behind=("search",)), {**JSON_USERS, **PREFIX}, offsets=((0, 9), (2, 9)))
+    (copy,) = [c for c in made.copies if c.format is Format.KAFKA]
+    assert copy.reason.endswith("not read yet by: search")
+
+
+def test_nobody_else_loses_a_record_where_waiting_or_compaction_helps() -> None:
+    declared = {**JSON_USERS, **PREFIX}
+    for settings, expected in (({}, Strategy.LET_LAPSE), (COMPACT, Strategy.TOMBSTONE)):
+        made = plan(settings, IN_ONE, declared)
+        assert strategy(made) is expected
+        assert not made.overrides
+
+
+def test_a_prefix_without_the_person_is_not_deleted() -> None:
+    only_elsewhere = replace(SEEN, of_person=0, elsewhere=frozenset({"value.$.note"}))
+    made = plan(FOR_EVER, only_elsewhere, {**JSON_USERS, **PREFIX})
+    assert strategy(made) is Strategy.BLOCKED
+
+
+def test_a_segment_that_a_record_of_the_future_keeps_open_is_no_prefix() -> None:
+    made = plan(FOR_EVER, replace(IN_ONE, newest=at(3)), {**JSON_USERS, **PREFIX})
+    assert strategy(made) is Strategy.BLOCKED
+    assert any("from the future" in g.reason for g in made.gaps)
+
+
+def test_rows_leave_the_table_before_a_prefix_of_its_topic() -> None:
+    made = plan(FOR_EVER, IN_ONE, {**JSON_USERS, **PREFIX}, fed=True)
+    (step,) = [s for s in made.steps if s.action is Action.KAFKA_DELETE_PREFIX]
+    assert any(d.startswith("c-users/") for d in step.depends_on)
+
+
+@pytest.mark.parametrize(
+    "prefix", [{"read_by": [], "reason": "x"}, {"read_by": [""], "reason": "x"}, {"read_by": ["a"], "reason": ""}, {}]
+)
+def test_a_prefix_names_who_must_have_read_it_and_why(prefix: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Topic.model_validate({"name": "t", "of": "users", **JSON_USERS, "prefix": prefix})
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pii_tracer.config import Topic
+from pii_tracer.config_kafka import Topic
 from pii_tracer.config_keys import KeyTable
 from pii_tracer.config_subjects import Identifier, Subject, SubjectTable
 from pii_tracer.inventory import Inventory, TableState, TopicState

@@ -11,7 +11,7 @@ from typing import Any
 
 from confluent_kafka import TopicCollection
 
-from pii_tracer.config import KafkaCluster
+from pii_tracer.config_kafka import KafkaCluster
 from pii_tracer.config_lineage import EventTopic
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.kafka import topic_offsets
