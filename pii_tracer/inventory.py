@@ -108,6 +108,7 @@ class TableState(Frozen):
     nessie: set where a Nessie catalog keeps the table; its other references are among `refs`.
     staged: ids of snapshots that write-audit-publish has staged and nobody published (Iceberg).
     uneven: columns of a bare folder that not every file has (JSON apart, where a row may always lack a field), sorted.
+    loose: nobody knows the order of its columns, which INSERT goes by: a folder of JSON, or one whose files disagree.
     outside: data files beyond the table's folder that it reads, sorted (Iceberg: `add_files`, `snapshot`; Delta: a
     shallow clone's).
     """
@@ -141,6 +142,7 @@ class TableState(Frozen):
     staged: tuple[str, ...] = ()
     fixed: dict[str, str] = {}
     uneven: tuple[str, ...] = ()
+    loose: bool = False
 
 
 class ObjectLock(Frozen):

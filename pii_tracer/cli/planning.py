@@ -131,6 +131,7 @@ def take_lineage(
         relocations=estate.relocations,
         aliases={**glue.aliases, **EstatePaths(estate, base).aliases()},
         schemas={**glue.schemas, **{state.table: state.columns for state in inventory.tables if state.table}},
+        loose=frozenset(state.table for state in inventory.tables if state.table and state.loose),
         declared=schema_files(estate.lineage.schemas, base),
         log=log,
         gaps=fetched.gaps,

@@ -8,7 +8,7 @@ import hashlib
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
@@ -18,6 +18,7 @@ from urllib.parse import unquote
 
 from pii_tracer.config_catalogs import TextEncoding
 from pii_tracer.errors import EstateError
+from pii_tracer.estate.column_order import table_order
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.streams import SINK_LOG
@@ -120,7 +121,7 @@ def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) 
     dataset = paths.dataset_of(folder)
     partitions = _partition_columns(folder, mine)
     names = {c.name for c in partitions}
-    columns, rows, common = _columns_and_rows(mine)
+    columns, rows, common, ordered = _columns_and_rows(mine)
     state = TableState(
         dataset=dataset,
         table=paths.table_at(folder),
@@ -134,6 +135,7 @@ def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) 
         files=len(mine),
         bytes=sum(f.path.stat().st_size for f in mine),
         uneven=tuple(sorted({c.name for c in columns} - common)) if common and kind is not Format.JSON else (),
+        loose=not ordered,
         fixed=dict.fromkeys((name for file in mine for name in _required(file)), "NOT NULL"),
         properties=({SINK_LOG: "streaming file sink"} if (folder / SINK_LOG).is_dir() else {})
         | ({ENCODING: encoding} if encoding else {})
@@ -158,12 +160,16 @@ def _summarised(folder: Path, files: tuple[DataFile, ...]) -> bool:
     return any((place / SUMMARY).is_file() for place in places)
 
 
-def _columns_and_rows(files: tuple[DataFile, ...]) -> tuple[tuple[Column, ...], int | None, frozenset[str]]:
-    """Columns of all files in order of appearance, their rows where the format counts them, and the columns of each.
+def _columns_and_rows(
+    files: tuple[DataFile, ...],
+) -> tuple[tuple[Column, ...], int | None, frozenset[str], bool]:
+    """Columns of all files, their rows where the format counts them, the columns of each, and whether the files tell
+    the table's order; where they do not, columns stand as they appear.
 
-    Files without any column (empty ones) say nothing of the last.
+    Files without any column (empty ones) say nothing of the last two.
     """
     columns: dict[str, Column] = {}
+    orders: list[tuple[DataFile, tuple[str, ...]]] = []
     rows: int | None = 0
     common: frozenset[str] | None = None
     for file in files:
@@ -179,10 +185,27 @@ def _columns_and_rows(files: tuple[DataFile, ...]) -> tuple[tuple[Column, ...], 
             ) from None
         for column in found:
             columns.setdefault(column.name, column)
+        if found:
+            orders.append((file, tuple(column.name for column in found)))
         names = frozenset(column.name for column in found)
         common = common if not names else names if common is None else common & names
         rows = None if rows is None or count is None else rows + count
-    return tuple(columns.values()), rows, common or frozenset()
+    # a record of JSON lacks what is NULL, and readers sort what they infer
+    order = None if files[0].format is Format.JSON else _order(orders)
+    found_all = tuple(columns[name] for name in order) if order is not None else tuple(columns.values())
+    return found_all, rows, common or frozenset(), order is not None
+
+
+def _order(orders: Sequence[tuple[DataFile, tuple[str, ...]]]) -> tuple[str, ...] | None:
+    return table_order([order for _, order in orders], lambda number: _by_spark(orders[number][0]))
+
+
+def _by_spark(file: DataFile) -> bool:
+    if file.format is not Format.PARQUET:
+        return False
+    import pyarrow.parquet as pq
+
+    return _SPARK_SCHEMA in (pq.read_metadata(file.path).metadata or {})
 
 
 def file_columns(file: DataFile) -> tuple[tuple[Column, ...], int | None]:

@@ -72,15 +72,16 @@ class Given:
     """What a harvest starts from beside its sources.
 
     base: folder that relative paths of the sources start from. aliases: datasets by table name. schemas: columns by
-    table name, as the catalogs show them now; declared: the same, from files, where no catalog tells. log: folder of
-    the project's own event log. gaps and reads: of what was fetched into it. parser: what parses the texts of query
-    logs.
+    table name, as the catalogs show them now; loose: names of those whose order the files do not tell; declared: the
+    same as schemas, from files, where no catalog tells. log: folder of the project's own event log. gaps and reads: of
+    what was fetched into it. parser: what parses the texts of query logs.
     """
 
     base: Path
     relocations: Iterable[Relocation] = ()
     aliases: Mapping[str, DatasetId] = field(default_factory=dict)
     schemas: Mapping[str, Sequence[Column]] = field(default_factory=dict)
+    loose: frozenset[str] = frozenset()
     declared: Mapping[str, Sequence[Column]] = field(default_factory=dict)
     log: Path | None = None
     gaps: Sequence[LineageGap] = ()
@@ -215,12 +216,21 @@ def _learn(ledger: Ledger, events: Events, given: Given) -> None:
     for name, columns in given.schemas.items():
         known = ledger.identities.of_table(name)
         if known is not None:
-            ledger.columns[known] = tuple(columns)
+            told = [given.declared.get(name, ()), ledger.columns.get(known, ())]
+            ordered = next((order for order in told if _same_names(order, columns)), None)
+            if name in given.loose and ordered is None:
+                ledger.loose.add(known)
+            # what its owner declares of a folder, or its writer told, is the table's order; files only have names
+            ledger.columns[known] = tuple(ordered if name in given.loose and ordered else columns)
     ledger.declared = {name: [(c.name, c.type) for c in columns] for name, columns in given.declared.items()}
     for name, columns in given.declared.items():
         known = ledger.identities.of_table(name)
         if known is not None and not ledger.columns.get(known):
             ledger.columns[known] = tuple(columns)
+
+
+def _same_names(one: Sequence[Column], other: Sequence[Column]) -> bool:
+    return {c.name.lower() for c in one} == {c.name.lower() for c in other}
 
 
 def sql_files(place: Path) -> list[Path]:

@@ -29,6 +29,10 @@ def _is_path(name: str) -> bool:
     return "/" in name
 
 
+class Loose(list[tuple[str, str]]):
+    """Columns of a table of which nobody knows the order."""
+
+
 class Names:
     """Spelling of table names, and their schemas.
 
@@ -43,6 +47,7 @@ class Names:
         default_schema: str | None = None,
     ) -> None:
         self._schemas = {self._plain(name): (name, tuple(columns)) for name, columns in schemas.items()}
+        self._loose = {self._plain(name) for name, columns in schemas.items() if isinstance(columns, Loose)}
         self._defaults = [d for d in (default_db, default_schema) if d]
         self._spelled: dict[str, str] = {}
 
@@ -82,17 +87,26 @@ class Names:
 
     def columns(self, name: str) -> tuple[tuple[str, str], ...]:
         """Columns (name, type) of a table as spelled here; empty when its schema is not known."""
+        key = self._key(name)
+        return self._schemas[key][1] if key is not None else ()
+
+    def loose(self, name: str) -> bool:
+        """Whether the columns of a table are known and their order is not."""
+        return self._key(name) in self._loose
+
+    def _key(self, name: str) -> str | None:
         plain = self._plain(name)
-        found = self._schemas.get(plain)
-        if found is None and not _is_path(plain):
-            shorter = [key for key in self._schemas if plain.endswith("." + key)]
-            found = self._schemas[shorter[0]] if len(shorter) == 1 else None
-        return found[1] if found else ()
+        if plain in self._schemas or _is_path(plain):
+            return plain if plain in self._schemas else None
+        shorter = [key for key in self._schemas if plain.endswith("." + key)]
+        return shorter[0] if len(shorter) == 1 else None
 
     def learn(self, name: str, columns: Sequence[tuple[str, str]]) -> None:
         """A statement created, or changed, a table's schema."""
         self._schemas[self._plain(name)] = (name, tuple(columns))
+        self._loose.discard(self._plain(name))
 
     def forget(self, name: str) -> None:
         """A table was dropped or renamed."""
         self._schemas.pop(self._plain(name), None)
+        self._loose.discard(self._plain(name))

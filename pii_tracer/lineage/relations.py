@@ -83,11 +83,15 @@ class Alt:
 
 @dataclass(frozen=True)
 class Field:
-    """A column of a relation. type: its DDL type, where known (for the fields of structs)."""
+    """A column of a relation. type: its DDL type, where known (for the fields of structs).
+
+    loose: `*` put it where it stands, and nobody knows in which order its table has its columns.
+    """
 
     name: str
     alts: tuple[Alt, ...]
     type: str = ""
+    loose: bool = field(default=False, compare=False)
 
     def named(self, name: str) -> Field:
         return replace(self, name=name)
@@ -177,15 +181,22 @@ def _qualifier(table: str) -> exp.Identifier:
     return exp.Identifier(this=table, quoted=not plain)
 
 
-def table_relation(table: str, columns: Sequence[tuple[str, str]]) -> Relation:
-    """A table with columns (name, type) where known; without, it is open."""
-    return Relation([table_field(table, name, type_) for name, type_ in columns], base=table)
+def table_relation(table: str, columns: Sequence[tuple[str, str]], *, loose: bool = False) -> Relation:
+    """A table with columns (name, type) where known; without, it is open. loose: as of `Field`."""
+    return Relation([replace(table_field(table, name, type_), loose=loose) for name, type_ in columns], base=table)
+
+
+def fitting(fields: Sequence[Field], names: Sequence[str]) -> bool:
+    """Whether fields are called as some columns are, each by a name of its own, in whatever order."""
+    called = {f.name.lower() for f in fields}
+    return len(called) == len(fields) and called >= {name.lower() for name in names}
 
 
 def union(left: Relation, right: Relation) -> Relation:
     """Columns by position, named by the left side."""
     fields = [
-        Field(a.name, limited((*a.alts, *b.alts)), a.type) for a, b in zip(left.fields, right.fields, strict=False)
+        Field(a.name, limited((*a.alts, *b.alts)), a.type, a.loose or b.loose)
+        for a, b in zip(left.fields, right.fields, strict=False)
     ]
     rest = (*left.rest, *right.rest)
     longer = max(left.fields, right.fields, key=len)
@@ -199,7 +210,8 @@ def union_by_name(left: Relation, right: Relation) -> Relation:
     fields = []
     for item in left.fields:
         other = right.get(item.name)
-        fields.append(Field(item.name, limited((*item.alts, *(other.alts if other else ()))), item.type))
+        alts = limited((*item.alts, *(other.alts if other else ())))
+        fields.append(Field(item.name, alts, item.type, item.loose or bool(other and other.loose)))
     fields += [f for f in right.fields if left.known(f.name) is None]
     rest = (*left.rest, *right.rest, *(r for r in (left, right) if r.base is not None and r.open))
     return Relation(fields, rest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import cast
 
 from sqlglot import exp
@@ -17,6 +18,7 @@ from pii_tracer.lineage.relations import (
     Field,
     Relation,
     constant,
+    fitting,
     limited,
     renamed,
     union,
@@ -140,11 +142,25 @@ class Query(FromItems):
                 self.findings.note(item, Subtype.FILTER)
             result = left
         else:
-            result = union_by_name(left, right) if node.args.get("by_name") else union(left, right)
+            by_name = node.args.get("by_name") or self._fit(left, right)
+            result = union_by_name(left, right) if by_name else union(left, right)
         if node.args.get("distinct"):
             for item in result.fields:
                 self.findings.note(item, Subtype.GROUP_BY)
         return self._tail(node, result, Scope(self.findings, [Source((), result)], outer), ctes)
+
+    def _fit(self, left: Relation, right: Relation) -> bool:
+        """Whether sides pair by name, since nobody knows the positions of one of them."""
+        if left.open or right.open or not any(f.loose for f in (*left.fields, *right.fields)):
+            return False
+        if fitting(left.fields, [f.name for f in right.fields]) and len(left.fields) == len(right.fields):
+            return True
+        self.findings.opaque = True
+        self.findings.doubt(
+            "a set operation goes by position, and files do not tell the order of the columns that `*` stands for: name"
+            " them in the statement"
+        )
+        return False
 
     def _tail(self, node: exp.Expression, result: Relation, scope: Scope, ctes: Ctes) -> Relation:
         """ORDER BY, SORT BY, DISTRIBUTE BY, CLUSTER BY."""
@@ -256,7 +272,7 @@ class Query(FromItems):
         if isinstance(inner, exp.Inline):
             self.findings.doubt("the columns of inline() are not known without names")
         if isinstance(item, exp.Column) and len(item.parts) == 1:
-            return [resolve(item).named(item.name)] if alts else [Field(item.name, alts)]
+            return [replace(resolve(item), name=item.name, loose=False)] if alts else [Field(item.name, alts)]
         return [Field(item.output_name or self._unnamed(item), alts)]
 
     def _unnamed(self, item: exp.Expression) -> str:

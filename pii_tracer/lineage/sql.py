@@ -135,7 +135,7 @@ class Script:
         return query
 
     def _base(self, name: str) -> Relation:
-        return table_relation(name, self.names.columns(name))
+        return table_relation(name, self.names.columns(name), loose=self.names.loose(name))
 
     def _statement(self, statement: Statement) -> list[StatementLineage]:
         query = self._query()

@@ -9,49 +9,15 @@ from sqlglot import exp
 
 from pii_tracer.lineage.edges import Subtype
 from pii_tracer.lineage.froms import Ctes
-from pii_tracer.lineage.names import is_place, path_table
+from pii_tracer.lineage.names import path_table
 from pii_tracer.lineage.outcome import Draft, Effect, by_name
-from pii_tracer.lineage.relations import TRANSFORMATION, Alt, Dep, Field, Relation, constant, renamed
+from pii_tracer.lineage.placing import placed
+from pii_tracer.lineage.relations import Field, Relation, constant, renamed
 from pii_tracer.lineage.scopes import Scope, Source
 from pii_tracer.lineage.selects import Query
 
 BARE = "lineage_out"
 """The output of a query that writes nowhere (a stable interface)."""
-
-
-def placed(
-    query: Query, target: str, relation: Relation, columns: Sequence[str], *, named: bool = False
-) -> list[Field]:
-    """The query's columns as the target's columns: by name, or by position as SQL's INSERT does."""
-    if named or (not columns and is_place(target)):
-        return list(relation.fields)
-    if not columns:
-        if not relation.open and any(relation.fields):
-            query.findings.assume(f"the columns of {target} are not given: they are named by the query")
-        return list(relation.fields)
-    if relation.open:
-        return _anything(query, target, relation, columns)
-    if len(columns) != len(relation.fields):
-        query.findings.doubt(
-            f"the query has {len(relation.fields)} columns and {target} takes {len(columns)}: "
-            "every input is taken to reach every column"
-        )
-        return _everywhere(query, relation, columns)
-    return [f.named(c) for f, c in zip(relation.fields, columns, strict=True)]
-
-
-def _anything(query: Query, target: str, relation: Relation, columns: Sequence[str]) -> list[Field]:
-    tables = ", ".join(sorted(set(relation.bases())))
-    query.findings.doubt(
-        f"the columns of {tables} are not given: every input is taken to reach every column of {target}"
-    )
-    return _everywhere(query, relation, columns)
-
-
-def _everywhere(query: Query, relation: Relation, columns: Sequence[str]) -> list[Field]:
-    query.findings.opaque = True
-    deps = tuple(dict.fromkeys(Dep(d.table, d.column, TRANSFORMATION.then(d.kind)) for d in relation.all_deps()))
-    return [Field(c, (Alt(None, deps),)) for c in columns]
 
 
 def drafted(query: Query, effect: Effect, target: str | None, relation: Relation, fields: list[Field]) -> Draft:
@@ -165,6 +131,7 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
     target = query.names.of(table)
     static, dynamic = _partitions(table)
     known = [c for c, _ in query.names.columns(target)]
+    loose = not columns and query.names.loose(target)
     if not columns and known:
         fixed = {n.lower() for n in (*static, *dynamic)}
         columns = [c for c in known if c.lower() not in fixed] + list(dynamic)
@@ -176,7 +143,7 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
     if where is not None and isinstance(where, exp.Expression):
         scope = Scope(query.findings, [Source((target.lower(),), query.lookup(target))])
         query.findings.note(query.field(where, scope, {}), Subtype.FILTER)
-    fields = placed(query, target, relation, columns, named=bool(node.args.get("by_name")))
+    fields = placed(query, target, relation, columns, named=bool(node.args.get("by_name")), loose=loose)
     fields += _conflict(query, node, table, target, fields)
     fields = by_name((f.name, f) for f in fields) if node.args.get("conflict") is not None else fields
     draft = drafted(query, effect, target, relation, fields)
@@ -368,10 +335,12 @@ def copied(query: Query, node: exp.Copy) -> Draft:
     columns = [c.name for c in node.this.expressions] if isinstance(node.this, exp.Schema) else []
     table = node.this.this if isinstance(node.this, exp.Schema) else node.this
     target = query.names.of(table)
+    loose = not columns and query.names.loose(target)
     columns = columns or [c for c, _ in query.names.columns(target)]
     if isinstance(source, exp.Subquery):
         relation = query.relation(source)
-        return drafted(query, Effect.APPEND, target, relation, placed(query, target, relation, columns))
+        fields = placed(query, target, relation, columns, loose=loose)
+        return drafted(query, Effect.APPEND, target, relation, fields)
     if isinstance(source, exp.Table):
         query.findings.followed.add(id(source))
         return _loaded(query, target, query.names.of(source), columns)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from pii_tracer.lineage.edges import DIRECT_SUBTYPES, Edge, EdgeType, JobRef, LineageGap, Membership, Subtype
 from pii_tracer.lineage.identity import UNRESOLVED, Identities
+from pii_tracer.lineage.names import Loose
 from pii_tracer.lineage.sources.proof import Proof, iso, united
 from pii_tracer.model import Column, ColumnId, DatasetId
 
@@ -20,11 +21,13 @@ _GapKey = tuple["DatasetId | None", str, str, str]
 class Ledger:
     """Edges, memberships, jobs and gaps by what they say; columns of every dataset that was mentioned.
 
+    loose: datasets of whose columns nobody knows the order.
     resolved: pairs of datasets of which a statement that left nothing open goes from one to the other.
     """
 
     identities: Identities
     columns: dict[DatasetId, tuple[Column, ...]] = field(default_factory=dict)
+    loose: set[DatasetId] = field(default_factory=set)
     _edges: dict[_EdgeKey, set[Proof]] = field(default_factory=lambda: defaultdict(set))
     _members: dict[tuple[ColumnId, DatasetId, Subtype], set[Proof]] = field(default_factory=lambda: defaultdict(set))
     _jobs: dict[_JobKey, set[Proof]] = field(default_factory=lambda: defaultdict(set))
@@ -81,12 +84,16 @@ class Ledger:
         known: dict[str, list[tuple[str, str]]] = dict(self.declared)
         for alias, dataset in self.identities.aliases.items():
             if dataset in self.columns:
-                known[alias] = [(c.name, c.type) for c in self.columns[dataset]]
-        for dataset, columns in self.columns.items():
+                known[alias] = self._columns(dataset)
+        for dataset in self.columns:
             if dataset.namespace == "file":
                 for kind in ("delta", "parquet", "iceberg", "hudi", "orc", "path"):
-                    known[f"{kind}.`{dataset.name}`"] = [(c.name, c.type) for c in columns]
+                    known[f"{kind}.`{dataset.name}`"] = self._columns(dataset)
         return known
+
+    def _columns(self, dataset: DatasetId) -> list[tuple[str, str]]:
+        columns = [(c.name, c.type) for c in self.columns[dataset]]
+        return Loose(columns) if dataset in self.loose else columns
 
     def linked(self, *, by_rows: bool) -> set[tuple[DatasetId, DatasetId]]:
         """Pairs of datasets of which something is told to go from one to the other.
