@@ -14,21 +14,22 @@ from pii_tracer.cli.settings import Settings, estate_option, format_option, stat
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import CatalogType
 from pii_tracer.errors import ConfigError, ExitCode
-from pii_tracer.inventory import REMOTE_TABLE, Inventory
+from pii_tracer.gap_kinds import GapKind
+from pii_tracer.inventory import Inventory
 from pii_tracer.model import Format
 from pii_tracer.retention.check import Finding, FindingKind, Table, check_tables
 
 _NOT_READ = frozenset(
     {
-        "unreadable",
-        "missing_root",
-        "catalog_unreadable",
-        "unknown_catalog",
-        "unknown_table",
-        "missing_table",
-        "moved_table",
-        "missing_files",
-        REMOTE_TABLE,
+        GapKind.UNREADABLE,
+        GapKind.MISSING_ROOT,
+        GapKind.CATALOG_UNREADABLE,
+        GapKind.UNKNOWN_CATALOG,
+        GapKind.UNKNOWN_TABLE,
+        GapKind.MISSING_TABLE,
+        GapKind.MOVED_TABLE,
+        GapKind.MISSING_FILES,
+        GapKind.REMOTE_TABLE,
     }
 )
 """Gaps of discovery behind which a table can be whose settings nobody compared."""
