@@ -23,6 +23,7 @@ from pii_tracer.config_subjects import Subject
 from pii_tracer.config_vaults import Vault, wrong_vaults
 from pii_tracer.config_windows import Windows
 from pii_tracer.errors import ConfigError
+from pii_tracer.gap_kinds import NamedKind
 from pii_tracer.holds import Hold, contradiction
 from pii_tracer.locations import is_s3
 from pii_tracer.model import Currency, Format, Frozen
@@ -249,7 +250,8 @@ class Policy(Frozen):
     """Policy as data: what a plan must satisfy to be approved and applied. The rules are in `review.policy`.
 
     allow_late: a plan may end after the legal deadline; reviewers are told. For requests that are overdue already.
-    max_waivers_per_person: gaps that one person may waive in one plan. unwaivable: kinds of gap that nobody may waive.
+    max_waivers_per_person: gaps that one person may waive in one plan. unwaivable: kinds of gap that nobody may waive
+    (docs/gaps.md).
     require_classification: no step that cannot be undone on a copy without a column of a known category.
     required_roles: roles that must be among the approvers in production. max_approval_hours: a year at most.
     """
@@ -260,7 +262,7 @@ class Policy(Frozen):
     max_cost: float | None = Field(default=None, allow_inf_nan=False)
     allow_immediate_retention: bool = False
     max_waivers_per_person: int | None = Field(default=None, ge=0)
-    unwaivable: tuple[str, ...] = ()
+    unwaivable: tuple[NamedKind, ...] = ()
     require_classification: bool = False
     max_approval_hours: int = Field(default=72, ge=1, le=8760)
     production_approvers: int = Field(default=2, ge=1)

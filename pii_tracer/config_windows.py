@@ -20,7 +20,9 @@ _TEXT = re.compile(
 
 @dataclass(frozen=True)
 class Weekly:
-    """A window that opens once a week. An end that is not after the beginning is on the next day."""
+    """A window that opens once a week, by the clock on the wall. An end that is not after the beginning is on the next
+    day. Where the clock is changed meanwhile, times that are left out are not in it, and times that come twice are.
+    """
 
     weekday: int
     begin: time
@@ -30,22 +32,49 @@ class Weekly:
     def opening(self, after: datetime, need: timedelta) -> datetime:
         """The first time at or after `after` (UTC) at which work of this length fits into the window.
 
-        Work that is longer than any window begins when one opens.
+        Work that is longer than the window usually is begins when one opens.
         """
         day = after.astimezone(self.zone).date()
         day -= timedelta(days=(day.weekday() - self.weekday) % 7)
+        opens, closes = self._clock(day)
+        longer = need > closes - opens
         for week in range(4):  # of two weeks one can be cut short by a change of the clock
-            opens, closes = self._on(day + timedelta(days=7 * week))
-            start = max(after, opens)
-            if start + need <= closes or (need > closes - opens and start == opens):
-                return start
+            for opens, closes in self._on(day + timedelta(days=7 * week)):
+                start = max(after, opens)
+                if start + need <= closes or (longer and start == opens):
+                    return start
         raise AssertionError("a weekly window opens every week")
 
-    def _on(self, day: date) -> tuple[datetime, datetime]:
+    def _clock(self, day: date) -> tuple[datetime, datetime]:
+        """Begin and end on the clock on the wall, as times without a zone."""
         last = day if self.end > self.begin else day + timedelta(days=1)
-        moments = (datetime.combine(day, self.begin, self.zone), datetime.combine(last, self.end, self.zone))
-        opens, closes = (moment.astimezone(timezone.utc) for moment in moments)
-        return opens, closes
+        return datetime.combine(day, self.begin), datetime.combine(last, self.end)
+
+    def _on(self, day: date) -> list[tuple[datetime, datetime]]:
+        """When (UTC) the clock stands in the window of a day: in two parts, or never, where it is changed meanwhile."""
+        opens, closes = (moment.replace(tzinfo=timezone.utc) for moment in self._clock(day))
+        # no zone is more than 14 hours from UTC, and none changes its clock twice within days
+        first, last = opens - timedelta(days=1), closes + timedelta(days=1)
+        before, after = self._ahead(first), self._ahead(last)
+        if before == after:
+            return [(opens - before, closes - before)]
+        change = self._change(first, last)
+        parts = [(opens - before, min(closes - before, change)), (max(opens - after, change), closes - after)]
+        parts = [(start, end) for start, end in parts if start < end]
+        if len(parts) == 2 and parts[0][1] == parts[1][0]:
+            return [(parts[0][0], parts[1][1])]
+        return parts
+
+    def _ahead(self, moment: datetime) -> timedelta:
+        return moment.astimezone(self.zone).utcoffset() or timedelta()
+
+    def _change(self, first: datetime, last: datetime) -> datetime:
+        """The second between two moments at which the clock is changed."""
+        before = self._ahead(first)
+        while last - first > timedelta(seconds=1):
+            middle = first + timedelta(seconds=(last - first) // timedelta(seconds=2))
+            first, last = (middle, last) if self._ahead(middle) == before else (first, middle)
+        return last
 
 
 def weekly(text: str) -> Weekly:

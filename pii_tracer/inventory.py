@@ -12,6 +12,7 @@ from pydantic import PlainSerializer, PlainValidator
 from pii_tracer.config_kafka import Topic
 from pii_tracer.config_vaults import Vault
 from pii_tracer.enums import StrEnum
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.lakefs_state import LakefsState
 from pii_tracer.locations import S3Location
 from pii_tracer.model import Column, DatasetId, Format, Frozen
@@ -365,22 +366,11 @@ class KeyFacts(Frozen):
     plain: tuple[PlainCells, ...] = ()
 
 
-UNKNOWN_FILE = "unknown_file"
-"""Kind of the gap for a file of no known format that lies outside every table; its evidence is the file's path."""
-
-STRANGE_FILES = "strange_files"
-"""Kind of the gap for files in a table's folder that are not the table's; it counts where the folder is swept."""
-
-
-REMOTE_TABLE = "remote_table"
-"""Kind of the gap for what is registered or declared and lies on another store; in S3 its evidence is the location."""
-
-
 class InventoryGap(Frozen):
     """Something that could not be found or read; it blocks until it is closed or waived."""
 
     dataset: DatasetId | None
-    kind: str
+    kind: GapKind
     reason: str
     evidence: str
 

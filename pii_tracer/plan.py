@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field
 
 from pii_tracer.actions import Action
 from pii_tracer.collecting import rare_collections
+from pii_tracer.gap_kinds import NamedKind
 from pii_tracer.model import Carries, CopyKind, Currency, DatasetId, Format, Frozen, Match, Strategy
 from pii_tracer.moments import Moment
 
@@ -24,8 +25,6 @@ STAYS = frozenset({Strategy.EXEMPT, Strategy.MASK_COLUMNS, Strategy.DESTROY_KEY,
 not as erased."""
 HELD = frozenset({Strategy.EXEMPT, Strategy.MASK_COLUMNS})
 """What a hold keeps, wholly or in some columns."""
-LEFT_OUT = "left_out"
-"""Kind of the gap of a copy that the plan leaves out by choice. Nobody can waive it."""
 
 
 class PlannedColumn(Frozen):
@@ -181,7 +180,7 @@ class Gap(Frozen):
 
     id: str
     dataset: DatasetId | None
-    kind: str
+    kind: NamedKind
     reason: str
     evidence: str
     waiver: Waiver | None = None

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import ObjectSet
 from pii_tracer.model import PLAIN, CopyKind, Strategy
 from pii_tracer.plan import Gap
@@ -36,14 +37,14 @@ def taken_along(items: Sequence[CopyDraft]) -> list[Gap]:
                 f"the prefix `{objects.prefix}` does not end with `/` and takes in its neighbours, too: {named}{more};"
                 " end it with `/` in the estate file and plan again, or waive this where they belong to the archive"
             )
-            found.append(gap_of(item, "s3_neighbours", reason, objects.location))
+            found.append(gap_of(item, GapKind.S3_NEIGHBOURS, reason, objects.location))
         around = [o.location for _, o in places if _within(objects, o)]
         if around:
             reason = (
                 f"{objects.location} lies within {', '.join(around)}, where replication rules or another declaration"
                 " lead: each object would be treated twice; declare one of them, then plan again"
             )
-            found.append(gap_of(item, "s3_overlap", reason, objects.location))
+            found.append(gap_of(item, GapKind.S3_OVERLAP, reason, objects.location))
     return found
 
 
@@ -64,25 +65,25 @@ def spare_archives(items: Sequence[CopyDraft], world: World) -> tuple[tuple[Copy
     return tuple(spared), tuple(gaps)
 
 
-def _unrewritable(item: CopyDraft, world: World) -> tuple[str, str] | None:
+def _unrewritable(item: CopyDraft, world: World) -> tuple[GapKind, str] | None:
     """Kind and reason of the gap, or None."""
     objects, copy = _rewritten(item), item.copy
     if objects is None:
         return None
     if copy.format not in PLAIN:
-        return "archive_format", (
+        return GapKind.ARCHIVE_FORMAT, (
             f"objects of the format {copy.format.value} cannot be rewritten without the person, only Parquet, ORC,"
             " Avro, CSV and JSON lines: convert them, or say in the estate file why whole objects go (`delete_whole`),"
             " then plan again (a waiver does not free it)"
         )
     if copy.match is None:
-        return "archive_match", (
+        return GapKind.ARCHIVE_MATCH, (
             "no key tells the person's rows from others in these objects, so that no rewrite can leave them out: say in"
             " the estate file why whole objects go (`delete_whole`), then plan again (a waiver does not free it)"
         )
     beside = world.beside.get(objects.location)
     if beside and beside.telling:
-        return "object_metadata", (
+        return GapKind.OBJECT_METADATA, (
             f"{beside.telling} object(s) hold a value of the person in metadata, a header or a tag, and a rewrite keeps"
             " these: copy each object onto itself without it, then plan again (a waiver does not free it)"
         )
@@ -100,7 +101,7 @@ def _unread_beside(item: CopyDraft, world: World) -> list[Gap]:
         " this where only the run has these rights: it looks at each object before it writes, and refuses what it"
         " cannot read"
     )
-    return [gap_of(item, "beside_unread", reason, objects.location)]
+    return [gap_of(item, GapKind.BESIDE_UNREAD, reason, objects.location)]
 
 
 def _rewritten(item: CopyDraft) -> ObjectSet | None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from pii_tracer.actions import Action
 from pii_tracer.config_backups import Backup
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.locations import names_place
 from pii_tracer.model import Carries, CopyKind, DatasetId, Strategy
 from pii_tracer.plan import Copy, Examined, Gap, PlannedColumn
@@ -91,7 +92,7 @@ def _unknown(backup: Backup, name: str) -> Gap:
     return Gap(
         id=f"gap-backup_unmatched-{slug(backup.name)}-{slug(name)}",
         dataset=None,
-        kind="backup_unmatched",
+        kind=GapKind.BACKUP_UNMATCHED,
         reason=f"the backup {backup.name} holds {name}, which is not in the inventory: whether a person is in it cannot"
         " be told",
         evidence="the estate file, `backups`",
@@ -102,7 +103,7 @@ def _unclear(backup: Backup, why: str) -> Gap:
     return Gap(
         id=f"gap-backup_unmatched-{slug(backup.name)}",
         dataset=None,
-        kind="backup_unmatched",
+        kind=GapKind.BACKUP_UNMATCHED,
         reason=f"the backup {backup.name} holds {', '.join(backup.of)}, {why}. Whether a person is in it cannot be"
         " told",
         evidence="the estate file, `backups`",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import ObjectSet, RefKind
 from pii_tracer.model import CopyKind, Format, Strategy
 from pii_tracer.plan import Gap, Override
@@ -97,7 +98,7 @@ def telling_names(world: World, items: Iterable[CopyDraft]) -> list[Gap]:
         Gap(
             id=f"gap-object_names-{item.copy.id.removeprefix('c-')}",
             dataset=item.copy.dataset,
-            kind="object_names",
+            kind=GapKind.OBJECT_NAMES,
             reason=f"the names of {world.named[item.copy.location]} objects in here hold a value of the person, and a"
             " plan would list them: copy these objects under other names, delete every version of the old ones, then"
             " plan again (hazard F2)",
@@ -179,4 +180,4 @@ def _ref_gap(item: CopyDraft, lost: Sequence[str]) -> Gap:
         f" rewriting it would lose other people's values in them; drop the {kind}, or re-point it to a snapshot with"
         " today's schema, then plan again (a waiver does not free it)"
     )
-    return gap_of(item, "ref_schema", reason, item.copy.location)
+    return gap_of(item, GapKind.REF_SCHEMA, reason, item.copy.location)

@@ -13,11 +13,11 @@ from pii_tracer.actions import Action
 from pii_tracer.collecting import rare_collections
 from pii_tracer.config import Estate, Request
 from pii_tracer.errors import PlanError
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.model import Strategy
 from pii_tracer.plan import (
     FORMAT_VERSION,
     HELD,
-    LEFT_OUT,
     Copy,
     ErasurePlan,
     Estimate,
@@ -173,7 +173,7 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
         estate_digest=inputs.digests.estate,
         complete=not open_gaps,
         # where everything is held there is nothing to run, and so nothing to attest
-        applyable=all(g.kind == LEFT_OUT for g in open_gaps)
+        applyable=all(g.kind == GapKind.LEFT_OUT for g in open_gaps)
         and Strategy.BLOCKED not in strategies
         and bool(strategies - {Strategy.EXEMPT}),
         gaps=gaps,
@@ -263,7 +263,7 @@ def _running_writers(inputs: PlanInputs) -> tuple[Gap, ...]:
         Gap(
             id=f"gap-writer_running-{slug(writer.job)}",
             dataset=None,
-            kind="writer_running",
+            kind=GapKind.WRITER_RUNNING,
             reason=f"the job {writer.job} may write while old files are removed at once, and fill copies again",
             evidence="the estate file, `writers`: not stopped",
         )
@@ -333,7 +333,7 @@ def _with_recheck(draft: Draft, dates: Dates) -> dict[str, object]:
 
 def _waived(gap: Gap, waivers: Mapping[str, Waiver], as_of: datetime) -> Gap:
     waiver = waivers.get(gap.id)
-    if waiver and gap.kind == LEFT_OUT:
+    if waiver and gap.kind == GapKind.LEFT_OUT:
         raise PlanError(
             f"{gap.id} cannot be waived: what is left out is not erased",
             where="the waivers file",

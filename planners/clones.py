@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import TableState
 from pii_tracer.model import BY_ROWS
 from pii_tracer.plan import Gap
 from planners.drafts import CopyDraft, origins_of_clone, slug
 from planners.survey import World, title
-
-CLONE_READS_FILES = "clone_reads_files"
 
 
 def clones_taken_along(
@@ -48,9 +47,9 @@ def _erased_origin(state: TableState, erased: Collection[str], by_location: dict
 
 def _gap(state: TableState, origin: str) -> Gap:
     return Gap(
-        id=f"gap-{CLONE_READS_FILES}-{slug(title(state))}",
+        id=f"gap-{GapKind.CLONE_READS_FILES}-{slug(title(state))}",
         dataset=state.dataset,
-        kind=CLONE_READS_FILES,
+        kind=GapKind.CLONE_READS_FILES,
         reason=f"a shallow clone that reads files of {origin}: it holds nothing of the person, and nobody could read it"
         " any more once the origin's old files are removed",
         evidence="make it a table of its own (CREATE OR REPLACE TABLE … AS SELECT * FROM it), or drop it, then plan"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import ENCODING, TableState
 from pii_tracer.model import (
     Carries,
@@ -203,7 +204,7 @@ def _stranger(
         return [streaming_state(state, seen)]
     digits: list[CopyDraft | Gap | Examined] = [*same_digits(found, world, state)]
     if seen is None or seen.found or (seen.unread and carriage is None):
-        kind = "unexpected_copy" if seen and seen.found else "not_scanned"
+        kind = GapKind.UNEXPECTED_COPY if seen and seen.found else GapKind.NOT_SCANNED
         names = ", ".join(sorted(seen.strong)) if seen else ""
         gap = Gap(
             id=f"gap-{kind}-{slug(title(state))}",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.model import Strategy
 from pii_tracer.plan import Gap
 from planners.drafts import CopyDraft
 from planners.held import gap_of
 from planners.survey import World
-
-TABLE_TEXT = "table_text"
 
 _TODO = (
     "its owner takes the value out (ALTER TABLE … UNSET TBLPROPERTIES, DROP CONSTRAINT, ALTER COLUMN … COMMENT; out of"
@@ -26,5 +25,5 @@ def table_texts(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
         told = world.described.get(item.copy.location, ()) if item.state else ()
         if told and item.copy.origin is None and item.copy.strategy is not Strategy.EXEMPT:
             reason = f"the table tells the person in its {', '.join(told)}, which erasing rows leaves as it is"
-            gaps.append(gap_of(item, TABLE_TEXT, reason, _TODO))
+            gaps.append(gap_of(item, GapKind.TABLE_TEXT, reason, _TODO))
     return tuple(gaps)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pii_tracer.config_subjects import SubjectTable
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import TableState
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.model import Column, FieldAccess, JsonAccess, Match, MatchTerm
@@ -20,8 +21,6 @@ from planners.evidence import Digits, Evidence
 from planners.hops import value_edges
 from planners.keys import everybodys
 from planners.survey import Survey, World, title
-
-SAME_DIGITS = "same_digits"
 
 FEW = 5
 """A number of fewer digits stands everywhere by chance: only in a column that is named as the key is the key."""
@@ -34,8 +33,6 @@ _PARTS = re.compile(r"[.\[\]()$]+")
 _DIGITS = re.compile(r"\D*0*(\d+?)(?:\.0+)?\D*")
 _ANY = "id"
 """Every table may have a column of this name: it says nothing."""
-
-COLUMN_NAMES = "column_names"
 
 _NAMES = re.compile(r"[^<>,:`\s]+")
 
@@ -158,9 +155,9 @@ def same_digits(found: Survey, world: World, state: TableState) -> list[Gap]:
     places = "; ".join(f"{place} ({why})" for place, why in sorted({(d.place, d.why.value) for d in told}))
     return [
         Gap(
-            id=f"gap-{SAME_DIGITS}-{slug(title(state))}",
+            id=f"gap-{GapKind.SAME_DIGITS}-{slug(title(state))}",
             dataset=state.dataset,
-            kind=SAME_DIGITS,
+            kind=GapKind.SAME_DIGITS,
             reason=f"the digits of the person's key stand in here, and no lineage says what they are: {places}",
             evidence=_TODO,
         )
@@ -189,9 +186,9 @@ def called_by_values(found: Survey, world: World) -> list[Gap]:
         if number := sum(telling(found, column) for column in telling_columns(found, state.columns)):
             gaps.append(
                 Gap(
-                    id=f"gap-{COLUMN_NAMES}-{slug(title(state))}",
+                    id=f"gap-{GapKind.COLUMN_NAMES}-{slug(title(state))}",
                     dataset=state.dataset,
-                    kind=COLUMN_NAMES,
+                    kind=GapKind.COLUMN_NAMES,
                     reason=f"{number} column(s) or fields in here are called by a value of the person, and no step"
                     " changes the name of a column",
                     evidence="its owner writes it again without them, old versions included, then plan again",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container
 
-from pii_tracer.estate.iceberg_history import STAGED
-from pii_tracer.inventory import REMOTE_TABLE, STRANGE_FILES, UNKNOWN_FILE, TableState
+from pii_tracer.gap_kinds import GapKind
+from pii_tracer.inventory import TableState
 from pii_tracer.lineage.edges import RENAME, LineageGap
 from pii_tracer.lineage.identity import VIEW
 from pii_tracer.locations import is_s3
@@ -47,7 +47,7 @@ def doubts(found: Survey, state: TableState, carriage: Carriage, item: CopyDraft
             Gap(
                 id=f"gap-no_way-{name}",
                 dataset=state.dataset,
-                kind="cannot_be_proved",
+                kind=GapKind.CANNOT_BE_PROVED,
                 reason=_no_way(state, item),
                 evidence=carriage.reason,
             )
@@ -70,7 +70,7 @@ def shared_in(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]
                 Gap(
                     id=f"gap-shared-{name}-{slug(column)}",
                     dataset=state.dataset,
-                    kind="shared_identifier",
+                    kind=GapKind.SHARED_IDENTIFIER,
                     reason=f"{shared} value(s) of {trace.origin} belong to other people too, and no row is deleted by"
                     f" them: those that only {column} tells as the person's stay",
                     evidence=f"column {column}, from {trace.origin}",
@@ -84,7 +84,7 @@ def not_certain(dataset: DatasetId, name: str, column: str, trace: Trace, derive
     return Gap(
         id=f"gap-not_certain-{name}-{slug(column)}-{trace.origin}",
         dataset=dataset,
-        kind="value_not_certain",
+        kind=GapKind.VALUE_NOT_CERTAIN,
         reason=f"what {shown(trace.expression, trace.origin)} gives for {derived.unsure} of the persons is not certain"
         f" ({derived.why}): rows that only {column} tells as theirs would stay",
         evidence="let the job write the key beside it, or rebuild the dataset from its erased source",
@@ -102,7 +102,7 @@ def former_values(found: Survey) -> list[Gap]:
                 Gap(
                     id=f"gap-former_value-{slug(found.subject.name)}-{slug(origin)}",
                     dataset=found.source,
-                    kind="former_value",
+                    kind=GapKind.FORMER_VALUE,
                     reason=f"{number} former value(s) of {origin} belong to somebody else too;"
                     " nobody can tell whose rows hold them",
                     evidence="retained versions of the tables that the subject is known from",
@@ -127,7 +127,7 @@ def former_unread(found: Survey) -> list[Gap]:
                 Gap(
                     id=f"gap-former_unread-{slug(found.subject.name)}-{slug(table.name)}",
                     dataset=table,
-                    kind="former_unread",
+                    kind=GapKind.FORMER_UNREAD,
                     reason=f"{'; '.join(unread.why for unread in mine)}. Rows that only a value of then tells as the"
                     f" person's would stay in {len(ways)} dataset(s)",
                     evidence=", ".join(sorted(ways)[:5]),
@@ -148,7 +148,7 @@ def shared_values(found: Survey) -> list[Gap]:
                 Gap(
                     id=f"gap-shared-{slug(found.subject.name)}-{slug(origin)}",
                     dataset=found.source,
-                    kind="shared_identifier",
+                    kind=GapKind.SHARED_IDENTIFIER,
                     reason=f"{number} value(s) of {origin} belong to other people too: nothing is deleted by them and"
                     " nobody is looked for by them, so that what only they tell as the person's stays",
                     evidence=f"rows of {found.subject.source} with other keys",
@@ -166,7 +166,7 @@ def missing(found: Survey, world: World) -> list[Gap]:
         Gap(
             id=f"gap-not_found-{slug(dataset.name)}",
             dataset=dataset,
-            kind="not_found",
+            kind=GapKind.NOT_FOUND,
             reason=_not_found(dataset),
             evidence=carriage.reason,
         )
@@ -206,7 +206,7 @@ def open_lineage(found: Survey, world: World, dark: Collection[DatasetId]) -> li
         if gap.dataset is not None and (gap.dataset in settled or _is_another(gap, persons, tables)):
             continue
         gap_id = f"gap-lineage-{slug(str(gap.dataset.name if gap.dataset else gap.kind))}-{slug(gap.kind)}"
-        gaps.append(Gap(id=gap_id, dataset=gap.dataset, kind="lineage", reason=gap.reason, evidence=gap.evidence))
+        gaps.append(Gap(id=gap_id, dataset=gap.dataset, kind=GapKind.LINEAGE, reason=gap.reason, evidence=gap.evidence))
     return gaps
 
 
@@ -221,7 +221,7 @@ def _clean(seen: Evidence | None) -> bool:
     return seen is not None and not seen.found and not seen.unread
 
 
-_OF_THE_WAY = frozenset({"folder_around_tables", "mixed_columns", STAGED})
+_OF_THE_WAY = frozenset({GapKind.FOLDER_AROUND_TABLES, GapKind.MIXED_COLUMNS, GapKind.STAGED_SNAPSHOT})
 """Kinds of gap about how a place could be written: where the person is not, nothing is written, and nothing expires."""
 
 
@@ -232,17 +232,17 @@ def inventory_gaps(world: World, copies: Container[DatasetId] = ()) -> list[Gap]
     gaps = []
     for g in world.inventory.gaps:
         kind, reason = g.kind, g.reason
-        if kind == REMOTE_TABLE and g.evidence in remote:
+        if kind == GapKind.REMOTE_TABLE and g.evidence in remote:
             gaps.append(remote_gap(g, remote[g.evidence], world.remote.get(g.evidence)))
             continue
-        if kind == STRANGE_FILES and g.dataset not in copies:
+        if kind == GapKind.STRANGE_FILES and g.dataset not in copies:
             continue
-        if kind == UNKNOWN_FILE:
+        if kind == GapKind.UNKNOWN_FILE:
             seen = world.evidence.get(g.evidence)
             if seen and _clean(seen) and not seen.weak:
                 continue
             if seen and seen.found:
-                kind = "unexpected_copy"
+                kind = GapKind.UNEXPECTED_COPY
                 reason = "the person's values are in a file that belongs to no table: its owner removes it"
         elif kind in _OF_THE_WAY and g.dataset in settled:
             continue

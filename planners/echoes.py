@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from pii_tracer.actions import Action
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import ObjectSet
 from pii_tracer.plan import Gap
 from planners.drafts import CopyDraft, slug
@@ -78,7 +79,7 @@ class _Known:
 def _gap(item: CopyDraft, objects: ObjectSet, bucket: str, count: int) -> Gap:
     gap = gap_of(
         item,
-        "s3_replicated_back",
+        GapKind.S3_REPLICATED_BACK,
         f"{count} object(s) are not in the bucket {bucket} any more and still in {objects.bucket}: written again in"
         f" {objects.bucket}, its replication rule copies them to {bucket}, where they are live again with everybody in"
         f" them; switch off the rule from {objects.bucket} to {bucket} until the run is over and plan again, or delete"

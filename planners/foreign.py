@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import TableState
 from pii_tracer.lineage.edges import Edge
 from pii_tracer.model import Access, ColumnId, DatasetId
@@ -48,7 +49,7 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
                 Gap(
                     id=f"gap-foreign_keys-{slug(title(state))}-{slug(column)}",
                     dataset=state.dataset,
-                    kind="foreign_keys",
+                    kind=GapKind.FOREIGN_KEYS,
                     reason=f"{column}, by which rows are deleted, is also filled from {', '.join(others[:3])}, which no"
                     " lineage connects with the person: the same value there may be another's, whose row would go. Name"
                     " that table under the subject's `tables` where it is of the same persons, or waive this; otherwise"

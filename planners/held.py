@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.holds import Hold
 from pii_tracer.plan import Gap, Mask
 from planners.drafts import CopyDraft, slug
@@ -48,10 +49,10 @@ class Held:
         self.masked.pop(copy_id, None)
         self.exempt.setdefault(copy_id, []).extend({h.id: h for h, _ in self.parts[copy_id]}.values())
         reason = f"only {', '.join(columns) or 'some columns'} are held, and the rest stays with them: {why}"
-        self.gaps.append(gap_of(item, "hold_keeps_rest", reason, "the estate file, `holds`"))
+        self.gaps.append(gap_of(item, GapKind.HOLD_KEEPS_REST, reason, "the estate file, `holds`"))
 
 
-def gap_of(item: CopyDraft, kind: str, reason: str, evidence: str) -> Gap:
+def gap_of(item: CopyDraft, kind: GapKind, reason: str, evidence: str) -> Gap:
     """A gap of one copy."""
     name = slug(item.copy.id.removeprefix("c-"))
     return Gap(id=f"gap-{kind}-{name}", dataset=item.copy.dataset, kind=kind, reason=reason, evidence=evidence)

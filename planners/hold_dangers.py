@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, timezone
 
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.model import CopyKind
 from pii_tracer.plan import Gap
 from planners.drafts import CopyDraft
@@ -26,7 +27,7 @@ def dangers(item: CopyDraft, held: Held, items: Sequence[CopyDraft], world: Worl
     if days is not None and (until is None or min(_written(item, as_of), as_of) + days < until):
         yield gap_of(
             item,
-            "hold_expires",
+            GapKind.HOLD_EXPIRES,
             f"the system itself removes this {days.days} days after it was written, before the hold ends",
             "retention.ms of the topic" if item.topic else "bucket lifecycle; Object Lock would keep them",
         )
@@ -63,7 +64,7 @@ def _refills(item: CopyDraft, held: Held, items: Sequence[CopyDraft], world: Wor
     if fed:
         yield gap_of(
             item,
-            "hold_refills",
+            GapKind.HOLD_REFILLS,
             f"the person stays in here, and jobs read it into {len(fed)} copies that are erased: they may come back"
             " with the next run",
             "jobs into " + _names(fed),
@@ -81,7 +82,7 @@ def _overwritten(item: CopyDraft, held: Held, items: Sequence[CopyDraft], world:
     if jobs:
         yield gap_of(
             item,
-            "hold_overwritten",
+            GapKind.HOLD_OVERWRITTEN,
             "a job writes the whole of this held dataset again, from data that is erased: its next run ends the hold",
             "job " + ", ".join(sorted({job.job for job in jobs})[:_NAMED]),
         )
@@ -96,7 +97,7 @@ def locked(items: Sequence[CopyDraft], held: Held) -> Iterable[Gap]:
         if under and item.copy.kind in (CopyKind.ARCHIVE, CopyKind.REPLICA):
             yield gap_of(
                 item,
-                "s3_legal_hold",
+                GapKind.S3_LEGAL_HOLD,
                 "S3 refuses to delete versions under a legal hold until its owner releases it",
                 f"{len(under)} version(s) of {item.objects.location}; declare a hold, or have it released",
             )
@@ -109,7 +110,7 @@ def backups_of_held(items: Sequence[CopyDraft], held: Held) -> Iterable[Gap]:
         if item.backup is not None and inside and item.copy.id not in held.exempt:
             yield gap_of(
                 item,
-                "hold_in_backup",
+                GapKind.HOLD_IN_BACKUP,
                 f"{len(inside)} of the datasets in this backup are held: deleting it takes what is held along",
                 "the estate file, `holds` and `backups`; hold the backup too, or waive this",
             )

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from pii_tracer.errors import PlanError
-from pii_tracer.estate.iceberg_history import STAGED
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.holds import Hold
 from pii_tracer.locations import names_place
 from pii_tracer.model import CopyKind, Strategy
@@ -28,7 +28,9 @@ from planners.keytrails import has_key
 from planners.survey import World
 
 # doubts about deleting rows that nobody deletes any more
-_MOOT = frozenset({"shared_identifier", "cannot_be_proved", "follower_replicas", STAGED})
+_MOOT = frozenset(
+    {GapKind.SHARED_IDENTIFIER, GapKind.CANNOT_BE_PROVED, GapKind.FOLLOWER_REPLICAS, GapKind.STAGED_SNAPSHOT}
+)
 
 
 def keep_held(
@@ -168,7 +170,7 @@ def _unmatched(hold: Hold, name: str, why: str) -> Gap:
     return Gap(
         id=f"gap-hold_unmatched-{slug(hold.id)}-{slug(name)}",
         dataset=None,
-        kind="hold_unmatched",
+        kind=GapKind.HOLD_UNMATCHED,
         reason=f"the hold {hold.id} names {name}, and {why}: what it means to keep may be erased",
         evidence=cited(hold),
     )
@@ -275,7 +277,7 @@ def _rebuilt_from_held(items: Sequence[CopyDraft], held: Held, world: World) -> 
 
 
 def _blocked_gap(item: CopyDraft, why: str) -> Gap:
-    return gap_of(item, "hold_blocks", why, "the estate file, `holds`")
+    return gap_of(item, GapKind.HOLD_BLOCKS, why, "the estate file, `holds`")
 
 
 def _applied(found: Recognised, held: Held) -> Recognised:

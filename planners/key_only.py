@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pii_tracer.config_backups import Backup
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.locations import names_place
 from pii_tracer.model import DatasetId
 from pii_tracer.plan import Gap
@@ -35,7 +36,7 @@ def known_by_key_only(found: Survey, world: World, backups: Sequence[Backup]) ->
         Gap(
             id=f"gap-key_only-{slug(found.subject.name)}",
             dataset=found.source,
-            kind="key_only",
+            kind=GapKind.KEY_ONLY,
             reason=f"no version of {found.subject.source} knows the person of {', '.join(lost)} any more, so that only"
             f" the key is looked for; {len(names)} dataset(s) that other values tell, and {len(stored)} archive(s),"
             " topic(s), repositories and backup(s) of such, were not searched for them. Waive this only where the"

@@ -15,6 +15,7 @@ from typing import Any
 from pii_tracer.actions import Action
 from pii_tracer.config_backups import Backup
 from pii_tracer.config_keys import Encrypted, KeyTable, KmsWrapping
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import KeyFacts, KmsKey, TableState
 from pii_tracer.lineage.edges import Edge, EdgeType, Subtype
 from pii_tracer.lineage.graph import LineageGraph
@@ -34,6 +35,9 @@ from planners.survey import Survey, World, title
 KMS_WINDOW_DAYS = 7
 """The shortest that KMS takes (https://docs.aws.amazon.com/kms/latest/APIReference/API_ScheduleKeyDeletion.html)."""
 _RESTORED_FIRST = ("GLACIER", "DEEP_ARCHIVE")
+
+_ABOUT_ROWS = frozenset({GapKind.CANNOT_BE_PROVED, GapKind.LINEAGE})
+"""Doubts about deleting rows."""
 
 
 def declared_edges(
@@ -90,12 +94,15 @@ class _Case:
     def planned(self) -> Recognised:
         state = state_of(self.table.table, self.world.inventory.tables)
         if state is None:
-            return self._and(gaps=[self._gap("missing", None, "the key table was not found: keys may be in it")])
-        wrong = {self.table.person_column, self.table.reference, self.table.wrapped_column} - {
-            c.name for c in state.columns
-        }
+            return self._and(
+                gaps=[self._gap(GapKind.KEY_MISSING, None, "the key table was not found: keys may be in it")]
+            )
+        columns = {c.name for c in state.columns}
+        wrong = {self.table.person_column, self.table.reference, self.table.wrapped_column} - columns
         if wrong:
-            return self._and(gaps=[self._gap("columns", state, f"it has no column {', '.join(sorted(wrong))}")])
+            return self._and(
+                gaps=[self._gap(GapKind.KEY_COLUMNS, state, f"it has no column {', '.join(sorted(wrong))}")]
+            )
         key = next((i for i in self.found.items if i.copy.location == state.location and i.copy.origin is None), None)
         if key is None:
             return self._keyless(state)
@@ -114,18 +121,18 @@ class _Case:
         known = self._facts
         gaps = []
         if known.unread:
-            gaps.append(self._gap("unread", state, f"whose keys are in it cannot be told: {known.unread}"))
+            gaps.append(self._gap(GapKind.KEY_UNREAD, state, f"whose keys are in it cannot be told: {known.unread}"))
         if known.kms and known.kms.state != "Enabled":
             why = f"the KMS key of the whole table is {known.kms.state}: everybody's cells go with it"
-            gaps.append(self._gap("kms_state", state, why))
+            gaps.append(self._gap(GapKind.KEY_KMS_STATE, state, why))
         if known.shared:
             why = f"{known.shared} key(s) of the person stand in other people's rows, too: theirs would still open"
-            gaps.append(self._gap("shared", state, why))
+            gaps.append(self._gap(GapKind.KEY_SHARED, state, why))
         if known.shared_kms:
             why = (
                 f"{known.shared_kms} KMS key(s) are not the person's alone, or named by an alias: they are not deleted"
             )
-            gaps.append(self._gap("kms_shared", state, why))
+            gaps.append(self._gap(GapKind.KEY_KMS_SHARED, state, why))
         return gaps
 
     @property
@@ -167,12 +174,14 @@ class _Case:
         state = state_of(entry.dataset, self.world.inventory.tables)
         if state is None:
             why = f"the dataset {entry.dataset}, which these keys encrypt, was not found"
-            return [], [self._gap("encrypted_missing", None, why)]
+            return [], [self._gap(GapKind.KEY_ENCRYPTED_MISSING, None, why)]
         wrong = {entry.key_column, *entry.encrypted} - {c.name for c in state.columns}
         if wrong:
             why = f"the encrypted dataset {entry.dataset} has no column {', '.join(sorted(wrong))}"
             # opened by the key all the same, so that a hold on it keeps the key
-            return [i for i in items if i.copy.location == state.location], [self._gap("encrypted_columns", state, why)]
+            return [i for i in items if i.copy.location == state.location], [
+                self._gap(GapKind.KEY_ENCRYPTED_COLUMNS, state, why)
+            ]
         made: list[CopyDraft] = []
         gaps: list[Gap] = []
         for one in family_of(state, self.world.inventory.tables):
@@ -193,11 +202,11 @@ class _Case:
         if readable:
             item = own or self._draft(entry, state, key, None)
             copy = item.copy.model_copy(update={"strategy": Strategy.BLOCKED, "match": None})
-            return [replace(item, rebuild_sql=None, copy=copy)], [self._gap("readable", state, readable)]
+            return [replace(item, rebuild_sql=None, copy=copy)], [self._gap(GapKind.KEY_READABLE, state, readable)]
         item = self._draft(entry, state, key, own)
         stored = [self._archived(i, item) for i in archives(self.world, [item])]
         gaps = [
-            self._gap("archived_ciphertext", state, f"{i.copy.location} cannot be read before it is restored")
+            self._gap(GapKind.KEY_ARCHIVED_CIPHERTEXT, state, f"{i.copy.location} cannot be read before it is restored")
             for i in stored
             if i.copy.strategy is Strategy.BLOCKED
         ]
@@ -267,13 +276,13 @@ class _Case:
         carriage = self.survey.carriages.get(state.dataset)
         if carriage is None or carriage.carries is Carries.NONE:
             why = f"lineage fills {self.table.person_column} from something that does not name the person"
-            return self._and(gaps=[self._gap("untraced", state, why)])
+            return self._and(gaps=[self._gap(GapKind.KEY_UNTRACED, state, why)])
         places = (state.table, state.location, state.dataset.name)
         derived = wrapped_in(self.table, state, self.world)
         stored = any(names_place(name, *places) for backup in self.backups for name in backup.of)
         if stored or any(remembers(i, *places) or has_wrapped(i, derived) for i in self.found.items):
             why = "it has no key of the person, and copies of it have or may have: what they open is still readable"
-            return self._and(gaps=[self._gap("remembered", state, why)])
+            return self._and(gaps=[self._gap(GapKind.KEY_REMEMBERED, state, why)])
         gaps: list[Gap] = []
         examined = list(self.found.examined)
         gone: set[DatasetId] = set()
@@ -288,7 +297,7 @@ class _Case:
                 continue
             readable = self._readable(entry, dataset, own)
             if readable:
-                gaps.append(self._gap("readable", dataset, readable))
+                gaps.append(self._gap(GapKind.KEY_READABLE, dataset, readable))
                 continue
             gaps += plain_beside(dataset, self._facts.plain) + unseen(dataset, self.world, self.found.items)
             gone.add(dataset.dataset)
@@ -309,18 +318,18 @@ class _Case:
     ) -> Recognised:
         """Doubts about deleting rows are moot where a key is destroyed instead."""
         settled = (settled or set()) | {i.copy.dataset for i in items if i.copy.strategy is Strategy.DESTROY_KEY}
-        kept = [g for g in self.found.gaps if not (g.dataset in settled and g.kind in ("cannot_be_proved", "lineage"))]
+        kept = [g for g in self.found.gaps if not (g.dataset in settled and g.kind in _ABOUT_ROWS)]
         here = {i.copy.dataset for i in items}
         told = self.found.examined if examined is None else examined
         examined = tuple(e for e in told if e.dataset not in here)
         return replace(self.found, items=tuple(items), gaps=(*kept, *gaps), examined=examined)
 
-    def _gap(self, kind: str, state: TableState | None, reason: str) -> Gap:
+    def _gap(self, kind: GapKind, state: TableState | None, reason: str) -> Gap:
         name = slug(title(state)) if state else slug(self.table.name)
         return Gap(
-            id=f"gap-key_{kind}-{name}",
+            id=f"gap-{kind}-{name}",
             dataset=state.dataset if state else None,
-            kind=f"key_{kind}",
+            kind=kind,
             reason=reason,
             evidence=f"the estate file, `keys`, {self.table.name}",
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import TableState
 from pii_tracer.model import Format
 from pii_tracer.plan import Gap
@@ -36,7 +37,7 @@ def misfits(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]:
             gap = Gap(
                 id=f"gap-misfit-{slug(title(state))}-{slug(name)}-{slug(trace.origin)}",
                 dataset=state.dataset,
-                kind="value_not_certain",
+                kind=GapKind.VALUE_NOT_CERTAIN,
                 reason=f"{name} is a {kind}, in which {number} of the persons' values of {trace.origin} are stored as"
                 " other values: the rows are not told from those of others, and stay",
                 evidence="let the job keep the key in the type that its source has, or waive it by name",

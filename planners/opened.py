@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from pii_tracer.config_keys import Encrypted, KeyTable
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import TableState
 from pii_tracer.lineage.edges import JobRef, Subtype
 from pii_tracer.lineage.identity import VIEW
@@ -118,7 +119,7 @@ def _gap(one: _Opened, world: World) -> Gap:
     return Gap(
         id=f"gap-key_opened-{slug(name)}",
         dataset=one.dataset,
-        kind="key_opened",
+        kind=GapKind.KEY_OPENED,
         reason=f"it is made from {origins}, which is encrypted, and {', '.join(sorted(one.columns))} may hold what"
         " was opened: it stays readable when the key is gone. Declare it under `encrypts` of the key table where"
         " these columns are ciphertext; otherwise let its job write the person's key, or drop it, then plan again."

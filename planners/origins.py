@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import TableState
 from pii_tracer.locations import names_place
 from pii_tracer.model import Carries, DatasetId
@@ -92,7 +93,7 @@ def given_away(world: World, origins: Sequence[CopyDraft]) -> list[Gap]:
             )
             gap_id = f"gap-manifest_of_copy-{slug(location.partition('://')[2])}"
             evidence = f"the estate file, `{part}`, `manifest`"
-            gaps.append(Gap(id=gap_id, dataset=None, kind="manifest_of_copy", reason=reason, evidence=evidence))
+            gaps.append(Gap(id=gap_id, dataset=None, kind=GapKind.MANIFEST_OF_COPY, reason=reason, evidence=evidence))
     return gaps
 
 
@@ -144,7 +145,7 @@ def _unmatched(stored: Stored, why: str) -> Gap:
     return Gap(
         id=f"gap-archive_unmatched-{slug(stored.location.partition('://')[2])}",
         dataset=None,
-        kind="archive_unmatched",
+        kind=GapKind.ARCHIVE_UNMATCHED,
         reason=f"{stored.location} is declared to be of {stored.of}, {why}. Whether a person is in it cannot be told",
         evidence=f"the estate file, `{stored.told}`",
     )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.model import BY_ROWS, Strategy
 from pii_tracer.plan import Gap
 from planners.drafts import CopyDraft, slug
 from planners.evidence import OthersRows
 from planners.survey import World
-
-OTHERS_ROWS = "others_rows"
 
 _TODO = (
     "their owner clears the value in these rows before the run (they are other people's: nothing here changes them);"
@@ -41,9 +40,9 @@ def _gap(item: CopyDraft, told: OthersRows) -> Gap:
     those = "row that is not the persons' holds" if told.rows == 1 else "rows that are not the persons' hold"
     stays = "this value stays" if told.rows == 1 else "these values stay"
     return Gap(
-        id=f"gap-{OTHERS_ROWS}-{slug(item.copy.id.removeprefix('c-'))}-{slug(told.column)}",
+        id=f"gap-{GapKind.OTHERS_ROWS}-{slug(item.copy.id.removeprefix('c-'))}-{slug(told.column)}",
         dataset=item.copy.dataset,
-        kind=OTHERS_ROWS,
+        kind=GapKind.OTHERS_ROWS,
         reason=f"{rows} {those} them in {told.column}: the plan finds rows by {keys}, so that {stays}",
         evidence=_TODO,
     )

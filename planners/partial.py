@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pii_tracer.errors import PlanError
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.model import Strategy
-from pii_tracer.plan import LEFT_OUT, Gap, PlannedHold
+from pii_tracer.plan import Gap, PlannedHold
 from planners.copies import Recognised, inputs_of
 from planners.drafts import CopyDraft, clone_origins, is_named
 from planners.survey import World
@@ -98,9 +99,9 @@ def _title(item: CopyDraft) -> str:
 
 def _left_out(item: CopyDraft) -> Gap:
     return Gap(
-        id=f"gap-{LEFT_OUT}-{item.copy.id.removeprefix('c-')}",
+        id=f"gap-{GapKind.LEFT_OUT}-{item.copy.id.removeprefix('c-')}",
         dataset=item.copy.dataset,
-        kind=LEFT_OUT,
+        kind=GapKind.LEFT_OUT,
         reason="left out of this plan: the person stays in here until another plan erases it",
         evidence=item.copy.reason,
     )

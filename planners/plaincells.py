@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import PlainCells, TableState
 from pii_tracer.locations import names_place
 from pii_tracer.model import Strategy
@@ -26,7 +27,7 @@ def plain_beside(state: TableState, known: Sequence[PlainCells]) -> list[Gap]:
         )
         name, evidence = slug(title(state)), "the estate file, `keys`"
         gap_id = f"gap-plain_cells-{name}"
-        gaps.append(Gap(id=gap_id, dataset=state.dataset, kind="plain_cells", reason=reason, evidence=evidence))
+        gaps.append(Gap(id=gap_id, dataset=state.dataset, kind=GapKind.PLAIN_CELLS, reason=reason, evidence=evidence))
     return gaps
 
 
@@ -42,7 +43,7 @@ def unseen(state: TableState, world: World, treated: Sequence[CopyDraft]) -> lis
         Gap(
             id=f"gap-plain_archive-{slug(one.location.partition('://')[2])}",
             dataset=one.dataset,
-            kind="plain_archive",
+            kind=GapKind.PLAIN_ARCHIVE,
             reason=f"{one.location} is declared to be of {title(state)}, whose columns are encrypted, and nobody looked"
             " whether its cells are, too: what was stored before encryption began has the person in plain. Look into"
             " every object and old version in there, erase the person where they are plain, then waive this",

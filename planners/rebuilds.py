@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.lineage.edges import JobRef
 from pii_tracer.model import DatasetId, Strategy
 from pii_tracer.plan import Gap
@@ -27,7 +28,7 @@ def unproved(found: Recognised, world: World) -> tuple[Gap, ...]:
                 Gap(
                     id=f"gap-rebuild_unproved-{slug(item.copy.id.removeprefix('c-'))}",
                     dataset=item.copy.dataset,
-                    kind="rebuild_unproved",
+                    kind=GapKind.REBUILD_UNPROVED,
                     reason=f"it is written again by its recorded statement, and {why}: the person may come back",
                     evidence="job " + ", ".join(sorted({j.job for j in _jobs(item, world)})),
                 )

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import TableState
 from pii_tracer.lakefs_state import LakefsRules, LakefsState
 from pii_tracer.model import Carries, CopyKind, Match, Strategy
@@ -42,7 +43,7 @@ def lakefs_copies(found: Survey, world: World, as_of: datetime, due: datetime, r
     for state in world.inventory.lakefs:
         seen = world.lakefs.get((found.subject.name, state.location))
         if seen is None:
-            gaps.append(_gap(state, "not_scanned", "the repository was not read", "no evidence"))
+            gaps.append(_gap(state, GapKind.NOT_SCANNED, "the repository was not read", "no evidence"))
             continue
         case = _Case.of(found, world, as_of, due, retention, state, seen)
         gaps += case.unknown()
@@ -92,25 +93,25 @@ class _Case:
         state, gaps = self.state, []
         if self.origin is None:
             reason = f"the table {state.declared.of}, whose rows it is declared to carry, was not found"
-            gaps.append(_gap(state, "unknown_table", reason, "the estate file, `lakefs`"))
+            gaps.append(_gap(state, GapKind.UNKNOWN_TABLE, reason, "the estate file, `lakefs`"))
         if state.dangling is not None and (state.stray is None or self.seen.strays):
             reason = (
                 f"commits that no branch leads to cannot be listed ({state.dangling}), and what they keep alive is not"
                 " known: give the repository rules, and let this run prepare a collection and read its list"
             )
-            gaps.append(_gap(state, "lakefs_dangling", reason, state.storage))
+            gaps.append(_gap(state, GapKind.LAKEFS_DANGLING, reason, state.storage))
         if state.stray is None:
             reason = (
                 "the storage below the repository cannot be listed from here, so that no run can show that an object is"
                 " gone: name `local_root`, or the estate's `s3`. A run under a waiver ends unverified"
             )
-            gaps.append(_gap(state, "lakefs_storage", reason, state.storage))
+            gaps.append(_gap(state, GapKind.LAKEFS_STORAGE, reason, state.storage))
         if self.seen.messages:
             reason = (
                 f"{self.seen.messages} commit(s) tell a value of the person in their message or metadata, and lakeFS"
                 " changes no commit: only a new repository is free of them"
             )
-            gaps.append(_gap(state, "lakefs_messages", reason, state.location))
+            gaps.append(_gap(state, GapKind.LAKEFS_MESSAGES, reason, state.location))
         return gaps
 
     def copy(self) -> tuple[CopyDraft, list[Gap]]:
@@ -191,7 +192,7 @@ class _Case:
             f"{self.seen.named} name(s) or metadata of objects, branches or tags hold a value of the person, and a plan"
             " would list them: give them other names, then plan again (hazard F2)"
         )
-        return _gap(self.state, "object_names", reason, self.state.location)
+        return _gap(self.state, GapKind.OBJECT_NAMES, reason, self.state.location)
 
     def _blocking(self, going: LettingGo) -> list[Gap]:
         state, seen, gaps = self.state, self.seen, []
@@ -209,7 +210,7 @@ class _Case:
                 "the person stands in objects that were imported: they lie outside the repository's storage, and lakeFS"
                 " never removes them. Erase them where they lie, and import them again"
             )
-            gaps.append(_gap(state, "lakefs_imported", reason, f"{len(foreign)} object(s)"))
+            gaps.append(_gap(state, GapKind.LAKEFS_IMPORTED, reason, f"{len(foreign)} object(s)"))
         for branch in state.branches:
             staged = {a for a in branch.staged.values() if a is not None}
             if (branch.name in going.rewrites and branch.staged) or staged & seen.persons:
@@ -217,24 +218,24 @@ class _Case:
                     f"the branch {branch.name} has uncommitted changes: they would be committed with the erasure, or"
                     " hold the person. Commit or reset them, then plan again"
                 )
-                gaps.append(_gap(state, "lakefs_staged", reason, f"{len(branch.staged)} path(s)", branch.name))
+                gaps.append(_gap(state, GapKind.LAKEFS_STAGED, reason, f"{len(branch.staged)} path(s)", branch.name))
             if branch.name in going.rewrites and branch.protected:
                 reason = (
                     f"the branch {branch.name} is protected, and its head holds the person: lift the protection for the"
                     " erasure, or bring the rewritten objects in by a merge of your own"
                 )
-                gaps.append(_gap(state, "lakefs_protected", reason, "branch protection rules", branch.name))
+                gaps.append(_gap(state, GapKind.LAKEFS_PROTECTED, reason, "branch protection rules", branch.name))
             beyond = [path for path in going.rewrites.get(branch.name, ()) if not state.declares(path)]
             if beyond:
                 reason = (
                     f"the person stands on the branch {branch.name} in objects that no declared prefix covers: declare"
                     " them, or erase them by hand"
                 )
-                gaps.append(_gap(state, "unexpected_copy", reason, f"{len(beyond)} path(s)", branch.name))
+                gaps.append(_gap(state, GapKind.UNEXPECTED_COPY, reason, f"{len(beyond)} path(s)", branch.name))
         return gaps
 
     def _no_way(self, reason: str, evidence: str) -> Gap:
-        return _gap(self.state, "cannot_be_proved", reason, evidence)
+        return _gap(self.state, GapKind.CANNOT_BE_PROVED, reason, evidence)
 
     def _shared(self) -> list[Gap]:
         gaps = []
@@ -244,7 +245,7 @@ class _Case:
                 reason = (
                     f"{derived.shared} value(s) of {trace.origin} are other people's too: rows that only it tells stay"
                 )
-                gaps.append(_gap(self.state, "shared_identifier", reason, f"column {column}", column))
+                gaps.append(_gap(self.state, GapKind.SHARED_IDENTIFIER, reason, f"column {column}", column))
         return gaps
 
     def _tags(self, going: LettingGo) -> list[Gap]:
@@ -256,12 +257,19 @@ class _Case:
                     f"the tag {tag} names a commit that loses objects: lakeFS's collector keeps nothing for tags, and"
                     " reading them through the tag ends with 410. Move the tag, or agree to it"
                 )
-                gaps.append(_gap(self.state, "lakefs_tag", reason, f"commit {commit[:12]}", tag))
+                gaps.append(_gap(self.state, GapKind.LAKEFS_TAG, reason, f"commit {commit[:12]}", tag))
         return gaps
 
 
 _BLOCKING = frozenset(
-    {"object_names", "cannot_be_proved", "lakefs_imported", "lakefs_staged", "lakefs_protected", "unexpected_copy"}
+    {
+        GapKind.OBJECT_NAMES,
+        GapKind.CANNOT_BE_PROVED,
+        GapKind.LAKEFS_IMPORTED,
+        GapKind.LAKEFS_STAGED,
+        GapKind.LAKEFS_PROTECTED,
+        GapKind.UNEXPECTED_COPY,
+    }
 )
 
 
@@ -302,6 +310,6 @@ def _named_in(state: LakefsState, commits: frozenset[str]) -> set[str]:
     return {a for c in state.commits if c.id in commits for a in state.trees[c.tree].values()}
 
 
-def _gap(state: LakefsState, kind: str, reason: str, evidence: str, what: str = "") -> Gap:
+def _gap(state: LakefsState, kind: GapKind, reason: str, evidence: str, what: str = "") -> Gap:
     name = slug(f"{state.server}-{state.dataset.name}") + (f"-{slug(what)}" if what else "")
     return Gap(id=f"gap-{kind}-{name}", dataset=state.dataset, kind=kind, reason=reason, evidence=evidence)

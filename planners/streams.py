@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import TableState
 from pii_tracer.model import Carries
 from pii_tracer.plan import Examined, Gap
@@ -22,7 +23,7 @@ def streaming_state(state: TableState, seen: Evidence | None) -> Gap | Examined:
     return Gap(
         id=f"gap-streaming_state-{slug(state.location)}",
         dataset=state.dataset,
-        kind="streaming_state",
+        kind=GapKind.STREAMING_STATE,
         reason="the state of a streaming query holds the person, or that cannot be told, and no statement deletes a row"
         " of it: its owner lets the watermark drop it, or starts the query with a new checkpoint after the erasure and"
         " removes this one",

@@ -16,6 +16,7 @@ from pii_tracer.actions import Action
 from pii_tracer.config import Estate
 from pii_tracer.config_kafka import Topic
 from pii_tracer.config_subjects import Subject
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import Inventory, TableState, TopicState
 from pii_tracer.model import Carries, CopyKind, FieldAccess, Format, JsonAccess, Match, MatchTerm, Strategy
 from pii_tracer.plan import Copy, Examined, Found, Gap, PlannedColumn, Precondition
@@ -117,11 +118,11 @@ def topic_copies(found: Survey, world: World, estate: Estate, as_of: datetime, d
     for state in world.inventory.topics:
         seen = world.topics.get((found.subject.name, state.location))
         if seen is None:
-            gaps.append(_gap(state, "not_scanned", "the topic was not read", "no evidence"))
+            gaps.append(_gap(state, GapKind.NOT_SCANNED, "the topic was not read", "no evidence"))
             continue
         if _origin(state, world.inventory) is None:
             reason = f"the table {state.declared.of}, whose rows it is declared to carry, was not found"
-            gaps.append(_gap(state, "unknown_table", reason, "the estate file, `kafka`"))
+            gaps.append(_gap(state, GapKind.UNKNOWN_TABLE, reason, "the estate file, `kafka`"))
         places = _places(found, state, world.inventory)
         unsure = _not_certain(found, state, world.inventory)
         gaps += unsure
@@ -306,21 +307,21 @@ def _against(case: _Case, strategy: Strategy, why: str) -> list[Gap]:
     state, seen = case.state, case.seen
     gaps = []
     if strategy is Strategy.BLOCKED:
-        gaps.append(_gap(state, "cannot_be_proved", why, f"{seen.records} records were read"))
+        gaps.append(_gap(state, GapKind.CANNOT_BE_PROVED, why, f"{seen.records} records were read"))
     if seen.elsewhere:
         reason = "the person's values stand in records that no declared field shows to be theirs"
-        gaps.append(_gap(state, "unexpected_copy", reason, f"found in: {', '.join(sorted(seen.elsewhere))}"))
+        gaps.append(_gap(state, GapKind.UNEXPECTED_COPY, reason, f"found in: {', '.join(sorted(seen.elsewhere))}"))
     for place in _chosen(case.places):
         if place.shared:
             reason = f"{place.shared} value(s) of {place.trace.origin} are other people's too: what only it tells stays"
-            gaps.append(_gap(state, "shared_identifier", reason, place.term.label()))
+            gaps.append(_gap(state, GapKind.SHARED_IDENTIFIER, reason, place.term.label()))
     if state.replicas > 1 and strategy is not Strategy.BLOCKED:
         reason = "follower replicas are cleaned by the same settings, and no client can read them to see it"
-        gaps.append(_gap(state, "follower_replicas", reason, f"{state.replicas} replicas of each partition"))
+        gaps.append(_gap(state, GapKind.FOLLOWER_REPLICAS, reason, f"{state.replicas} replicas of each partition"))
     return gaps
 
 
-def _gap(state: TopicState, kind: str, reason: str, evidence: str) -> Gap:
+def _gap(state: TopicState, kind: GapKind, reason: str, evidence: str) -> Gap:
     name = slug(state.location.removeprefix("kafka://"))
     return Gap(id=f"gap-{kind}-{name}", dataset=state.dataset, kind=kind, reason=reason, evidence=evidence)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.lineage.edges import EdgeType, Subtype
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.identity import VIEW
@@ -86,7 +87,7 @@ def made_of_unseen(found: Survey, world: World, dark: Mapping[DatasetId, Dataset
         Gap(
             id=f"gap-lineage-{slug(dataset.name)}-unseen",
             dataset=dataset,
-            kind="lineage",
+            kind=GapKind.LINEAGE,
             reason=f"it is made of {world.title_of(origin)}, and lineage does not tell what of the persons' rows went"
             " into that: the scan looks for keys and identifiers, not for all that a row can tell",
             evidence=f"the gap of {world.title_of(_first(origin, dark))}",

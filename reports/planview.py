@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pii_tracer.enums import StrEnum
-from pii_tracer.plan import LEFT_OUT, Copy, ErasurePlan, Gap, PlannedHold, Step
+from pii_tracer.gap_kinds import GapKind
+from pii_tracer.plan import Copy, ErasurePlan, Gap, PlannedHold, Step
 from reports import wording
 
 
@@ -168,17 +169,17 @@ class PlanView:
     @cached_property
     def open_gaps(self) -> tuple[Gap, ...]:
         """Gaps that nobody waived, without those that were left out by choice."""
-        return tuple(gap for gap in self.plan.gaps if gap.waiver is None and gap.kind != LEFT_OUT)
+        return tuple(gap for gap in self.plan.gaps if gap.waiver is None and gap.kind != GapKind.LEFT_OUT)
 
     @cached_property
     def left_out(self) -> tuple[Gap, ...]:
         """Copies that this plan leaves out by choice."""
-        return tuple(gap for gap in self.plan.gaps if gap.kind == LEFT_OUT)
+        return tuple(gap for gap in self.plan.gaps if gap.kind == GapKind.LEFT_OUT)
 
     @cached_property
     def waived_gaps(self) -> tuple[Gap, ...]:
         """Gaps that a named person accepts."""
-        return tuple(gap for gap in self.plan.gaps if gap.waiver is not None and gap.kind != LEFT_OUT)
+        return tuple(gap for gap in self.plan.gaps if gap.waiver is not None and gap.kind != GapKind.LEFT_OUT)
 
     @cached_property
     def rows(self) -> tuple[CopyRow, ...]:

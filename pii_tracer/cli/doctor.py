@@ -18,6 +18,7 @@ import click
 from pii_tracer.cli.settings import estate_option, format_option
 from pii_tracer.enums import StrEnum
 from pii_tracer.errors import ExitCode, PiiTracerError
+from pii_tracer.gap_kinds import GapKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -255,7 +256,7 @@ def _catalogs(estate: Estate, base: Path) -> Iterator[Finding]:
     try:
         for listing in list_catalogs(estate, base):
             for gap in listing.gaps:
-                if gap.kind == "catalog_unreadable":
+                if gap.kind is GapKind.CATALOG_UNREADABLE:
                     advice = "check its address, and the credentials in the environment: docs/catalogs.md"
                     yield Finding(Level.MISSING, gap.evidence, gap.reason, advice)
     except PiiTracerError as error:

@@ -15,7 +15,8 @@ from pydantic import ValidationError
 from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
 from pii_tracer.config import load_request
 from pii_tracer.errors import ConfigError, ExitCode, NotApproved, UsageError
-from pii_tracer.plan import LEFT_OUT, ErasurePlan, Waiver
+from pii_tracer.gap_kinds import GapKind
+from pii_tracer.plan import ErasurePlan, Waiver
 from pii_tracer.review.drift import DriftItem
 from pii_tracer.review.dsse import PrivateKey
 from pii_tracer.review.planfile import LoadedPlan, load_plan
@@ -311,7 +312,7 @@ def _refuse_telling(settings: Settings, made: ErasurePlan, plan_file: Path, text
 def _refuse_unapplyable(made: ErasurePlan) -> None:
     if made.applyable:
         return
-    number = sum(gap.waiver is None and gap.kind != LEFT_OUT for gap in made.gaps)
+    number = sum(gap.waiver is None and gap.kind != GapKind.LEFT_OUT for gap in made.gaps)
     raise NotApproved(
         f"{number} gap(s) are open" if number else "a copy is blocked, or nothing is to be erased",
         where=made.plan_id,

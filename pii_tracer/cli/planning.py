@@ -29,7 +29,8 @@ from pii_tracer.errors import ConfigError, EstateError, ScanError
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.paths import EstatePaths, below
 from pii_tracer.estate.read import read_columns
-from pii_tracer.inventory import UNKNOWN_FILE, Inventory, TableState
+from pii_tracer.gap_kinds import GapKind
+from pii_tracer.inventory import Inventory, TableState
 from pii_tracer.lineage.facts import with_edges
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.harvest import Given, Harvested, SourceRead, Summary, harvest_all
@@ -301,7 +302,7 @@ def scan_estate(inventory: Inventory, patterns: Patterns, say: Say) -> dict[str,
             evidence[state.location] = Evidence(0, 0, 0, frozenset(), frozenset(), (error.what,))
             continue
         evidence[state.location] = _evidence(files, patterns)
-    for lone in (gap.evidence for gap in inventory.gaps if gap.kind == UNKNOWN_FILE):
+    for lone in (gap.evidence for gap in inventory.gaps if gap.kind == GapKind.UNKNOWN_FILE):
         path = Path(lone)
         evidence[lone] = _evidence([scan_file(path.parent, path.name, path, patterns)], patterns)
     return evidence

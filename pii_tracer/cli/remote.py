@@ -13,7 +13,8 @@ from pii_tracer.config import Estate
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.remote import gap_of
-from pii_tracer.inventory import REMOTE_TABLE, Inventory, ObjectVersion, RemotePlace
+from pii_tracer.gap_kinds import GapKind
+from pii_tracer.inventory import Inventory, ObjectVersion, RemotePlace
 from pii_tracer.locations import S3Location, location_of
 from pii_tracer.scan.beside import search_beside
 from pii_tracer.scan.bounds import without_explained
@@ -49,7 +50,7 @@ def with_remote(inventory: Inventory, estate: Estate, paths: EstatePaths, say: S
     say("listing tables in S3, old versions included")
     places = list_places(paths.remote, inventory.objects, s3_clients(estate), say)
     before = {str(place.location) for place in inventory.remote}
-    gaps = [g for g in inventory.gaps if not (g.kind == REMOTE_TABLE and g.evidence in before)]
+    gaps = [g for g in inventory.gaps if not (g.kind == GapKind.REMOTE_TABLE and g.evidence in before)]
     gaps = sorted([*gaps, *map(gap_of, places)], key=lambda g: (str(g.dataset or ""), g.kind, g.evidence))
     return inventory.model_copy(update={"remote": places, "gaps": tuple(gaps)})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,21 +15,22 @@ from pii_tracer.cli.settings import Settings, estate_option, format_option, stat
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import CatalogType
 from pii_tracer.errors import ConfigError, ExitCode
-from pii_tracer.inventory import REMOTE_TABLE, Inventory
+from pii_tracer.gap_kinds import GapKind
+from pii_tracer.inventory import Inventory
 from pii_tracer.model import Format
 from pii_tracer.retention.check import Finding, FindingKind, Table, check_tables
 
 _NOT_READ = frozenset(
     {
-        "unreadable",
-        "missing_root",
-        "catalog_unreadable",
-        "unknown_catalog",
-        "unknown_table",
-        "missing_table",
-        "moved_table",
-        "missing_files",
-        REMOTE_TABLE,
+        GapKind.UNREADABLE,
+        GapKind.MISSING_ROOT,
+        GapKind.CATALOG_UNREADABLE,
+        GapKind.UNKNOWN_CATALOG,
+        GapKind.UNKNOWN_TABLE,
+        GapKind.MISSING_TABLE,
+        GapKind.MOVED_TABLE,
+        GapKind.MISSING_FILES,
+        GapKind.REMOTE_TABLE,
     }
 )
 """Gaps of discovery behind which a table can be whose settings nobody compared."""
@@ -99,27 +101,34 @@ def check_ddl(settings: Settings, places: Iterable[Path]) -> tuple[Finding, ...]
     from pii_tracer.retention.ddl import created
 
     estate, base = settings.estate(), settings.base
-    files = sorted({f for p in places for f in (sql_files(p) if p.is_dir() else [p])})
+    # each once, where it is named first
+    files = list(dict.fromkeys(f for p in places for f in (sorted(sql_files(p), key=_in_order) if p.is_dir() else [p])))
     if not files:
         raise ConfigError("there is no SQL file to check", todo="name files, or a folder that holds *.sql files")
     inventory = take_inventory(estate.model_copy(update={"archives": ()}), base, lambda _: None)
     personal = personal_columns(settings, inventory, files)
     found: list[Finding] = []
-    for file in files:
-        for item in created(_text(file), estate.lineage.dialect, str(file)):
-            where = f"{file}:{item.line}"
-            if item.unread:
-                name = item.table or file.name
-                found.append(Finding(table=name, kind=FindingKind.UNREAD, reason=item.unread, where=where))
-            else:
-                pii = personal.of_created(item.table, item.columns)
-                table = Table(
-                    (item.table,), item.format or _by_catalog(estate, item.table), item.properties, pii=pii, where=where
-                )
-                # a name that the rules know and this file does not create is nothing to complain of here
-                strange = {name.lower() for name in unknown_names(estate.retention, [table.names])}
-                found += [f for f in check_tables(estate.retention, [table]) if f.table.lower() not in strange]
+    texts = [(str(file), _text(file)) for file in files]
+    for item in created(texts, estate.lineage.dialect, estate.catalogs):
+        where = f"{item.file}:{item.line}"
+        if item.unread:
+            name = Path(item.file).name
+            found.append(Finding(table=name, kind=FindingKind.UNREAD, reason=item.unread, where=where))
+            continue
+        # lineage knows the table as it is written there
+        pii = personal.of_created((item.table, item.written), item.columns)
+        of_format = item.format or _by_catalog(estate, item.table)
+        table = Table((item.table,), of_format, item.properties, pii=pii, where=where)
+        # a name that the rules know and these files do not create is nothing to complain of here
+        strange = {name.lower() for name in unknown_names(estate.retention, [table.names])}
+        found += [f for f in check_tables(estate.retention, [table]) if f.table.lower() not in strange]
     return tuple(found)
+
+
+def _in_order(file: Path) -> tuple[tuple[int, str], ...]:
+    """Files of a folder run by their paths, in which numbers count as numbers: `V2__a.sql` before `V10__b.sql`."""
+    pieces = re.findall(r"\d+|\D+", str(file))
+    return tuple((int(piece), "") if piece.isdecimal() else (-1, piece) for piece in pieces)
 
 
 def _by_catalog(estate: Estate, table: str) -> Format:
@@ -127,7 +136,7 @@ def _by_catalog(estate: Estate, table: str) -> Format:
 
     That default has no history.
     """
-    first = table.split(".")[0].lower() if table.count(".") > 1 else ""
+    first = table.split(".")[0].lower() if "." in table else ""
     named = {name.lower(): catalog.type for name, catalog in estate.catalogs.items()}
     return Format.PARQUET if named.get(first, CatalogType.DECLARED) is CatalogType.DECLARED else Format.ICEBERG
 

@@ -34,10 +34,11 @@ class PersonalColumns:
                 found = self._by_dataset.get(by_location[origin].dataset, ())
         return self._with_declared(found, (c.name for c in state.columns))
 
-    def of_created(self, table: str, columns: Sequence[str]) -> tuple[str, ...]:
-        """Of a table that a statement creates."""
-        dataset = self._graph.resolve(table)
-        return self._with_declared(self._by_dataset.get(dataset, ()) if dataset else (), columns)
+    def of_created(self, names: Iterable[str], columns: Sequence[str]) -> tuple[str, ...]:
+        """Of a table that a statement creates, by any of its names."""
+        datasets = {dataset for name in names if (dataset := self._graph.resolve(name))}
+        found = (column for dataset in datasets for column in self._by_dataset.get(dataset, ()))
+        return self._with_declared(found, columns)
 
     def _with_declared(self, found: Iterable[str], columns: Iterable[str]) -> tuple[str, ...]:
         return tuple(sorted({*found, *(name for name in columns if name.lower() in self._names)}))

@@ -10,7 +10,8 @@ from pii_tracer.estate.delta_s3 import delta_tables
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.s3 import s3_clients
 from pii_tracer.estate.s3_versions import ClientFactory, S3Client
-from pii_tracer.inventory import REMOTE_TABLE, Inventory
+from pii_tracer.gap_kinds import GapKind
+from pii_tracer.inventory import Inventory
 from pii_tracer.model import Format
 
 
@@ -20,7 +21,7 @@ def with_delta_tables(inventory: Inventory, estate: Estate, base: Path) -> Inven
         return inventory
     found, gaps = delta_tables(EstatePaths(estate, base).remote, clients_of(estate))
     told = {f.state.location for f in found} | {g.evidence for g in gaps}
-    left = [g for g in inventory.gaps if not (g.kind == REMOTE_TABLE and g.evidence in told)]
+    left = [g for g in inventory.gaps if not (g.kind == GapKind.REMOTE_TABLE and g.evidence in told)]
     return inventory.model_copy(
         update={
             "tables": tuple(sorted((*inventory.tables, *(f.state for f in found)), key=lambda s: s.location)),

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from pii_tracer import __version__
 from pii_tracer.actions import Action
 from pii_tracer.cli.naive import load_naive
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.journal import Kind
 from pii_tracer.lakefs_state import in_lakefs
 from pii_tracer.model import CopyKind, Strategy
-from pii_tracer.plan import HELD, LEFT_OUT, Copy, ErasurePlan
+from pii_tracer.plan import HELD, Copy, ErasurePlan
 from pii_tracer.proof.attest import LIMITS
 from pii_tracer.proof.deletion_log import DeletionLog
 from pii_tracer.runner import RunState as Walked
@@ -77,7 +78,7 @@ def run_view(
         proofs=_proofs(ran, log, attestation),
         limits=tuple(LIMITS),
         waiting_until=ran.state.waiting_until,
-        left_out=tuple(str(g.dataset) for g in plan.gaps if g.kind == LEFT_OUT),
+        left_out=tuple(str(g.dataset) for g in plan.gaps if g.kind == GapKind.LEFT_OUT),
         demo=ran.info.demo,
     )
 

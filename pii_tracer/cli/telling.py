@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config import Estate, Request
 from pii_tracer.errors import ConfigError, PlanError, ReviewError
-from pii_tracer.inventory import STRANGE_FILES, UNKNOWN_FILE, Inventory, ObjectVersion
+from pii_tracer.gap_kinds import GapKind
+from pii_tracer.inventory import Inventory, ObjectVersion
 from pii_tracer.lineage.literals import hidden, literals
 from pii_tracer.plan import ErasurePlan, Waiver
 from pii_tracer.scan.beside import search_beside
@@ -136,7 +137,7 @@ def _look_beside(client: S3Client, bucket: str, patterns: Patterns, version: Obj
 
 def masked_paths(inventory: Inventory, patterns: Patterns) -> dict[str, str]:
     """Paths of files of no table whose names hold a value of the persons, as the plan may show them."""
-    lone = (gap.evidence for gap in inventory.gaps if gap.kind in (UNKNOWN_FILE, STRANGE_FILES))
+    lone = (gap.evidence for gap in inventory.gaps if gap.kind in (GapKind.UNKNOWN_FILE, GapKind.STRANGE_FILES))
     return {path: shown for path in lone if (shown := patterns.mask(path)) != path}
 
 

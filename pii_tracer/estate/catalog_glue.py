@@ -17,6 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from pii_tracer.aws import error_code
 from pii_tracer.config_catalogs import Catalog
 from pii_tracer.estate.catalogs import CatalogEntry, Listing, catalog_gap, sql_name
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap
 from pii_tracer.model import Format
 
@@ -32,13 +33,13 @@ def list_glue(name: str, catalog: Catalog) -> Listing:
         databases = catalog.databases or tuple(sorted(d["Name"] for d in _pages(client, "get_databases")))
     except (BotoCoreError, ClientError) as error:
         reason = f"the databases cannot be listed ({error_code(error)}): the catalog's tables are unknown"
-        return Listing((), (catalog_gap(name, "catalog_unreadable", reason),))
+        return Listing((), (catalog_gap(name, GapKind.CATALOG_UNREADABLE, reason),))
     for database in databases:
         try:
             tables = list(_pages(client, "get_tables", DatabaseName=database))
         except (BotoCoreError, ClientError) as error:
             reason = f"the tables of the database cannot be listed ({error_code(error)})"
-            gaps.append(catalog_gap(name, "catalog_unreadable", reason, database))
+            gaps.append(catalog_gap(name, GapKind.CATALOG_UNREADABLE, reason, database))
             continue
         for table in tables:
             found = _entry(name, database, table)
@@ -60,7 +61,7 @@ def _entry(name: str, database: str, table: Mapping[str, Any]) -> CatalogEntry |
     parts = (database, str(table["Name"]))
     if table.get("TargetTable"):
         reason = "a link to a table of another catalog or account: whether it holds a person cannot be told here"
-        return catalog_gap(name, "remote_table", reason, *parts)
+        return catalog_gap(name, GapKind.REMOTE_TABLE, reason, *parts)
     if table.get("TableType") == "VIRTUAL_VIEW":
         return None
     parameters = {key.lower(): str(value) for key, value in (table.get("Parameters") or {}).items()}
@@ -73,7 +74,7 @@ def _entry(name: str, database: str, table: Mapping[str, Any]) -> CatalogEntry |
     # Spark keeps the path of a data source table beside the serializer; Location may be a placeholder
     location = serde.get("path") or storage.get("Location")
     if kind is None or not location:
-        return catalog_gap(name, "unknown_table", "a registered table of a format that is not known here", *parts)
+        return catalog_gap(name, GapKind.UNKNOWN_TABLE, "a registered table of a format that is not known here", *parts)
     # Spark knows tables of other formats by its session catalog
     return CatalogEntry(sql_name(*parts), parts, kind, location)
 

@@ -12,6 +12,7 @@ from pii_tracer.config_catalogs import Catalog
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.catalogs import CatalogEntry, Head, Listing, catalog_gap, sql_name
 from pii_tracer.estate.nessie import Content, NessieClient, Reference, RefType
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import NESSIE_WORK_BRANCH, InventoryGap, RefKind
 from pii_tracer.model import Format
 
@@ -28,35 +29,35 @@ def list_nessie(name: str, catalog: Catalog) -> Listing:
         client.default_branch()  # whether it speaks our version of the API
         references = client.references()
     except EstateError as error:
-        return Listing((), (catalog_gap(name, "catalog_unreadable", f"{error.what}: its tables are unknown"),))
+        return Listing((), (catalog_gap(name, GapKind.CATALOG_UNREADABLE, f"{error.what}: its tables are unknown"),))
     gaps: list[InventoryGap] = []
     if not any(r.name == default and r.type is RefType.BRANCH for r in references):
         reason = f"the catalog has no branch {default}, by which tables are named here"
-        return Listing((), (catalog_gap(name, "catalog_unreadable", reason),))
+        return Listing((), (catalog_gap(name, GapKind.CATALOG_UNREADABLE, reason),))
     entries: list[CatalogEntry] = []
     for reference in references:
         if reference.name == NESSIE_WORK_BRANCH:
             reason = "a step's work branch is there: resume that run, or delete the branch when no run is under way"
-            gaps.append(catalog_gap(name, "work_branch_left", reason, reference.name))
+            gaps.append(catalog_gap(name, GapKind.WORK_BRANCH_LEFT, reason, reference.name))
             continue
         try:
             contents = client.contents(reference)
         except EstateError as error:
             reason = f"{error.what}: what {reference.name} holds is unknown"
-            gaps.append(catalog_gap(name, "catalog_unreadable", reason, reference.name))
+            gaps.append(catalog_gap(name, GapKind.CATALOG_UNREADABLE, reason, reference.name))
             continue
         for content in contents:
             if content.kind == ICEBERG_TABLE:
                 entries.append(_entry(name, content, reference, default))
             elif content.kind not in _NO_BYTES:
                 reason = f"a content of the kind {content.kind}, which is not known here"
-                gaps.append(catalog_gap(name, "unknown_version", reason, reference.name, *content.key))
+                gaps.append(catalog_gap(name, GapKind.UNKNOWN_VERSION, reason, reference.name, *content.key))
     live = frozenset(str(entry.metadata) for entry in entries)
     try:
         committed = _committed(client, references)
     except EstateError as error:
         committed = live
-        gaps.append(catalog_gap(name, "catalog_unreadable", f"{error.what}: old commits are unknown"))
+        gaps.append(catalog_gap(name, GapKind.CATALOG_UNREADABLE, f"{error.what}: old commits are unknown"))
     # without an account there is nothing that could be hidden from it
     return Listing(tuple(entries), tuple(gaps), _former(live, committed), committed if client.has_token else None)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config_catalogs import Catalog
 from pii_tracer.estate.catalogs import CatalogEntry, Listing, catalog_gap, secret, sql_name
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap
 from pii_tracer.model import Format
 
@@ -35,7 +36,7 @@ def list_rest(name: str, catalog: Catalog) -> Listing:
         client = _client(name, {**settings, **credentials(name)})
     except Exception as error:  # the client lets errors of many families through
         reason = f"the catalog does not answer ({type(error).__name__}): its tables are unknown"
-        return Listing((), (catalog_gap(name, "catalog_unreadable", reason),))
+        return Listing((), (catalog_gap(name, GapKind.CATALOG_UNREADABLE, reason),))
     walk = _Walk(name, client)
     walk.namespaces(())
     return Listing(tuple(walk.entries), tuple(walk.gaps))
@@ -102,4 +103,4 @@ class _Walk:
             self.entries.append(entry)
 
     def _gap(self, reason: str, parts: tuple[str, ...]) -> None:
-        self.gaps.append(catalog_gap(self._name, "catalog_unreadable", reason, *parts))
+        self.gaps.append(catalog_gap(self._name, GapKind.CATALOG_UNREADABLE, reason, *parts))

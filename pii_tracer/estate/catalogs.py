@@ -19,6 +19,7 @@ from typing import Any
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import Catalog, CatalogType
 from pii_tracer.errors import EstateError
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap, RefKind
 from pii_tracer.model import Format
 
@@ -68,7 +69,7 @@ class Listing:
     committed: frozenset[str] | None = None
 
 
-def catalog_gap(name: str, kind: str, reason: str, *parts: str) -> InventoryGap:
+def catalog_gap(name: str, kind: GapKind, reason: str, *parts: str) -> InventoryGap:
     """A gap of the catalog called `name`; parts: namespace and table that it is about."""
     evidence = ".".join((name, *parts))
     return InventoryGap(dataset=None, kind=kind, reason=reason, evidence=f"catalog {evidence}")
@@ -125,13 +126,13 @@ def _sql(name: str, catalog: Catalog, base: Path) -> Listing:
         raise
     except Exception as error:  # every driver has errors of its own
         reason = f"the catalog's database cannot be read ({type(error).__name__}): its tables are unknown"
-        return Listing((), (catalog_gap(name, "catalog_unreadable", reason),))
+        return Listing((), (catalog_gap(name, GapKind.CATALOG_UNREADABLE, reason),))
     entries, gaps = [], []
     for row in rows:
         parts = (*str(row["table_namespace"]).split("."), str(row["table_name"]))
         if row["catalog_name"] != name:
             reason = "the database holds a table of another catalog, which the estate file does not name"
-            gaps.append(catalog_gap(str(row["catalog_name"]), "unknown_catalog", reason, *parts))
+            gaps.append(catalog_gap(str(row["catalog_name"]), GapKind.UNKNOWN_CATALOG, reason, *parts))
         elif (row.get("iceberg_type") or "TABLE") == "TABLE":
             entries.append(CatalogEntry(sql_name(name, *parts), parts, Format.ICEBERG, None, row["metadata_location"]))
     return Listing(tuple(entries), tuple(gaps))

@@ -12,7 +12,8 @@ from pii_tracer.estate.delta_strays import strangers
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.paths import EstatePaths, local_path
 from pii_tracer.estate.types import spark_columns
-from pii_tracer.inventory import GENERATED, STRANGE_FILES, InventoryGap, TableState
+from pii_tracer.gap_kinds import GapKind
+from pii_tracer.inventory import GENERATED, InventoryGap, TableState
 from pii_tracer.model import DatasetId, Format
 
 READER_VERSION = 3
@@ -165,12 +166,12 @@ def _gaps(
     stray = [f for f in snapshot.files if f.external and not (origin and _of_origin(f, origin, paths))]
     if stray:
         reason = f"{len(stray)} data files lie outside the table's folder and belong to no table of this estate"
-        found.append(gap(state.dataset, "external_files", reason, str(stray[0].path)))
+        found.append(gap(state.dataset, GapKind.EXTERNAL_FILES, reason, str(stray[0].path)))
     found += unknown_version(state, snapshot)
     missing = [f for f in snapshot.files if not f.path.exists()]
     if missing:
         reason = f"{len(missing)} data files that the log names do not exist: the table cannot be read"
-        found.append(gap(state.dataset, "missing_files", reason, str(missing[0].path)))
+        found.append(gap(state.dataset, GapKind.MISSING_FILES, reason, str(missing[0].path)))
     strange = strangers(Path(state.location), snapshot)
     if strange:
         reason = (
@@ -179,7 +180,7 @@ def _gaps(
             " sweep of the folder, like VACUUM, removes them: move what is somebody's out of it and plan again; waive"
             " this where nobody needs them"
         )
-        found.append(gap(state.dataset, STRANGE_FILES, reason, ", ".join(map(str, strange[:_NAMED]))))
+        found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, ", ".join(map(str, strange[:_NAMED]))))
     return tuple(found)
 
 
@@ -190,7 +191,7 @@ def unknown_version(state: TableState, snapshot: DeltaSnapshot[Place]) -> list[I
         return []
     what = f"features that are not known here: {', '.join(unknown)}" if unknown else "a newer reader version"
     reason = f"the table's protocol names {what}; what its files hold may be more than was read"
-    return [gap(state.dataset, "unknown_version", reason, f"{state.location}, protocol of its log")]
+    return [gap(state.dataset, GapKind.UNKNOWN_VERSION, reason, f"{state.location}, protocol of its log")]
 
 
 def is_delta(folder: Path) -> bool:

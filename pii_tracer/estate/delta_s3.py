@@ -11,6 +11,7 @@ from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.registry import RemoteTable
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.s3_versions import ClientFactory
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap
 from pii_tracer.locations import S3Location, s3_location
 from pii_tracer.model import Format
@@ -29,7 +30,7 @@ def delta_tables(tables: Sequence[RemoteTable], clients: ClientFactory) -> tuple
             found.append(_table(table, S3Path.of(table.location, clients)))
         except (EstateError, OSError) as error:
             reason = error.what if isinstance(error, EstateError) else f"S3 does not show it: {type(error).__name__}"
-            gaps.append(gap(table.location.dataset, "unreadable", reason, location))
+            gaps.append(gap(table.location.dataset, GapKind.UNREADABLE, reason, location))
     return _with_clones(found), gaps
 
 
@@ -59,4 +60,4 @@ def _with_clone(one: Found, places: Sequence[S3Location]) -> Found:
     if not strange and len(origins) < 2:
         return Found(state, one.gaps)
     reason = f"{len(state.outside)} data files lie outside the table's folder, and not all in one other table of S3"
-    return Found(state, (*one.gaps, gap(state.dataset, "external_files", reason, min(strange or origins))))
+    return Found(state, (*one.gaps, gap(state.dataset, GapKind.EXTERNAL_FILES, reason, min(strange or origins))))

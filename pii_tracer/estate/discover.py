@@ -16,6 +16,7 @@ from pii_tracer.estate.sharing import with_sharing
 from pii_tracer.estate.streams import checkpoint_state
 from pii_tracer.estate.twins import with_originals
 from pii_tracer.estate.walk import METADATA, Walk
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import Inventory, InventoryGap
 
 
@@ -33,7 +34,7 @@ def discover(estate: Estate, base: Path, progress: Callable[[str], None] | None 
     walk = Walk(paths)
     for root in paths.roots:
         if not root.is_dir():
-            walk.gaps.append(gap(None, "missing_root", "a root of the estate does not exist", str(root)))
+            walk.gaps.append(gap(None, GapKind.MISSING_ROOT, "a root of the estate does not exist", str(root)))
         elif not any(root != other and root.is_relative_to(other) for other in paths.roots):
             walk.visit(root)
     walk.finish()
@@ -56,7 +57,7 @@ def _around_tables(walk: Walk) -> list[InventoryGap]:
     return [
         gap(
             walk.paths.dataset_of(folder),
-            "folder_around_tables",
+            GapKind.FOLDER_AROUND_TABLES,
             "data files lie beside tables in one folder: to write them again could break the tables. Move them into a"
             " folder of their own",
             str(folder),
@@ -77,7 +78,7 @@ def _read(walk: Walk, progress: Callable[[str], None]) -> list[Found]:
                 found.append(folder_state(location, tuple(walk.folders[location]), walk.paths))
         except EstateError as error:
             dataset = walk.paths.dataset_of(location)
-            walk.gaps.append(gap(dataset, "unreadable", error.what, error.where or str(location)))
+            walk.gaps.append(gap(dataset, GapKind.UNREADABLE, error.what, error.where or str(location)))
     return found
 
 
@@ -114,16 +115,16 @@ def _declared(paths: EstatePaths, found: Sequence[Found], walk: Walk) -> list[In
     for location, table in paths.declared.items():
         if not paths.inside(location):
             reason = f"the declared table {table.name} lies outside the estate's roots and was not read"
-            gaps.append(gap(None, "outside_roots", reason, str(location)))
+            gaps.append(gap(None, GapKind.OUTSIDE_ROOTS, reason, str(location)))
             continue
         dataset = paths.dataset_of(location)
         state = states.get(location)
         if state is None and not (location in walk.tables or location in walk.folders):
             reason = f"the declared table {table.name} does not exist"
-            gaps.append(gap(dataset, "missing_table", reason, str(location)))
+            gaps.append(gap(dataset, GapKind.MISSING_TABLE, reason, str(location)))
         elif state is not None and state.format is not table.format:
             reason = f"{table.name} is declared as {table.format} and holds {state.format}"
-            gaps.append(gap(dataset, "format_mismatch", reason, str(location)))
+            gaps.append(gap(dataset, GapKind.FORMAT_MISMATCH, reason, str(location)))
     return gaps
 
 
@@ -136,12 +137,14 @@ def _registered(paths: EstatePaths, found: Sequence[Found], walk: Walk) -> list[
         state = states.get(location)
         if state is None and not (location in walk.tables or location in walk.folders):
             reason = f"the registered table {title} does not exist"
-            gaps.append(gap(dataset, "missing_table", reason, str(location)))
+            gaps.append(gap(dataset, GapKind.MISSING_TABLE, reason, str(location)))
         elif state is not None and state.format is not table.format:
             reason = f"{title} is registered as {table.format} and holds {state.format}"
-            gaps.append(gap(dataset, "format_mismatch", reason, str(location)))
+            gaps.append(gap(dataset, GapKind.FORMAT_MISMATCH, reason, str(location)))
         elif table.metadata and (location in paths.declared or paths.hadoop_name(location)):
             other = paths.declared[location].name if location in paths.declared else paths.hadoop_name(location)
             reason = f"{title} is also known as {other}: erasing it by one name breaks it under the other"
-            gaps.append(gap(dataset, "registered_twice", reason + "; drop all but one registration", str(location)))
+            gaps.append(
+                gap(dataset, GapKind.REGISTERED_TWICE, reason + "; drop all but one registration", str(location))
+            )
     return gaps

@@ -23,6 +23,7 @@ from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.streams import SINK_LOG
 from pii_tracer.estate.types import arrow_type, avro_type, spark_columns
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import ENCODING, TableState
 from pii_tracer.model import Column, Format
 from pii_tracer.scan.decode.packed import unpack
@@ -145,10 +146,10 @@ def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) 
     others = sorted(str(f.path) for f in files if f.format is not kind)
     if others:
         reason = f"the folder holds files of {len(formats)} formats ({', '.join(sorted(formats))}): not one table"
-        gaps.append(gap(dataset, "mixed_formats", reason, others[0]))
+        gaps.append(gap(dataset, GapKind.MIXED_FORMATS, reason, others[0]))
     if columns and not common:
         reason = "files of this folder have no column in common: not one table, so that no step can rewrite it as one"
-        gaps.append(gap(dataset, "mixed_columns", reason, str(mine[0].path)))
+        gaps.append(gap(dataset, GapKind.MIXED_COLUMNS, reason, str(mine[0].path)))
     return Found(state, tuple(gaps))
 
 

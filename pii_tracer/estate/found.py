@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap, TableState
 from pii_tracer.model import DatasetId
 
@@ -21,6 +22,6 @@ class Found:
     references: frozenset[Path] = frozenset()
 
 
-def gap(dataset: DatasetId | None, kind: str, reason: str, evidence: str) -> InventoryGap:
+def gap(dataset: DatasetId | None, kind: GapKind, reason: str, evidence: str) -> InventoryGap:
     """A gap of discovery; `evidence` names a file or folder, never a value."""
     return InventoryGap(dataset=dataset, kind=kind, reason=reason, evidence=evidence)

@@ -13,6 +13,7 @@ from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.iceberg import files_of, iceberg_state, load_iceberg
 from pii_tracer.estate.paths import EstatePaths, local_path
 from pii_tracer.estate.registry import PlacedHead
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap, NessieTable, Ref, RefKind
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def iceberg_table(location: Path, paths: EstatePaths) -> Found:
         missing = [f.file_path for f in files.current if not local_path(f.file_path).exists()]
         if missing:
             reason = f"{len(missing)} files of {head.head.ref} do not exist: the table cannot be read there"
-            gaps.append(gap(found.state.dataset, "missing_files", reason, str(missing[0])))
+            gaps.append(gap(found.state.dataset, GapKind.MISSING_FILES, reason, str(missing[0])))
         refs.append(Ref(name=head.head.ref, kind=head.head.kind, at=str(head.head.snapshot), table=head.table))
         # Iceberg's own references below one of Nessie's
         own = (name for name in table.refs() if name != "main")
@@ -69,7 +70,7 @@ def _unseen(found: Found, committed: frozenset[str] | None) -> list[InventoryGap
         f"{len(unseen)} metadata files are of commits that no visible history has: of a branch that was deleted, or"
     )
     reason += " of one that this account may not see, whose files would be removed"
-    return [gap(found.state.dataset, "unseen_commits", reason, str(unseen[0]))]
+    return [gap(found.state.dataset, GapKind.UNSEEN_COMMITS, reason, str(unseen[0]))]
 
 
 def deletes_metadata(table: StaticTable) -> bool:
@@ -86,16 +87,16 @@ def _head_gaps(found: Found, head: PlacedHead, table: StaticTable) -> list[Inven
     if deletes_metadata(table):
         reason = f"on {head.head.ref} each commit deletes metadata files that other references may name: set"
         reason += " write.metadata.delete-after-commit.enabled to false there"
-        told.append(gap(state.dataset, "deletes_metadata", reason, str(head.metadata)))
+        told.append(gap(state.dataset, GapKind.DELETES_METADATA, reason, str(head.metadata)))
     if (_NONE if current is None else current) != (_NONE if head.head.snapshot is None else head.head.snapshot):
         reason = (
             f"on {head.head.ref} Nessie names another snapshot than the table's metadata: nobody can tell which counts"
         )
-        told.append(gap(state.dataset, "nessie_state", reason, str(head.metadata)))
+        told.append(gap(state.dataset, GapKind.NESSIE_STATE, reason, str(head.metadata)))
     if not head.metadata.resolve().is_relative_to(state.location):
         reason = f"the metadata of {head.head.ref} lies outside the table's folder, where no sweep removes old files"
-        told.append(gap(state.dataset, "external_metadata", reason, str(head.metadata)))
+        told.append(gap(state.dataset, GapKind.EXTERNAL_METADATA, reason, str(head.metadata)))
     if head.table is None:
         reason = f"on {head.head.ref} the table has no name that SQL can write (a dot, `@` or `#` in a name)"
-        told.append(gap(state.dataset, "unnameable_table", reason, str(head.metadata)))
+        told.append(gap(state.dataset, GapKind.UNNAMEABLE_TABLE, reason, str(head.metadata)))
     return told

@@ -13,6 +13,7 @@ from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.types import arrow_type
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import Ref, RefKind, TableState
 from pii_tracer.model import Column, Format
 
@@ -124,10 +125,10 @@ def hudi_state(location: Path, paths: EstatePaths) -> Found:
         properties=dict(sorted(properties.items())),
     )
     reason = f"{len(missing)} files of the current file slices do not exist"
-    gaps = [gap(dataset, "missing_files", reason, str(missing[0]))] if missing else []
+    gaps = [gap(dataset, GapKind.MISSING_FILES, reason, str(missing[0]))] if missing else []
     if (state.format_version or 0) > TABLE_VERSION:
         reason = f"the table has version {state.format_version}, and {TABLE_VERSION} is the newest that is known here"
-        gaps.append(gap(dataset, "unknown_version", reason, str(location / ".hoodie" / "hoodie.properties")))
+        gaps.append(gap(dataset, GapKind.UNKNOWN_VERSION, reason, str(location / ".hoodie" / "hoodie.properties")))
     return Found(state, tuple(gaps))
 
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import Found, gap
-from pii_tracer.estate.iceberg_history import STAGED, lost_columns, staged_snapshots
+from pii_tracer.estate.iceberg_history import lost_columns, staged_snapshots
 from pii_tracer.estate.iceberg_strays import other_tables
 from pii_tracer.estate.paths import EstatePaths, local_path
-from pii_tracer.estate.sharing import MOVED
 from pii_tracer.estate.types import iceberg_type
-from pii_tracer.inventory import STRANGE_FILES, Expiry, InventoryGap, Ref, RefKind, TableState
+from pii_tracer.gap_kinds import GapKind
+from pii_tracer.inventory import Expiry, InventoryGap, Ref, RefKind, TableState
 from pii_tracer.model import Column, Format
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ def _others(state: TableState, others: Sequence[Path]) -> list[InventoryGap]:
         " estate file does not name, or of one that was dropped without its files. The sweep of the folder removes what"
         " that table reads: move it, or name its catalog, and plan again; waive this where it was dropped"
     )
-    return [gap(state.dataset, STRANGE_FILES, reason, str(others[0]))]
+    return [gap(state.dataset, GapKind.STRANGE_FILES, reason, str(others[0]))]
 
 
 def _gaps(state: TableState, table: StaticTable, files: TableFiles) -> tuple[InventoryGap, ...]:
@@ -264,18 +264,18 @@ def _gaps(state: TableState, table: StaticTable, files: TableFiles) -> tuple[Inv
     found = []
     if local_path(table.location()).resolve() != location:
         reason = "the metadata says the table lies elsewhere: this folder was copied or moved"
-        found.append(gap(state.dataset, MOVED, reason, table.location()))
+        found.append(gap(state.dataset, GapKind.MOVED_TABLE, reason, table.location()))
     if state.metadata and not Path(state.metadata).resolve().is_relative_to(location):
         reason = "the table's metadata files lie outside its folder, where no sweep of the table removes old ones"
-        found.append(gap(state.dataset, "external_metadata", reason, state.metadata))
+        found.append(gap(state.dataset, GapKind.EXTERNAL_METADATA, reason, state.metadata))
     missing = [local_path(f.file_path) for f in files.current if not local_path(f.file_path).exists()]
     if missing:
         reason = f"{len(missing)} files of the current snapshot do not exist: the table cannot be read"
-        found.append(gap(state.dataset, "missing_files", reason, str(missing[0])))
+        found.append(gap(state.dataset, GapKind.MISSING_FILES, reason, str(missing[0])))
     if state.staged:
         reason = (
             f"rows staged by write-audit-publish would be lost, in {len(state.staged)} snapshot(s) that no branch or"
         )
         reason += " tag reaches: publish or drop them, then plan again"
-        found.append(gap(state.dataset, STAGED, reason, f"snapshot {state.staged[0]}"))
+        found.append(gap(state.dataset, GapKind.STAGED_SNAPSHOT, reason, f"snapshot {state.staged[0]}"))
     return tuple(found)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 _Fields = dict[int, tuple[str, Any]]
 
-STAGED = "staged_snapshot"
 """Kind of the gap for rows that write-audit-publish has staged and nobody has published."""
 
 _UNKNOWN = "columns that the metadata no longer tells"

@@ -30,6 +30,7 @@ from pii_tracer.config import Estate
 from pii_tracer.config_kafka import KafkaCluster, Topic
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.kafka_read import TIMEOUT, admin_client, client_settings, code_of, result
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap, TopicState
 from pii_tracer.model import DatasetId
 
@@ -74,18 +75,26 @@ def discover_topics(estate: Estate, base: Path) -> tuple[tuple[TopicState, ...],
         except (EstateError, KafkaException) as error:
             why = error.what if isinstance(error, EstateError) else code_of(error)
             gaps += [
-                _gap(cluster, topic, "kafka_cluster", "the cluster cannot be reached: what it holds is unknown", why)
+                _gap(
+                    cluster,
+                    topic,
+                    GapKind.KAFKA_CLUSTER,
+                    "the cluster cannot be reached: what it holds is unknown",
+                    why,
+                )
                 for topic in cluster.topics
             ]
             continue
         for topic in cluster.topics:
             if topic.name not in there:
-                gaps.append(_gap(cluster, topic, "missing_topic", "the declared topic does not exist", cluster.name))
+                gaps.append(
+                    _gap(cluster, topic, GapKind.MISSING_TOPIC, "the declared topic does not exist", cluster.name)
+                )
                 continue
             try:
                 topics.append(topic_state(admin, cluster, topic))
             except EstateError as error:
-                gaps.append(_gap(cluster, topic, "kafka_topic", "the topic cannot be described", error.what))
+                gaps.append(_gap(cluster, topic, GapKind.KAFKA_TOPIC, "the topic cannot be described", error.what))
     return tuple(sorted(topics, key=lambda t: t.location)), tuple(gaps)
 
 
@@ -235,5 +244,5 @@ def _offsets(
     return {place.partition: result(future, what).offset for place, future in futures.items()}
 
 
-def _gap(cluster: KafkaCluster, topic: Topic, kind: str, reason: str, evidence: str) -> InventoryGap:
+def _gap(cluster: KafkaCluster, topic: Topic, kind: GapKind, reason: str, evidence: str) -> InventoryGap:
     return InventoryGap(dataset=topic_dataset(cluster, topic.name), kind=kind, reason=reason, evidence=evidence)

@@ -20,6 +20,7 @@ from pii_tracer.config_lakefs import LakefsRepository, LakefsServer
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.lakefs_client import PLAN_MARK, LakefsClient, LakefsError
 from pii_tracer.estate.lakefs_storage import OWN, Storage, Stored, storage_of
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap
 from pii_tracer.lakefs_state import (
     NAMESPACE,
@@ -49,7 +50,7 @@ def discover_lakefs(estate: Estate, base: Path) -> tuple[tuple[LakefsState, ...]
                 gaps.append(
                     InventoryGap(
                         dataset=repository_dataset(server, repository),
-                        kind="lakefs_repository",
+                        kind=GapKind.LAKEFS_REPOSITORY,
                         reason="the lakeFS repository cannot be read: what it holds is unknown",
                         evidence=error.what,
                     )

@@ -12,7 +12,8 @@ from pii_tracer.config import Estate
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.catalogs import CatalogEntry, Head, list_catalogs
 from pii_tracer.estate.found import gap
-from pii_tracer.inventory import REMOTE_TABLE, InventoryGap, RefKind
+from pii_tracer.gap_kinds import GapKind
+from pii_tracer.inventory import InventoryGap, RefKind
 from pii_tracer.locations import UNTOLD, S3Location, local_path, location_of
 from pii_tracer.model import Format
 
@@ -94,7 +95,7 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
             else:
                 if entry.name is None:
                     reason = "a part of the table's name holds a dot, which cannot be told from a namespace: rename it"
-                    gaps.append(gap(None, "unnameable_table", reason, str(placed.location)))
+                    gaps.append(gap(None, GapKind.UNNAMEABLE_TABLE, reason, str(placed.location)))
                 _add(found, gaps, placed)
         for location, group in heads.items():
             gaps += _two_keys(location, group)
@@ -131,7 +132,7 @@ def _two_keys(location: Path, group: list[tuple[CatalogEntry, PlacedHead]]) -> l
     return [
         gap(
             None,
-            "registered_twice",
+            GapKind.REGISTERED_TWICE,
             f"on {ref} the table has more than one key ({', '.join(sorted(names))}): erasing it by one breaks it under"
             " the other; drop all but one",
             str(location),
@@ -153,21 +154,21 @@ def _former(places: tuple[str, ...], inside: Callable[[Path], bool]) -> list[Inv
             reason = (
                 "a table that only old commits of its catalog name lies outside the estate's roots and was not read"
             )
-            found.append(gap(None, "outside_roots", reason, text))
+            found.append(gap(None, GapKind.OUTSIDE_ROOTS, reason, text))
     return found
 
 
 def _twice(first: Registered, second: Registered) -> InventoryGap:
     names = ", ".join(sorted({*first.names, *second.names}))
     reason = f"the table is registered more than once ({names}): erasing it by one name breaks it under the other"
-    return gap(None, "registered_twice", reason + "; drop all but one registration", str(first.location))
+    return gap(None, GapKind.REGISTERED_TWICE, reason + "; drop all but one registration", str(first.location))
 
 
 def _place(entry: CatalogEntry, inside: Callable[[Path], bool]) -> Registered | RemoteTable | InventoryGap:
     title = ".".join(entry.parts)
     text = entry.metadata if entry.format is Format.ICEBERG else entry.location
     if not text:
-        return gap(None, "unreadable", "the catalog names no metadata file of the table", title)
+        return gap(None, GapKind.UNREADABLE, "the catalog names no metadata file of the table", title)
     try:
         place = location_of(text)
         if isinstance(place, S3Location):
@@ -176,17 +177,17 @@ def _place(entry: CatalogEntry, inside: Callable[[Path], bool]) -> Registered | 
         if metadata is not None:
             if not inside(metadata):
                 reason = f"the metadata of {title} lies outside the estate's roots and was not read"
-                return gap(None, "outside_roots", reason, str(metadata))
+                return gap(None, GapKind.OUTSIDE_ROOTS, reason, str(metadata))
             place = location_of(_location_in(metadata))
             if isinstance(place, S3Location):
                 return RemoteTable(entry.name or title, entry.name, entry.format, place)
     except EstateError as error:
-        kind = "unreadable" if error.where and "://" not in error.where else REMOTE_TABLE
+        kind = GapKind.UNREADABLE if error.where and "://" not in error.where else GapKind.REMOTE_TABLE
         shown = text if error.where != UNTOLD else UNTOLD
         return gap(None, kind, f"the registered table {title} was not read: {error.what}", shown)
     if not inside(place):
         reason = f"the registered table {title} lies outside the estate's roots and was not read"
-        return gap(None, "outside_roots", reason, str(place))
+        return gap(None, GapKind.OUTSIDE_ROOTS, reason, str(place))
     return Registered((entry.name,) if entry.name else (), entry.format, place.resolve(), metadata)
 
 

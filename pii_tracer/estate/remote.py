@@ -8,7 +8,8 @@ from typing import Any
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import gap
 from pii_tracer.estate.registry import RemoteTable
-from pii_tracer.inventory import REMOTE_TABLE, InventoryGap, RemotePlace
+from pii_tracer.gap_kinds import GapKind
+from pii_tracer.inventory import InventoryGap, RemotePlace
 from pii_tracer.locations import S3Location, location_of
 
 NO_SETTINGS = "the estate file does not say how S3 is reached (`s3`)"
@@ -60,7 +61,7 @@ def gap_of(place: RemotePlace) -> InventoryGap:
     reason = f"{what(place)} in S3, where no table is erased"
     if place.unlisted:
         reason += f", and was not looked into: {place.unlisted}"
-    return gap(place.dataset, REMOTE_TABLE, reason, str(place.location))
+    return gap(place.dataset, GapKind.REMOTE_TABLE, reason, str(place.location))
 
 
 def iceberg_folders(metadata: Any, file: S3Location) -> tuple[tuple[S3Location, ...], str | None]:

@@ -36,6 +36,7 @@ from pii_tracer.estate.s3_versions import (
     region_of,
     sha256_of_head,
 )
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap, ObjectSet, ObjectVersion
 from pii_tracer.model import DatasetId
 from pii_tracer.packed import Packed
@@ -127,7 +128,7 @@ class _Place:
     def id(self) -> tuple[str, str]:
         return (self.bucket, self.archive.prefix)
 
-    def gap(self, kind: str, reason: str, evidence: str) -> InventoryGap:
+    def gap(self, kind: GapKind, reason: str, evidence: str) -> InventoryGap:
         dataset = dataset_of(self.bucket, self.archive.prefix)
         return InventoryGap(dataset=dataset, kind=kind, reason=reason, evidence=evidence)
 
@@ -192,13 +193,15 @@ def _discover(place: _Place, client_factory: ClientFactory, found: _Found) -> di
     except (ClientError, BotoCoreError) as error:
         whose = "the bucket" if bucket == place.archive.bucket else "a bucket that rules replicate to"
         reason = f"{whose} of the archive `{place.archive.name}` is missing or cannot be listed"
-        found.gaps.append(place.gap("s3_bucket", reason, f"bucket {bucket}: {error_code(error)}"))
+        found.gaps.append(place.gap(GapKind.S3_BUCKET, reason, f"bucket {bucket}: {error_code(error)}"))
         return {}
     settings = _Settings(place, client, found)
     versioning = settings.read("GetBucketVersioning", lambda: client.get_bucket_versioning(Bucket=bucket)) or {}
     if versioning.get("MFADelete") == "Enabled":
         found.gaps.append(
-            place.gap("mfa_delete", "versions can only be deleted with the owner's MFA device", f"bucket {bucket}")
+            place.gap(
+                GapKind.MFA_DELETE, "versions can only be deleted with the owner's MFA device", f"bucket {bucket}"
+            )
         )
     versioned = versioning.get("Status") in ("Enabled", "Suspended")
     lock = settings.read(
@@ -273,7 +276,7 @@ def _apart(
     try:
         others = of_others(found.base, place.archive.manifest, place.archive.of)
     except EstateError as error:
-        found.gaps.append(place.gap("s3_manifest", error.what, str(error.where)))
+        found.gaps.append(place.gap(GapKind.S3_MANIFEST, error.what, str(error.where)))
         others = {}
     if not others:
         return (), (), versions
@@ -305,7 +308,7 @@ class _Settings:
             if code not in none:
                 self.found.gaps.append(
                     self.place.gap(
-                        "s3_setting",
+                        GapKind.S3_SETTING,
                         f"{operation} was refused: what it would show is unknown",
                         f"bucket {self.place.bucket}: {operation} {code}",
                     )

@@ -15,6 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.aws import error_code
 from pii_tracer.estate.s3_versions import ClientFactory, S3Client
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap, ObjectSet
 
 # servers other than AWS lack some of these settings: a bucket there has none of them
@@ -51,7 +52,9 @@ def _asked(objects: ObjectSet, gaps: list[InventoryGap], operation: str, call: C
         if code not in _NOT_THERE:
             reason = f"{operation} was refused: what it would show is unknown"
             evidence = f"bucket {objects.bucket}: {operation} {code}"
-            gaps.append(InventoryGap(dataset=objects.dataset, kind="s3_setting", reason=reason, evidence=evidence))
+            gaps.append(
+                InventoryGap(dataset=objects.dataset, kind=GapKind.S3_SETTING, reason=reason, evidence=evidence)
+            )
         return None
 
 

@@ -11,10 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from pii_tracer.estate.found import Found, gap
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap, Sharing, TableState
 from pii_tracer.model import Format
-
-MOVED = "moved_table"
 
 # engines whose clean-up takes no account of another table's files
 _CARELESS = frozenset({Format.DELTA, Format.HUDI})
@@ -33,7 +32,7 @@ def with_sharing(found: Sequence[Found]) -> tuple[Found, ...]:
             for other in sharers - {one}:
                 common.setdefault(one, {}).setdefault(other, set()).add(str(path))
     states = {f.state.location: f.state for f in found}
-    moved = {f.state.location for f in found if any(g.kind == MOVED for g in f.gaps)}
+    moved = {f.state.location for f in found if any(g.kind == GapKind.MOVED_TABLE for g in f.gaps)}
     result = []
     for item in found:
         others = sorted(common.get(item.state.location, {}).items())
@@ -69,7 +68,7 @@ def _careless(state: TableState, others: Sequence[TableState], moved: set[str]) 
         return ()
     names = ", ".join(sorted(s.table or s.location for s in others))
     reason = f"files of this table belong to other tables as well ({names}), and erasing from one breaks the other"
-    return (gap(state.dataset, "shared_files", reason, state.sharing[0].files[0]),)
+    return (gap(state.dataset, GapKind.SHARED_FILES, reason, state.sharing[0].files[0]),)
 
 
 def _unowned(state: TableState, by_location: Mapping[Path, Found]) -> tuple[InventoryGap, ...]:
@@ -78,4 +77,4 @@ def _unowned(state: TableState, by_location: Mapping[Path, Found]) -> tuple[Inve
     if not lost:
         return ()
     reason = f"{len(lost)} files of the table lie outside its folder and belong to no table or folder of this estate"
-    return (gap(state.dataset, "external_files", reason, lost[0]),)
+    return (gap(state.dataset, GapKind.EXTERNAL_FILES, reason, lost[0]),)

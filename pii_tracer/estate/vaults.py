@@ -20,6 +20,7 @@ from pii_tracer.aws import error_code
 from pii_tracer.config_vaults import Vault
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.archive_manifest import of_others
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap, VaultArchive, VaultState
 from pii_tracer.model import DatasetId
 
@@ -177,12 +178,12 @@ def discover_vaults(
         try:
             others = of_others(base, vault.manifest, vault.of)
         except EstateError as error:
-            gaps.append(_gap(vault, "vault_manifest", error.what, str(error.where)))
+            gaps.append(_gap(vault, GapKind.VAULT_MANIFEST, error.what, str(error.where)))
             others = {}
         try:
             found = _newest(vault, base, client, now)
         except EstateError as error:
-            gaps.append(_gap(vault, "vault_inventory", error.what, error.todo or ""))
+            gaps.append(_gap(vault, GapKind.VAULT_INVENTORY, error.what, error.todo or ""))
             continue
         archives = tuple(a.model_copy(update={"of_others": a.id in others}) for a in found.archives)
         states.append(
@@ -237,6 +238,6 @@ def _newest(vault: Vault, base: Path, client: VaultClient, now: datetime) -> Vau
     return newest
 
 
-def _gap(vault: Vault, kind: str, reason: str, evidence: str) -> InventoryGap:
+def _gap(vault: Vault, kind: GapKind, reason: str, evidence: str) -> InventoryGap:
     dataset = DatasetId(namespace=f"glacier://{vault.region}", name=vault.vault)
     return InventoryGap(dataset=dataset, kind=kind, reason=reason, evidence=evidence)

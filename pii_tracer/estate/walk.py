@@ -14,7 +14,8 @@ from pii_tracer.estate.heads import iceberg_table
 from pii_tracer.estate.hudi import hudi_state, is_hudi
 from pii_tracer.estate.paths import EstatePaths, is_iceberg
 from pii_tracer.estate.streams import checkpoint_state, is_checkpoint
-from pii_tracer.inventory import UNKNOWN_FILE, InventoryGap
+from pii_tracer.gap_kinds import GapKind
+from pii_tracer.inventory import InventoryGap
 
 Reader = Callable[[Path, EstatePaths], Found]
 METADATA = frozenset({"_delta_log", ".hoodie", "metadata"})
@@ -39,7 +40,7 @@ class Walk:
                 reason = (
                     "a hidden place outside every table holds something; engines skip it, and nothing here reads it"
                 )
-                self._gap("hidden_data", reason, path)
+                self._gap(GapKind.HIDDEN_DATA, reason, path)
 
     def visit(self, path: Path, owner: Path | None = None) -> None:
         """One folder: a table, or a folder that may hold data. `owner` is the bare folder it is a partition of."""
@@ -47,7 +48,7 @@ class Walk:
             reader = self._reader(path)
             entries = [] if reader else sorted(os.scandir(path), key=lambda e: e.name)
         except OSError as error:
-            self._gap("unreadable", f"the folder cannot be listed: {error.strerror}", path)
+            self._gap(GapKind.UNREADABLE, f"the folder cannot be listed: {error.strerror}", path)
             return
         if reader:
             self.tables[path] = reader
@@ -60,15 +61,15 @@ class Walk:
             try:
                 self._entry(path / entry.name, entry, owner or path, owner)
             except OSError as error:
-                self._gap("unreadable", f"it cannot be looked at: {error.strerror}", path / entry.name)
+                self._gap(GapKind.UNREADABLE, f"it cannot be looked at: {error.strerror}", path / entry.name)
 
     def _entry(self, child: Path, entry: os.DirEntry[str], folder: Path, owner: Path | None) -> None:
         if not _writable(entry.name):
             reason = "its name is not valid UTF-8, so that no plan can name it: rename it"
-            self._gap("unreadable", reason, child)
+            self._gap(GapKind.UNREADABLE, reason, child)
         elif entry.is_symlink() and (not self.paths.inside(child) or not child.exists()):
             reason = "a symbolic link leads outside the estate's roots, or nowhere"
-            self._gap("outside_link", reason, child)
+            self._gap(GapKind.OUTSIDE_LINK, reason, child)
         elif entry.is_symlink() and entry.is_dir():
             return  # what it leads to is met at its own place
         elif entry.is_dir():
@@ -76,14 +77,14 @@ class Walk:
         elif entry.is_file():
             self._file(child, entry.name, folder)
         else:
-            self._gap("unreadable", "neither a file nor a folder", child)
+            self._gap(GapKind.UNREADABLE, "neither a file nor a folder", child)
 
     def _reader(self, path: Path) -> Reader | None:
         """By the folder's markers; an Iceberg table whose metadata lies elsewhere is known by its catalog alone."""
         found = _markers(path)
         if len(found) > 1:
             reason = "the folder is a table of more than one format: erasing it as one leaves or breaks the other"
-            self._gap("two_formats", reason, path)
+            self._gap(GapKind.TWO_FORMATS, reason, path)
         if not found and self.paths.metadata_at(path):
             return iceberg_table
         return found[0] if found else None
@@ -96,7 +97,7 @@ class Walk:
                     self.tables[folder] = checkpoint_state  # sweeps of every format pass over hidden folders
                     continue
                 reason = "a table lies inside the folder of another one, whose sweep would remove its files: move it"
-                self._gap("nested_table", reason, folder)
+                self._gap(GapKind.NESTED_TABLE, reason, folder)
 
     def _folder(self, child: Path, name: str, owner: Path | None) -> None:
         hidden = name.startswith((".", "_")) and not _markers(child)
@@ -104,7 +105,7 @@ class Walk:
             self.visit(child, owner if PARTITION.match(name) and child not in self.paths.declared else None)
         elif any(data_file(p) for p in sorted(child.rglob("*")) if p.is_file() and not p.is_symlink()):
             reason = "a hidden folder that belongs to no table holds data files; engines skip it"
-            self._gap("hidden_data", reason, child)
+            self._gap(GapKind.HIDDEN_DATA, reason, child)
         elif any(_holds(p) for p in sorted(child.rglob("*"))):
             self.hidden.append(child)
 
@@ -116,15 +117,15 @@ class Walk:
         try:
             found = data_file(path)
         except OSError as error:
-            self._gap("unreadable", f"the file cannot be read: {error.strerror}", path)
+            self._gap(GapKind.UNREADABLE, f"the file cannot be read: {error.strerror}", path)
             return
         if found:
             self.folders.setdefault(owner, []).append(found)
         elif path.stat().st_size:
             reason = "a file of no known format lies outside every table; whether it holds a person cannot be told"
-            self._gap(UNKNOWN_FILE, reason, path)
+            self._gap(GapKind.UNKNOWN_FILE, reason, path)
 
-    def _gap(self, kind: str, reason: str, path: Path) -> None:
+    def _gap(self, kind: GapKind, reason: str, path: Path) -> None:
         self.gaps.append(gap(None, kind, reason, os.fsencode(path).decode("utf-8", "backslashreplace")))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from pii_tracer.enums import StrEnum
+from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.model import ColumnId, DatasetId, Frozen
 
 
@@ -88,7 +89,7 @@ class LineageGap(Frozen):
     """
 
     dataset: DatasetId | None
-    kind: str
+    kind: LineageGapKind
     reason: str
     evidence: str
     closes: str = ""

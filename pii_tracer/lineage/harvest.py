@@ -10,6 +10,7 @@ from pii_tracer.collecting import rare_collections
 from pii_tracer.config import Relocation
 from pii_tracer.config_lineage import LineageSources
 from pii_tracer.errors import LineageError
+from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.edges import LineageGap
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph
@@ -251,7 +252,7 @@ def _files(
             text = file.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             reason = f"the file cannot be read ({type(error).__name__})"
-            ledger.gap(None, "unreadable_sql", reason, in_file(name, file.stem), "correct the file")
+            ledger.gap(None, LineageGapKind.UNREADABLE_SQL, reason, in_file(name, file.stem), "correct the file")
             continue
         for made in parsed(text, names, dialect, in_file(name, file.stem), ledger):
             told.append(Told(made, in_file(f"{name}:{made.line}", file.stem), rebuild=dialect in SPARK))

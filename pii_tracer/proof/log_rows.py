@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pii_tracer.actions import Action
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.journal import Kind, Record, iso
 from pii_tracer.model import CopyKind, Strategy
-from pii_tracer.plan import HELD, LEFT_OUT, Copy, ErasurePlan, Gap, PlannedRequest, Step
+from pii_tracer.plan import HELD, Copy, ErasurePlan, Gap, PlannedRequest, Step
 from pii_tracer.proof.deletion_log import Entry, EntryState
 
 _ENDS = (Kind.STEP_VERIFIED, Kind.STEP_FAILED, Kind.STEP_WAITING)
@@ -55,7 +56,7 @@ def entries_of(logged: Logged) -> Iterator[Entry]:
             if copy.strategy in (*HELD, Strategy.BLOCKED) and stays:
                 yield _of_copy(logged, request, copy)
         for gap in logged.plan.gaps:
-            if gap.waiver or gap.kind == LEFT_OUT:
+            if gap.waiver or gap.kind == GapKind.LEFT_OUT:
                 yield _of_gap(logged, request, gap)
 
 

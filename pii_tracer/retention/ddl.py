@@ -1,9 +1,9 @@
-"""Tables that SQL files create, with the retention they are created with: for a check before anything runs."""
+"""Tables that SQL files create, with the retention that the files leave them with: for a check before anything runs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,17 +16,21 @@ from pii_tracer.errors import LineageError
 from pii_tracer.lineage.literals import literals
 from pii_tracer.lineage.splitting import NAME, Statement, clone_of, prepared, split
 from pii_tracer.model import Format
+from pii_tracer.retention.in_use import InUse, parts_of
 from pii_tracer.retention.native import DELTA_FILES, DELTA_LOG
 
 
 @dataclass(frozen=True)
 class Created:
-    """One CREATE TABLE: its name, the line it stands on, its format if retention is known for it, its settings.
+    """One CREATE TABLE: its name, where it stands, its format if retention is known for it, its settings.
 
+    table: with the catalog and schema that `USE` has set before it. written: as it stands there.
     columns: leaf names, those of nested structs included.
     """
 
     table: str
+    written: str
+    file: str
     line: int
     format: Format | None
     properties: dict[str, str]
@@ -34,47 +38,73 @@ class Created:
     unread: str | None = None
 
 
-def created(sql: str, dialect: str, where: str) -> tuple[Created, ...]:
-    """Every table that a text creates, with the settings and columns it has at the end of the text.
+def created(files: Iterable[tuple[str, str]], dialect: str, catalogs: Collection[str]) -> tuple[Created, ...]:
+    """Every table that some files create, with the settings and columns it has at the end of the last one.
+
+    files: name and text of each, in the order in which they run. What `USE` sets counts until the end of its file,
+    since nobody can tell whether the next one has the same session. catalogs: the names of those that are known.
 
     Statements that do not parse, and those about tables that are not understood, come out with `unread`: they are not
     passed over.
 
     Raises:
-        LineageError: the text cannot be cut into statements.
+        LineageError: a text cannot be cut into statements.
     """
-    try:
-        statements = split(sql, dialect)
-    except SqlglotError:
-        raise LineageError("the SQL cannot be read", where=where, todo="correct the text or name its dialect") from None
     found: list[Created] = []
-    for statement in statements:
-        _follow(statement, dialect, found)
+    for name, sql in files:
+        try:
+            statements = split(sql, dialect)
+        except SqlglotError:
+            todo = "correct the text or name its dialect"
+            raise LineageError("the SQL cannot be read", where=name, todo=todo) from None
+        in_use = InUse.at_first(catalogs)
+        for statement in statements:
+            _follow(_Place(name, statement, in_use), dialect, found)
+            in_use = in_use.after(statement.text)
     return tuple(found)
 
 
-def _follow(statement: Statement, dialect: str, found: list[Created]) -> None:
+@dataclass(frozen=True)
+class _Place:
+    """A statement, the file it stands in, and what `USE` has set there."""
+
+    file: str
+    statement: Statement
+    in_use: InUse
+
+    def made(
+        self, table: Sequence[str], made_of: Format | None, properties: dict[str, str], columns: tuple[str, ...] = ()
+    ) -> Created:
+        name, written = self.in_use.full(table), ".".join(table)
+        return Created(name, written, self.file, self.statement.line, made_of, properties, columns)
+
+    def unread(self, why: str) -> Created:
+        return Created("", "", self.file, self.statement.line, None, {}, unread=why)
+
+
+def _follow(place: _Place, dialect: str, found: list[Created]) -> None:
     """What one statement makes of the tables so far."""
-    text, line = statement.text, statement.line
+    text = place.statement.text
     clone = clone_of(text)
     if clone:  # its settings are its source's; only its class can be asked for here
-        found.append(Created(clone.to.replace("`", ""), line, None, {}))
+        found.append(place.made(parts_of(clone.to), None, {}))
         return
     unset = _UNSET.match(text)
     if unset:
-        _change(found, unset["table"].replace("`", ""), lambda table: _without(table, set(literals(unset["names"]))))
+        name = place.in_use.full(parts_of(unset["table"]))
+        _change(found, name, lambda table: _without(table, set(literals(unset["names"]))))
         return
     try:
         tree = sqlglot.parse_one(prepared(text), read=dialect) if text else None
     except (SqlglotError, RecursionError):
-        found.append(Created("", line, None, {}, unread="the statement does not parse"))
+        found.append(place.unread("the statement does not parse"))
         return
     if isinstance(tree, exp.Create) and str(tree.args.get("kind", "")).upper() == "TABLE":
-        found.append(_made(tree, line))
+        found.append(_made(tree, place))
     elif isinstance(tree, exp.Alter) and isinstance(tree.this, exp.Table):
-        _change(found, _name(tree.this), partial(_altered, tree))
+        _change(found, place.in_use.full(_parts(tree.this)), partial(_altered, tree))
     elif isinstance(tree, exp.Command) and (_CREATES.match(text) or _ALTERS.match(text)):
-        found.append(Created("", line, None, {}, unread="the statement's form is not known"))
+        found.append(place.unread("the statement's form is not known"))
 
 
 _CREATES = re.compile(r"\W*(CREATE|REPLACE)\b(?:(?!\bAS\b|\().)*?\bTABLE\b", re.IGNORECASE | re.DOTALL)
@@ -88,15 +118,16 @@ _SPELLED = {name.lower(): name for name in (DELTA_FILES, DELTA_LOG)}
 """Delta's own names of properties ignore case; those of others do not."""
 
 
-def _made(tree: exp.Create, line: int) -> Created:
+def _made(tree: exp.Create, place: _Place) -> Created:
     schema = tree.this
     table = schema.this if isinstance(schema, exp.Schema) else schema
     columns = tuple(_leaves(schema.expressions)) if isinstance(schema, exp.Schema) else _selected(tree.expression)
-    return Created(_name(table), line, _format(tree), _properties(tree.args.get("properties")), columns)
+    properties = _properties(tree.args.get("properties"))
+    return place.made(_parts(table), _format(tree), properties, columns)
 
 
 def _change(found: list[Created], name: str, change: Callable[[Created], Created]) -> None:
-    """What counts is how the file leaves the table, by whichever of its names later statements call it."""
+    """What counts is how the files leave the table, by whichever of its names later statements call it."""
     for index in range(len(found) - 1, -1, -1):
         if _same(found[index].table, name):
             found[index] = change(found[index])
@@ -115,8 +146,11 @@ def _altered(tree: exp.Alter, table: Created) -> Created:
     columns = [*table.columns, *(column.name for column in tree.find_all(exp.ColumnDef))]
     columns += [action.args["to"].name for action in tree.find_all(exp.RenameColumn)]
     columns += [new.name for action in tree.find_all(exp.AlterColumn) if (new := action.args.get("rename_to"))]
-    name = next((_name(action.this) for action in tree.find_all(exp.AlterRename)), table.table)
-    return replace(table, table=name, properties=table.properties | changed, columns=tuple(dict.fromkeys(columns)))
+    name = next((_parts(action.this) for action in tree.find_all(exp.AlterRename)), None)
+    if name:  # a table stays in its catalog, and where the new name has one part in its schema
+        stays = table.table.split(".")[: -len(name)]
+        table = replace(table, table=".".join([*stays, *name]), written=".".join(name))
+    return replace(table, properties=table.properties | changed, columns=tuple(dict.fromkeys(columns)))
 
 
 def _without(table: Created, names: set[str]) -> Created:
@@ -132,8 +166,8 @@ def _selected(query: Any) -> tuple[str, ...]:
     return tuple(query.named_selects) if isinstance(query, exp.Query) else ()
 
 
-def _name(table: Any) -> str:
-    return ".".join(part.name for part in table.parts)
+def _parts(table: Any) -> list[str]:
+    return [part.name for part in table.parts]
 
 
 def _leaves(columns: list[Any]) -> Iterator[str]:

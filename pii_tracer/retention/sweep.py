@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from pii_tracer.config import RetentionClasses
-from pii_tracer.estate.iceberg_history import STAGED
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.holds import Hold
-from pii_tracer.inventory import STRANGE_FILES, Inventory, InventoryGap, TableState
+from pii_tracer.inventory import Inventory, InventoryGap, TableState
 from pii_tracer.locations import Location, location_of
 from pii_tracer.model import Format, Frozen
 from pii_tracer.retention.check import FindingKind, Table, check_table
@@ -21,9 +21,17 @@ LEAST_DAYS = 1
 """Files of writers that have not committed yet are younger than this: nothing younger is ever swept."""
 
 _BLOCKING_GAPS = frozenset(
-    {"external_files", "shared_files", "moved_table", "missing_files", "unknown_version", STAGED, STRANGE_FILES}
+    {
+        GapKind.EXTERNAL_FILES,
+        GapKind.SHARED_FILES,
+        GapKind.MOVED_TABLE,
+        GapKind.MISSING_FILES,
+        GapKind.UNKNOWN_VERSION,
+        GapKind.STAGED_SNAPSHOT,
+        GapKind.STRANGE_FILES,
+    }
 )
-_GAPS_OF_PLACES = frozenset({"nested_table", "two_formats", "registered_twice"})
+_GAPS_OF_PLACES = frozenset({GapKind.NESTED_TABLE, GapKind.TWO_FORMATS, GapKind.REGISTERED_TWICE})
 """Told of a place, not of a table: whose folder it lies in is what counts."""
 
 

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from pii_tracer.enums import StrEnum
-from pii_tracer.plan import LEFT_OUT, Copy, ErasurePlan, Gap, PlannedHold, Step
+from pii_tracer.gap_kinds import GapKind
+from pii_tracer.plan import Copy, ErasurePlan, Gap, PlannedHold, Step
 
 
 class Sign(StrEnum):
@@ -88,7 +89,7 @@ def _requests(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
 def _copies(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
     before, after = _by_id(old.copies), _by_id(new.copies)
     for name in sorted(before.keys() - after.keys()):
-        left = any(g.kind == LEFT_OUT and g.dataset == before[name].dataset for g in new.gaps)
+        left = any(g.kind == GapKind.LEFT_OUT and g.dataset == before[name].dataset for g in new.gaps)
         text = "left out of the plan: the person stays in there" if left else "no longer in the plan"
         yield Change(Sign.REMOVED, About.COPY, name, text, True)
     for name in sorted(after.keys() - before.keys()):

@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Mapping
 
 from pii_tracer.actions import ON_TABLE_ROWS, Action
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.model import CopyKind, Strategy
-from pii_tracer.plan import HELD, LEFT_OUT, Copy, ErasurePlan, Step
+from pii_tracer.plan import HELD, Copy, ErasurePlan, Step
 
 # a run's folder and a verdict's file are named by them
 _HARMLESS = re.compile(r"[A-Za-z0-9][^/\\\x00-\x1f]{0,199}")
@@ -109,7 +110,7 @@ def _claims(plan: ErasurePlan) -> str | None:
         return None
     if any(copy.strategy is Strategy.BLOCKED for copy in plan.copies):
         return "it can be applied, and a copy is blocked"
-    if any(gap.kind != LEFT_OUT for gap in open_gaps):
+    if any(gap.kind != GapKind.LEFT_OUT for gap in open_gaps):
         return "it can be applied, and a gap is open"
     return None
 

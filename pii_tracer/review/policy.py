@@ -11,7 +11,8 @@ from datetime import datetime
 from pii_tracer.config import Policy
 from pii_tracer.enums import StrEnum
 from pii_tracer.errors import PolicyDenied
-from pii_tracer.plan import LEFT_OUT, ErasurePlan
+from pii_tracer.gap_kinds import GapKind
+from pii_tracer.plan import ErasurePlan
 
 Place = tuple[str | int, ...]
 """Where in the plan file: `("gaps", 3)`, `("totals", "cost")`; empty for the whole file."""
@@ -123,7 +124,7 @@ def _cost(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
 def _gaps(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
     for index, gap in enumerate(given.plan.gaps):
         at = ("gaps", index)
-        if gap.kind == LEFT_OUT:
+        if gap.kind == GapKind.LEFT_OUT:
             level = Level.WARN if gap.waiver is None else Level.DENY
             yield level, f"{gap.dataset} is left out: this plan is not the whole erasure, and nobody can waive that", at
         elif gap.waiver is None:

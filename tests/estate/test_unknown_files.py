@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pii_tracer.cli.planning import scan_estate
 from pii_tracer.estate.discover import discover
-from pii_tracer.inventory import UNKNOWN_FILE
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.lineage.facts import Facts
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.model import KeySet
@@ -32,9 +32,9 @@ def test_what_they_hold_decides(tmp_path: Path) -> None:
     (lake / "ids.log").write_text(f"row {UID} rejected")
     (lake / "logo.bin").write_bytes(b"\x00\x01\x02\xff" * 9)
     found = discover(estate_of().model_copy(update={"catalogs": {}, "roots": ("warehouse",)}), tmp_path)
-    assert [gap.kind for gap in found.gaps] == [UNKNOWN_FILE] * 4
+    assert [gap.kind for gap in found.gaps] == [GapKind.UNKNOWN_FILE] * 4
     seen = scan_estate(found, PERSON, lambda _: None)
     gaps = inventory_gaps(World(LineageGraph(Facts()), found, seen, lambda _: False))
     told = {Path(gap.evidence).name: gap.kind for gap in gaps}
-    assert told == {"load.log": "unexpected_copy", "ids.log": UNKNOWN_FILE, "logo.bin": UNKNOWN_FILE}
+    assert told == {"load.log": "unexpected_copy", "ids.log": GapKind.UNKNOWN_FILE, "logo.bin": GapKind.UNKNOWN_FILE}
     assert MAIL not in repr(gaps)

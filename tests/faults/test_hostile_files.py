@@ -180,7 +180,7 @@ FALSE_TOTALS: list[dict[str, Any]] = [
     {"slack_days": 500.0},
     {"critical_path": ("x",)},
 ]
-OPEN = Gap(id="g", dataset=DatasetId(namespace="file", name="/b"), kind="k", reason="r", evidence="e")
+OPEN = Gap(id="g", dataset=DatasetId(namespace="file", name="/b"), kind="unreadable", reason="r", evidence="e")
 
 
 @pytest.mark.parametrize(

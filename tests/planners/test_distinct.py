@@ -28,7 +28,7 @@ def test_two_folders_of_one_name_are_two_copies() -> None:
 
 def test_gaps_of_one_id_are_all_kept() -> None:
     def gap(evidence: str) -> Gap:
-        return Gap(id="gap-x", dataset=None, kind="x", reason="r", evidence=evidence)
+        return Gap(id="gap-x", dataset=None, kind="unreadable", reason="r", evidence=evidence)
 
     assert list(distinct_gaps([gap("1"), gap("1")])) == ["gap-x"]
     both = distinct_gaps([gap("1"), gap("2")])

@@ -166,7 +166,7 @@ def test_what_hangs_from_a_table_without_lineage_is_listed_as_not_looked_into() 
 def test_what_lineage_could_not_follow_into_the_table_leaves_its_archive_open() -> None:
     class Lost(Lake):
         def _graph(self) -> LineageGraph:
-            lost = LineageGap(dataset=dataset("c"), kind="opaque", reason="a UDF", evidence="j:1")
+            lost = LineageGap(dataset=dataset("c"), kind="sql_opaque", reason="a UDF", evidence="j:1")
             return LineageGraph(super()._graph().facts.model_copy(update={"gaps": (lost,)}))
 
     lake = Lost(objects=(archive(of="prod.c"),), loose=("c",), seen={"/w/c": CLEAN})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from pii_tracer.estate.iceberg_history import STAGED
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import Expiry, Inventory, InventoryGap, Ref, RefKind, TableState
 from pii_tracer.lineage.edges import Subtype
 from pii_tracer.model import Column, Format, Strategy
@@ -64,17 +64,19 @@ def test_what_is_held_whole_or_lapses_is_not_written_and_not_blocked() -> None:
 
 
 def staged(name: str) -> InventoryGap:
-    return InventoryGap(dataset=dataset(name), kind=STAGED, reason="rows staged would be lost", evidence="snapshot 9")
+    return InventoryGap(
+        dataset=dataset(name), kind=GapKind.STAGED_SNAPSHOT, reason="rows staged would be lost", evidence="snapshot 9"
+    )
 
 
 def test_staged_rows_hold_a_copy_back_until_the_gap_is_waived() -> None:
     lake = Lake(states={"a": {"format": Format.ICEBERG, "staged": ("9",)}}, gaps=(staged("a"),))
     made = lake.plan()
     (gap,) = made.gaps
-    assert (gap.kind, made.applyable) == (STAGED, False)
+    assert (gap.kind, made.applyable) == (GapKind.STAGED_SNAPSHOT, False)
     assert lake.plan(waivers={gap.id: WAIVER}).applyable
     # nothing is written where everything is held
-    assert STAGED not in kinds(lake.plan(hold("prod.a")))
+    assert GapKind.STAGED_SNAPSHOT not in kinds(lake.plan(hold("prod.a")))
 
 
 def test_staged_rows_of_a_table_without_the_person_are_nobodys_business() -> None:

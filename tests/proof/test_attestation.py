@@ -198,7 +198,7 @@ def test_what_stays_or_was_not_proved_is_an_exception_by_its_kind(tmp_path: Path
     mask = Mask(columns=("note",), held=(HeldColumn(name="pan", holds=("h",), until=until),))
     part = held.model_copy(update={"id": "c4", "strategy": Strategy.MASK_COLUMNS, "mask": mask, "reason": "kept: pan"})
     waiver = Waiver(who="dpo", why="the vendor said so", until=until)
-    gap = Gap(id="g", dataset=None, kind="unknown", reason="r", evidence="e", waiver=waiver)
+    gap = Gap(id="g", dataset=None, kind="not_scanned", reason="r", evidence="e", waiver=waiver)
     hold = PlannedHold(
         id="h", kind="law", basis="b", citation="c", from_=NOW, until=until, approver="counsel", copies=("c2", "c4")
     )

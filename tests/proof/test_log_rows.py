@@ -9,10 +9,10 @@ from typing import Any
 
 from pii_tracer.actions import Action
 from pii_tracer.cli.attesting import step_facts
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.journal import Journal
 from pii_tracer.model import CopyKind, DatasetId, Strategy
 from pii_tracer.plan import (
-    LEFT_OUT,
     ErasurePlan,
     Exemption,
     Gap,
@@ -44,12 +44,12 @@ def everything() -> ErasurePlan:
         Gap(
             id="g1",
             dataset=DatasetId(namespace="x", name="vendor"),
-            kind="unknown",
+            kind="not_scanned",
             reason="r",
             evidence="e",
             waiver=waiver,
         ),
-        Gap(id="g2", dataset=None, kind=LEFT_OUT, reason="left out by choice", evidence="e"),
+        Gap(id="g2", dataset=None, kind=GapKind.LEFT_OUT, reason="left out by choice", evidence="e"),
     ]
     return plan(
         steps=[

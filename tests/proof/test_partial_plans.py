@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.errors import ProofError
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.model import DatasetId
-from pii_tracer.plan import LEFT_OUT, Gap
+from pii_tracer.plan import Gap
 from pii_tracer.proof.attest import attest
 from tests.proof.test_attestation import KEY, nonces, proven
 from tests.review.plans import plan
@@ -16,7 +17,7 @@ from tests.review.plans import plan
 
 def test_no_attestation_of_a_plan_that_leaves_copies_out(tmp_path: Path) -> None:
     assert attest(proven(tmp_path), KEY, nonce=nonces())
-    left = Gap(id="g", dataset=DatasetId(namespace="file", name="/b"), kind=LEFT_OUT, reason="r", evidence="e")
+    left = Gap(id="g", dataset=DatasetId(namespace="file", name="/b"), kind=GapKind.LEFT_OUT, reason="r", evidence="e")
     partial = plan(gaps=[left], complete=False, applyable=True, only=("c1",))
     (tmp_path / "part").mkdir()
     with pytest.raises(ProofError, match="leaves copies out"):

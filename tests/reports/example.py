@@ -268,8 +268,8 @@ def example_plan(*, gaps: tuple[Gap, ...] = (), late: bool = False, overridden: 
 def example_gaps() -> tuple[Gap, ...]:
     """One open, one waived."""
     return (
-        Gap(id="gap-01", dataset=_dataset("lake.prod.loans"), kind="unresolved_sql", reason="job loans_refresh writes this table with a statement that could not be resolved", evidence="jobs/loans_refresh.sql:41"),
-        Gap(id="gap-02", dataset=None, kind="unread_bucket", reason="bucket acme-scratch could not be listed", evidence="AccessDenied on ListObjectVersions",
+        Gap(id="gap-01", dataset=_dataset("lake.prod.loans"), kind="lineage", reason="job loans_refresh writes this table with a statement that could not be resolved", evidence="jobs/loans_refresh.sql:41"),
+        Gap(id="gap-02", dataset=None, kind="s3_bucket", reason="bucket acme-scratch could not be listed", evidence="AccessDenied on ListObjectVersions",
             waiver=Waiver(who="Meera Iyer", why="scratch bucket expires after 7 days", until=DEADLINE)),
     )  # fmt: skip
 

@@ -90,7 +90,7 @@ def test_forms_of_create() -> None:
         "CREATE OR REPLACE TABLE c.d.t USING iceberg TBLPROPERTIES (a = 'b') AS SELECT 1 AS uid;\n"
         "CREATE TABLE x SHALLOW CLONE y LOCATION '/z';\nCREATE VIEW v AS SELECT 1;\nCREATE TABLE p (q int) USING CSV"
     )
-    first, clone, last = created(sql, "spark", "f.sql")
+    first, clone, last = created([("f.sql", sql)], "spark", [])
     assert (first.table, first.format, first.properties, first.columns) == (
         "c.d.t",
         Format.ICEBERG,
@@ -98,10 +98,10 @@ def test_forms_of_create() -> None:
         ("uid",),
     )
     assert (clone.table, clone.line, last.format, last.line) == ("x", 2, Format.CSV, 4)
-    (torn,) = created("CREATE TABLE t (a string) TBLPROPERTIES ('a = b", "spark", "f.sql")
+    (torn,) = created([("f.sql", "CREATE TABLE t (a string) TBLPROPERTIES ('a = b")], "spark", [])
     assert torn.unread
     with pytest.raises(LineageError):
-        created("SELECT 1; CREATE TABLE t (a string) TBLPROPERTIES ('a = b", "spark", "f.sql")
+        created([("f.sql", "SELECT 1; CREATE TABLE t (a string) TBLPROPERTIES ('a = b")], "spark", [])
 
 
 CREATED = "CREATE TABLE prod.g (id int) USING delta TBLPROPERTIES ('pii-tracer.retention-class' = 'derived');\n"
@@ -166,3 +166,105 @@ def test_a_catalog_that_cannot_be_read_is_a_violation(estate: Path, capsys: pyte
     out = capsys.readouterr().out
     assert "catalog sql" in out
     assert code == 4, out
+
+
+def check_files(
+    base: Path, files: dict[str, str], given: list[str], capsys: pytest.CaptureFixture[str]
+) -> list[tuple[str, str, str]]:
+    """Violations of several files: table, kind, file and line."""
+    for name, sql in files.items():
+        (base / name).parent.mkdir(exist_ok=True)
+        (base / name).write_text(sql)
+    words = ["retention", "check", "--estate", str(base / "pii-tracer.yaml"), "--state", str(base / "s")]
+    run([*words, "--format", "json", *(word for name in given for word in ("--ddl", str(base / name)))])
+    violations = json.loads(capsys.readouterr().out)["violations"]
+    return [(v["table"], v["kind"], Path(v["where"]).name) for v in violations]
+
+
+KEEPS_LONG = "ALTER TABLE prod.g SET TBLPROPERTIES ('delta.logRetentionDuration' = 'interval 90 days')"
+GOOD_G = f"CREATE TABLE prod.g (email string) USING delta {GOOD}"
+BAD_G = GOOD_G.replace("interval 7 days'", "interval 90 days'", 1)
+MENDS = "ALTER TABLE prod.g SET TBLPROPERTIES ('delta.logRetentionDuration' = 'interval 7 days')"
+
+
+def test_a_later_file_changes_the_tables_of_an_earlier_one(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {"m/01_make.sql": GOOD_G, "m/02_change.sql": KEEPS_LONG}
+    assert check_files(estate, files, ["m"], capsys) == [("prod.g", "too_long", "01_make.sql:1")]
+    mended = {"n/01_make.sql": BAD_G, "n/02_change.sql": MENDS}
+    assert check_files(estate, mended, ["n"], capsys) == []
+
+
+def test_files_count_in_the_order_in_which_they_are_given(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {"z.sql": GOOD_G, "b.sql": KEEPS_LONG, "a.sql": MENDS}
+    assert check_files(estate, files, ["z.sql", "b.sql", "a.sql"], capsys) == []
+    assert check_files(estate, files, ["z.sql", "a.sql", "b.sql"], capsys) == [("prod.g", "too_long", "z.sql:1")]
+
+
+def test_numbers_in_names_of_files_count_as_numbers(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {"m/V2__make.sql": GOOD_G, "m/V10__change.sql": KEEPS_LONG}
+    assert check_files(estate, files, ["m"], capsys) == [("prod.g", "too_long", "V2__make.sql:1")]
+
+
+def test_a_file_that_is_given_twice_counts_once(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {"m/1.sql": BAD_G}
+    assert check_files(estate, files, ["m", "m/1.sql"], capsys) == [("prod.g", "too_long", "1.sql:1")]
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("USE prod; CREATE TABLE g (a int)", ["prod.g"]),
+        ("USE SCHEMA prod; CREATE TABLE g (a int); USE DATABASE dev; CREATE TABLE g (a int)", ["prod.g", "dev.g"]),
+        ("use namespace prod; CREATE TABLE g (a int)", ["prod.g"]),
+        ("USE LAKE; CREATE TABLE g (a int); CREATE TABLE prod.g (a int)", ["LAKE.g", "LAKE.prod.g"]),
+        ("USE lake.prod; CREATE TABLE g (a int); CREATE TABLE dev.g (a int)", ["lake.prod.g", "lake.dev.g"]),
+        ("USE CATALOG main; CREATE TABLE g (a int); USE prod; CREATE TABLE g (a int)", ["main.default.g", "main.prod.g"]),
+        ("SET CATALOG lake; CREATE TABLE prod.g (a int)", ["lake.prod.g"]),
+        ("USE CATALOG main; CREATE TABLE lake.g (a int); CREATE TABLE a.b.c (a int)", ["lake.g", "a.b.c"]),
+        ("USE `my prod`; CREATE TABLE `g` (a int)", ["my prod.g"]),
+        ("USE prod; CREATE TABLE delta.`/x/y` (a int)", ["delta./x/y"]),
+        ("USE prod; CREATE TABLE x SHALLOW CLONE y", ["prod.x"]),
+        ("USE prod; USE IDENTIFIER(:db); CREATE TABLE g (a int)", ["g"]),
+        ("USE prod; USE ${db}; CREATE TABLE g (a int)", ["g"]),
+        ("USE prod; USE ROLE admin; CREATE TABLE g (a int)", ["prod.g"]),
+    ],
+)  # fmt: skip
+def test_use_is_followed_when_names_are_resolved(sql: str, names: list[str]) -> None:
+    assert [table.table for table in created([("f.sql", sql)], "spark", ["lake"])] == names
+
+
+def test_use_counts_until_the_end_of_its_file() -> None:
+    files = [("1.sql", "USE prod; CREATE TABLE g (a int)"), ("2.sql", "CREATE TABLE h (a int)")]
+    assert [table.table for table in created(files, "spark", [])] == ["prod.g", "h"]
+
+
+@pytest.mark.parametrize(
+    ("between", "changed"),
+    [("", True), ("USE prod;", True), ("USE lake.prod;", True), ("USE dev;", False), ("USE CATALOG other;", False)],
+)
+def test_a_change_is_of_the_table_that_use_makes_it(between: str, changed: bool) -> None:
+    sql = f"CREATE TABLE lake.prod.g (a int) USING delta; {between} ALTER TABLE g SET TBLPROPERTIES ('a' = 'b');"
+    (table,) = created([("f.sql", sql + f"{between} ALTER TABLE g UNSET TBLPROPERTIES ('c')")], "spark", ["lake"])
+    assert table.properties == ({"a": "b"} if changed else {})
+
+
+def test_a_renamed_table_stays_where_it_is() -> None:
+    sql = "CREATE TABLE lake.prod.g (a int); ALTER TABLE lake.prod.g RENAME TO h; USE lake.prod; ALTER TABLE h ADD COLUMN b int"
+    (table,) = created([("f.sql", sql)], "spark", ["lake"])
+    assert (table.table, table.columns) == ("lake.prod.h", ("a", "b"))
+
+
+def test_classes_and_lineage_know_a_table_by_the_schema_in_use(
+    estate: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check(estate, "USE prod;\nCREATE TABLE known (uid bigint)", capsys) == (
+        4,
+        [("prod.known", "wrong_class", "2")],
+    )
+    assert check(estate, "USE lake;\nCREATE TABLE prod.g (email string)", capsys)[1] == [
+        ("lake.prod.g", "too_long", "2"),
+        ("lake.prod.g", "unclassified", "2"),
+    ]
+    people = f"CREATE TABLE prod.people (uid bigint) USING delta {GOOD};\n"
+    sql = f"{people}USE prod;\nCREATE TABLE d USING delta AS SELECT uid AS x FROM prod.people;"
+    assert ("prod.d", "unclassified", "3") in check(estate, sql, capsys)[1]

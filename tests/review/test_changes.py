@@ -19,7 +19,7 @@ OLD = plan()
 WAIVER = Waiver(who="Asha", why="small", until=NOW + timedelta(days=9))
 
 
-def gap(waiver: Waiver | None = None, kind: str = "unread", **changes_: Any) -> Gap:
+def gap(waiver: Waiver | None = None, kind: str = "unreadable", **changes_: Any) -> Gap:
     return Gap(id="g1", dataset=None, kind=kind, reason="why", evidence="e", waiver=waiver, **changes_)
 
 

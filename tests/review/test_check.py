@@ -29,7 +29,7 @@ WAIVED = Waiver(who="Asha Rao", why="w", until=NOW + timedelta(days=1))
 FAR = NOW + timedelta(days=31)
 
 
-def gap(gap_id: str = "g1", waiver: Waiver | None = WAIVED, kind: str = "unread") -> Gap:
+def gap(gap_id: str = "g1", waiver: Waiver | None = WAIVED, kind: str = "unreadable") -> Gap:
     return Gap(id=gap_id, dataset=None, kind=kind, reason="r", evidence="e", waiver=waiver)
 
 
@@ -79,7 +79,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "unwaivable-gaps": (
         {"plan": plan(gaps=[gap(kind="not_scanned")]), "policy": rules(unwaivable=("not_scanned",))},
-        {"plan": plan(gaps=[gap(kind="unread")]), "policy": rules(unwaivable=("not_scanned",))},
+        {"plan": plan(gaps=[gap(kind="unreadable")]), "policy": rules(unwaivable=("not_scanned",))},
     ),
     "immediate-retention": (
         {"plan": plan(retention="immediate")},

@@ -20,7 +20,7 @@ from tests.review.plans import DEADLINE, NOW, acts, copy, plan, snapshot, step
 EXEMPTION = Exemption(holds=("h1",), until=None)
 KEPT = copy("c2", strategy=Strategy.EXEMPT, exemption=EXEMPTION)
 MASK = Mask(columns=("mail",), held=(HeldColumn(name="pan", holds=("h1",), until=None),), found_by=())
-OPEN = Gap(id="g1", dataset=None, kind="unread", reason="r", evidence="e")
+OPEN = Gap(id="g1", dataset=None, kind="unreadable", reason="r", evidence="e")
 WAIVED = OPEN.model_copy(update={"waiver": Waiver(who="asha", why="w", until=DEADLINE)})
 BACKUP = copy("b1", kind=CopyKind.BACKUP, strategy=Strategy.CONFIRM)
 ROWS = [

@@ -247,7 +247,7 @@ def test_a_waiver_until_a_number_is_refused(until: object) -> None:
 
 
 def gap(waiver: Waiver | None) -> Gap:
-    return Gap(id="g1", dataset=None, kind="unread", reason="r", evidence="e", waiver=waiver)
+    return Gap(id="g1", dataset=None, kind="unreadable", reason="r", evidence="e", waiver=waiver)
 
 
 def test_policy_rules() -> None:

@@ -144,7 +144,7 @@ def test_the_check_step_annotates_uploads_and_fails_as_the_plan_deserves(reposit
     done = review(repository, "check", "check")
     assert (done.returncode, done.stdout) == (0, ""), "a plan that is the base's own is not looked at again"
 
-    gap = Gap(id="g1", dataset=None, kind="unread", reason="r", evidence="e")
+    gap = Gap(id="g1", dataset=None, kind="unreadable", reason="r", evidence="e")
     write(repository, "base/plans/a b.plan.json")
     write(repository, "head/plans/a b.plan.json", gaps=[gap])
     done = review(repository, "check", "check")

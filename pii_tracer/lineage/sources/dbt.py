@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from pii_tracer.errors import LineageError
+from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.names import Names
 from pii_tracer.lineage.sources.ledger import Ledger
 from pii_tracer.lineage.sources.notes import Tag
@@ -68,18 +69,30 @@ def read_dbt(
     if not nodes:
         reason = "it is not a dbt manifest, or one without nodes"
         ledger.gap(
-            None, "unreadable_dbt", reason, in_file(shown, "dbt"), "run `dbt compile`, and name the target folder"
+            None,
+            LineageGapKind.UNREADABLE_DBT,
+            reason,
+            in_file(shown, "dbt"),
+            "run `dbt compile`, and name the target folder",
         )
         return [], []
     broken = len(manifest["nodes"]) - len(nodes)
     if broken:
         reason = f"{broken} nodes of the manifest are not as dbt writes them"
-        ledger.gap(None, "unreadable_dbt", reason, in_file(shown, "dbt"), "write the manifest anew with `dbt compile`")
+        ledger.gap(
+            None,
+            LineageGapKind.UNREADABLE_DBT,
+            reason,
+            in_file(shown, "dbt"),
+            "write the manifest anew with `dbt compile`",
+        )
     catalog = file.with_name("catalog.json")
     columns = _catalog(_json(catalog))
     if not columns and catalog.exists():
         reason = "the catalog.json beside it tells no columns"
-        ledger.gap(None, "unreadable_dbt", reason, in_file(shown, "dbt"), "run `dbt docs generate`, or remove it")
+        ledger.gap(
+            None, LineageGapKind.UNREADABLE_DBT, reason, in_file(shown, "dbt"), "run `dbt docs generate`, or remove it"
+        )
     for name, listed in columns.items():
         dataset = ledger.identities.of_table(name)
         if dataset is not None and not ledger.columns.get(dataset):
@@ -127,7 +140,11 @@ def _dialect(manifest: Mapping[str, Any], shown: str, default: str, ledger: Ledg
         return known_dialect(_DIALECTS.get(adapter, adapter)) if adapter else default
     except LineageError as error:
         ledger.gap(
-            None, "unknown_dialect", error.what, in_file(shown, "dbt"), "its SQL is read as the estate's dialect"
+            None,
+            LineageGapKind.UNKNOWN_DIALECT,
+            error.what,
+            in_file(shown, "dbt"),
+            "its SQL is read as the estate's dialect",
         )
         return default
 
@@ -198,7 +215,11 @@ def _node(node_id: str, node: Mapping[str, Any], project: Project, ledger: Ledge
         if made not in _TABLES | _VIEWS:
             reason = f"the materialization `{made}` is not dbt's own: what else it writes is not known"
             ledger.gap(
-                ledger.identities.of_table(_unquoted(relation)), "sql_partial", reason, proof, "say what it does"
+                ledger.identities.of_table(_unquoted(relation)),
+                LineageGapKind.SQL_PARTIAL,
+                reason,
+                proof,
+                "say what it does",
             )
     for hook in _hooks(config):
         yield from _plain_sql(hook, project, proof, ledger)
@@ -218,7 +239,7 @@ def _opaque(node_id: str, node: Mapping[str, Any], language: str, project: Proje
     else:
         reason, closes = "the manifest holds no compiled SQL of it", "run `dbt compile` for the whole project"
     reads = ", ".join(above) or "nothing that is known"
-    ledger.gap(target, "dbt_opaque", f"dbt {node_id} reads {reads}: {reason}", proof, closes)
+    ledger.gap(target, LineageGapKind.DBT_OPAQUE, f"dbt {node_id} reads {reads}: {reason}", proof, closes)
 
 
 def _above(node: Mapping[str, Any], project: Project) -> Iterator[str]:
@@ -249,7 +270,7 @@ def _plain_sql(text: str, project: Project, proof: Proof, ledger: Ledger) -> Ite
     """Hooks and operations; the manifest holds them as they were written, so templates stay open."""
     if "{{" in text or "{%" in text:
         reason = "a hook or operation is a template, and the manifest does not hold what becomes of it"
-        ledger.gap(None, "dbt_opaque", reason, proof, "give the SQL that it runs")
+        ledger.gap(None, LineageGapKind.DBT_OPAQUE, reason, proof, "give the SQL that it runs")
         return
     for one in parsed(text, project.names, project.dialect, proof, ledger) if text.strip() else ():
         yield Told(one, proof, rebuild=False)

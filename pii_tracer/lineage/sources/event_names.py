@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
+from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.edges import LineageGap
 from pii_tracer.lineage.identity import is_place
 from pii_tracer.lineage.openlineage import Events, Run
@@ -62,7 +63,7 @@ def _names(dataset: DatasetId, symlinks: Mapping[DatasetId, list[str]]) -> Itera
 def _gap(run: Run, dataset: DatasetId, name: str, table: DatasetId) -> LineageGap:
     return LineageGap(
         dataset=dataset,
-        kind="unresolved_name",
+        kind=LineageGapKind.UNRESOLVED_NAME,
         reason=f"events read {dataset}, which is called {name} as {table} is, and nothing tells whether these are one",
         evidence=run.proof.first[1],
         closes="let what sends the events tell the table's place by a symlinks facet, or name the table by its place",

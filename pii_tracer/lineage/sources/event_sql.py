@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pii_tracer.errors import LineageError
+from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.names import Names
 from pii_tracer.lineage.openlineage import Events
 from pii_tracer.lineage.sources.eras import Eras, Statements
@@ -79,5 +80,7 @@ class _Reader:
         try:
             return known_dialect(named) if named else self.dialect
         except LineageError as error:
-            self.ledger.gap(None, "unknown_dialect", error.what, proof, "name the dialect in the estate file")
+            self.ledger.gap(
+                None, LineageGapKind.UNKNOWN_DIALECT, error.what, proof, "name the dialect in the estate file"
+            )
             return self.dialect

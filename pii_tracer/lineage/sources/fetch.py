@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from pii_tracer.config_lineage import LineageSources
 from pii_tracer.errors import LineageError
 from pii_tracer.files import write_atomic
+from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.edges import LineageGap
 from pii_tracer.lineage.sources.event_log import EventLog
 from pii_tracer.model import Frozen
@@ -137,7 +138,7 @@ def gather(sources: Sequence[Source], log: Path, now: str, say: Callable[[str], 
                     where="the estate file, `lineage`",
                     todo="start it, correct its address, or take it out of the estate file",
                 ) from None
-            gaps.append(_gap("source_unreachable", f"{source.name} cannot be read: {error}", before))
+            gaps.append(_gap(LineageGapKind.SOURCE_UNREACHABLE, f"{source.name} cannot be read: {error}", before))
         gaps += _told(state[source.name])
         write_atomic(file, State(sources=tuple(state[n] for n in sorted(state))).model_dump_json(indent=1).encode())
     return Gathered(tuple((s.name, state[s.name].events) for s in sources), tuple(gaps))
@@ -172,20 +173,26 @@ def _told(fetched: Fetched) -> Iterator[LineageGap]:
     for reject in fetched.rejects:
         reason = f"{fetched.source} holds something that is no event: {reject.reason}"
         yield LineageGap(
-            dataset=None, kind="unreadable_event", reason=reason, evidence=reject.where,
+            dataset=None, kind=LineageGapKind.UNREADABLE_EVENT, reason=reason, evidence=reject.where,
             closes="correct what sends it",
         )  # fmt: skip
     if fetched.more_rejects:
         yield _gap(
-            "unreadable_event", f"{fetched.source} holds {fetched.more_rejects} more that are no events", fetched
+            LineageGapKind.UNREADABLE_EVENT,
+            f"{fetched.source} holds {fetched.more_rejects} more that are no events",
+            fetched,
         )
     for text in fetched.lost:
-        yield _gap("lost_events", text, fetched)
+        yield _gap(LineageGapKind.LOST_EVENTS, text, fetched)
 
 
-def _gap(kind: str, reason: str, fetched: Fetched) -> LineageGap:
+def _gap(kind: LineageGapKind, reason: str, fetched: Fetched) -> LineageGap:
     evidence = f"{fetched.source}, read last at {fetched.at}"
-    closes = "read it before it is gone, or give the jobs' SQL" if kind == "lost_events" else "harvest when it is there"
+    closes = (
+        "read it before it is gone, or give the jobs' SQL"
+        if kind is LineageGapKind.LOST_EVENTS
+        else "harvest when it is there"
+    )
     return LineageGap(dataset=None, kind=kind, reason=reason, evidence=evidence, closes=closes)
 
 

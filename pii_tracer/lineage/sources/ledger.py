@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.edges import DIRECT_SUBTYPES, Edge, EdgeType, JobRef, LineageGap, Membership, Subtype
 from pii_tracer.lineage.identity import UNRESOLVED, Identities
 from pii_tracer.lineage.names import Loose
@@ -65,7 +66,7 @@ class Ledger:
         """A job writes a dataset. sql: the statement, if running it again writes it anew. views: as of `JobRef`."""
         self._jobs[job, sql, statement, tuple(sorted(inputs)), output, views].add(proof)
 
-    def gap(self, dataset: DatasetId | None, kind: str, reason: str, proof: Proof, closes: str) -> None:
+    def gap(self, dataset: DatasetId | None, kind: LineageGapKind, reason: str, proof: Proof, closes: str) -> None:
         """Something is not complete."""
         self._gaps[dataset, kind, reason, closes].add(proof)
 
@@ -76,7 +77,7 @@ class Ledger:
             return found
         made = DatasetId(namespace=UNRESOLVED, name=table.replace("`", ""))
         reason = f"no catalog, symlink or path explains the table name {table}"
-        self.gap(made, "unresolved_name", reason, proof, "declare its catalog in the estate file")
+        self.gap(made, LineageGapKind.UNRESOLVED_NAME, reason, proof, "declare its catalog in the estate file")
         return made
 
     def known_tables(self) -> dict[str, list[tuple[str, str]]]:

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, cast
 
 import msgspec
 
+from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.edges import LineageGap
 
 LONGEST_LINE = 64 * 1024 * 1024
@@ -28,7 +29,7 @@ class Gaps:
     """Gaps of one file: the first ones by line, the others counted, so that a file of rubbish does not fill memory."""
 
     shown: str
-    kind: str = "unreadable_event"
+    kind: LineageGapKind = LineageGapKind.UNREADABLE_EVENT
     found: list[LineageGap] = field(default_factory=list)
     _more: int = 0
     _last: int = 0

@@ -16,6 +16,7 @@ from typing import Any
 
 from pii_tracer.config_lineage import QueryLog
 from pii_tracer.errors import LineageError
+from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.names import Names
 from pii_tracer.lineage.outcome import StatementLineage
 from pii_tracer.lineage.sources.eras import Eras
@@ -89,7 +90,7 @@ def read_queries(
     seen: dict[Query, Seen] = {}
     rows = 0
     for file, shown in files:
-        gaps = Gaps(shown, kind="unreadable_query")
+        gaps = Gaps(shown, kind=LineageGapKind.UNREADABLE_QUERY)
         for number, row in _rows(file, log, gaps):
             rows += 1
             _note(row, number, log, dialect, seen, gaps)
@@ -139,7 +140,7 @@ def _told(
 ) -> Iterator[Told]:
     proof = Proof("sql", job if seen.ok else f"{job}, failed", seen.first, seen.last, seen.runs)
     if isinstance(made, str):
-        ledger.gap(None, "unreadable_sql", made, proof, "correct the dialect of the log")
+        ledger.gap(None, LineageGapKind.UNREADABLE_SQL, made, proof, "correct the dialect of the log")
         return
 
     def again(known: Mapping[str, Columns]) -> list[StatementLineage]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from pii_tracer.errors import LineageError
+from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.edges import RENAME, Subtype
 from pii_tracer.lineage.identity import VIEW
 from pii_tracer.lineage.names import Names
@@ -51,7 +52,7 @@ def parsed(text: str, names: Names, dialect: str, proof: Proof, ledger: Ledger) 
     try:
         return Script(names, dialect).run(text)
     except LineageError as error:
-        ledger.gap(None, "unreadable_sql", error.what, proof, "correct the text or its dialect")
+        ledger.gap(None, LineageGapKind.UNREADABLE_SQL, error.what, proof, "correct the text or its dialect")
         return []
 
 
@@ -79,7 +80,7 @@ def tell(told: Told, ledger: Ledger) -> None:
     if made.output is None or made.effect in _QUIET:
         known = ledger.identities.of_table(made.output) if made.output is not None else None
         for reason in told.reasons if made.effect not in (Effect.QUERY, Effect.TEMPORARY) else ():
-            ledger.gap(known, "sql_opaque", reason, proof, "rewrite the statement, or say what it does")
+            ledger.gap(known, LineageGapKind.SQL_OPAQUE, reason, proof, "rewrite the statement, or say what it does")
         if made.emptied and known is not None:  # nothing comes in by it, and what was there finds nobody any more
             ledger.job(proof.job, None, frozenset(), known, proof, made.sql)
         return
@@ -105,7 +106,7 @@ def tell(told: Told, ledger: Ledger) -> None:
     ledger.job(proof.job, sql, frozenset(inputs.values()), target, proof, made.sql, made.views)
     if made.complete:
         ledger.resolved.update((dataset, target) for dataset in inputs.values())
-    kind = "sql_opaque" if made.opaque else "sql_partial"
+    kind = LineageGapKind.SQL_OPAQUE if made.opaque else LineageGapKind.SQL_PARTIAL
     for reason in told.reasons:
         ledger.gap(target, kind, reason, proof, "give the schemas of the tables it reads")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.edges import RENAME, Subtype
 from pii_tracer.lineage.openlineage import Events, Run
 from pii_tracer.lineage.sources.ledger import Ledger
@@ -60,7 +61,7 @@ def _renamed(old: DatasetId, new: DatasetId, ledger: Ledger) -> None:
     ledger.job(RENAME, None, frozenset({old}), new, proof)
     if not columns:
         reason = f"{old} was renamed to it, and the columns of neither are known"
-        ledger.gap(new, "no_columns", reason, proof, "give the columns of the table in a catalog")
+        ledger.gap(new, LineageGapKind.NO_COLUMNS, reason, proof, "give the columns of the table in a catalog")
 
 
 def tell_gaps(events: Events, ledger: Ledger, mended: Mended) -> None:
@@ -70,7 +71,13 @@ def tell_gaps(events: Events, ledger: Ledger, mended: Mended) -> None:
     for run in events.runs:
         for dataset, reason in run.wrong:
             text = f"an event of {run.proof.job or 'a dataset'} is not as the specification says: {reason}"
-            ledger.gap(dataset, "malformed_event", text, run.proof, "correct what sends it, or declare what it does")
+            ledger.gap(
+                dataset,
+                LineageGapKind.MALFORMED_EVENT,
+                text,
+                run.proof,
+                "correct what sends it, or declare what it does",
+            )
         if run.inputs and not run.outputs:
             if not mended(run) and not _known(run, siblings[run.proof.job]):
                 _no_outputs(run, ledger)
@@ -105,13 +112,13 @@ def _known(run: Run, siblings: list[Run]) -> bool:
 def _no_outputs(run: Run, ledger: Ledger) -> None:
     names = ", ".join(str(d) for d in sorted(run.inputs))
     reason = f"job {run.proof.job} read {names} and its events name no output{_code(run)}"
-    ledger.gap(None, "no_outputs", reason, run.proof, "give the job's SQL, or declare what it writes")
+    ledger.gap(None, LineageGapKind.NO_OUTPUTS, reason, run.proof, "give the job's SQL, or declare what it writes")
 
 
 def _no_columns(run: Run, output: DatasetId, missing: list[DatasetId], ledger: Ledger) -> None:
     names = ", ".join(map(str, missing))
     reason = f"job {run.proof.job} {_MAY[run.ended]} from {names}, and no event tells the columns{_code(run)}"
-    ledger.gap(output, "no_columns", reason, run.proof, "give the job's SQL")
+    ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, "give the job's SQL")
 
 
 def _code(run: Run) -> str:
