@@ -7,12 +7,13 @@ that takes such a row on and gives no identifier leaves it where nobody finds it
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from sqlglot import exp
 
 from planners.expressions import COUNTS
+from planners.subtotals import as_in_subtotals, has_subtotals
 from planners.ways import Way, split, way_of
 
 Gives = Callable[[Way], bool]
@@ -142,7 +143,12 @@ def _select(node: exp.Select, ctes: Mapping[str, Relation], tables: Tables) -> R
     if any(column.name.lower() in made for _, value in shown for column in value.find_all(exp.Column)):
         return _untold(sources)
     aggregated = bool(node.args.get("group")) or any(_adds_up(value) for _, value in shown)
-    return of_columns(shown, sources, optional, aggregated=aggregated)
+    rows = of_columns(shown, sources, optional, aggregated=aggregated)
+    if not has_subtotals(node.args.get("group")):
+        return rows
+    least = of_columns(as_in_subtotals(shown, node, sources), sources, optional, aggregated=aggregated)
+    bare = rows.reads and not any(least.gives((name.lower(),)) for name in rows.names or ())
+    return replace(rows, gives=least.gives, bare=rows.bare or bare)
 
 
 def _untold(sources: Mapping[str, Relation]) -> Relation:
