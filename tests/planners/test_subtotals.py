@@ -38,6 +38,10 @@ PART = {
     " ROLLUP (user_id, city)) x",
     "CTE": "WITH x AS (SELECT user_id AS u, city, sum(amount) AS n FROM prod.users GROUP BY CUBE (user_id, city))"
     " SELECT u, city, n FROM x",
+    "beside rows of a list": "SELECT user_id, tag, sum(amount) FROM prod.users LATERAL VIEW explode(split(city, ' ')) t AS tag"
+    " GROUP BY ROLLUP (user_id, tag)",
+    "out of a list": "SELECT who, count(*), '1' FROM prod.users LATERAL VIEW explode(array(user_id)) t AS who GROUP BY"
+    " ROLLUP (who)",
     "joined": "SELECT u.user_id, m.city, sum(u.amount) FROM prod.users u JOIN prod.merchants m ON u.city = m.city"
     " GROUP BY ROLLUP (u.user_id, m.city)",
 }
@@ -65,6 +69,8 @@ ALL = {
     "every set, behind": SOME + "GROUP BY user_id, city GROUPING SETS ((user_id), (city, user_id))",
     "beside": SOME + "GROUP BY user_id, ROLLUP (city)",
     "beside, by another spelling": "SELECT u.user_id, u.city, sum(u.amount) FROM prod.users u GROUP BY USER_ID, CUBE (city)",
+    "beside rows of a list": "SELECT user_id, tag, sum(amount) FROM prod.users LATERAL VIEW explode(split(city, ' ')) t AS"
+    " tag GROUP BY user_id, ROLLUP (tag)",
     "beside, by its number": SOME + "GROUP BY 1, ROLLUP (2)",
     "beside, by its new name": "SELECT user_id AS who, city, sum(amount) FROM prod.users GROUP BY who, CUBE (city)",
 }
