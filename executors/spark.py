@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _GLUE_ASKED = "spark.pii-tracer.glue-asked-for"
 _LEFT_OUT = "spark.pii-tracer.left-out."
 _SEEN = "spark.pii-tracer.seen."
+_TRACKED = "spark.sql.hive.manageFilesourcePartitions"
 _LOGGED = frozenset({Format.ICEBERG, Format.DELTA, Format.HUDI})
 """Formats whose tables executors know by their names; bare folders they read by their places."""
 
@@ -201,7 +202,8 @@ def _register(spark: SparkSession, full_name: str, kind: Format, location: Path)
         _refuse_another(spark, f"{schema}.{name}", full_name, location)
         return
     try:
-        spark.sql(f"CREATE TABLE {schema}.{name} USING {kind} LOCATION {string_literal(str(location))}")
+        with nullcontext() if kind in _LOGGED else _partitions_on_disk(spark):
+            spark.sql(f"CREATE TABLE {schema}.{name} USING {kind} LOCATION {string_literal(str(location))}")
     except Exception as error:  # a format without a reader (Avro), types that Spark refuses, files that are none
         if kind in _LOGGED:
             raise RunError(
@@ -211,6 +213,21 @@ def _register(spark: SparkSession, full_name: str, kind: Format, location: Path)
             ) from error
         # its name is only for recorded statements that read it; no other table should have to wait for that
         spark.conf.set(_key(full_name), f"{type(error).__name__} {location}")
+
+
+@contextmanager
+def _partitions_on_disk(spark: SparkSession) -> Iterator[None]:
+    """Tables of bare folders that are made inside have the partitions whose folders are there when they are read.
+
+    Otherwise Spark's catalog keeps a list of them, which is empty: so is the table. Recovered into it, they would be
+    those of now, and steps of the run write new ones and remove some. What the session makes later is listed as before.
+    """
+    before = str(spark.conf.get(_TRACKED, "true"))
+    spark.conf.set(_TRACKED, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(_TRACKED, before)
 
 
 def _refuse_another(spark: SparkSession, table: str, full_name: str, location: Path) -> None:

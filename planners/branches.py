@@ -7,12 +7,13 @@ that takes such a row on and gives no identifier leaves it where nobody finds it
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from sqlglot import exp
 
 from planners.expressions import COUNTS
+from planners.subtotals import as_in_subtotals, has_subtotals
 from planners.ways import Way, split, way_of
 
 Gives = Callable[[Way], bool]
@@ -139,10 +140,44 @@ def _select(node: exp.Select, ctes: Mapping[str, Relation], tables: Tables) -> R
             return _untold(sources)
         shown += named
     made = {c.name.lower() for lateral in node.args.get("laterals") or () for c in _lateral_columns(lateral)}
-    if any(column.name.lower() in made for _, value in shown for column in value.find_all(exp.Column)):
+    listed = any(column.name.lower() in made for _, value in shown for column in value.find_all(exp.Column))
+    if has_subtotals(node.args.get("group")):
+        return _subtotals(node, shown, sources, optional, listed=listed)
+    if listed:
         return _untold(sources)
     aggregated = bool(node.args.get("group")) or any(_adds_up(value) for _, value in shown)
     return of_columns(shown, sources, optional, aggregated=aggregated)
+
+
+def _subtotals(
+    node: exp.Select,
+    shown: Sequence[tuple[str, exp.Expression]],
+    sources: Mapping[str, Relation],
+    optional: Collection[str],
+    *,
+    listed: bool,
+) -> Relation:
+    """Rows over several groups: an identifier that some of them leave out is not in all. listed: values of LATERAL
+    VIEWs are shown, of which nothing is known.
+    """
+    least = as_in_subtotals(shown, node, sources)
+    if listed:
+        rows, kept = _untold(sources), _any_of(least)
+        bare = any(True for _, value in shown for _ in _identified(value, sources))
+    else:
+        rows = of_columns(shown, sources, optional, aggregated=True)
+        kept = of_columns(least, sources, optional, aggregated=True)
+        bare = rows.reads
+    names = kept.names if rows.opaque else rows.names
+    bare &= not any(kept.gives((name.lower(),)) for name in names or ())
+    return replace(rows, gives=kept.gives, names=names, bare=rows.bare or bare, opaque=False)
+
+
+def _any_of(shown: Sequence[tuple[str, exp.Expression]]) -> Relation:
+    """Columns of which any can have an identifier, but for those that take no value."""
+    names = _apart(name for name, _ in shown)
+    held = {name.lower() for name, (_, value) in zip(names, shown, strict=True) if any(True for _ in _ways(value))}
+    return Relation(True, lambda way: way[0].lower() in held, names)
 
 
 def _untold(sources: Mapping[str, Relation]) -> Relation:
@@ -215,8 +250,7 @@ def of_columns(
     names = _apart(name for name, _ in shown)
     shown = [(name, value) for name, (_, value) in zip(names, shown, strict=True)]
     if any(sources[alias].opaque for alias in taken):
-        held = {name.lower() for name, value in shown if any(True for _ in _ways(value))}
-        return Relation(True, lambda way: way[0].lower() in held, names)
+        return _any_of(shown)
     reading = {alias for alias in taken if sources[alias].reads}
 
     def in_all(value: exp.Expression) -> bool:

@@ -19,12 +19,13 @@ from sqlglot.errors import SqlglotError
 from planners.branches import joined, table_name
 from planners.joins import Joins, Origins, Rows
 from planners.skeleton import skeleton
+from planners.subtotals import has_subtotals
 
 _NEIGHBOURS = frozenset({"lag", "lead", "first_value", "last_value", "nth_value", "first", "last"})
 """Functions of a window that look at other rows."""
 _WORD = re.compile(r"\w+")
 
-_UNITES = re.compile(r"\b(?:union|intersect|except|minus|left|right|full)\b", re.IGNORECASE)
+_UNITES = re.compile(r"\b(?:union|intersect|except|minus|left|right|full|rollup|cube|grouping)\b", re.IGNORECASE)
 
 Views = tuple[tuple[str, str], ...]
 Told = tuple[str, Views]
@@ -147,8 +148,15 @@ class Statement:
         return sum(rows is None or rows.carrier for rows in found)
 
     @cached_property
+    def subtotals(self) -> bool:
+        """Whether a query of it has rows over several of its groups, in which what it groups by is missing."""
+        return any(map(has_subtotals, self._all(exp.Group)))
+
+    @cached_property
     def views_unite(self) -> bool:
-        """Whether a view that it reads may unite queries or leave one side of a join empty; without parsing it."""
+        """Whether a view that it reads may unite queries, leave one side of a join empty, or have subtotals; without
+        parsing it.
+        """
         return any(_UNITES.search(text) for _, text in self.views)
 
     @cached_property

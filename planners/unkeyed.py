@@ -49,7 +49,8 @@ class Unkeyed:
         return Target(names, lambda name: self._walk.named(name) == self._dataset)
 
     def lacks(self, part: Contribution, column: str, into: Collection[DatasetId]) -> bool:
-        """Whether a branch of a UNION, or an outer join, brings rows of persons without an identifier in the column.
+        """Whether a branch of a UNION, an outer join or a ROLLUP brings rows of persons without an identifier in the
+        column.
 
         So do rows of a table or view in which some have none already. into: the datasets from which identifiers come
         into it.
@@ -60,7 +61,7 @@ class Unkeyed:
         if statement is None or not self._may_lack(statement):
             return False
         texts = (e.expression for e in part.edges if e.target.column.lower() == column.lower())
-        chosen = statement.views_unite or any(text and _CHOOSES.search(text) for text in texts)
+        chosen = statement.views_unite or statement.subtotals or any(text and _CHOOSES.search(text) for text in texts)
         if not chosen and self._kept(statement, into):
             return False
         return not all(rows.fills(column) for rows in self.relations(statement))
@@ -74,8 +75,9 @@ class Unkeyed:
         )
 
     def _may_lack(self, statement: Statement) -> bool:
-        """Whether a statement brings rows in several ways, or from relations that may be empty in some."""
-        return statement.unites or statement.joins_outer or statement.inserts or statement.views_unite
+        """Whether a statement brings rows in several ways, over several groups, or from relations that may be empty."""
+        several = statement.unites or statement.inserts or statement.subtotals
+        return several or statement.joins_outer or statement.views_unite
 
     def _kept(self, statement: Statement, into: Collection[DatasetId]) -> bool:
         """Whether the tables that a single query joins tell already that nothing lacks; its columns cost more."""

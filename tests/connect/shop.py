@@ -1,7 +1,7 @@
 """A shop's lakehouse that is built through Spark Connect, and read through it: in a process of its own, because a process
 that has used Connect cannot have a Spark of its own any more.
 
-`python -m tests.connect.shop build|naive|rows|workers FOLDER` works by the estate file there; answers are JSON.
+`python -m tests.connect.shop build|naive|rows|workers|parted FOLDER` works by the estate file there; answers are JSON.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from executors.spark import open_session
-from pii_tracer.config import load_estate
+from executors.spark import open_session, register_tables
+from pii_tracer.config import Estate, load_estate
 from pii_tracer.lineage.sources.queries import Query, parse_here
 from pii_tracer.lineage.sources.queries_spark import parser_on
 from pii_tracer.lineage.sources.tables import Tables
@@ -170,10 +170,28 @@ def workers(base: Path, spark: Any) -> dict[str, Any]:
     }
 
 
+def parted(base: Path, spark: Any) -> list[int]:
+    """Rows that a declared folder of partitions has by its name, before and after a partition goes."""
+    folder = base / "parted"
+    spark.range(4).selectExpr("id", "id % 2 AS side").write.partitionBy("side").parquet(str(folder))
+    given = estate("sc://unused:1")
+    declared = {"name": "shop.parted", "format": "parquet", "location": str(folder)}
+    given["catalogs"] = {"spark_catalog": {"type": "declared", "tables": [declared]}}
+    register_tables(spark, Estate.model_validate(given), base)
+    found = [int(spark.table("shop.parted").count())]
+    shutil.rmtree(folder / "side=1")
+    spark.catalog.refreshTable("shop.parted")
+    found.append(int(spark.table("shop.parted").count()))
+    spark.sql("DROP TABLE shop.parted")
+    shutil.rmtree(folder)
+    return found
+
+
 def main(what: str, base: Path) -> None:
     """Do one of these and print what it gives."""
     spark = open_session(load_estate(base / "pii-tracer.yaml"), base)
-    print(json.dumps({"build": build, "naive": naive, "rows": rows, "workers": workers}[what](base, spark)))
+    asked = {"build": build, "naive": naive, "rows": rows, "workers": workers, "parted": parted}
+    print(json.dumps(asked[what](base, spark)))
 
 
 if __name__ == "__main__":

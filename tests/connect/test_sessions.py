@@ -17,7 +17,7 @@ from executors.delta_checkpoint import covers
 from pii_tracer.actions import Action
 from pii_tracer.config import Spark
 from pii_tracer.errors import Refused, RunError
-from tests.connect.conftest import Cli, Server
+from tests.connect.conftest import Cli, Server, shop
 from tests.connect.shop import estate, write_estate
 
 
@@ -105,3 +105,10 @@ def test_what_only_the_servers_owner_can_set_is_told(server: Server, cli: Cli, t
         (base / "other.yaml").write_text(yaml.safe_dump(content))
         ended = cli(base, "doctor", estate="other.yaml")
         assert (ended.code, told in ended.stdout) == (1, True), ended
+
+
+@pytest.mark.spark
+def test_a_declared_folder_of_partitions_has_its_rows_by_its_name(server: Server, tmp_path: Path) -> None:
+    base = tmp_path / "shop"
+    write_estate(base, server.address)
+    assert shop("parted", base) == [4, 2]

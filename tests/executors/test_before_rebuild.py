@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from executors.before_rebuild import Difference, compared, refuse_losses
 from pii_tracer.actions import Action
+from pii_tracer.config_catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.errors import Refused
 from pii_tracer.model import Format
 from pii_tracer.plan import Step
@@ -97,3 +99,26 @@ def test_what_was_listed_before_the_erasure_is_listed_again_after_it(
     pq.write_table(pa.table({"day": ["2"], "paid": [5.0]}), folder / "part-1.parquet")
     assert compared(steps.ctx, made) == Difference(1, 0)
     spark.sql("DROP DATABASE before CASCADE")
+
+
+def test_a_query_over_a_declared_folder_of_partitions_is_not_refused_and_its_table_made_again(
+    spark: SparkSession, spark_estate: SparkEstate
+) -> None:
+    """A partition of one person goes with her: the rebuild after that sees the others."""
+    source = spark_estate.folder("before/paid_by_day")
+    for day, paid in (("1", [0.1, 0.2]), ("2", [5.0])):
+        (source / f"day={day}").mkdir(parents=True)
+        pq.write_table(pa.table({"paid": paid}), source / f"day={day}" / "part-0.parquet")
+    tables = (DeclaredTable(name="before_parts.paid", format=Format.PARQUET, location=str(source)),)
+    catalogs = {"spark_catalog": Catalog(type=CatalogType.DECLARED, tables=tables)}
+    estate = spark_estate.estate.model_copy(update={"catalogs": spark_estate.estate.catalogs | catalogs})
+    world = SparkEstate(estate, spark_estate.base)
+    query = "CAST(day AS STRING) AS day, count(*) AS n, sum(paid) AS paid FROM before_parts.paid GROUP BY day"
+    steps, made = step(world, "parts", DAYS, query)
+    refuse_losses(steps.ctx, [made], lambda told: None)
+    shutil.rmtree(source / "day=1")
+    facts = steps.once(Action.FILES_REBUILD, **made.parameters)
+    assert (facts["rows_before"], facts["rows_after"]) == (2, 1)
+    folder = spark_estate.folder("before/parts")
+    assert [row.asDict() for row in spark.read.parquet(str(folder)).collect()] == [{"day": "2", "n": 1, "paid": 5.0}]
+    spark.sql("DROP DATABASE before_parts CASCADE")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import fastavro
@@ -17,6 +18,8 @@ from tests.sparksession import SparkEstate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+TRACKED = "spark.sql.hive.manageFilesourcePartitions"
 
 
 @pytest.mark.spark
@@ -59,6 +62,36 @@ def test_a_folder_that_spark_cannot_read_does_not_stop_the_session(
         with pytest.raises(RunError, match=f"reads {name}, which Spark cannot read here") as told:
             answer(ctx, f"INSERT INTO gym.orc WITH a AS (SELECT * FROM {name}) SELECT * FROM a")
         assert told.value.todo
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", [Format.PARQUET, Format.ORC, Format.CSV, Format.JSON])
+def test_a_declared_folder_of_partitions_has_the_rows_of_the_partitions_that_are_there(
+    spark: SparkSession, spark_estate: SparkEstate, kind: Format
+) -> None:
+    """Spark's catalog would know of no partition; while a run goes on, they come and go."""
+    folder = spark_estate.folder(f"declared/parts_{kind}")
+    frame = spark.range(9).selectExpr("id", "CAST(id % 3 AS INT) AS side")
+    frame.write.partitionBy("side").format(kind.value).save(str(folder))
+    name = f"gym.parts_{kind}"
+    tables = (DeclaredTable(name=name, format=kind, location=str(folder)),)
+    catalogs = {"spark_catalog": Catalog(type=CatalogType.DECLARED, tables=tables)}
+    estate = spark_estate.estate.model_copy(update={"catalogs": spark_estate.estate.catalogs | catalogs})
+    spark.conf.set(TRACKED, "true")
+    register_tables(spark, estate, spark_estate.base)
+    assert spark.conf.get(TRACKED) == "true", "tables that jobs make in this session are tracked as they were"
+
+    ctx = context(SparkEstate(estate, spark_estate.base))
+    per_side = f"INSERT INTO gym.x SELECT side, count(*) AS n FROM {name} GROUP BY side"
+
+    def sides() -> dict[int, int]:
+        return {row.side: row.n for row in answer(ctx, per_side).collect()}
+
+    assert sides() == {0: 3, 1: 3, 2: 3}
+    shutil.copytree(folder / "side=1", folder / "side=7")
+    shutil.rmtree(folder / "side=0")
+    assert sides() == {1: 3, 2: 3, 7: 3}
+    assert answer(ctx, f"INSERT INTO gym.x SELECT * FROM {name} WHERE side = 0").count() == 0
 
 
 @pytest.mark.spark

@@ -95,15 +95,15 @@ CASES = (
     Case(
         "subtotals over all persons",
         "SELECT user_id, max(phone) AS phone FROM prod.users GROUP BY user_id WITH ROLLUP",
-        KEY,
-        ("user_id = user_id",),
+        IDENTIFIERS,
+        ("phone = phone", "user_id = user_id"),
         True,
     ),
     Case(
         "sets of groups",
         "SELECT user_id, city, max(phone) AS phone FROM prod.users GROUP BY user_id, city GROUPING SETS ((user_id), (city))",
-        KEY,
-        ("user_id = user_id",),
+        IDENTIFIERS,
+        ("phone = phone", "user_id = user_id"),
         True,
     ),
     Case(
