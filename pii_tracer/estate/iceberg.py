@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.iceberg_history import lost_columns, staged_snapshots
-from pii_tracer.estate.iceberg_strays import other_tables
+from pii_tracer.estate.iceberg_strays import other_tables, strangers
 from pii_tracer.estate.paths import EstatePaths, local_path
 from pii_tracer.estate.types import iceberg_type
 from pii_tracer.gap_kinds import GapKind
@@ -131,7 +131,8 @@ def iceberg_state(location: Path, paths: EstatePaths) -> Found:
         fixed={f.name: "NOT NULL" for f in schema.fields if f.required},
     )
     others = other_tables(table, location, paths.pointed_at)
-    return Found(state, (*_gaps(state, table, files), *_others(state, others)), files.referenced)
+    strange = strangers(location, files.referenced)
+    return Found(state, (*_gaps(state, table, files), *_strays(state, others, strange)), files.referenced)
 
 
 def _mode(properties: dict[str, str], has_deletes: bool) -> str:
@@ -248,15 +249,28 @@ def _snapshot_files(table: StaticTable, snapshot: Snapshot, known: dict[str, lis
     return files
 
 
-def _others(state: TableState, others: Sequence[Path]) -> list[InventoryGap]:
-    if not others:
-        return []
-    reason = (
-        f"{len(others)} metadata file(s) in the folder are another table's: of one that only a catalog knows which the"
-        " estate file does not name, or of one that was dropped without its files. The sweep of the folder removes what"
-        " that table reads: move it, or name its catalog, and plan again; waive this where it was dropped"
-    )
-    return [gap(state.dataset, GapKind.STRANGE_FILES, reason, str(others[0]))]
+_NAMED = 3
+"""So many strange files are named; the rest is a number."""
+
+
+def _strays(state: TableState, others: Sequence[Path], strange: Sequence[Path]) -> list[InventoryGap]:
+    found = []
+    if others:
+        reason = (
+            f"{len(others)} metadata file(s) in the folder are another table's: of one that only a catalog knows which"
+            " the estate file does not name, or of one that was dropped without its files. The sweep of the folder"
+            " removes what that table reads: move it, or name its catalog, and plan again; waive this where it was"
+            " dropped"
+        )
+        found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, str(others[0])))
+    if strange:
+        reason = (
+            f"{len(strange)} file(s) in the table's folder are not named as the table's own, and no snapshot names"
+            " them: they may be somebody's. The sweep of the folder removes them: move what is somebody's out of it and"
+            " plan again; waive this where nobody needs them"
+        )
+        found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, ", ".join(map(str, strange[:_NAMED]))))
+    return found
 
 
 def _gaps(state: TableState, table: StaticTable, files: TableFiles) -> tuple[InventoryGap, ...]:

@@ -1,14 +1,17 @@
-"""Metadata of another table in an Iceberg table's folder: a sweep takes that table's files for orphans."""
+"""What lies in an Iceberg table's folder and is not the table's: a sweep takes it for orphans."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Container
+import os
+import re
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any
 
 from pii_tracer.estate.paths import local_path
+from pii_tracer.estate.strays import MARKS, UUID, has_bytes, told
 
 _METADATA = ("*.metadata.json", "*.metadata.json.gz")
 
@@ -27,6 +30,30 @@ def other_tables(table: Any, location: Path, known: Container[Path]) -> tuple[Pa
     return tuple(
         sorted(p for p in there if p.resolve() not in own and p.resolve() not in known and _uuid(p) not in (None, uuid))
     )
+
+
+_OWN = re.compile(rf"{UUID}|^version-hint\.text$|^v\d+(\.gz)?\.metadata\.json(\.gz)?$", re.IGNORECASE)
+"""Hadoop tables number their metadata files; everything else that writers of Iceberg leave has a UUID in its name."""
+
+
+def strangers(location: Path, referenced: Container[Path]) -> tuple[Path, ...]:
+    """Files with bytes that no snapshot names and that are not named as writers of Iceberg name theirs, sorted.
+
+    What failed writes left, and anybody's file with a UUID in its name, looks like the table's and is not among them.
+    referenced: files of the table, links followed.
+    """
+    return tuple(
+        sorted(
+            path
+            for path in _files(location)
+            if not _OWN.search(path.name) and path.resolve() not in referenced and has_bytes(path)
+        )
+    )
+
+
+def _files(location: Path) -> Iterator[Path]:
+    for folder, _, names in os.walk(location):
+        yield from (path for n in names if not told((path := Path(folder) / n).is_symlink) and not MARKS.match(n))
 
 
 def _uuid(path: Path) -> str | None:

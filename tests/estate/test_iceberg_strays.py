@@ -10,6 +10,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from pii_tracer.estate.iceberg import iceberg_state
+from pii_tracer.estate.iceberg_strays import strangers
 from pii_tracer.estate.paths import EstatePaths
 from tests.estate.test_folders import estate
 
@@ -53,3 +54,25 @@ def test_a_table_of_a_catalog_that_nobody_named_is_told(base: Path) -> None:
     [(kind, reason)] = told(base)
     assert kind == "strange_files"
     assert f"{len(theirs.metadata.metadata_log) + 1} metadata file(s)" in reason
+
+
+def test_files_that_are_not_named_as_writers_name_theirs_are_told(base: Path) -> None:
+    made(base, "one")
+    folder = base / "warehouse" / "prod" / "t"
+    for name in (
+        "data/00000-0-2f1c5b0e-7d0f-4c0e-9a52-0d6f4f1c9b11.parquet",  # of a write that failed
+        "data/.00000-0-2f1c5b0e-7d0f-4c0e-9a52-0d6f4f1c9b11.parquet.crc",
+        "metadata/version-hint.text",
+    ):
+        (folder / name).write_bytes(b"x")
+    (folder / "data" / "empty.csv").touch()
+    assert told(base) == []
+    (folder / "data" / "notes of the finance team.csv").write_text("somebody's")
+    [(kind, reason)] = told(base)
+    assert (kind, reason.partition(" ")[0]) == ("strange_files", "1")
+
+
+def test_metadata_of_hadoop_tables_is_numbered(tmp_path: Path) -> None:
+    for name in ("v1.metadata.json", "v12.gz.metadata.json", "v3.metadata.json.gz", "version-hint.text", "vx.json"):
+        (tmp_path / name).write_text("x")
+    assert strangers(tmp_path, ()) == (tmp_path / "vx.json",)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
+ORPHAN, YOUNG = (f"00000-0-{uuid.uuid4()}.parquet" for _ in range(2))
 SEVEN = {"delta.deletedFileRetentionDuration": "interval 7 days"}
 
 
@@ -72,9 +73,9 @@ def test_iceberg_expires_by_class_and_tells_who_holds_the_rest(
     hoard.write(tables={table: "pii"})
     folder = hoard.iceberg_folder
     age_iceberg(folder, 30, 3)
-    (folder / "data" / "orphan.parquet").write_bytes(b"left by a writer that died")
+    (folder / "data" / ORPHAN).write_bytes(b"left by a writer that died")
     age_files(folder, 40)
-    (folder / "data" / "young.parquet").write_bytes(b"of a writer that has not committed yet")
+    (folder / "data" / YOUNG).write_bytes(b"of a writer that has not committed yet")
     code, told = result(hoard, capsys)
     assert code == 0
     item = told["by"][table]
@@ -85,8 +86,8 @@ def test_iceberg_expires_by_class_and_tells_who_holds_the_rest(
     }
     before = data_files(folder)
     assert result(hoard, capsys, "--apply")[1]["by"][table]["files"] == item["files"] >= 3
-    assert before - data_files(folder) >= {"orphan.parquet"}
-    assert "young.parquet" in data_files(folder)
+    assert before - data_files(folder) >= {ORPHAN}
+    assert YOUNG in data_files(folder)
     assert len(data_files(folder)) == 3  # the head's, the tag's, and the young one
     assert [tuple(r) for r in spark.sql(f"SELECT * FROM {table}").collect()] == [(3, "v3")]
     reader = spark.read.option("tag", "q3").table(table)

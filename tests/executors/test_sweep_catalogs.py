@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
+ORPHAN = f"00000-0-{uuid.uuid4()}.parquet"
 TABLE = "desk.core.visits"
 
 
@@ -62,7 +64,7 @@ def aged(base: Path, snapshots: int) -> Path:
         entry["timestamp-ms"] -= int(30 * DAYS_MS) if entry["snapshot-id"] in old else 0
     metadata.write_text(json.dumps(data))
     metadata.with_name(f".{metadata.name}.crc").unlink(missing_ok=True)
-    (folder / "data" / "orphan.parquet").write_bytes(b"left by a writer that died")
+    (folder / "data" / ORPHAN).write_bytes(b"left by a writer that died")
     age_files(folder, 40)
     return folder
 
