@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import time
 from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from executors.context import ExecutionContext
 from executors.local import as_local, files_below, local_path, refuse_nested
@@ -16,7 +14,11 @@ from executors.spark import quote_table
 from pii_tracer.errors import EstateError, RunError
 from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.iceberg_history import lost_columns
+from pii_tracer.estate.iceberg_json import metadata_json
 from pii_tracer.retention.iceberg_expiry import referenced
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _HINT = "version-hint.text"
 
@@ -145,7 +147,7 @@ def lost_columns_of(ctx: ExecutionContext, table: str, location: str, snapshot_i
     Raises:
         RunError: that metadata cannot be read; nothing may be written then.
     """
-    metadata = _metadata_file(ctx, quote_table(table))
+    metadata = metadata_file(ctx.spark, quote_table(table))
     try:
         return lost_columns(load_iceberg(Path(location), str(metadata)), snapshot_id)
     except EstateError as error:
@@ -175,17 +177,16 @@ def _statistics(ctx: ExecutionContext, name: str) -> set[str]:
     Raises:
         RunError: the metadata file cannot be read; nothing may be swept then.
     """
-    current = _metadata_file(ctx, name)
+    current = metadata_file(ctx.spark, name)
     try:
-        data = current.read_bytes()
-        metadata = json.loads(gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data)
+        metadata = metadata_json(current.read_bytes())
     except (OSError, ValueError):
         raise RunError("the table's metadata file cannot be read", where=str(current), todo="look at it") from None
     entries = [*metadata.get("statistics", []), *metadata.get("partition-statistics", [])]
     return {as_local(entry["statistics-path"]) for entry in entries}
 
 
-def _metadata_file(ctx: ExecutionContext, name: str) -> Path:
+def metadata_file(spark: SparkSession, name: str) -> Path:
     """The metadata file that Spark reads and writes by: the last of its log, in the log's own order.
 
     name: quoted. https://iceberg.apache.org/docs/latest/spark-queries/#metadata-log-entries
@@ -193,7 +194,7 @@ def _metadata_file(ctx: ExecutionContext, name: str) -> Path:
     Raises:
         RunError: the table names none.
     """
-    rows = ctx.spark.sql(f"SELECT file FROM {name}.metadata_log_entries").collect()
+    rows = spark.sql(f"SELECT file FROM {name}.metadata_log_entries").collect()
     if not rows:
         raise RunError("the table names no metadata file", where=name, todo="look at the catalog")
     return Path(as_local(rows[-1][0]))

@@ -40,10 +40,8 @@ class PrefixCutter:
     """One KAFKA_DELETE_PREFIX step. patience: seconds that consumer groups are given for what came while it rolled."""
 
     def __init__(self, work: TopicWork, patience: float, poll: float) -> None:
-        if not isinstance(work.parameters, PrefixParameters):
-            raise RunError("the step deletes no prefix", where=work.where, todo="make the plan again")
         self._work = work
-        self._parameters: PrefixParameters = work.parameters
+        self._parameters = work.parameters_as(PrefixParameters, "the step deletes no prefix")
         self._patience = patience
         self._poll = poll
 

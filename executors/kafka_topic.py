@@ -113,6 +113,9 @@ class RewriteParameters(TopicParameters):
     delete_delay_ms: int
 
 
+P = TypeVar("P", bound=TopicParameters)
+
+
 @dataclass
 class TopicWork:
     """One step's topic. Values of persons live in `matcher` only."""
@@ -147,9 +150,7 @@ class TopicWork:
         Raises:
             RunError: the step is another one.
         """
-        if not isinstance(self.parameters, LoweringParameters):
-            raise RunError("the step lowers no settings", where=self.where, todo="make the plan again")
-        return self.parameters
+        return self.parameters_as(LoweringParameters, "the step lowers no settings")
 
     @property
     def compact(self) -> CompactParameters:
@@ -158,8 +159,16 @@ class TopicWork:
         Raises:
             RunError: the step is another one.
         """
-        if not isinstance(self.parameters, CompactParameters):
-            raise RunError("the step is no compaction", where=self.where, todo="make the plan again")
+        return self.parameters_as(CompactParameters, "the step is no compaction")
+
+    def parameters_as(self, kind: type[P], otherwise: str) -> P:
+        """The parameters, of a kind. otherwise: what is wrong where the step has others.
+
+        Raises:
+            RunError: it has.
+        """
+        if not isinstance(self.parameters, kind):
+            raise RunError(otherwise, where=self.where, todo="make the plan again")
         return self.parameters
 
     @cached_property

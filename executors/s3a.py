@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from executors.profiles import profile_of
 from pii_tracer.config import Estate
-from pii_tracer.errors import EstateError, RunError
+from pii_tracer.errors import RunError
+from pii_tracer.estate.s3 import s3_settings
 from pii_tracer.locations import is_s3
 
 SCHEME = "s3a://"
@@ -19,10 +20,27 @@ def s3a_conf(estate: Estate) -> dict[str, str]:
 
     Raises:
         EstateError: the estate file does not say how S3 is reached.
-        RunError: tables in S3 were not tried with the estate's Spark.
     """
-    if estate.s3 is None:
-        raise EstateError("the estate file does not say how S3 is reached", todo="add `s3:` with `region`")
+    settings = s3_settings(estate)
+    conf = {
+        "spark.hadoop.fs.s3a.endpoint.region": settings.region,
+        # a refusal is told soon; the default waits for minutes
+        "spark.hadoop.fs.s3a.attempts.maximum": "5",
+    }
+    if settings.endpoint_url is not None:
+        conf["spark.hadoop.fs.s3a.endpoint"] = settings.endpoint_url
+        # a server of one's own has no host name per bucket
+        conf["spark.hadoop.fs.s3a.path.style.access"] = "true"
+        conf["spark.hadoop.fs.s3a.connection.ssl.enabled"] = str(settings.endpoint_url.startswith("https:")).lower()
+    return conf
+
+
+def s3a_packages(estate: Estate) -> tuple[str, ...]:
+    """The jars that S3A needs, as Maven coordinates.
+
+    Raises:
+        RunError: as `profile_of`; tables in S3 were not tried with the estate's Spark.
+    """
     profile = profile_of(estate.spark.profile)
     if profile.s3a is None:
         raise RunError(
@@ -30,23 +48,7 @@ def s3a_conf(estate: Estate) -> dict[str, str]:
             where="spark.profile",
             todo="use a profile that docs/stack.md names for them",
         )
-    conf = {
-        "spark.hadoop.fs.s3a.endpoint.region": estate.s3.region,
-        # a refusal is told soon; the default waits for minutes
-        "spark.hadoop.fs.s3a.attempts.maximum": "5",
-    }
-    if estate.s3.endpoint_url is not None:
-        conf["spark.hadoop.fs.s3a.endpoint"] = estate.s3.endpoint_url
-        # a server of one's own has no host name per bucket
-        conf["spark.hadoop.fs.s3a.path.style.access"] = "true"
-        conf["spark.hadoop.fs.s3a.connection.ssl.enabled"] = str(estate.s3.endpoint_url.startswith("https:")).lower()
-    return conf
-
-
-def s3a_packages(estate: Estate) -> tuple[str, ...]:
-    """The jars that S3A needs, as Maven coordinates. Raises `RunError` as `profile_of`."""
-    coordinate = profile_of(estate.spark.profile).s3a
-    return () if coordinate is None else (coordinate,)
+    return (profile.s3a,)
 
 
 def engine_path(location: str) -> str:

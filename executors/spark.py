@@ -62,7 +62,7 @@ def session_conf(estate: Estate, base: Path, *, s3: bool = False) -> dict[str, s
     """Spark settings for an estate whose file lies in `base`. s3: of a session for tables in S3.
 
     Raises:
-        RunError: another pyspark is installed than the estate file's profile needs; as `s3a_conf`.
+        RunError: another pyspark is installed than the estate file's profile needs; as `s3a_conf` and `s3a_packages`.
     """
     profile = profile_of(estate.spark.profile)
     packages = (*profile.packages, *catalog_packages(estate), *(s3a_packages(estate) if s3 else ()))

@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from executors.local import as_local
+from executors.iceberg_files import metadata_file
 from executors.s3a import engine_path
 from executors.spark import quote, quote_table, string_literal
 from executors.sweep_store import Store, store_of
@@ -89,12 +89,13 @@ def _propose(spark: SparkSession, target: Target, store: Store, listing: Listing
     try:
         if target.format is Format.DELTA:
             told = _delta(spark, target, store, view, dry=True)
-            freed = None
+            log = store.delta_log()
+            freed, needed, known = None, log.live, log.known
         else:
             told = _iceberg_orphans(spark, target, view, now, dry=True)
             pointed = _pointed(spark, target)
             freed = expiry(_folder(target), pointed, target.refs, target.cutoff(now), now)
-        needed = _needed(spark, target, store)
+            needed, known = referenced(_folder(target), pointed), _anything
     finally:
         spark.catalog.dropTempView(view)
     unneeded = store.named(told)
@@ -107,28 +108,25 @@ def _propose(spark: SparkSession, target: Target, store: Store, listing: Listing
     rows = listed.where(listed.path.isin(sorted(unneeded))) if len(unneeded) < 1000 else listed
     found = [Candidate(r["path"], r["length"], r["modificationTime"]) for r in rows.toLocalIterator()]
     going = [c for c in found if c.path in unneeded]
-    known = store.delta_log().known if target.format is Format.DELTA else lambda path: True
-    return replace(
-        _seen([c for c in going if known(c.path)], store, freed), strange=sum(not known(c.path) for c in going)
-    )
+    own = [c for c in going if known(c.path)]
+    return replace(_seen(own, store, freed), strange=len(going) - len(own))
 
 
-def _needed(spark: SparkSession, target: Target, store: Store) -> set[str]:
+def _anything(path: str) -> bool:
+    """Discovery has told what is strange in an Iceberg table's folder: such a table is left alone."""
+    return True
+
+
+def _needed(spark: SparkSession, target: Target, store: Store) -> frozenset[str]:
     """Files that the table's metadata names."""
     if target.format is Format.DELTA:
-        return set(store.delta_log().live)
-    return set(referenced(_folder(target), _pointed(spark, target)))
+        return store.delta_log().live
+    return referenced(_folder(target), _pointed(spark, target))
 
 
 def _pointed(spark: SparkSession, target: Target) -> str | None:
-    """The metadata file that the table's catalog points at now; None where the folder itself tells.
-
-    The last entry of the log is the current one: https://iceberg.apache.org/docs/latest/spark-queries/#metadata-log-entries
-    """
-    if not target.pointed:
-        return None
-    entries = spark.sql(f"SELECT file FROM {quote_table(str(target.sql_name))}.metadata_log_entries").collect()
-    return as_local(str(entries[-1]["file"]))
+    """The metadata file that the table's catalog points at now; None where the folder itself tells."""
+    return str(metadata_file(spark, quote_table(str(target.sql_name)))) if target.pointed else None
 
 
 def _folder(target: Target) -> Path:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pii_tracer.config import Estate
 from pii_tracer.errors import EstateError
+from pii_tracer.estate.found import in_order
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.remote import gap_of
 from pii_tracer.gap_kinds import GapKind
@@ -51,8 +52,7 @@ def with_remote(inventory: Inventory, estate: Estate, paths: EstatePaths, say: S
     places = list_places(paths.remote, inventory.objects, s3_clients(estate), say)
     before = {str(place.location) for place in inventory.remote}
     gaps = [g for g in inventory.gaps if not (g.kind == GapKind.REMOTE_TABLE and g.evidence in before)]
-    gaps = sorted([*gaps, *map(gap_of, places)], key=lambda g: (str(g.dataset or ""), g.kind, g.evidence))
-    return inventory.model_copy(update={"remote": places, "gaps": tuple(gaps)})
+    return inventory.model_copy(update={"remote": places, "gaps": in_order([*gaps, *map(gap_of, places)])})
 
 
 def search_places(

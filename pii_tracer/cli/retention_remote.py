@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from pii_tracer.config import Estate
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.delta_s3 import delta_tables
+from pii_tracer.estate.found import in_order
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.s3 import s3_clients
-from pii_tracer.estate.s3_versions import ClientFactory, S3Client
+from pii_tracer.estate.s3_versions import ClientFactory
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import Inventory
 from pii_tracer.model import Format
@@ -25,20 +26,12 @@ def with_delta_tables(inventory: Inventory, estate: Estate, base: Path) -> Inven
     return inventory.model_copy(
         update={
             "tables": tuple(sorted((*inventory.tables, *(f.state for f in found)), key=lambda s: s.location)),
-            "gaps": tuple(
-                sorted(
-                    [*left, *gaps, *(g for f in found for g in f.gaps)],
-                    key=lambda g: (str(g.dataset or ""), g.kind, g.evidence),
-                )
-            ),
+            "gaps": in_order([*left, *gaps, *(g for f in found for g in f.gaps)]),
         }
     )
 
 
 def clients_of(estate: Estate) -> ClientFactory:
     """Clients of S3 as the estate file says; where it says nothing there is no table to ask for one."""
-    return s3_clients(estate) if estate.s3 is not None else _none
-
-
-def _none(region: str | None) -> S3Client:
-    raise EstateError("the estate file does not say how S3 is reached", todo="add `s3:` with `region`")
+    made = cache(lambda: s3_clients(estate))
+    return lambda region: made()(region)

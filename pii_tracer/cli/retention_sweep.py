@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,8 +16,7 @@ from pii_tracer.cli.retention_remote import clients_of
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import CatalogType
-from pii_tracer.errors import ConfigError, EstateError, ExitCode, UsageError
-from pii_tracer.estate.s3_path import S3Path
+from pii_tracer.errors import ConfigError, ExitCode, UsageError
 from pii_tracer.files import write_atomic
 from pii_tracer.locations import S3Location
 from pii_tracer.retention.listing import Listing
@@ -71,7 +70,7 @@ def sweep(
     record = _Record(folder / f"sweep-{now.strftime('%Y%m%dT%H%M%S.%fZ')}.json", now, apply_, source, skipped)
     listing_file = record.path.with_suffix(".parquet")
     try:
-        listing = normalise(source, walk(_places(settings, found)), listing_file, _mapped(maps))
+        listing = normalise(source, walk((t.location for t in found), clients_of(estate)), listing_file, _mapped(maps))
         record.begin(listing)
         swept = _sweep(settings, found, listing, now, apply_, parallel, record) if found else ()
     finally:
@@ -125,19 +124,6 @@ def _swept(estate: Estate) -> frozenset[str]:
     """Catalogs whose tables were tried: Glue's was not."""
     tried = (CatalogType.ICEBERG_SQL, CatalogType.ICEBERG_REST)
     return frozenset(name for name, catalog in estate.catalogs.items() if catalog.type in tried)
-
-
-def _places(settings: Settings, found: Sequence[Target]) -> Iterator[Path | S3Path]:
-    """The tables' folders, as they are walked."""
-    clients = clients_of(settings.estate())
-    for target in found:
-        if isinstance(target.location, Path):
-            yield target.location
-            continue
-        try:
-            yield S3Path.of(target.location, clients)
-        except OSError as error:
-            raise EstateError(str(error), todo="check the bucket and what the account may do") from None
 
 
 def _sweep(

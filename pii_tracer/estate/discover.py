@@ -9,7 +9,7 @@ from pathlib import Path
 from pii_tracer.config import Estate
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.files import DataFile, data_file, folder_state
-from pii_tracer.estate.found import Found, gap
+from pii_tracer.estate.found import Found, gap, in_order
 from pii_tracer.estate.paths import EstatePaths, below
 from pii_tracer.estate.remote import NO_SETTINGS, NOT_ASKED, gap_of, places_of
 from pii_tracer.estate.sharing import with_sharing
@@ -47,7 +47,7 @@ def discover(estate: Estate, base: Path, progress: Callable[[str], None] | None 
     return Inventory(
         tables=tuple(sorted(states, key=lambda s: s.location)),
         remote=remote,
-        gaps=tuple(sorted(gaps, key=lambda g: (str(g.dataset or ""), g.kind, g.evidence))),
+        gaps=in_order(gaps),
     )
 
 

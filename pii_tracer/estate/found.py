@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,11 @@ class Found:
     state: TableState
     gaps: tuple[InventoryGap, ...] = ()
     references: frozenset[Path] = frozenset()
+
+
+def in_order(gaps: Iterable[InventoryGap]) -> tuple[InventoryGap, ...]:
+    """Gaps as an inventory has them: by dataset, kind and evidence."""
+    return tuple(sorted(gaps, key=lambda g: (str(g.dataset or ""), g.kind, g.evidence)))
 
 
 def gap(dataset: DatasetId | None, kind: GapKind, reason: str, evidence: str) -> InventoryGap:

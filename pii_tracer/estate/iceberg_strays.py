@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import os
 import re
 from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any
 
+from pii_tracer.estate.iceberg_json import metadata_json
 from pii_tracer.estate.paths import local_path
 from pii_tracer.estate.strays import MARKS, UUID, has_bytes, told
 
@@ -59,8 +58,7 @@ def _files(location: Path) -> Iterator[Path]:
 def _uuid(path: Path) -> str | None:
     """The uuid that a metadata file names; None where it cannot be read, which the scan of the folder tells."""
     try:
-        data = path.read_bytes()
-        told = json.loads(gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).get("table-uuid")
+        told = metadata_json(path.read_bytes()).get("table-uuid")
     except (OSError, EOFError, ValueError, AttributeError):
         return None
     return str(told) if told else None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +10,7 @@ from pii_tracer.config import Estate
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.catalogs import CatalogEntry, Head, list_catalogs
 from pii_tracer.estate.found import gap
+from pii_tracer.estate.iceberg_json import metadata_json
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap, RefKind
 from pii_tracer.locations import UNTOLD, S3Location, local_path, location_of
@@ -207,7 +206,7 @@ def _location_in(metadata: Path) -> str:
     """
     try:
         data = metadata.read_bytes()
-        return str(json.loads(gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data)["location"])
+        return str(metadata_json(data)["location"])
     except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
         raise EstateError(
             f"the metadata file that its catalog points at cannot be read ({type(error).__name__})", where=str(metadata)

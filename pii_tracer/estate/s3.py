@@ -16,7 +16,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.aws import error_code
-from pii_tracer.config import Archive, Estate
+from pii_tracer.config import S3, Archive, Estate
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.archive_manifest import of_others
 from pii_tracer.estate.s3_beyond import with_settings
@@ -61,15 +61,24 @@ __all__ = [
 ]
 
 
+def s3_settings(estate: Estate) -> S3:
+    """How S3 is reached.
+
+    Raises:
+        EstateError: the estate file has no `s3` part.
+    """
+    if estate.s3 is None:
+        raise EstateError("the estate file does not say how S3 is reached", todo="add `s3:` with `region`")
+    return estate.s3
+
+
 def s3_clients(estate: Estate) -> ClientFactory:
     """A factory of S3 clients by region (None: the estate's own); credentials are found as boto3 finds them.
 
     Raises:
         EstateError: the estate file has no `s3` part.
     """
-    settings = estate.s3
-    if settings is None:
-        raise EstateError("the estate file does not say how S3 is reached", todo="add `s3:` with `region`")
+    settings = s3_settings(estate)
     config = Config(
         retries={"max_attempts": 3, "mode": "standard"},
         connect_timeout=10,

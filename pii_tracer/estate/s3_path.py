@@ -99,12 +99,7 @@ class S3Path:
             OSError: S3 refuses.
         """
         prefix, empty = self.location.prefix, True
-        pages = iter(
-            self.client.get_paginator("list_objects_v2").paginate(
-                Bucket=self.location.bucket, Prefix=prefix, Delimiter="/"
-            )
-        )
-        while (page := _asked(lambda: next(pages, None), self.location)) is not None:
+        for page in self._pages(Delimiter="/"):
             empty &= not (page.get("Contents") or page.get("CommonPrefixes"))
             yield from (self._at(item["Key"]) for item in page.get("Contents", ()) if item["Key"] != prefix)
         if empty:
@@ -158,15 +153,17 @@ class S3Path:
         Raises:
             OSError: S3 refuses.
         """
-        pages = iter(
-            self.client.get_paginator("list_objects_v2").paginate(
-                Bucket=self.location.bucket, Prefix=self.location.prefix
-            )
-        )
-        while (page := _asked(lambda: next(pages, None), self.location)) is not None:
+        for page in self._pages():
             for item in page.get("Contents", ()):
                 when = int(item["LastModified"].timestamp() * 1000)
                 yield f"s3://{self.location.bucket}/{item['Key']}", item["Size"], when
+
+    def _pages(self, **more: str) -> Iterator[Any]:
+        """Answers of ListObjectsV2 about what lies in it. Raises `OSError` when S3 refuses."""
+        listing = self.client.get_paginator("list_objects_v2")
+        pages = iter(listing.paginate(Bucket=self.location.bucket, Prefix=self.location.prefix, **more))
+        while (page := _asked(lambda: next(pages, None), self.location)) is not None:
+            yield page
 
 
 def _asked(ask: Any, where: S3Location) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -11,6 +9,7 @@ from dataclasses import dataclass
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.aws import error_code
+from pii_tracer.estate.iceberg_json import metadata_json
 from pii_tracer.estate.registry import RemoteTable
 from pii_tracer.estate.remote import iceberg_folders, joined
 from pii_tracer.estate.s3_state import iter_uploads
@@ -63,7 +62,7 @@ def _metadata(file: S3Location, clients: ClientFactory) -> object:
         if answer["ContentLength"] > _LARGEST_METADATA:
             raise ValueError("a metadata file of this size is none")
         data = body.read()
-    return json.loads(gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data)
+    return metadata_json(data)
 
 
 @dataclass(frozen=True)

@@ -217,17 +217,25 @@ def _learn(ledger: Ledger, events: Events, given: Given) -> None:
     for name, columns in given.schemas.items():
         known = ledger.identities.of_table(name)
         if known is not None:
-            told = [given.declared.get(name, ()), ledger.columns.get(known, ())]
-            ordered = next((order for order in told if _same_names(order, columns)), None)
-            if name in given.loose and ordered is None:
-                ledger.loose.add(known)
-            # what its owner declares of a folder, or its writer told, is the table's order; files only have names
-            ledger.columns[known] = tuple(ordered if name in given.loose and ordered else columns)
+            if name in given.loose:
+                columns = _ordered(ledger, given, name, known, columns)
+            ledger.columns[known] = tuple(columns)
     ledger.declared = {name: [(c.name, c.type) for c in columns] for name, columns in given.declared.items()}
     for name, columns in given.declared.items():
         known = ledger.identities.of_table(name)
         if known is not None and not ledger.columns.get(known):
             ledger.columns[known] = tuple(columns)
+
+
+def _ordered(
+    ledger: Ledger, given: Given, name: str, dataset: DatasetId, columns: Sequence[Column]
+) -> Sequence[Column]:
+    """Columns of a folder whose files do not tell their order, as its owner declares or its writer told them."""
+    for order in (given.declared.get(name, ()), ledger.columns.get(dataset, ())):
+        if order and _same_names(order, columns):
+            return order
+    ledger.loose.add(dataset)
+    return columns
 
 
 def _same_names(one: Sequence[Column], other: Sequence[Column]) -> bool:

@@ -92,7 +92,7 @@ class Names:
 
     def loose(self, name: str) -> bool:
         """Whether the columns of a table are known and their order is not."""
-        return self._key(name) in self._loose
+        return bool(self._loose) and self._key(name) in self._loose
 
     def _key(self, name: str) -> str | None:
         plain = self._plain(name)

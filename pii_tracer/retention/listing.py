@@ -25,7 +25,8 @@ from typing import Any
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.inventory_files import KINDS, rows
 from pii_tracer.estate.s3_path import S3Path
-from pii_tracer.locations import is_s3
+from pii_tracer.estate.s3_versions import ClientFactory
+from pii_tracer.locations import Location, S3Location, is_s3
 
 _BATCH = 50_000
 _COLUMNS = ("path", "length", "isDir", "modificationTime")
@@ -112,15 +113,15 @@ def _source(source: Path | None, walked: Iterable[Item]) -> tuple[Iterable[Item]
     )
 
 
-def walk(roots: Iterable[Path | S3Path]) -> Iterator[Item]:
-    """Every file below some folders; one that goes while it is looked at is left out.
+def walk(roots: Iterable[Location], clients: ClientFactory) -> Iterator[Item]:
+    """Every file below some folders; one that goes while it is looked at is left out. clients: of S3.
 
     Raises:
         EstateError: S3 refuses.
     """
     for root in roots:
-        if isinstance(root, S3Path):
-            yield from _objects_below(root)
+        if isinstance(root, S3Location):
+            yield from _objects_below(root, clients)
             continue
         for folder, folders, names in os.walk(root):
             folders.sort()
@@ -134,9 +135,9 @@ def walk(roots: Iterable[Path | S3Path]) -> Iterator[Item]:
                     yield Item(str(path), seen.st_size, seen.st_mtime_ns // 1_000_000)
 
 
-def _objects_below(root: S3Path) -> Iterator[Item]:
+def _objects_below(root: S3Location, clients: ClientFactory) -> Iterator[Item]:
     try:
-        for path, size, modified in root.walk():
+        for path, size, modified in S3Path.of(root, clients).walk():
             yield Item(path, size, modified, path.endswith("/"))
     except OSError as error:
         raise EstateError(str(error), todo="check the bucket and what the account may do") from None

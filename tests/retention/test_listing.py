@@ -15,6 +15,7 @@ import pytest
 from pyarrow import orc
 
 from pii_tracer.errors import EstateError
+from pii_tracer.estate.s3_versions import S3Client
 from pii_tracer.retention.listing import Listing, normalise, walk
 
 WHEN = datetime(2026, 11, 1, 2, 3, 4, tzinfo=timezone.utc)
@@ -25,6 +26,10 @@ SCHEMA = "Bucket, Key, VersionId, IsLatest, IsDeleteMarker, Size, LastModifiedDa
 
 def rows_of(listing: Listing) -> list[tuple[str, int, bool, int]]:
     return [tuple(r.values()) for r in pq.read_table(listing.file).to_pylist()]
+
+
+def nobody(region: str | None) -> S3Client:
+    raise AssertionError("no table lies in S3")
 
 
 def inventory(base: Path, kind: str) -> Path:
@@ -120,7 +125,7 @@ def test_a_walk_names_every_file_and_no_link(tmp_path: Path) -> None:
     (tmp_path / "t" / "deep").mkdir(parents=True)
     (tmp_path / "t" / "deep" / "a").write_bytes(b"abc")
     (tmp_path / "t" / "link").symlink_to(tmp_path / "t" / "deep" / "a")
-    listing = normalise(None, walk([tmp_path / "t"]), tmp_path / "out.parquet", {})
+    listing = normalise(None, walk([tmp_path / "t"], nobody), tmp_path / "out.parquet", {})
     assert [(path, size) for path, size, _, _ in rows_of(listing)] == [(str(tmp_path / "t" / "deep" / "a"), 3)]
 
 

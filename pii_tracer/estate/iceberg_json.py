@@ -1,0 +1,18 @@
+"""Iceberg's metadata files as JSON, plain or gzipped."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+
+def metadata_json(data: bytes) -> Any:
+    """What a metadata file says; its bytes tell whether it is compressed, not its name.
+
+    https://iceberg.apache.org/spec/#naming-for-gzip-compressed-metadata-json-files
+
+    Raises:
+        OSError, EOFError, ValueError: damaged.
+    """
+    return json.loads(gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data)
