@@ -49,6 +49,7 @@ class Action(StrEnum):
     S3_AWAIT_REPLICA = "s3_await_replica"
     S3_DELETE_VERSIONS = "s3_delete_versions"
     S3_ABORT_UPLOADS = "s3_abort_uploads"
+    S3_CLEAR_VERSIONS = "s3_clear_versions"
     # Glacier vaults
     VAULT_RETRIEVE = "vault_retrieve"
     VAULT_REWRITE = "vault_rewrite"
