@@ -8,12 +8,12 @@ destination gets its own deletes; nor are replicas replicated again, so the end 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from pii_tracer.actions import Action
-from pii_tracer.inventory import ObjectSet, ObjectVersion
+from pii_tracer.inventory import ObjectSet, ObjectVersion, Upload
 from pii_tracer.journal import iso
 from pii_tracer.plan import Override
 from planners.drafts import CopyDraft, Draft, StepWriter
@@ -145,6 +145,22 @@ def replica_steps(item: CopyDraft, origin: ObjectSet | None, plan_id: str) -> tu
     return steps.drafts
 
 
+def add_abort(writer: StepWriter, prefix: str, uploads: Sequence[Upload], where: Mapping[str, Any]) -> None:
+    """Append the step that aborts unfinished uploads, if there are any. where: bucket, region, plan_id."""
+    if uploads:
+        writer.add(
+            Action.S3_ABORT_UPLOADS,
+            "unfinished uploads hold bytes that nobody can read, and no listing of objects shows them",
+            hazards=("S7",),
+            verification="none of the listed uploads exists",
+            not_before=max(_moment(upload.touched) for upload in uploads) + _IDLE,
+            prefix=prefix,
+            uploads=[upload.model_dump() for upload in uploads],
+            idle_hours=_IDLE // timedelta(hours=1),
+            **where,
+        )
+
+
 class _Steps:
     """Writes the steps of one set of objects."""
 
@@ -159,18 +175,7 @@ class _Steps:
         return tuple(self._writer.drafts)
 
     def abort_uploads(self) -> None:
-        if self._objects.uploads:
-            self._writer.add(
-                Action.S3_ABORT_UPLOADS,
-                "unfinished uploads hold bytes that nobody can read, and no listing of objects shows them",
-                hazards=("S7",),
-                verification="none of the listed uploads exists",
-                not_before=max(_moment(upload.touched) for upload in self._objects.uploads) + _IDLE,
-                prefix=self._objects.prefix,
-                uploads=[upload.model_dump() for upload in self._objects.uploads],
-                idle_hours=_IDLE // timedelta(hours=1),
-                **self._where,
-            )
+        add_abort(self._writer, self._objects.prefix, self._objects.uploads, self._where)
 
     def rewrite(self, live: Sequence[ObjectVersion]) -> None:
         cold = [v for v in live if v.storage_class in COLD]

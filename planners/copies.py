@@ -252,6 +252,7 @@ def _copy(
         rebuild = recorded(world.graph.jobs_into(state.dataset), state, dynamic=world.splits_partitions)
     if (strategy is Strategy.REBUILD and rebuild.sql is None) or not _executable(state, carriage, strategy):
         strategy = Strategy.BLOCKED
+    place = world.place_of(state)
     doubtful = doubted(found, world, state.location)
     left = {c.name for c in telling_columns(found, state.columns)}
     explained = [c for c in state.columns if c.name not in left and c.name.lower() not in doubtful]
@@ -271,6 +272,7 @@ def _copy(
         other_keys=other_key_columns(carriage, explained),
         found=_found(seen),
         facts=({"nessie": state.nessie.catalog} if state.nessie else {})
+        | ({"region": place.region} if place else {})
         | ({"encoding": state.properties[ENCODING]} if ENCODING in state.properties else {})
         | ({NUMBERED: numbered} if (numbered := _numbered(found, carriage)) else {}),
     )
@@ -278,6 +280,7 @@ def _copy(
     return CopyDraft(
         copy=copy,
         state=state,
+        place=place,
         carriage=carriage,
         upstream=str(upstream) if upstream else None,
         rebuild_sql=rebuild.sql,

@@ -11,7 +11,7 @@ from typing import Any
 
 from pii_tracer.actions import Action
 from pii_tracer.config_backups import Backup
-from pii_tracer.inventory import ObjectSet, ObjectVersion, TableState, TopicState, VaultState
+from pii_tracer.inventory import ObjectSet, ObjectVersion, RemotePlace, TableState, TopicState, VaultState
 from pii_tracer.lakefs_state import LakefsState
 from pii_tracer.locations import names_place
 from pii_tracer.plan import Copy, Precondition
@@ -62,13 +62,15 @@ class Lapsing:
 class CopyDraft:
     """A copy with what was known when it was recognised, and the drafts of its steps in order.
 
-    lapse: when a topic's own retention, or a bucket's lifecycle, has removed the person. lapsing: what of
-    an archive it removes in time, where the rest stays longer. letting_go: what is done about a lakeFS repository.
+    place: of a table in S3: the versions in its folder. lapse: when a topic's own retention, or a bucket's lifecycle,
+    has removed the person. lapsing: what of an archive it removes in time, where the rest stays longer. letting_go:
+    what is done about a lakeFS repository.
     no_rebuild: why no recorded statement may write the table again.
     """
 
     copy: Copy
     state: TableState | None = None
+    place: RemotePlace | None = None
     objects: ObjectSet | None = None
     topic: TopicState | None = None
     lakefs: LakefsState | None = None

@@ -18,6 +18,7 @@ from planners import (
     hudi,
     iceberg,
     keytables,
+    lake,
     nessie,
     repository_steps,
     topics,
@@ -72,8 +73,13 @@ def _own(item: CopyDraft, by_id: Mapping[str, CopyDraft], plan_id: str) -> tuple
             return nessie.ref_steps(item, copy.facts["ref_kind"], copy.facts["ref"])
         return iceberg.ref_steps(item, copy.facts["ref_kind"], copy.facts["ref"])
     if copy.kind is CopyKind.KEY:
-        return keytables.key_steps(item, _by_format(item))
-    return _by_format(item)
+        return keytables.key_steps(item, _of_table(item, plan_id))
+    return _of_table(item, plan_id)
+
+
+def _of_table(item: CopyDraft, plan_id: str) -> tuple[Draft, ...]:
+    drafts = _by_format(item)
+    return lake.version_steps(item, item.place, drafts, plan_id) if item.place is not None else drafts
 
 
 def _by_format(item: CopyDraft) -> tuple[Draft, ...]:

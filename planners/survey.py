@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pii_tracer.config_subjects import Subject
-from pii_tracer.inventory import Inventory, KeyFacts, TableState
+from pii_tracer.inventory import Inventory, KeyFacts, RemotePlace, TableState
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.model import DatasetId, KeySet
 from planners.carriage import Carriage
@@ -97,6 +97,14 @@ class World:
     @cached_property
     def _titles(self) -> dict[DatasetId, str]:
         return {state.dataset: title(state) for state in reversed(self.inventory.tables)}
+
+    def place_of(self, state: TableState) -> RemotePlace | None:
+        """Of a table in S3: its folder there, with all versions."""
+        return self._places.get(state.location)
+
+    @cached_property
+    def _places(self) -> dict[str, RemotePlace]:
+        return {str(place.location): place for place in self.inventory.remote}
 
     def title_of(self, dataset: DatasetId) -> str:
         """The name people know a dataset by; its own where discovery found no table."""

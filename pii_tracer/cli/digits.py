@@ -134,7 +134,7 @@ class _Place:
         if not wanted:
             return {}
         try:
-            known = names_in_files(self._state)
+            known = names_in_files(self._state, self._paths)
             columns = {label: _columns(label, known) for label in wanted}
             if not any(columns.values()):
                 return {}
@@ -149,7 +149,7 @@ class _Place:
         seen: dict[str, set[str]] = {}
         rows = 0
         names = sorted(frozenset().union(*columns.values()))
-        for batch in read_part(self._state, names, data_files(self._state), self._paths):
+        for batch in read_part(self._state, names, data_files(self._state, self._paths), self._paths):
             guarded(self._state, partial(_take, batch, seen))
             rows += batch.num_rows
             if rows >= ROWS or all(len(values) >= DISTINCT for values in seen.values()):

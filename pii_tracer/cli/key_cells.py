@@ -12,6 +12,7 @@ from pii_tracer.errors import EstateError
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import data_files, guarded, read_columns
 from pii_tracer.inventory import Inventory, PlainCells, TableState
+from pii_tracer.locations import is_s3
 from pii_tracer.shred.cells import Mode
 from pii_tracer.shred.form import unlike_cells
 from planners.keytrails import family_of, state_of
@@ -50,7 +51,9 @@ def _look(entry: Encrypted, state: TableState, others: Collection[Any], paths: E
     counts: Counter[str] = Counter()
     unknown = 0
     try:
-        current = dict.fromkeys(data_files(state), False)
+        if is_s3(state.location):
+            raise EstateError("files of old versions in S3 are not looked at", where=state.location)
+        current = dict.fromkeys((path for path in data_files(state, paths) if isinstance(path, Path)), False)
         for path in sorted({*current, *_below(Path(state.location))}):
             looked = _file(entry, state, path, others, counts, paths)
             if path in current:

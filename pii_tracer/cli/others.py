@@ -16,7 +16,9 @@ from pii_tracer.errors import EstateError
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import data_files, guarded
 from pii_tracer.estate.read_part import names_in_files, read_part
+from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.locations import is_s3
 from pii_tracer.model import Format, Match
 from pii_tracer.scan.collect import Collector
 from pii_tracer.scan.forms import Patterns
@@ -82,7 +84,7 @@ def others_rows(
             }
             rows = _Rows(state, match, survey, patterns, like)
             try:
-                columns, files = _wanted(state, match, seen, patterns)
+                columns, files = _wanted(state, match, seen, patterns, paths)
                 if columns and files:
                     say(f"looking whose rows of {title(state)} hold the persons beside the key")
                     rows.read(columns, files, paths)
@@ -103,37 +105,42 @@ def _roots(state: TableState, by_location: Mapping[str, TableState]) -> list[str
 
 
 def _wanted(
-    state: TableState, match: Match, seen: Mapping[str, Iterable[Place]], patterns: Patterns
-) -> tuple[frozenset[str], frozenset[Path]]:
+    state: TableState, match: Match, seen: Mapping[str, Iterable[Place]], patterns: Patterns, paths: EstatePaths
+) -> tuple[frozenset[str], frozenset[Path | S3Path]]:
     """The columns to look at, and the files to look at them in: only where a value stands beside the key."""
-    columns, names = frozenset[str](), set[tuple[Path, str]]()
+    columns, names = frozenset[str](), set[tuple[str, str]]()
     if not any(seen.values()):
         return columns, frozenset()
-    known = _Columns(state, match)
+    known = _Columns(state, match, paths)
     for root, places_ in seen.items():
         for place in places_:
             if beside := known.beside_the_key(place):
                 columns |= beside
-                names.add((Path(root).resolve(), place.file))
+                names.add((_real(root), place.file))
     if not names:
         return columns, frozenset()
-    here = Path(state.location).resolve()
-    roots = [Path(root).resolve() for root in seen]
+    here = _real(state.location)
+    roots = [_real(root) for root in seen]
     files = set()
-    for path in data_files(state):
-        real = path.resolve()
-        inside = next((root for root in roots if real.is_relative_to(root)), None)
-        name = real.relative_to(inside).as_posix() if inside else real.name  # a file that the table has from elsewhere
+    for path in data_files(state, paths):
+        real = str(path.resolve())
+        inside = next((root for root in roots if real.startswith(f"{root}/")), None)
+        name = real.removeprefix(f"{inside}/") if inside else path.name  # a file that the table has from elsewhere
         if (inside or here, patterns.mask(name)) in names:
             files.add(path)
     return columns, frozenset(files)
 
 
+def _real(location: str) -> str:
+    """A folder, links followed."""
+    return location if is_s3(location) else str(Path(location).resolve())
+
+
 class _Columns:
     """Which columns of a table a place in a file can mean."""
 
-    def __init__(self, state: TableState, match: Match) -> None:
-        self._names = names_in_files(state)
+    def __init__(self, state: TableState, match: Match, paths: EstatePaths) -> None:
+        self._names = names_in_files(state, paths)
         keys = {t.column.lower() for t in match.terms if not t.access}
         self._rest = frozenset(c.name for c in state.columns if c.name.lower() not in keys)
         self._folders = self._rest & set(state.partition_columns)
@@ -180,7 +187,7 @@ class _Rows:
         """What was found, by column."""
         return tuple(OthersRows(name, min(n, MOST), n >= MOST) for name, n in sorted(self._counts.items()))
 
-    def read(self, columns: frozenset[str], files: Collection[Path], paths: EstatePaths) -> None:
+    def read(self, columns: frozenset[str], files: Collection[Path | S3Path], paths: EstatePaths) -> None:
         """Read columns of files, all at once: a file and what changes its rows may be given together only.
 
         Raises:

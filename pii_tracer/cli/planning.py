@@ -12,8 +12,9 @@ from executors.connect import refuse_without_jvm
 from pii_tracer.cli.describing import telling_descriptions
 from pii_tracer.cli.digits import key_digits
 from pii_tracer.cli.key_facts import key_facts
-from pii_tracer.cli.others import others_rows, places
-from pii_tracer.cli.remote import search_places, with_remote
+from pii_tracer.cli.others import others_rows
+from pii_tracer.cli.remote import search_places, with_lake, with_remote
+from pii_tracer.cli.scanning import scan_estate
 from pii_tracer.cli.settings import Settings
 from pii_tracer.cli.subjects import further_tables, keys_of, spots_of, table_of
 from pii_tracer.cli.telling import (
@@ -25,11 +26,10 @@ from pii_tracer.cli.telling import (
 )
 from pii_tracer.config import Estate, Request, file_digest
 from pii_tracer.config_subjects import Subject
-from pii_tracer.errors import ConfigError, EstateError, ScanError
+from pii_tracer.errors import ConfigError, EstateError
 from pii_tracer.estate.discover import discover
-from pii_tracer.estate.paths import EstatePaths, below
+from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import read_columns
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import Inventory, TableState
 from pii_tracer.lineage.facts import with_edges
 from pii_tracer.lineage.graph import LineageGraph
@@ -39,15 +39,13 @@ from pii_tracer.lineage.store import save
 from pii_tracer.model import KeySet, Match
 from pii_tracer.plan import ErasurePlan, Waiver, digest_of
 from pii_tracer.scan.file_keys import file_keys
-from pii_tracer.scan.forms import Patterns, build_patterns
-from pii_tracer.scan.hits import FileScan
-from pii_tracer.scan.tree import scan_file, scan_tree
+from pii_tracer.scan.forms import build_patterns
 from pii_tracer.spots import spot_of
 from planners.build import Digests, PlanInputs, build_plan
 from planners.carriage import follow
 from planners.categories import column_tags
 from planners.copies import match_of
-from planners.evidence import Digits, Evidence, LakefsEvidence, TopicEvidence
+from planners.evidence import Evidence, LakefsEvidence, TopicEvidence
 from planners.hops import declared_anonymisers
 from planners.keys import Wanted
 from planners.keytables import declared_edges
@@ -74,7 +72,7 @@ class Planned:
 
 def take_inventory(estate: Estate, base: Path, say: Say) -> Inventory:
     """Everything that exists: tables and folders under the roots, declared archives with versions and replicas."""
-    inventory = discover(estate, base)
+    inventory = with_lake(discover(estate, base), estate, EstatePaths(estate, base))
     if estate.archives:
         from pii_tracer.estate.s3 import discover_archives, s3_clients
 
@@ -200,11 +198,11 @@ def make_plan(
     key_sets = tuple(k for s in surveys for k in s.key_sets.values())
     patterns = build_patterns(key_sets, file_keys(estate.parquet_encryption, base))
     refuse_telling_texts(requests, reason, planner, waivers, patterns, out)
-    evidence = scan_estate(inventory, patterns, say)
+    searched = search_places(inventory, estate, patterns, any(k.weak for k in key_sets), say)
+    evidence = {**scan_estate(inventory, patterns, say), **searched.tables}
     evidence = count_persons(evidence, surveys, inventory, paths, say)
     digits = key_digits(evidence, surveys, graph, inventory, paths, say)
     topics = _read_topics(estate, base, inventory, surveys, say)
-    remote = search_places(inventory, estate, patterns, any(k.weak for k in key_sets), say)
     sealed = key.seal(key_sets)
     plan = build_plan(
         PlanInputs(
@@ -227,7 +225,7 @@ def make_plan(
                 others=others_rows(evidence, surveys, inventory, paths, patterns, say, digits),
                 digits=digits,
                 described=telling_descriptions(evidence, inventory, paths, patterns, say),
-                remote=remote,
+                remote=searched.places,
             ),
             digests=Digests(
                 graph=graph.digest(),
@@ -285,46 +283,6 @@ def _survey(
     spots = spots_of(subject, paths, states)
     carriages = follow(graph, source, subject, declared_anonymisers(estate, graph), tags, further, spots)
     return survey(subject, source, carriages, keys)
-
-
-def scan_estate(inventory: Inventory, patterns: Patterns, say: Say) -> dict[str, Evidence]:
-    """Decode every file of every table and folder, and the files outside of them, and look for the persons."""
-    evidence = {}
-    places = sorted(state.location for state in inventory.tables)
-    for state in inventory.tables:
-        say(f"looking for the persons in {state.table or state.location}")
-        here = Path(state.location)
-        inside = [Path(place) for place in below(state.location, places)]
-        # files that the table reads from other folders hold its rows as well
-        try:
-            files = (*scan_tree(here, patterns, without=inside).files, *_outside(state, patterns))
-        except ScanError as error:  # a folder that refuses to be listed: the others are looked at all the same
-            evidence[state.location] = Evidence(0, 0, 0, frozenset(), frozenset(), (error.what,))
-            continue
-        evidence[state.location] = _evidence(files, patterns)
-    for lone in (gap.evidence for gap in inventory.gaps if gap.kind == GapKind.UNKNOWN_FILE):
-        path = Path(lone)
-        evidence[lone] = _evidence([scan_file(path.parent, path.name, path, patterns)], patterns)
-    return evidence
-
-
-def _evidence(files: Sequence[FileScan], patterns: Patterns) -> Evidence:
-    hits = [(hit.key_set, hit.column or hit.where) for file in files for hit in file.hits]
-    return Evidence(
-        files=len(files),
-        files_with_person=sum(bool(file.hits) for file in files),
-        bytes=sum(file.size for file in files if file.hits),
-        strong=frozenset(name for name, _ in hits if not patterns.is_weak(name)),
-        weak=frozenset(where for name, where in hits if patterns.is_weak(name)),
-        unread=tuple(f"{file.path}: {reason}" for file in files for reason in file.unread),
-        places=places(files),
-        digits=frozenset(Digits(h.key_set, h.column, h.where) for file in files for h in file.weak),
-    )
-
-
-def _outside(state: TableState, patterns: Patterns) -> list[FileScan]:
-    places = [Path(place) for place in state.outside]
-    return [scan_file(place.parent, place.name, place, patterns) for place in places]
 
 
 def _read_topics(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from executors.profiles import profile_of
+from pii_tracer.cli.scanning import evidence_of
 from pii_tracer.config import Estate
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import in_order
@@ -25,7 +27,7 @@ from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import FileScan, Form, Hit
 from pii_tracer.scan.named_files import named_files
 from pii_tracer.scan.tree import path_hits, scan_bytes
-from planners.evidence import RemoteEvidence, RemoteKind
+from planners.evidence import Evidence, RemoteEvidence, RemoteKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,43 +43,103 @@ _TELL_EVERY = 20 * _PART
 _METADATA = (".avro", ".json", ".json.gz", ".puffin", ".stats", ".text")
 
 
+def with_lake(inventory: Inventory, estate: Estate, paths: EstatePaths) -> Inventory:
+    """The inventory with tables in S3 that can be erased among its tables, and for the other places there why not."""
+    if estate.s3 is None or not inventory.remote:
+        return inventory
+    from pii_tracer.estate.s3 import s3_clients
+    from pii_tracer.estate.s3_lake import lake_tables
+
+    if profile_of(estate.spark.profile).s3a is None:
+        reason = f"tables in S3 were not tried with Spark {estate.spark.profile}"
+        return _with_places(inventory, [p.model_copy(update={"untreated": reason}) for p in inventory.remote])
+    lake = lake_tables(
+        paths.declared_remote, [p.location for p in inventory.remote], estate.archives, s3_clients(estate)
+    )
+    places = [p.model_copy(update={"untreated": lake.why.get(str(p.location))}) for p in inventory.remote]
+    tables = sorted((*inventory.tables, *(f.state for f in lake.found.values())), key=lambda s: s.location)
+    gaps = [g for f in lake.found.values() for g in f.gaps]
+    inventory = inventory.model_copy(update={"tables": tuple(tables), "gaps": (*inventory.gaps, *gaps)})
+    return _with_places(inventory, places)
+
+
 def with_remote(inventory: Inventory, estate: Estate, paths: EstatePaths, say: Say) -> Inventory:
     """The inventory with its places in S3 listed, where the estate file says how S3 is reached."""
     if estate.s3 is None or not inventory.remote:
         return inventory
     from pii_tracer.estate.s3 import s3_clients
+    from pii_tracer.estate.s3_lake import ONLY_DELTA
     from pii_tracer.estate.s3_tables import list_places
 
     say("listing tables in S3, old versions included")
     places = list_places(paths.remote, inventory.objects, s3_clients(estate), say)
+    # a table's metadata may lead to folders that nobody named
+    known = {place.location: place.untreated for place in inventory.remote}
+    return _with_places(
+        inventory, [p.model_copy(update={"untreated": known.get(p.location, ONLY_DELTA)}) for p in places]
+    )
+
+
+def _with_places(inventory: Inventory, places: Sequence[RemotePlace]) -> Inventory:
+    """The inventory with other places in S3, and a gap for each where nothing is erased."""
     before = {str(place.location) for place in inventory.remote}
     gaps = [g for g in inventory.gaps if not (g.kind == GapKind.REMOTE_TABLE and g.evidence in before)]
-    return inventory.model_copy(update={"remote": places, "gaps": in_order([*gaps, *map(gap_of, places)])})
+    gaps += [gap_of(place) for place in places if place.untreated is not None]
+    return inventory.model_copy(update={"remote": tuple(places), "gaps": in_order(gaps)})
 
 
-def search_places(
-    inventory: Inventory, estate: Estate, patterns: Patterns, short: bool, say: Say
-) -> dict[str, RemoteEvidence]:
-    """Search every listed place; by location. short: whether a short number is looked for."""
+@dataclass(frozen=True)
+class Searched:
+    """By location. tables: those of the inventory. places: all others."""
+
+    tables: Mapping[str, Evidence] = field(default_factory=dict)
+    places: Mapping[str, RemoteEvidence] = field(default_factory=dict)
+
+
+def search_places(inventory: Inventory, estate: Estate, patterns: Patterns, short: bool, say: Say) -> Searched:
+    """Search every place in S3. short: whether a short number is looked for."""
     listed = [place for place in inventory.remote if not place.unlisted]
+    found = Searched(tables={str(p.location): _unlisted(p) for p in inventory.remote if p.unlisted and _is_table(p)})
     if not listed:
-        return {}
+        return found
     from pii_tracer.estate.s3 import s3_clients
 
     clients = s3_clients(estate)
     known = [place.location for place in inventory.remote]
-    found = {}
+    tables, places = dict(found.tables), dict(found.places)
     for place in listed:
-        found[str(place.location)] = _Search(place, clients(place.region), patterns, known).evidence(short, say)
-    return found
+        seen = _Search(place, clients(place.region), patterns, known).seen(say)
+        if _is_table(place):
+            tables[str(place.location)] = _evidence(seen, place, patterns)
+        else:
+            places[str(place.location)] = _told(seen, place.location, short)
+    return Searched(tables, places)
+
+
+def _is_table(place: RemotePlace) -> bool:
+    """Whether the place is a table of the inventory, which steps can erase."""
+    return place.untreated is None
+
+
+def _unlisted(place: RemotePlace) -> Evidence:
+    return Evidence(files=0, files_with_person=0, bytes=0, unread=(f"its old versions: {place.unlisted}",))
+
+
+def _evidence(seen: _Seen, place: RemotePlace, patterns: Patterns) -> Evidence:
+    """As of a table of this machine: all versions of its objects are its files, and deleted objects have names."""
+    scans = [scan for _, scan in seen.explained(place.location)]
+    found = evidence_of([*scans, *seen.deleted], patterns)
+    beyond = [f"{len(seen.beyond)} file(s) that its log names lie outside of it"] if seen.beyond else []
+    doubts = [place.doubt] if place.doubt else []
+    return replace(found, files=len(scans) + len(seen.clean), unread=(*found.unread, *beyond, *doubts))
 
 
 @dataclass(frozen=True)
 class _Looked:
-    """One version. scan: None of a delete marker. beyond: what it names outside of every place."""
+    """One version. scan: of a delete marker, its key. beyond: what it names outside of every place."""
 
     version: ObjectVersion
-    scan: FileScan | None
+    scan: FileScan
     beyond: frozenset[str] = frozenset()
 
 
@@ -86,11 +148,12 @@ class _Seen:
     """What is kept of a place while its versions pass: little of those that hold nothing, which are the most.
 
     marked: with a hit, or not wholly searched. clean: path, size and format of the others. keys: of all; named: those
-    that hold a value.
+    that hold a value. deleted: delete markers whose keys do.
     """
 
     marked: list[tuple[ObjectVersion, FileScan]] = field(default_factory=list)
     clean: list[tuple[str, int, str]] = field(default_factory=list)
+    deleted: list[FileScan] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
     named: set[str] = field(default_factory=set)
     beyond: set[str] = field(default_factory=set)
@@ -99,7 +162,8 @@ class _Seen:
         self.beyond |= one.beyond
         if one.version.key not in self.keys and _tells(one.version.key, patterns):
             self.named.add(one.version.key)
-        if one.scan is None:
+        if one.version.delete_marker:
+            self.deleted += [one.scan] if one.scan.hits else []
             return
         self.keys.add(one.version.key)
         if one.scan.hits or one.scan.unread:
@@ -125,7 +189,8 @@ class _Search:
     patterns: Patterns
     known: Sequence[S3Location]
 
-    def evidence(self, short: bool, say: Say) -> RemoteEvidence:
+    def seen(self, say: Say) -> _Seen:
+        """All versions, read once."""
         seen, done, total = _Seen(), 0, len(self.place.versions)
         waiting = iter(self.place.versions)
         say(f"looking for the persons in {self.place.location}: {total:,} versions")
@@ -136,15 +201,15 @@ class _Search:
                 done += len(part)
                 if done < total and done % _TELL_EVERY == 0:
                     say(f"looking for the persons in {self.place.location}: {done:,} of {total:,} versions")
-        return _told(seen, self.place.location, short)
+        return seen
 
     def _look(self, version: ObjectVersion) -> _Looked:
-        if version.delete_marker:
-            return _Looked(version, None)
         from pii_tracer.estate.s3_fetch import fetch, tags_beside
 
         bucket = self.place.location.bucket
         path = self.patterns.mask(version.key.removeprefix(self.place.location.prefix))
+        if version.delete_marker:
+            return _Looked(version, scan_bytes(version.key, b"", self.patterns).model_copy(update={"path": path}))
         try:
             data, answer = fetch(self.client, bucket, version)
         except EstateError as error:

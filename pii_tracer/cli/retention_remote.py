@@ -18,9 +18,11 @@ from pii_tracer.model import Format
 
 def with_delta_tables(inventory: Inventory, estate: Estate, base: Path) -> Inventory:
     """The inventory with its Delta tables in S3 among the tables, where the estate file says how S3 is reached."""
-    if estate.s3 is None or not any(place.format is Format.DELTA for place in inventory.remote):
+    known = {state.location for state in inventory.tables}
+    tables = [t for t in EstatePaths(estate, base).remote if str(t.location) not in known]
+    if estate.s3 is None or not any(table.format is Format.DELTA for table in tables):
         return inventory
-    found, gaps = delta_tables(EstatePaths(estate, base).remote, clients_of(estate))
+    found, gaps = delta_tables(tables, clients_of(estate))
     told = {f.state.location for f in found} | {g.evidence for g in gaps}
     left = [g for g in inventory.gaps if not (g.kind == GapKind.REMOTE_TABLE and g.evidence in told)]
     return inventory.model_copy(

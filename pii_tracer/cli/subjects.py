@@ -25,11 +25,11 @@ def table_of(subject: Subject, name: str, paths: EstatePaths, states: Mapping[Da
         EstateError: discovery did not find it, or it lies in S3.
     """
     dataset = paths.aliases().get(name)
-    if dataset is not None and is_s3(dataset.namespace):
+    if dataset is not None and is_s3(dataset.namespace) and dataset not in states:
         raise EstateError(
-            f"the table {name} of subject `{subject.name}` lies in S3, where no rows are read",
+            f"the table {name} of subject `{subject.name}` lies in S3, where its rows cannot be read",
             where="the estate file, `subjects`",
-            todo="name a table on this machine that has the persons",
+            todo="`pii-tracer inventory` says why; or name another table that has the persons",
         )
     if dataset is None or dataset not in states:
         raise EstateError(

@@ -126,6 +126,13 @@ def read_log(location: Place) -> DeltaSnapshot[Place]:
         ) from None
 
 
+def log_of(location: Path | S3Path) -> DeltaSnapshot[Any]:
+    """As `read_log`, of a place whose kind is not known to the type checker."""
+    if isinstance(location, S3Path):
+        return read_log(location)
+    return read_log(location)
+
+
 def _read(location: Place) -> DeltaSnapshot[Place]:
     log = location / LOG
     commits: dict[int, Place] = {}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from pathlib import Path, PurePath
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePath, PurePosixPath
 
 from pii_tracer.estate.delta_log import LOG, DeltaSnapshot, Place
+from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.strays import MARKS, UUID, has_bytes, told
 
 _NAMED = re.compile(UUID, re.IGNORECASE)
@@ -29,6 +30,18 @@ def strangers(location: Path, snapshot: DeltaSnapshot[Path]) -> tuple[Path, ...]
             if path not in snapshot.named and not as_written(path.relative_to(location), snapshot) and has_bytes(path)
         )
     )
+
+
+def strange_objects(location: str, there: Mapping[str, int], snapshot: DeltaSnapshot[S3Path]) -> list[str]:
+    """As `strangers`, of a table in S3. there: every object in its folder, and its bytes."""
+    named = {str(path) for path in snapshot.named}
+    found = []
+    for name, size in there.items():
+        inside = PurePosixPath(name.removeprefix(f"{location}/"))
+        known = not size or name in named or bool(_OWN_FOLDERS.intersection(inside.parts[:-1]))
+        if not known and not as_written(inside, snapshot):
+            found.append(name)
+    return sorted(found)
 
 
 def _files(location: Path) -> Iterator[Path]:

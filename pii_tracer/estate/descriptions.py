@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.estate.delta_log import read_log
+from pii_tracer.estate.delta_log import log_of
 from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.inventory import TableState
@@ -26,10 +26,10 @@ def description(state: TableState, paths: EstatePaths) -> dict[str, Any]:
     Raises:
         EstateError: the table's metadata cannot be read.
     """
-    where = Path(state.location)
     if state.format is Format.DELTA:
-        log = read_log(where)
+        log = log_of(paths.place(state.location))
         return {NAME: [log.name, log.comment], PROPERTIES: log.configuration, COLUMNS: log.schema}
+    where = Path(state.location)
     if state.format is Format.ICEBERG:
         metadata = load_iceberg(where, paths.metadata_at(where)).metadata
         schemas = {s.schema_id: s.model_dump(mode="json") for s in metadata.schemas}

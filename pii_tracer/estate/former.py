@@ -20,8 +20,10 @@ from pii_tracer.errors import EstateError
 from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.past_columns import Field, Past, past_columns
 from pii_tracer.estate.paths import EstatePaths, local_path
-from pii_tracer.estate.read import at_spot, delta_rows, guarded
+from pii_tracer.estate.read import at_spot, delta_rows, guarded, open_delta
+from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.inventory import TableState
+from pii_tracer.locations import is_s3
 from pii_tracer.model import Format
 from pii_tracer.spots import Spot
 
@@ -105,7 +107,7 @@ class _Version:
 
     parts: Callable[[], Parts]
     rows: Callable[[], list[Values]]
-    files: Callable[[], Iterable[Path]]
+    files: Callable[[], Iterable[Path | S3Path]]
 
 
 def _gone(state: TableState, version: _Version) -> bool:
@@ -146,7 +148,7 @@ def _keyed(pasts: Pasts, key: str) -> Pasts:
 
 def _delta(state: TableState, sought: Sought, paths: EstatePaths) -> Iterator[_Version]:
     newest = int(state.snapshot)
-    opened = _Opened(state, newest)
+    opened = _Opened(state, newest, paths)
     for number in range(newest, newest - state.versions, -1):
         yield _delta_version(opened, number, number == newest, sought, paths)
 
@@ -154,16 +156,14 @@ def _delta(state: TableState, sought: Sought, paths: EstatePaths) -> Iterator[_V
 class _Opened:
     """A Delta table at one of its versions, opened once, and its columns of now."""
 
-    def __init__(self, state: TableState, newest: int) -> None:
-        self.state, self._newest = state, newest
+    def __init__(self, state: TableState, newest: int, paths: EstatePaths) -> None:
+        self.state, self._newest, self._paths = state, newest, paths
         self._at: dict[int, DeltaTable] = {}
 
     def at(self, number: int) -> DeltaTable:
-        from deltalake import DeltaTable
-
         if number not in self._at:
             self._at.clear()
-            self._at[number] = DeltaTable(Path(self.state.location), version=number)
+            self._at[number] = open_delta(self.state, number, self._paths)
         return self._at[number]
 
     @cached_property
@@ -182,10 +182,10 @@ def _delta_version(opened: _Opened, number: int, current: bool, sought: Sought, 
 
     def rows() -> list[Values]:
         there = pasts()
-        return [] if current else _values(delta_rows(opened.state, _columns(there), number), there)
+        return [] if current else _values(delta_rows(opened.state, _columns(there), number, paths), there)
 
-    def files() -> list[Path]:
-        return [local_path(uri) for uri in opened.at(number).file_uris()]
+    def files() -> list[Path | S3Path]:
+        return [paths.place(uri) if is_s3(uri) else local_path(uri) for uri in opened.at(number).file_uris()]
 
     return _Version(parts, rows, files)
 
@@ -216,11 +216,16 @@ def _delta_files(table: DeltaTable, paths: EstatePaths) -> list[tuple[str, ...]]
             raise _Gone("a deletion vector was removed") from None
         raise
     names, kept = (masks.column(name) for name in ("filepath", "selection_vector"))
-    deleted = {local_path(n.as_py()): _digest(k.values) for n, k in zip(names, kept, strict=True)}
-    files = [local_path(uri) for uri in table.file_uris()]
+    deleted = {_named(n.as_py()): _digest(k.values) for n, k in zip(names, kept, strict=True)}
+    files = [_named(uri) for uri in table.file_uris()]
     for path in files:
-        paths.checked(path)
-    return [(str(path), deleted.get(path, "")) for path in files]
+        paths.checked_file(paths.place(path))
+    return [(path, deleted.get(path, "")) for path in files]
+
+
+def _named(uri: str) -> str:
+    """A file as `EstatePaths.place` takes it."""
+    return uri if is_s3(uri) else str(local_path(uri))
 
 
 def _digest(mask: pa.BooleanArray) -> str:

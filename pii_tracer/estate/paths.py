@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property
 from pathlib import Path
 
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import CatalogType, DeclaredTable
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.registry import Registered, Registry, RemoteTable, read_registry
-from pii_tracer.locations import is_s3, local_path, s3_location
+from pii_tracer.estate.s3_path import S3Path
+from pii_tracer.locations import S3Location, is_s3, local_path, s3_location
 from pii_tracer.model import DatasetId
 
 __all__ = ["SESSION_CATALOG", "EstatePaths", "iceberg_folders", "is_iceberg", "local_path"]
@@ -68,6 +69,47 @@ class EstatePaths:
         return read_registry(self._estate, self.base, self.inside)
 
     @property
+    def declared_remote(self) -> tuple[RemoteTable, ...]:
+        """The tables in S3 that the estate file declares, in its order."""
+        return tuple(table for table in self._remote if table.name)
+
+    def place(self, location: str) -> Path | S3Path:
+        """Where a table of the inventory lies.
+
+        Raises:
+            EstateError: it lies in S3, which refuses, or the estate file does not say how S3 is reached.
+        """
+        return self._bucket(s3_location(location).bucket).placed(location) if is_s3(location) else Path(location)
+
+    @cached_property
+    def _bucket(self) -> Callable[[str], S3Path]:
+        """A bucket, each asked once for its region."""
+        from pii_tracer.estate.s3 import s3_clients
+
+        clients = s3_clients(self._estate)
+
+        @cache
+        def bucket(name: str) -> S3Path:
+            try:
+                return S3Path.of(S3Location(bucket=name, key=""), clients)
+            except OSError as error:
+                code = str(error).rpartition(": ")[2]
+                raise EstateError(f"S3 refuses: {code}", where=name, todo="check what the account may do") from None
+
+        return bucket
+
+    @cached_property
+    def s3_options(self) -> dict[str, str]:
+        """How delta-rs reaches S3: https://delta-io.github.io/delta-rs/usage/loading-table/#verify-table-existence.
+
+        Raises:
+            EstateError: the estate file does not say how S3 is reached.
+        """
+        from pii_tracer.estate.s3 import object_store
+
+        return object_store(self._estate)
+
+    @property
     def remote(self) -> tuple[RemoteTable, ...]:
         """What lies in S3: tables that catalogs name or the estate file declares, and its roots there."""
         return (*self.registry.remote, *self._remote)
@@ -97,6 +139,15 @@ class EstatePaths:
         except (OSError, RuntimeError):  # links that lead to each other
             return False
         return any(resolved.is_relative_to(root) for root in self.roots)
+
+    def checked_file(self, path: Path | S3Path) -> None:
+        """Raises EstateError as `checked`, and for an object in S3 that lies in no place of the estate."""
+        if isinstance(path, Path):
+            self.checked(path)
+        elif not any(table.location.holds(path.location) for table in self.remote):
+            raise EstateError(
+                "the object lies outside the estate's places in S3", where=str(path), todo="add its folder to `roots`"
+            )
 
     def checked(self, path: Path) -> Path:
         """The path with symbolic links followed.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,34 +11,37 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 from pii_tracer.errors import EstateError
-from pii_tracer.estate.delta_log import live_files
+from pii_tracer.estate.delta_log import log_of
 from pii_tracer.estate.files import DataFile, csv_header, data_file, decompressed, partition_values
 from pii_tracer.estate.hudi import load_hudi, slice_files
 from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.paths import EstatePaths, local_path
+from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.inventory import ENCODING, TableState
+from pii_tracer.locations import is_s3
 from pii_tracer.model import Format
 from pii_tracer.spots import Spot
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from arro3.core import RecordBatchReader
+    from deltalake import DeltaTable
 
 Read = TypeVar("Read")
 
 
-def data_files(state: TableState) -> tuple[Path, ...]:
+def data_files(state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
     """Files that the current rows are read from (Hudi: base and log files; Iceberg: data files), sorted.
 
     Raises:
         EstateError: the table's metadata cannot be read.
     """
+    if state.format is Format.DELTA:
+        return tuple(file.path for file in log_of(paths.place(state.location)).files)
     location = Path(state.location)
     if state.format is Format.ICEBERG:
         tasks = guarded(state, lambda: list(load_iceberg(location, state.metadata).scan().plan_files()))
         return tuple(sorted(local_path(task.file.file_path) for task in tasks))
-    if state.format is Format.DELTA:
-        return tuple(f.path for f in live_files(location))
     if state.format is Format.HUDI:
         base, logs = slice_files(location)
         return tuple(sorted((*base, *logs)))
@@ -57,11 +61,11 @@ def read_columns(state: TableState, columns: Sequence[str], paths: EstatePaths) 
         raise EstateError(
             f"no column {', '.join(unknown)}", where=state.table or state.location, todo="correct the column's name"
         )
-    for path in data_files(state):
-        paths.checked(path)
+    for path in data_files(state, paths):
+        paths.checked_file(path)
     readers: dict[Format, Callable[[TableState, list[str]], pa.Table]] = {
         Format.ICEBERG: _iceberg,
-        Format.DELTA: _delta,
+        Format.DELTA: lambda state, wanted: delta_rows(state, wanted, int(state.snapshot), paths),
         Format.HUDI: _hudi,
     }
     wanted = list(dict.fromkeys(columns))
@@ -112,11 +116,7 @@ def _iceberg(state: TableState, columns: list[str]) -> pa.Table:
     return load_iceberg(Path(state.location), state.metadata).scan(selected_fields=tuple(columns)).to_arrow()
 
 
-def _delta(state: TableState, columns: list[str]) -> pa.Table:
-    return delta_rows(state, columns, int(state.snapshot))
-
-
-def delta_rows(state: TableState, columns: Sequence[str], version: int) -> pa.Table:
+def delta_rows(state: TableState, columns: Sequence[str], version: int, paths: EstatePaths) -> pa.Table:
     """Some columns of a Delta table's version, and whatever errors its library raises.
 
     Raises:
@@ -124,30 +124,46 @@ def delta_rows(state: TableState, columns: Sequence[str], version: int) -> pa.Ta
     """
     import pyarrow as pa
 
-    return pa.table(_delta_reader(state, columns, version).read_all())
+    return pa.table(_delta_reader(state, columns, version, paths).read_all())
 
 
-def delta_batches(state: TableState, columns: Sequence[str], version: int) -> Iterator[pa.RecordBatch]:
+def delta_batches(
+    state: TableState, columns: Sequence[str], version: int, paths: EstatePaths
+) -> Iterator[pa.RecordBatch]:
     """As `delta_rows`, a batch at a time."""
     import pyarrow as pa
 
-    for batch in _delta_reader(state, columns, version):
+    for batch in _delta_reader(state, columns, version, paths):
         yield pa.record_batch(batch)
 
 
-def _delta_reader(state: TableState, columns: Sequence[str], version: int) -> RecordBatchReader:
-    from deltalake import DeltaTable, QueryBuilder
+def _delta_reader(state: TableState, columns: Sequence[str], version: int, paths: EstatePaths) -> RecordBatchReader:
+    from deltalake import QueryBuilder
 
-    if unquote(state.location) != state.location:
+    quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
+    table = open_delta(state, version, paths)
+    return QueryBuilder().register("current", table).execute(f'SELECT {quoted} FROM "current"')  # noqa: S608 (quoted names)
+
+
+def open_delta(state: TableState, version: int, paths: EstatePaths) -> DeltaTable:
+    """A version of a Delta table for its library, and whatever errors that raises.
+
+    Raises:
+        EstateError: the library would read another folder.
+    """
+    from deltalake import DeltaTable
+
+    remote = is_s3(state.location)
+    if unquote(state.location) != state.location or (remote and re.search(r"[?#]", state.location)):
         # delta-rs decodes the path once too often and would read the folder of the decoded name
         raise EstateError(
-            "the Delta reader confuses folders whose names hold percent escapes",
+            "the Delta reader confuses folders whose names hold percent escapes" + (", `?` or `#`" if remote else ""),
             where=state.location,
             todo="rename the folder; only Spark can read it as it is",
         )
-    quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
-    table = DeltaTable(Path(state.location), version=version)
-    return QueryBuilder().register("current", table).execute(f'SELECT {quoted} FROM "current"')  # noqa: S608 (quoted names)
+    if remote:
+        return DeltaTable(state.location, version=version, storage_options=paths.s3_options)
+    return DeltaTable(Path(state.location), version=version)
 
 
 def _hudi(state: TableState, columns: list[str]) -> pa.Table:

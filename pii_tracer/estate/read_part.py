@@ -6,13 +6,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.estate.delta_log import LiveFile, live_files, read_log
+from pii_tracer.estate.delta_log import LiveFile, log_of
 from pii_tracer.estate.files import DataFile, partition_values
 from pii_tracer.estate.hudi import load_hudi
 from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.paths import EstatePaths, local_path
-from pii_tracer.estate.read import delta_batches, folder_files, guarded, rows_of_file
+from pii_tracer.estate.read import delta_batches, folder_files, guarded, open_delta, rows_of_file
+from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.inventory import TableState
+from pii_tracer.locations import is_s3
 from pii_tracer.model import Format
 
 if TYPE_CHECKING:
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 Batches = Iterator["pa.RecordBatch"]
 
 
-def read_part(state: TableState, columns: Sequence[str], files: Collection[Path], paths: EstatePaths) -> Batches:
+def read_part(
+    state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
+) -> Batches:
     """The current rows in these files, of those that `data_files` names, with these top-level columns in this order.
 
     Deleted rows are left out, as by `read_columns`: Iceberg delete files and vectors, Delta deletion vectors, Hudi log
@@ -32,14 +36,18 @@ def read_part(state: TableState, columns: Sequence[str], files: Collection[Path]
         EstateError: while reading, as `read_columns`.
     """
     for path in files:
-        paths.checked(path)
-    readers = {Format.ICEBERG: _iceberg, Format.DELTA: _delta, Format.HUDI: _hudi}
-    batches = readers.get(state.format, _folder)(state, list(columns), frozenset(files))
+        paths.checked_file(path)
+    if state.format is Format.DELTA:
+        batches = _delta(state, list(columns), frozenset(files), paths)
+    else:
+        readers = {Format.ICEBERG: _iceberg, Format.HUDI: _hudi}
+        here = frozenset(path for path in files if isinstance(path, Path))
+        batches = readers.get(state.format, _folder)(state, list(columns), here)
     while (batch := guarded(state, lambda: next(batches, None))) is not None:
         yield batch
 
 
-def names_in_files(state: TableState) -> Mapping[str, frozenset[str]]:
+def names_in_files(state: TableState, paths: EstatePaths) -> Mapping[str, frozenset[str]]:
     """The columns of the table that a file's column of some name, in lower case, can hold.
 
     Files keep the names of their time, or ids instead: Iceberg (`schemas` in its metadata) and Delta (PROTOCOL.md,
@@ -50,20 +58,20 @@ def names_in_files(state: TableState) -> Mapping[str, frozenset[str]]:
     """
     found: dict[str, set[str]] = {}
     now = {column.name for column in state.columns}
-    for name, current in guarded(state, lambda: _told_names(state)):
+    for name, current in guarded(state, lambda: _told_names(state, paths)):
         if current in now:
             found.setdefault(name.lower(), set()).add(current)
     return {name: frozenset(columns) for name, columns in found.items()}
 
 
-def _told_names(state: TableState) -> list[tuple[str, str]]:
+def _told_names(state: TableState, paths: EstatePaths) -> list[tuple[str, str]]:
     if state.format is Format.ICEBERG:
         table = load_iceberg(Path(state.location), state.metadata)
         named = {field.field_id: field.name for field in table.schema().fields}
         fields = [field for schema in table.schemas().values() for field in schema.fields]
         return [(field.name, named[field.field_id]) for field in fields if field.field_id in named]
     if _mapped(state):
-        told = read_log(Path(state.location)).schema["fields"]
+        told = log_of(paths.place(state.location)).schema["fields"]
         return [(field["metadata"]["delta.columnMapping.physicalName"], field["name"]) for field in told]
     return [(column.name, column.name) for column in state.columns]
 
@@ -84,29 +92,32 @@ def _iceberg(state: TableState, columns: list[str], files: Collection[Path]) -> 
                 yield _with(batch, columns, {})
 
 
-def _delta(state: TableState, columns: list[str], files: Collection[Path]) -> Batches:
+def _delta(state: TableState, columns: list[str], files: Collection[Path | S3Path], paths: EstatePaths) -> Batches:
     if _mapped(state):  # the library knows how deep names are to be told otherwise
-        for batch in delta_batches(state, columns, int(state.snapshot)):
+        for batch in delta_batches(state, columns, int(state.snapshot), paths):
             yield _with(batch, columns, {})
         return
-    wanted = [file for file in live_files(Path(state.location)) if file.path in files]
-    deleted = _deleted(state) if any(file.deletion_vector for file in wanted) else {}
+    wanted = [file for file in log_of(paths.place(state.location)).files if file.path in files]
+    deleted = _deleted(state, paths) if any(file.deletion_vector for file in wanted) else {}
     for file in wanted:
-        yield from _live(file, columns, deleted.get(file.path.resolve()))
+        yield from _live(file, columns, deleted.get(str(file.path.resolve())))
 
 
-def _deleted(state: TableState) -> Mapping[Path, pa.BooleanArray]:
+def _deleted(state: TableState, paths: EstatePaths) -> Mapping[str, pa.BooleanArray]:
     """By file with a deletion vector: which of its rows are kept."""
     import pyarrow as pa
-    from deltalake import DeltaTable
 
-    table = DeltaTable(Path(state.location), version=int(state.snapshot))
-    masks = pa.table(table.deletion_vectors().read_all())
+    masks = pa.table(open_delta(state, int(state.snapshot), paths).deletion_vectors().read_all())
     names, kept = masks.column("filepath"), masks.column("selection_vector")
-    return {local_path(n.as_py()).resolve(): k.values for n, k in zip(names, kept, strict=True)}
+    return {_real(n.as_py()): k.values for n, k in zip(names, kept, strict=True)}
 
 
-def _live(file: LiveFile[Path], columns: list[str], kept: pa.BooleanArray | None) -> Batches:
+def _real(path: str) -> str:
+    """A file as the library names it."""
+    return path if is_s3(path) else str(local_path(path).resolve())
+
+
+def _live(file: LiveFile[Any], columns: list[str], kept: pa.BooleanArray | None) -> Batches:
     import pyarrow as pa
 
     if file.deletion_vector and kept is None:
@@ -154,10 +165,10 @@ def _of_file(file: DataFile, columns: list[str]) -> Batches:
     return iter(rows_of_file(file, columns).to_batches())
 
 
-def _parquet(path: Path, columns: list[str]) -> Batches:
+def _parquet(path: Path | S3Path, columns: list[str]) -> Batches:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    with path.open("rb") as stream, pq.ParquetFile(stream) as file:
         there = [name for name in columns if name in file.schema_arrow.names]
         yield from file.iter_batches(columns=there)
 

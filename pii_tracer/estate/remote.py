@@ -28,6 +28,7 @@ def places_of(tables: Iterable[RemoteTable], why: str) -> tuple[RemotePlace, ...
             tables=(table.title,) if table.title else (),
             format=table.format,
             unlisted=why,
+            untreated=why,
         )
         known = found.get(str(table.location))
         found[str(table.location)] = place if known is None else joined(known, place)
@@ -57,10 +58,10 @@ def what(place: RemotePlace) -> str:
 
 
 def gap_of(place: RemotePlace) -> InventoryGap:
-    """The gap that every place in S3 is: it can be looked into, and nothing is erased there."""
-    reason = f"{what(place)} in S3, where no table is erased"
-    if place.unlisted:
-        reason += f", and was not looked into: {place.unlisted}"
+    """The gap that a place in S3 is where nothing is erased: it can be looked into."""
+    reason = f"{what(place)} in S3 and is not erased: {place.untreated}"
+    if place.unlisted and place.unlisted != place.untreated:
+        reason += f"; it was not looked into: {place.unlisted}"
     return gap(place.dataset, GapKind.REMOTE_TABLE, reason, str(place.location))
 
 

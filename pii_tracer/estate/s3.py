@@ -55,6 +55,7 @@ __all__ = [
     "error_code",
     "iter_object_versions",
     "iter_version_bytes",
+    "object_store",
     "readability",
     "s3_clients",
     "sha256_of_head",
@@ -95,6 +96,31 @@ def s3_clients(estate: Estate) -> ClientFactory:
         return made[name]
 
     return client
+
+
+def object_store(estate: Estate) -> dict[str, str]:
+    """How libraries on Rust's `object_store` reach S3 as `s3_clients` do (its `AmazonS3ConfigKey`), to read.
+
+    Its own search for credentials knows no profiles; so these are boto3's, as they are now.
+
+    Raises:
+        EstateError: the estate file has no `s3` part.
+    """
+    settings = s3_settings(estate)
+    options = {"aws_region": settings.region}
+    if settings.endpoint_url is not None:
+        options |= {"aws_endpoint": settings.endpoint_url, "aws_virtual_hosted_style_request": "false"}
+        options["allow_http"] = str(settings.endpoint_url.startswith("http:")).lower()
+    found = boto3.Session().get_credentials()
+    if found is None:
+        return options
+    now = found.get_frozen_credentials()
+    told = {
+        "aws_access_key_id": now.access_key,
+        "aws_secret_access_key": now.secret_key,
+        "aws_session_token": now.token,
+    }
+    return options | {name: value for name, value in told.items() if value}
 
 
 def dataset_of(bucket: str, prefix: str) -> DatasetId:

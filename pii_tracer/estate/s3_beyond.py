@@ -19,7 +19,7 @@ from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap, ObjectSet
 
 # servers other than AWS lack some of these settings: a bucket there has none of them
-_NOT_THERE = frozenset(
+NOT_THERE = frozenset(
     {"NotImplemented", "MethodNotAllowed", "ObjectLockConfigurationNotFoundError", "NoSuchConfiguration"}
 )
 
@@ -49,7 +49,7 @@ def _asked(objects: ObjectSet, gaps: list[InventoryGap], operation: str, call: C
         return call()
     except (ClientError, BotoCoreError) as error:
         code = error_code(error)
-        if code not in _NOT_THERE:
+        if code not in NOT_THERE:
             reason = f"{operation} was refused: what it would show is unknown"
             evidence = f"bucket {objects.bucket}: {operation} {code}"
             gaps.append(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
@@ -122,6 +123,16 @@ class S3Path:
             raise OSError(f"{self}: too large to be metadata")
         return io.BytesIO(_asked(answer["Body"].read, self.location))
 
+    def exists(self) -> bool:
+        """Whether there is such an object, or one in a folder of this name.
+
+        Raises:
+            OSError: S3 refuses.
+        """
+        if self.modified() is not None:
+            return True
+        return any(page.get("Contents") for page in islice(self._pages(MaxKeys=1), 1))
+
     def modified(self) -> int | None:
         """When it was written, in milliseconds since 1970 (S3 tells whole seconds); None where there is no object.
 
@@ -158,7 +169,7 @@ class S3Path:
                 when = int(item["LastModified"].timestamp() * 1000)
                 yield f"s3://{self.location.bucket}/{item['Key']}", item["Size"], when
 
-    def _pages(self, **more: str) -> Iterator[Any]:
+    def _pages(self, **more: Any) -> Iterator[Any]:
         """Answers of ListObjectsV2 about what lies in it. Raises `OSError` when S3 refuses."""
         listing = self.client.get_paginator("list_objects_v2")
         pages = iter(listing.paginate(Bucket=self.location.bucket, Prefix=self.location.prefix, **more))

@@ -75,16 +75,18 @@ class TestEveryTable:
     def test_rows_of_single_files(self, lake: Lake, inventory: Inventory, paths: EstatePaths, place: str) -> None:
         state = state_at(inventory, lake, place)
         simple = [c.name for c in state.columns if c.type in ("bigint", "string")]
-        files = [[path] for path in data_files(state)]
+        files = [[path] for path in data_files(state, paths)]
         whole = place in HUDI or place == "delta/feed"  # logs are read with their base file; mapped columns
-        parts = [data_files(state)] if whole else files
+        parts = [data_files(state, paths)] if whole else files
         batches = [batch for part in parts for batch in read_part(state, simple, part, paths)]
         ours = [row for batch in batches for row in batch.to_pylist()]
         assert as_rows(ours) == as_rows(read_columns(state, simple, paths).to_pylist())
 
-    def test_files_and_bytes(self, spark: SparkSession, lake: Lake, inventory: Inventory, place: str) -> None:
+    def test_files_and_bytes(
+        self, spark: SparkSession, lake: Lake, inventory: Inventory, paths: EstatePaths, place: str
+    ) -> None:
         state = state_at(inventory, lake, place)
-        files = data_files(state)
+        files = data_files(state, paths)
         assert len(files) == state.files
         assert sum(p.stat().st_size for p in files) == state.bytes
         if place in ICEBERG:

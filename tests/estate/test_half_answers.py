@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
-from pii_tracer.cli.planning import scan_estate
+from pii_tracer.cli.scanning import scan_estate
 from pii_tracer.estate.discover import discover
 from pii_tracer.model import KeySet
 from pii_tracer.scan.forms import build_patterns

@@ -20,7 +20,7 @@ from deltalake import write_deltalake
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.cli.planning import scan_estate
+from pii_tracer.cli.scanning import scan_estate
 from pii_tracer.estate.discover import discover
 from pii_tracer.model import KeySet
 from pii_tracer.scan.forms import build_patterns

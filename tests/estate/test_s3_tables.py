@@ -115,7 +115,7 @@ def searched(
     named = [{"name": n, "format": "delta", "location": p} for n, p in (tables or {}).items()]
     given = estate(world.endpoint_url, roots=roots, catalogs={"c": {"type": "declared", "tables": named}})
     inventory = with_remote(discover(given, base), given, EstatePaths(given, base), quiet)
-    return inventory, search_places(inventory, given, PERSON, True, quiet)
+    return inventory, search_places(inventory, given, PERSON, True, quiet).places
 
 
 def test_an_object_belongs_to_the_innermost_place(world: World, tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_discovery_alone_names_the_places_and_asks_nobody(tmp_path: Path) -> Non
     given = estate("http://127.0.0.1:1", roots=["s3://b/t"])
     [gap] = discover(given, tmp_path).gaps
     assert (gap.kind, gap.evidence) == ("remote_table", "s3://b/t")
-    assert "was not looked into" in gap.reason
+    assert "does not look into it" in gap.reason
 
 
 def test_short_numbers_names_and_what_stands_beside(world: World, tmp_path: Path) -> None:
@@ -195,12 +195,12 @@ def test_a_bound_that_two_people_share_is_told_from_the_file_it_describes(world:
             world.put(bucket, f"t/{file.relative_to(table).as_posix()}", text)
     given = estate(world.endpoint_url, roots=[f"s3://{bucket}/t"])
     inventory = with_remote(discover(given, tmp_path), given, EstatePaths(given, tmp_path), quiet)
-    [seen] = search_places(inventory, given, patterns, False, quiet).values()
+    [seen] = search_places(inventory, given, patterns, False, quiet).places.values()
     assert not seen.found
     data = next(v for [p] in [inventory.remote] for v in p.versions if v.key.endswith(".parquet"))
     world.client().delete_object(Bucket=bucket, Key=data.key, VersionId=data.version_id)
     inventory = with_remote(discover(given, tmp_path), given, EstatePaths(given, tmp_path), quiet)
-    [seen] = search_places(inventory, given, patterns, False, quiet).values()
+    [seen] = search_places(inventory, given, patterns, False, quiet).places.values()
     assert seen.holding == {RemoteKind.LOG: 1}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pii_tracer.cli.planning import scan_estate
+from pii_tracer.cli.scanning import scan_estate
 from pii_tracer.estate.discover import discover
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.lineage.facts import Facts

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from executors import sink_log
 from pii_tracer.actions import Action
-from pii_tracer.cli.planning import scan_estate
+from pii_tracer.cli.scanning import scan_estate
 from pii_tracer.errors import RunError
 from pii_tracer.estate.discover import discover
 from pii_tracer.inventory import TableState

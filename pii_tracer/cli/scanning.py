@@ -1,0 +1,62 @@
+"""The files of an estate's tables and folders, all of them decoded and searched for the persons at planning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pii_tracer.cli.others import places
+from pii_tracer.errors import ScanError
+from pii_tracer.estate.paths import below
+from pii_tracer.gap_kinds import GapKind
+from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.locations import is_s3
+from pii_tracer.scan.forms import Patterns
+from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.tree import scan_file, scan_tree
+from planners.evidence import Digits, Evidence
+
+Say = Callable[[str], None]
+
+
+def scan_estate(inventory: Inventory, patterns: Patterns, say: Say) -> dict[str, Evidence]:
+    """Decode every file of every table and folder, and the files outside of them, and look for the persons."""
+    evidence = {}
+    places = sorted(state.location for state in inventory.tables)
+    for state in inventory.tables:
+        if is_s3(state.location):
+            continue  # every version of every object there is searched (`pii_tracer.cli.remote`)
+        say(f"looking for the persons in {state.table or state.location}")
+        here = Path(state.location)
+        inside = [Path(place) for place in below(state.location, places)]
+        # files that the table reads from other folders hold its rows as well
+        try:
+            files = (*scan_tree(here, patterns, without=inside).files, *_outside(state, patterns))
+        except ScanError as error:  # a folder that refuses to be listed: the others are looked at all the same
+            evidence[state.location] = Evidence(0, 0, 0, frozenset(), frozenset(), (error.what,))
+            continue
+        evidence[state.location] = evidence_of(files, patterns)
+    for lone in (gap.evidence for gap in inventory.gaps if gap.kind == GapKind.UNKNOWN_FILE):
+        path = Path(lone)
+        evidence[lone] = evidence_of([scan_file(path.parent, path.name, path, patterns)], patterns)
+    return evidence
+
+
+def evidence_of(files: Sequence[FileScan], patterns: Patterns) -> Evidence:
+    """What the files of one location show."""
+    hits = [(hit.key_set, hit.column or hit.where) for file in files for hit in file.hits]
+    return Evidence(
+        files=len(files),
+        files_with_person=sum(bool(file.hits) for file in files),
+        bytes=sum(file.size for file in files if file.hits),
+        strong=frozenset(name for name, _ in hits if not patterns.is_weak(name)),
+        weak=frozenset(where for name, where in hits if patterns.is_weak(name)),
+        unread=tuple(f"{file.path}: {reason}" for file in files for reason in file.unread),
+        places=places(files),
+        digits=frozenset(Digits(h.key_set, h.column, h.where) for file in files for h in file.weak),
+    )
+
+
+def _outside(state: TableState, patterns: Patterns) -> list[FileScan]:
+    places = [Path(place) for place in state.outside]
+    return [scan_file(place.parent, place.name, place, patterns) for place in places]
