@@ -1,0 +1,147 @@
+"""Delta tables in a bucket with versions, erased from request to proof: killed on the way, resumed, and searched."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, QueryBuilder
+
+from pii_tracer.cli.main import run
+from pii_tracer.errors import ExitCode
+from pii_tracer.journal import Kind
+from pii_tracer.review.keys import generate, public_pem, trusted_yaml
+from pii_tracer.review.planfile import load_plan
+from tests import storeservers
+from tests.e2e import bazaar
+from tests.e2e.processes import REPO, history, run_until
+from tests.leaks import leaks, watched_spark
+from tests.storeservers import ACCESS, REGION, SECRET, Store, signed
+
+__all__ = ["signed"]
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+BUCKET = "bazaar"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """The strict stand-in: on versitygw, which keeps folders as such, S3A tries for ever to delete their markers."""
+    with storeservers.standin(tmp_path_factory.mktemp("store")) as running:
+        yield running
+
+
+@dataclass(frozen=True)
+class Bazaar:
+    """The estate, and everybody's rows before."""
+
+    base: Path
+    store: Store
+
+    @property
+    def options(self) -> dict[str, str]:
+        found = {"AWS_ENDPOINT_URL": self.store.endpoint_url, "AWS_REGION": REGION, "AWS_ALLOW_HTTP": "true"}
+        return {**found, "AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET}
+
+    def words(self, *words: str) -> list[str]:
+        return [*words, "--estate", str(self.base / "pii-tracer.yaml"), "--state", str(self.base / "state")]
+
+    def rows(self) -> dict[str, list[tuple[Any, ...]]]:
+        """All rows of every table, sorted; read by another engine than the one that writes."""
+        found = {}
+        for name in bazaar.TABLES:
+            table = DeltaTable(f"s3://{BUCKET}/lake/{name}", storage_options=self.options)
+            query = QueryBuilder().register("t", table).execute("SELECT * FROM t")
+            found[name] = sorted(tuple(row.values()) for row in pa.table(query.read_all()).to_pylist())
+        return found
+
+    def versions(self, into: Path) -> dict[str, int]:
+        """Every version of every object, each as a file; how many there are, by what they are."""
+        client = self.store.client()
+        counts = {"current": 0, "noncurrent": 0, "markers": 0}
+        names = []
+        for page in client.get_paginator("list_object_versions").paginate(Bucket=BUCKET, Prefix="lake/"):
+            counts["markers"] += len(page.get("DeleteMarkers", ()))
+            names += [item["Key"] for item in page.get("DeleteMarkers", ())]
+            for number, item in enumerate(page.get("Versions", ())):
+                counts["current" if item["IsLatest"] else "noncurrent"] += 1
+                names.append(item["Key"])
+                answer = client.get_object(Bucket=BUCKET, Key=item["Key"], VersionId=item["VersionId"])
+                file = into / f"{number}-{item['VersionId']}-{item['Key'].replace('/', '_')[-80:]}"
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(answer["Body"].read())
+        (into / "names.txt").write_text("\n".join(names))
+        return counts
+
+
+@pytest.fixture
+def estate(store: Store, tmp_path: Path) -> Bazaar:
+    client = store.client()
+    client.create_bucket(Bucket=BUCKET)
+    client.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": "Enabled"})
+    base = tmp_path / "bazaar"
+    command = [sys.executable, "-m", "tests.e2e.bazaar", str(base), store.endpoint_url, BUCKET, REGION]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=REPO, env=dict(os.environ), check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return Bazaar(base, store)
+
+
+def others(found: dict[str, list[tuple[Any, ...]]]) -> dict[str, list[tuple[Any, ...]]]:
+    mine = {bazaar.BUYER, bazaar.MAIL, bazaar.FORMER}
+    return {name: [row for row in rows if mine.isdisjoint(row)] for name, rows in found.items() if name != "totals"}
+
+
+def approved(estate: Bazaar) -> Path:
+    """The plan's file, approved."""
+    base, file = estate.base, estate.base / "bazaar.plan.json"
+    how = ["--retention", "immediate", "--reason", "test: no writer, no reader", "--out", str(file)]
+    assert run(estate.words("plan", str(base / "request.yaml"), *how)) == ExitCode.DONE
+    public = generate(base / "approver.pem")
+    (base / "approvers.yaml").write_bytes(trusted_yaml([("Dr. Sen", "privacy officer", public_pem(public).decode())]))
+    signed_by = ["--approver", "Dr. Sen", "--role", "privacy officer", "--reason", "right"]
+    assert run(estate.words("approve", str(file), *signed_by, "--key", str(base / "approver.pem"))) == ExitCode.DONE
+    return file
+
+
+def test_erased_to_the_last_version(estate: Bazaar, tmp_path: Path) -> None:
+    before = estate.rows()
+    seen = estate.versions(tmp_path / "before")
+    assert leaks(bazaar.PERSON, [tmp_path / "before"]) != []
+    assert {row[0] for row in before["letters"]} >= {bazaar.FORMER}, "only the source's history knows this address"
+    file = approved(estate)
+    plan = load_plan(file).plan
+    assert {c.table for c in plan.copies if c.location.startswith("s3://")} == {f"shop.{n}" for n in bazaar.TABLES}
+    journal = estate.base / "state" / "runs" / plan.plan_id / "journal.jsonl"
+
+    def clearing() -> bool:
+        steps = [r.facts["step"] for r in history(journal) if r.kind is Kind.STEP_INTENT]
+        return any("s3-clear-versions" in step for step in steps)
+
+    watched = watched_spark(tmp_path / "spark")
+    trusted = ["--trusted", str(estate.base / "approvers.yaml")]
+    died = run_until(estate.words("apply", str(file), *trusted), tmp_path / "1", clearing, more=watched)
+    assert died.killed, died
+    again = ["resume", "--state", str(estate.base / "state"), "--format", "json"]
+    last = run_until(again, tmp_path / "2", more=watched)
+    assert last.code == 0, last
+    result = json.loads(last.stdout)
+    assert (result["state"], result["residue"], result["unverified"]) == ("complete", [], [])
+    assert result["bystander_rows_lost"] == 0
+    after = estate.rows()
+    assert others(after) == others(before)
+    assert {name: rows for name, rows in after.items() if name != "totals"} == others(after)
+    left = estate.versions(tmp_path / "after")
+    assert (left["noncurrent"], left["markers"]) == (0, 0)
+    assert left["current"] < seen["current"] + seen["noncurrent"]
+    assert leaks(bazaar.PERSON, [tmp_path / "after"]) == []
+    said = [tmp_path / "spark", tmp_path / "1.err", tmp_path / "1.out", tmp_path / "2.err", tmp_path / "2.out"]
+    assert leaks(bazaar.PERSON, [*said, estate.base / "state", file]) == []
+    assert (journal.parent / "attestation.json").exists()
