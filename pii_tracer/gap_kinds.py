@@ -202,6 +202,8 @@ class GapKind(StrEnum):
     """A backup that is deleted whole holds what is held."""
     WRITER_RUNNING = "writer_running"
     """A job may write while old files are removed at once."""
+    UNGUARDED_COMMITS = "unguarded_commits"
+    """A table in S3 may be written to by two clusters at once, and one of the commits be lost."""
     LEFT_OUT = "left_out"
     """A copy is left out of the plan by choice (`--only`)."""
 

@@ -45,6 +45,7 @@ from planners.echoes import echoes
 from planners.holds import idle_holds, keep_held
 from planners.key_only import known_by_key_only
 from planners.keytables import with_keys
+from planners.lake import unguarded
 from planners.lapse import let_lapse, let_refs_lapse
 from planners.ordering import SUPPRESSION, order
 from planners.others import others_rows
@@ -142,7 +143,14 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
     steps = tuple(_step(d, dated[inputs.retention].by_step[d.id], inputs.estate) for d in drafts)
     gaps = tuple(
         _waived(g, inputs.waivers or {}, as_of)
-        for g in distinct_gaps([*found.gaps, *_running_writers(inputs), *echoes(items, inputs.world)]).values()
+        for g in distinct_gaps(
+            [
+                *found.gaps,
+                *_running_writers(inputs),
+                *unguarded(items, inputs.estate),
+                *echoes(items, inputs.world),
+            ]
+        ).values()
     )
     copies = tuple(item.copy for item in items)
     open_gaps = [g for g in gaps if g.waiver is None]

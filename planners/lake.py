@@ -9,9 +9,38 @@ from collections.abc import Sequence
 from typing import Any
 
 from pii_tracer.actions import Action
+from pii_tracer.config import Estate
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import RemotePlace
+from pii_tracer.model import Strategy
+from pii_tracer.plan import Gap
 from planners.archives import add_abort
-from planners.drafts import CopyDraft, Draft, StepWriter
+from planners.drafts import CopyDraft, Draft, StepWriter, slug
+
+_GUARDS = ("spark.delta.logStore.s3a.impl", "spark.delta.logStore.class")
+"""Settings with a log store for several clusters: https://docs.delta.io/latest/delta-storage.html#multi-cluster-setup"""
+
+
+def unguarded(items: Sequence[CopyDraft], estate: Estate) -> tuple[Gap, ...]:
+    """Tables in S3 that somebody may write to meanwhile: two commits from different clusters can be one, and the rows
+    of the other are lost (Delta's page, "Amazon S3").
+    """
+    stopped = bool(estate.writers) and all(writer.stopped for writer in estate.writers)
+    if stopped or any(name in estate.spark.conf for name in _GUARDS):
+        return ()
+    return tuple(
+        Gap(
+            id=f"gap-{GapKind.UNGUARDED_COMMITS}-{slug(item.copy.id.removeprefix('c-'))}",
+            dataset=item.copy.dataset,
+            kind=GapKind.UNGUARDED_COMMITS,
+            reason="S3 does not keep two clusters from writing the same commit of a Delta table: rows of a job that"
+            " commits during the run would be lost. Name the jobs that write to it under `writers` and stop them, or"
+            " set a log store for several clusters in `spark.conf` as these jobs do; waive it where nobody writes",
+            evidence=item.copy.location,
+        )
+        for item in items
+        if item.place is not None and item.copy.strategy not in (Strategy.BLOCKED, Strategy.EXEMPT)
+    )
 
 
 def version_steps(item: CopyDraft, place: RemotePlace, drafts: Sequence[Draft], plan_id: str) -> tuple[Draft, ...]:

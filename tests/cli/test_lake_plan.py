@@ -20,6 +20,7 @@ from tests.storeservers import Store, signed
 __all__ = ["signed"]
 
 STEPS = ["delta_delete_rows", "delta_purge", "delta_vacuum", "delta_clean_log", "s3_clear_versions", "verify_copy"]
+STOPPED = "writers: [{job: nightly, stopped: true}]\n"
 FEED = "INSERT INTO shop.tickets SELECT uid, mail FROM shop.people;"
 
 
@@ -36,7 +37,7 @@ _numbers = iter(range(1000))
 
 @pytest.fixture
 def shop(store: Store, tmp_path: Path) -> Shop:
-    return Shop(tmp_path, store, f"plan-{next(_numbers)}", jobs=FEED)
+    return Shop(tmp_path, store, f"plan-{next(_numbers)}", jobs=FEED, more=STOPPED)
 
 
 def emptied(shop: Shop, place: str) -> DeltaTable:
@@ -71,6 +72,22 @@ def test_a_derived_table_is_a_copy_with_its_rows_and_the_steps_of_its_bucket(sho
     assert clear["parameters"]["prefix"] == "delta/tickets/"
     assert clear["irreversible"] is True
     assert not [g for g in plan["gaps"] if g["kind"] == "remote_table"]
+
+
+@pytest.mark.parametrize(
+    ("more", "gaps"),
+    [
+        ("", 1),
+        ("writers: [{job: nightly}, {job: hourly, stopped: true}]\n", 1),
+        (STOPPED, 0),
+        ("spark: {conf: {spark.delta.logStore.s3a.impl: io.delta.storage.S3DynamoDBLogStore}}\n", 0),
+    ],
+)
+def test_jobs_that_may_commit_meanwhile_are_a_gap(shop: Shop, more: str, gaps: int) -> None:
+    """On S3 one of two commits can be lost: docs.delta.io, "Delta Lake on S3", single-cluster setup."""
+    shop.more = more
+    shop.delta("shop.tickets", PEOPLE)
+    assert sum(g["kind"] == "unguarded_commits" for g in shop.plan()["gaps"]) == gaps
 
 
 def test_a_person_whom_only_old_versions_have_is_a_copy(shop: Shop) -> None:

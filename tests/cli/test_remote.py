@@ -50,6 +50,7 @@ class Shop:
     subject: str = "key: uid, identifiers: [{column: mail, category: email}]"
     catalogs: str = ""
     jobs: str = ""
+    more: str = ""
 
     def __post_init__(self) -> None:
         client = self.store.client()
@@ -96,6 +97,7 @@ class Shop:
             "version: 1\nestate: shop\nenvironment: local\ncatalogs:\n"
             f"{self.catalogs}  spark_catalog:\n    type: declared\n    tables:\n{declared}"
             f"roots: {json.dumps(self.roots)}\nlineage: {{sql: [jobs.sql]}}\n"
+            f"{self.more}"
             f"s3: {{region: {REGION}, endpoint_url: '{self.store.endpoint_url}'}}\n"
             f"subjects:\n  - {{name: user, source: shop.people, {self.subject}}}\n"
         )

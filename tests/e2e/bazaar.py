@@ -53,6 +53,7 @@ def write_estate(base: Path, endpoint: str, bucket: str, region: str) -> None:
                 "identifiers": [{"column": "mail", "category": "email"}],
             }
         ],
+        "writers": [{"job": "nightly", "stopped": True}],
         "s3": {"endpoint_url": endpoint, "region": region},
     }
     base.mkdir(parents=True, exist_ok=True)
