@@ -63,6 +63,8 @@ def mask_of(item: CopyDraft, parts: Sequence[Part]) -> Mask | str:
         return "no row of the person can be changed by itself in here"
     if state.format not in _FORMATS:
         return f"single columns cannot be erased in the format {state.format} yet"
+    if item.place is not None:
+        return "single columns cannot be erased in a table in S3 yet"
     if state.nessie is not None:
         return "single columns cannot be erased in a table of a Nessie catalog yet"
     if state.properties.get("delta.columnMapping.mode", "none") != "none":
