@@ -16,7 +16,7 @@ from deltalake import write_deltalake
 
 from pii_tracer.cli.verifying import Verification
 from pii_tracer.model import CopyKind, DatasetId, Format, KeySet, Match, MatchTerm
-from pii_tracer.plan import Copy, ErasurePlan, Step
+from pii_tracer.plan import Copy, ErasurePlan
 from tests.s3support import REGION, World, estate
 from tests.verify.conftest import a_copy
 
@@ -122,9 +122,3 @@ def kind_of(path: str) -> str:
     assert name != path
     folder = name.rpartition("/")[0]
     return folder or name.rpartition(".")[2]
-
-
-def a_step(action: Any, copy: Copy, **parameters: Any) -> Step:
-    from tests.s3support import step
-
-    return step(action, parameters).model_copy(update={"id": f"{copy.id}/{action}", "copy_": copy.id})
