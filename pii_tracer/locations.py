@@ -76,6 +76,20 @@ def s3_location(text: str) -> S3Location:
     return S3Location(bucket=bucket, key=key.rstrip("/"))
 
 
+def s3_place(dataset: DatasetId) -> S3Location | None:
+    """Where a dataset of an inventory lies in S3; None of all others.
+
+    Raises:
+        EstateError: no name of a bucket.
+    """
+    return s3_location(f"{dataset.namespace}/{dataset.name}") if is_s3(dataset.namespace) else None
+
+
+def engine_path(location: str) -> str:
+    """A location as Spark reads it by its path: S3 through Hadoop's S3A, everything else as it is."""
+    return f"s3a://{location.partition('://')[2]}" if is_s3(location) else location
+
+
 def location_of(text: str) -> Location:
     """A path, `file:` URI or S3 URI as what it means.
 

@@ -16,6 +16,7 @@ from pydantic import ConfigDict, Field
 from pii_tracer.actions import Action
 from pii_tracer.collecting import rare_collections
 from pii_tracer.gap_kinds import NamedKind
+from pii_tracer.locations import S3Location, is_s3, s3_location
 from pii_tracer.model import Carries, CopyKind, Currency, DatasetId, Format, Frozen, Match, Strategy
 from pii_tracer.moments import Moment
 
@@ -25,6 +26,8 @@ STAYS = frozenset({Strategy.EXEMPT, Strategy.MASK_COLUMNS, Strategy.DESTROY_KEY,
 not as erased."""
 HELD = frozenset({Strategy.EXEMPT, Strategy.MASK_COLUMNS})
 """What a hold keeps, wholly or in some columns."""
+_NO_TABLES = frozenset({CopyKind.ARCHIVE, CopyKind.OBJECT_VERSION, CopyKind.REPLICA, CopyKind.BACKUP})
+"""Kinds of copies that are no table, wherever they lie."""
 
 
 class PlannedColumn(Frozen):
@@ -70,6 +73,15 @@ class Copy(Frozen):
     exemption: Exemption | None = None
     mask: Mask | None = None
     facts: dict[str, Any] = {}
+
+    @property
+    def s3_table(self) -> S3Location | None:
+        """Where the copy lies, if it is a table in S3: it has rows, and what is deleted of it may stay as old versions.
+
+        Raises:
+            EstateError: its location has no name of a bucket.
+        """
+        return s3_location(self.location) if self.kind not in _NO_TABLES and is_s3(self.location) else None
 
 
 class Exemption(Frozen):

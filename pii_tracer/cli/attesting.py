@@ -22,7 +22,7 @@ from pii_tracer.proof.leaves import Erased, Reserved, ReservedKind, ScopeFile
 from pii_tracer.proof.log import LOG_NAME, AttestationLog
 from pii_tracer.proof.publish import publish, recover
 from pii_tracer.proof.signing import attester
-from pii_tracer.proof.witness import before_place, before_step, gone_files, read_before
+from pii_tracer.proof.witness import BY_VERSION, FileBefore, before_place, before_step, gone_files, read_before
 from pii_tracer.runner import State
 from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, RunVerdict
 
@@ -129,25 +129,54 @@ def _attested(ran: Ran, envelope: Path) -> bool:
 def erased_by(ran: Ran, verdict: RunVerdict) -> list[Erased]:
     """Everything that is gone: each copy, each object version, each file with its hash before.
 
-    A file is gone when it stood in the copy's folder before the first act and the verifier did not find it there.
+    A file is gone when it stood in the copy's folder before the first act and the verifier did not find it there; a
+    version of a table in S3 also when it was there before old versions were cleared.
     """
     plan, folder = ran.loaded.plan, ran.folder.path
     found = [Erased(copy_id=c.id, uri=c.location) for c in plan.copies if c.strategy not in STAYS]
     hashed = set()
     for seen in verdict.copies:
         before = read_before(before_place(folder, seen.copy_id))
+        if plan.copy_by_id(seen.copy_id).s3_table:
+            found += _versions_of_table(ran, seen, before)
+            continue
         now = [ScopeFile(path=f.path, sha256=f.sha256) for f in seen.bytes.files] if seen.bytes else []
         hashed |= {seen.copy_id} if before else set()
         for file in gone_files(before, now):
             uri = f"{plan.copy_by_id(seen.copy_id).location}/{file.path}"
             found.append(Erased(copy_id=seen.copy_id, uri=uri, sha256=file.sha256))
     facts = step_facts(ran.records)
+    tables = {copy.id for copy in plan.copies if copy.s3_table}
     for step in plan.steps:
+        if step.copy_ in tables:
+            continue
         found += _objects_gone(step, facts.get(step.id, {}), ran)
         found += vaults.archives_gone(step, lambda name: facts_of(ran.records, name))
         if step.copy_ not in hashed:
             found += _rewritten(step, facts.get(step.id, {}))
     return found
+
+
+def _versions_of_table(ran: Ran, seen: CopyVerdict, before: Sequence[FileBefore]) -> Iterator[Erased]:
+    """The versions of a table in S3 that are gone.
+
+    One that S3 gave an id is named with it, so that a trail must show its deletion; not where values in its name are
+    masked, nor `null`, which table formats remove by themselves: no record could be found by these.
+    """
+    plan, folder = ran.loaded.plan, ran.folder.path
+    known = {item.path: item for item in before}
+    for step in plan.steps:
+        if step.copy_ == seen.copy_id and step.action in BY_VERSION:
+            known = {item.path: item for item in read_before(before_step(folder, step.id))} | known
+    there = {file.path: file.sha256 for file in seen.bytes.files} if seen.bytes else {}
+    masks = [f"[{keys.name}]" for keys in ran.verification.keys]
+    for item in known.values():
+        path, _, version = item.path.rpartition("?versionId=")
+        if item.path in there and (version != "null" or there[item.path] == item.sha256):
+            continue
+        exact = version != "null" and not any(mask in path for mask in masks)
+        uri = f"{plan.copy_by_id(seen.copy_id).location}/{path if exact or version == 'null' else item.path}"
+        yield Erased(copy_id=seen.copy_id, uri=uri, version_id=version if exact else None, sha256=item.sha256)
 
 
 def _objects_gone(step: Step, known: dict[str, Any], ran: Ran) -> Iterator[Erased]:

@@ -23,7 +23,7 @@ from pii_tracer.errors import EstateError, ExitCode
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.inventory import Inventory, TableState
 from pii_tracer.model import MatchTerm
-from pii_tracer.plan import ErasurePlan, Mask
+from pii_tracer.plan import Copy, ErasurePlan, Mask
 from pii_tracer.sealed import EstateKey
 from pii_tracer.spots import find_spot
 from pii_tracer.suppression import FILE, SuppressionList
@@ -128,6 +128,7 @@ def elsewhere(
         EstateError: a table cannot be read without Spark: nobody could say who is back.
     """
     states = {s.location: s for s in inventory.tables}
+    _refuse_unseen([copy for plan in plans for copy in plan.copies if copy.location not in states], inventory)
     matches = {
         copy.location: (copy, copy.match)
         for plan in plans
@@ -145,6 +146,18 @@ def elsewhere(
         title = copy.table or copy.id.removeprefix("c-")
         found += [Returned(subject, title, there[subject].since) for subject in sorted(there)]
     return found
+
+
+def _refuse_unseen(copies: Sequence[Copy], inventory: Inventory) -> None:
+    """A table in S3 of which the inventory tells nothing but a gap may be there with everybody in it."""
+    gaps = {gap.evidence: gap.reason for gap in inventory.gaps}
+    for copy in copies:
+        if copy.s3_table and copy.match and str(copy.s3_table) in gaps:
+            raise EstateError(
+                f"whether erased persons are back in a table in S3 cannot be told: {gaps[str(copy.s3_table)]}",
+                where=copy.table or copy.location,
+                todo="make its bucket reachable; take a table that is no more out of the estate file",
+            )
 
 
 def standing(state: TableState, term: MatchTerm, paths: EstatePaths, mask: Mask | None = None) -> set[str]:

@@ -178,7 +178,7 @@ def verify(plan_file: Path | None, estate_file: Path, state: Path, fmt: str) -> 
         estate=estate,
         base=settings.base,
         keys=keyring.key_sets,
-        spark=lambda: open_session(estate, settings.base),
+        spark=lambda: open_session(estate, settings.base, s3=any(copy.s3_table for copy in plan.copies)),
         now=lambda: moment(None),
     )
     verdicts = []

@@ -20,6 +20,7 @@ from pii_tracer.errors import EstateError, ScanError
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.files import write_atomic
 from pii_tracer.lakefs_state import in_lakefs
+from pii_tracer.locations import S3Location, s3_place
 from pii_tracer.model import CopyKind, DatasetId, KeySet, Strategy
 from pii_tracer.plan import Copy, ErasurePlan, Step
 from pii_tracer.protocol import Check, Outcome, Progress
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pii_tracer.estate.s3_versions import S3Client, VersionBytes
-    from pii_tracer.inventory import ObjectVersion
+    from pii_tracer.inventory import ObjectVersion, RemotePlace
     from pii_tracer.verify.lakefs import LakefsLook
     from pii_tracer.verify.topics import TopicLook
 
@@ -104,13 +105,24 @@ class Verification:
             if copy.kind is CopyKind.TABLE_HISTORY:
                 # only the branch or tag; its bytes lie in the table's folder and belong to the table's verdict
                 return CopyVerdict(copy_id=copy.id, rows=Verifier(self.spark(), self.keys).rows(copy))
-            return self._table(copy)
+            if place := copy.s3_table:
+                return self._s3_table(copy, place)
+            return self._with_rows(copy, verify_bytes(copy, self.patterns, Path(copy.location)))
         except (ScanError, EstateError) as error:
             unread = ByteVerdict(copy_id=copy.id, root=copy.location, files=(), unverified=(error.what,))
             return CopyVerdict(copy_id=copy.id, bytes=unread)
 
-    def _table(self, copy: Copy) -> CopyVerdict:
-        scanned = verify_bytes(copy, self.patterns, Path(copy.location))
+    def _s3_table(self, copy: Copy, place: S3Location) -> CopyVerdict:
+        from pii_tracer.cli.s3_looking import look
+
+        scanned = look(self.estate, copy, place, self.patterns)
+        try:
+            return self._with_rows(copy, scanned)
+        except ScanError as error:  # what its bytes showed counts, whatever Spark can read of it
+            unread = scanned.model_copy(update={"unverified": (*scanned.unverified, error.what)})
+            return CopyVerdict(copy_id=copy.id, bytes=unread)
+
+    def _with_rows(self, copy: Copy, scanned: ByteVerdict) -> CopyVerdict:
         if copy.match is None:
             return CopyVerdict(copy_id=copy.id, bytes=scanned)
         verifier = Verifier(self.spark(), self.keys)
@@ -198,6 +210,10 @@ class Verification:
             return True
         if vaults.in_vault(copy):
             return vaults.changed(self.plan, copy, verdict.bytes)
+        if place := copy.s3_table:
+            from pii_tracer.cli import s3_looking
+
+            return s3_looking.changed(self.estate, copy, place, verdict.bytes, self.patterns)
         seen = {(file.path, file.sha256) for file in verdict.bytes.files}
         if copy.kind in OBJECTS:
             with self.bucket(copy):
@@ -217,16 +233,28 @@ class Verification:
         places = [(paths.real_path(i.dataset), f"(no copy) {i.table or i.dataset.name}") for i in self.plan.examined]
         known = {i.dataset for i in self.plan.examined} | {c.dataset for c in self.plan.copies}
         known |= {gap.dataset for gap in self.plan.gaps if gap.dataset}
-        for state in discover(self.estate, self.base).tables:
+        inventory = discover(self.estate, self.base)
+        for state in inventory.tables:
             if state.dataset not in known:
                 places.append((paths.real_path(state.dataset), f"(new) {state.table or state.dataset.name}"))
+        new = [place for place in inventory.remote if place.dataset not in known]
         verdicts = [topic for item in self.plan.examined if (topic := self._topic_of(item.dataset))]
         verdicts += [self._lakefs_of(i.dataset) for i in self.plan.examined if in_lakefs(i.dataset.namespace)]
         for place, name in places:
             if place is None or not place.exists():
                 continue
             verdicts.append(look_past(name, str(place), scan_tree(place, self.patterns).files))
-        return tuple(verdicts)
+        return (*verdicts, *self._in_s3(new))
+
+    def _in_s3(self, new: Sequence[RemotePlace]) -> Iterator[ByteVerdict]:
+        """What was examined in S3, and places there that have come since."""
+        examined = [(s3_place(i.dataset), f"(no copy) {i.table or i.dataset.name}") for i in self.plan.examined]
+        places = [(place, name) for place, name in examined if place is not None]
+        places += [(place.location, f"(new) {', '.join(place.tables) or place.dataset.name}") for place in new]
+        if places:
+            from pii_tracer.cli.s3_looking import elsewhere
+
+            yield from elsewhere(self.estate, self.plan, places, self.patterns)
 
     def _topic_of(self, dataset: DatasetId) -> ByteVerdict | None:
         if not self.estate.kafka or not dataset.namespace.startswith("kafka://"):

@@ -12,10 +12,11 @@ from pii_tracer.cli.vaults import in_vault
 from pii_tracer.cli.verifying import OBJECTS, Verification
 from pii_tracer.errors import EstateError
 from pii_tracer.journal import canonical
+from pii_tracer.locations import S3Location
 from pii_tracer.model import CopyKind, Format
 from pii_tracer.plan import Copy, ErasurePlan, Step
 from pii_tracer.proof.leaves import ScopeFile, lines_digest, scope_lines
-from pii_tracer.proof.witness import FileBefore, Seen, Witness, manifest_of
+from pii_tracer.proof.witness import BY_VERSION, FileBefore, Seen, Witness, before_place, manifest_of, read_before
 from pii_tracer.protocol import Executor
 from pii_tracer.scan.fingerprint import fingerprint
 from pii_tracer.scan.tree import walk_files
@@ -25,7 +26,7 @@ _TABLES = (Format.DELTA, Format.ICEBERG, Format.HUDI)
 
 def watched(executors: Mapping[str, Executor], verification: Verification, folder: Path) -> dict[str, Executor]:
     """The executors, each watched while it works."""
-    places = _Places(verification)
+    places = _Places(verification, folder)
     owner = _owners(verification.plan)
     return {
         name: Witness(inner, folder, places.look, places.hashed, lambda copy: owner.get(copy.id))
@@ -44,8 +45,9 @@ def _owners(plan: ErasurePlan) -> dict[str, Copy]:
 
 
 class _Places:
-    def __init__(self, verification: Verification) -> None:
+    def __init__(self, verification: Verification, folder: Path) -> None:
         self._verification = verification
+        self._folder = folder
 
     def look(self, copy: Copy) -> Seen | None:
         """Names and sizes, without reading any file of a table but the newest one of its log.
@@ -56,6 +58,10 @@ class _Places:
             return self._topic(copy)
         if in_vault(copy):
             return None
+        if place := copy.s3_table:
+            from pii_tracer.cli import s3_looking
+
+            return s3_looking.listing(self._verification.estate, copy, place, self._verification.patterns)
         if copy.kind in OBJECTS:
             with self._verification.bucket(copy):
                 files = {self._named(v.key, v.version_id): v.size for v in self._verification.listed(copy)}
@@ -72,9 +78,13 @@ class _Places:
         return Seen(found, manifest_of(root, copy.format))
 
     def hashed(self, step: Step, copy: Copy) -> Iterable[FileBefore] | None:
-        """Every file of a folder; of a bucket the versions that the step may delete."""
+        """Every file of a folder; of a bucket the versions that the step may delete; of a table in S3 every version,
+        and before old ones are cleared those that have come since.
+        """
         if copy.kind is CopyKind.TOPIC or in_vault(copy):
             return None
+        if place := copy.s3_table:
+            return self._of_table(step, copy, place)
         if copy.kind in OBJECTS:
             return list(self._objects(step, copy)) if step.action is Action.S3_DELETE_VERSIONS else None
         root = Path(copy.location)
@@ -82,6 +92,14 @@ class _Places:
             return None
         mask = self._verification.patterns.mask
         return [FileBefore(path=mask(f.path), size=f.size, sha256=f.sha256) for f in fingerprint(root)]
+
+    def _of_table(self, step: Step, copy: Copy, place: S3Location) -> Iterator[FileBefore]:
+        from pii_tracer.cli import s3_looking
+
+        old = step.action in BY_VERSION
+        known = [item.path for item in read_before(before_place(self._folder, copy.id))] if old else []
+        about = (self._verification.estate, copy, place, self._verification.patterns)
+        return s3_looking.hashed(*about, old=old, known=known)
 
     def _topic(self, copy: Copy) -> Seen | None:
         from pii_tracer.cli.topics import state_of

@@ -55,6 +55,9 @@ class Seen:
     snapshot: str | None = None
 
 
+BY_VERSION = frozenset({Action.S3_DELETE_VERSIONS, Action.S3_CLEAR_VERSIONS})
+"""Actions that take away versions in a bucket, which are hashed before each of them."""
+
 Look = Callable[[Copy], Seen | None]
 """Lists a copy's place; None where that is not possible."""
 Hashed = Callable[[Step, Copy], Iterable[FileBefore] | None]
@@ -99,8 +102,8 @@ class Witness:
         return self._inner.probe(step, copy)
 
     def _hash(self, step: Step, place: Copy) -> None:
-        versions = step.action is Action.S3_DELETE_VERSIONS
-        path = before_step(self._folder, step.id) if versions else before_place(self._folder, place.id)
+        by_version = step.action in BY_VERSION
+        path = before_step(self._folder, step.id) if by_version else before_place(self._folder, place.id)
         if path.exists():
             return
         try:
@@ -188,7 +191,8 @@ def _kept(path: Path) -> Seen | None:
 
 # -- the newest file of a table's own log ------------------------------------------------------------------------------
 
-_COMMIT = re.compile(r"(\d{20})\.json")
+COMMIT = re.compile(r"(\d{20})\.json")
+"""Names of Delta's commits."""
 _METADATA = re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
 _INSTANT = re.compile(r"(\d{17}(?:_\d{17})?)\.\w+")
 
@@ -200,7 +204,7 @@ def manifest_of(root: Path, kind: Format) -> str | None:
     https://iceberg.apache.org/spec/#table-metadata, https://hudi.apache.org/tech-specs-1point0/#timeline
     """
     if kind is Format.DELTA:
-        newest = _newest(root / "_delta_log", _COMMIT)
+        newest = _newest(root / "_delta_log", COMMIT)
     elif kind is Format.ICEBERG:
         newest = _newest(root / "metadata", _METADATA)
     elif kind is Format.HUDI:

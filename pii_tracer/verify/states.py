@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.errors import ScanError
+from pii_tracer.locations import engine_path
 from pii_tracer.model import Format
 from pii_tracer.plan import Copy
 from pii_tracer.verify.avro import avro_frame
@@ -42,8 +43,14 @@ def states(spark: SparkSession, copy: Copy) -> Iterator[State]:
     """Every state of a copy, the current one first. A copy that stands for one branch or tag has only that state.
 
     Raises:
-        ScanError: an Iceberg copy without a table name.
+        ScanError: an Iceberg copy without a table name, or a table in S3 that is not Delta's.
     """
+    if copy.s3_table and copy.format is not Format.DELTA:
+        raise ScanError(
+            f"rows of {copy.format} tables in S3 are not read",
+            where=copy.table or copy.location,
+            todo="plan again: only Delta tables are erased there",
+        )
     if NESSIE in copy.facts:
         yield from (State(name, load, kept) for name, load, kept in nessie_states(spark, copy))
     elif copy.format is Format.ICEBERG:
@@ -95,20 +102,20 @@ def _iceberg(spark: SparkSession, copy: Copy) -> Iterator[State]:
 
 
 def _delta(spark: SparkSession, copy: Copy) -> Iterator[State]:
-    reader = spark.read.format("delta")
-    yield State("current", lambda: spark.read.format("delta").load(copy.location), kept=True)
-    history = spark.sql(f"DESCRIBE HISTORY delta.{_path(copy.location)}").select("version").collect()
+    reader, location = spark.read.format("delta"), engine_path(copy.location)
+    yield State("current", lambda: spark.read.format("delta").load(location), kept=True)
+    history = spark.sql(f"DESCRIBE HISTORY delta.{_path(location)}").select("version").collect()
     versions = sorted(int(row["version"]) for row in history)
 
     def version(number: int) -> Callable[[], DataFrame]:
-        return lambda: reader.option("versionAsOf", str(number)).load(copy.location)
+        return lambda: reader.option("versionAsOf", str(number)).load(location)
 
     for number in versions:
         yield State(f"version {number}", version(number))
-    detail = spark.sql(f"DESCRIBE DETAIL delta.{_path(copy.location)}").select("properties").first()
+    detail = spark.sql(f"DESCRIBE DETAIL delta.{_path(location)}").select("properties").first()
     feed = detail is not None and (detail["properties"] or {}).get("delta.enableChangeDataFeed") == "true"
     for number in versions if feed else []:
-        yield State(f"changes of version {number}", _changes(spark, copy.location, number))
+        yield State(f"changes of version {number}", _changes(spark, location, number))
 
 
 def _changes(spark: SparkSession, location: str, number: int) -> Callable[[], DataFrame]:

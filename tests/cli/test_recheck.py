@@ -14,9 +14,16 @@ from deltalake import write_deltalake
 
 from pii_tracer.actions import Action
 from pii_tracer.cli.main import run
+from pii_tracer.cli.recheck_command import elsewhere
 from pii_tracer.cli.runs import RunInfo, folder_of
 from pii_tracer.cli.settings import Settings
+from pii_tracer.errors import EstateError
+from pii_tracer.estate.found import gap
+from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.files import write_atomic
+from pii_tracer.gap_kinds import GapKind
+from pii_tracer.inventory import Inventory
+from pii_tracer.locations import S3Location
 from pii_tracer.model import Format, Match, MatchTerm, Strategy
 from pii_tracer.plan import ErasurePlan, Exemption, HeldColumn, Mask, PlannedHold, digest_of
 from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState
@@ -161,6 +168,19 @@ def test_who_stands_again_in_a_table_that_is_no_source_is_found(
     assert code == 9
     assert [item["subject"] for item in told["back"]] == ["subj_x"]
     assert "8841302" not in json.dumps(told)
+
+
+def test_a_table_in_s3_that_cannot_be_read_is_an_error_and_no_all_clear(estate: Estate) -> None:
+    """It was erased from, and its bucket is not reached now: the erased persons may be back there."""
+    term = MatchTerm(column="uid", key_set="user.uid", type="bigint")
+    place = S3Location(bucket="lake", key="orders")
+    known = SuppressionList(estate.state / FILE, estate.key)
+    paths = EstatePaths(Settings(estate.base / "e.yaml", estate.state).estate(), estate.base)
+    table = plan().copies[0].model_copy(update={"location": str(place), "match": Match(terms=(term,)), "origin": None})
+    told = (gap(place.dataset, GapKind.UNREADABLE, "S3 does not show it: OSError", str(place)),)
+    with pytest.raises(EstateError, match="whether erased persons are back"):
+        elsewhere(known, [plan(copies=[table])], Inventory(tables=(), gaps=told), paths)
+    assert elsewhere(known, [plan(copies=[table])], Inventory(tables=()), paths) == [], "nobody has it any more"
 
 
 def test_another_plan_under_the_same_name_does_not_answer_for_the_run(

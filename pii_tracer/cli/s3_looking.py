@@ -1,0 +1,152 @@
+"""Tables in S3 as a run, its witness and the verifier look at them: all in their folders, old versions included."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import partial
+from itertools import islice
+from pathlib import PurePosixPath
+
+from pii_tracer.cli.refusals import unreadable
+from pii_tracer.config import Estate
+from pii_tracer.errors import EstateError, ScanError
+from pii_tracer.estate.s3 import s3_clients
+from pii_tracer.estate.s3_fetch import fetch
+from pii_tracer.estate.s3_versions import NULL, region_of
+from pii_tracer.gap_kinds import GapKind
+from pii_tracer.inventory import ObjectVersion
+from pii_tracer.locations import S3Location, s3_place
+from pii_tracer.plan import Copy, ErasurePlan
+from pii_tracer.proof.witness import COMMIT, FileBefore, Seen
+from pii_tracer.scan.forms import Patterns
+from pii_tracer.verify.s3_tables import WORKERS, S3Folder, look_past_s3, verify_s3_table
+from pii_tracer.verify.verdict import ByteVerdict
+
+_REACH = "make the bucket reachable, then verify again"
+_PART = 200
+
+
+def look(estate: Estate, copy: Copy, place: S3Location, patterns: Patterns) -> ByteVerdict:
+    """The verdict on a table's bytes. place: where it lies.
+
+    Raises:
+        EstateError: the estate file does not say how S3 is reached.
+        ScanError: as `verify_s3_table`.
+    """
+    return verify_s3_table(copy, patterns, _folder(estate, copy, place))
+
+
+def changed(estate: Estate, copy: Copy, place: S3Location, verdict: ByteVerdict, patterns: Patterns) -> bool:
+    """Whether other versions lie there than the verdict is about. A version `null` can be written over unseen.
+
+    Raises:
+        EstateError, ScanError: they cannot be listed any more.
+    """
+    folder = _folder(estate, copy, place)
+    with _listed(place):
+        names = {folder.named(version, patterns) for version in folder.versions()}
+        begun = any(True for _ in folder.uploads())
+    return begun or names != {file.path for file in verdict.files} or any(n.endswith(f"={NULL}") for n in names)
+
+
+def listing(estate: Estate, copy: Copy, place: S3Location, patterns: Patterns) -> Seen:
+    """Names and sizes of all versions, and the digest of the newest commit: nothing else is read.
+
+    Raises:
+        EstateError, ScanError: refused.
+    """
+    folder = _folder(estate, copy, place)
+    files: dict[str, int] = {}
+    newest: ObjectVersion | None = None
+    with _listed(place):
+        for version in folder.versions():
+            files[folder.named(version, patterns)] = version.size
+            if version.latest and _is_commit(folder, version):
+                newest = version  # S3 lists keys in their order, and commits are numbered with leading zeros
+    if newest is None:
+        return Seen(files)
+    data, _ = fetch(folder.client, place.bucket, newest)
+    return Seen(files, f"sha256:{hashlib.sha256(data).hexdigest()}")
+
+
+def _is_commit(folder: S3Folder, version: ObjectVersion) -> bool:
+    path = PurePosixPath(folder.relative(version.key))
+    told = str(path.parent) == "_delta_log" and COMMIT.fullmatch(path.name) is not None
+    return told and not version.delete_marker
+
+
+def hashed(
+    estate: Estate, copy: Copy, place: S3Location, patterns: Patterns, *, old: bool, known: Iterable[str] = ()
+) -> Iterator[FileBefore]:
+    """Every version with the digest of its bytes, unknown where it cannot be read. old: those that are not current.
+
+    known: names of those that are not looked at again.
+
+    Raises:
+        EstateError, ScanError: refused.
+    """
+    folder, names = _folder(estate, copy, place), frozenset(known)
+    with _listed(place), ThreadPoolExecutor(WORKERS) as pool:
+        # a delete marker that is current goes with the versions behind it
+        wanted = (v for v in folder.versions() if not old or not v.latest or v.delete_marker)
+        waiting = (v for v in wanted if v.version_id == NULL or folder.named(v, patterns) not in names)
+        while part := list(islice(waiting, _PART)):
+            yield from pool.map(partial(_before, folder, patterns), part)
+
+
+def _before(folder: S3Folder, patterns: Patterns, version: ObjectVersion) -> FileBefore:
+    return FileBefore(path=folder.named(version, patterns), size=version.size, sha256=_digest(folder, version))
+
+
+def _digest(folder: S3Folder, version: ObjectVersion) -> str | None:
+    if version.delete_marker:
+        return None
+    try:
+        return hashlib.sha256(fetch(folder.client, folder.place.bucket, version)[0]).hexdigest()
+    except EstateError:
+        return None
+
+
+def elsewhere(
+    estate: Estate, plan: ErasurePlan, places: Iterable[tuple[S3Location, str]], patterns: Patterns
+) -> Iterator[ByteVerdict]:
+    """What lies in S3 and is no copy, looked at. What else of the plan lies in it is looked at, or told, apart."""
+    others = _places_of(plan)
+    for place, name in places:
+        if estate.s3 is None:
+            told = "not looked at: the estate file does not say how S3 is reached (`s3`)"
+            yield ByteVerdict(copy_id=name, root=str(place), files=(), unverified=(told,))
+            continue
+        clients = s3_clients(estate)
+        try:
+            with _listed(place):
+                client = clients(region_of(clients(None), place.bucket))
+        except ScanError as error:
+            yield ByteVerdict(copy_id=name, root=str(place), files=(), unverified=(error.what,))
+            continue
+        inside = [prefix for bucket, prefix in others if bucket == place.bucket]
+        yield look_past_s3(name, patterns, S3Folder.of(client, place, inside))
+
+
+def _places_of(plan: ErasurePlan) -> set[tuple[str, str]]:
+    """(bucket, what the keys in it begin with) of everything in S3 that the plan knows."""
+    found = set()
+    for copy in plan.copies:
+        bucket, _, key = copy.location.removeprefix("s3://").partition("/")
+        if copy.location.startswith("s3://"):
+            found.add((bucket, copy.s3_table.prefix if copy.s3_table else key))
+    told = [item.dataset for item in plan.examined]
+    told += [gap.dataset for gap in plan.gaps if gap.dataset and gap.kind == GapKind.REMOTE_TABLE]
+    return found | {(place.bucket, place.prefix) for dataset in told if (place := s3_place(dataset))}
+
+
+def _folder(estate: Estate, copy: Copy, place: S3Location) -> S3Folder:
+    client = s3_clients(estate)(copy.facts.get("region"))
+    return S3Folder.of(client, place, copy.facts.get("without", ()))
+
+
+def _listed(place: S3Location) -> AbstractContextManager[None]:
+    return unreadable("the bucket cannot be listed", str(place), _REACH)

@@ -1,0 +1,202 @@
+"""Tables in S3 by their bytes: every version of every object in the folder is read back, decoded and searched.
+
+A noncurrent version, and what a delete marker hides, is there for whoever asks for it, so all versions count alike.
+What cannot be read, or even listed, is unverified, never clean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from pii_tracer.aws import error_code
+from pii_tracer.errors import EstateError, ScanError
+from pii_tracer.estate.s3_fetch import fetch
+from pii_tracer.estate.s3_state import iter_uploads
+from pii_tracer.estate.s3_versions import S3Client, iter_object_versions, tags_of
+from pii_tracer.inventory import ObjectVersion, Upload
+from pii_tracer.locations import S3Location
+from pii_tracer.plan import Copy
+from pii_tracer.scan.beside import search_beside
+from pii_tracer.scan.bounds import without_explained
+from pii_tracer.scan.columns import key_columns
+from pii_tracer.scan.forms import Patterns
+from pii_tracer.scan.hits import FileScan, Form
+from pii_tracer.scan.tree import scan_bytes
+from pii_tracer.verify.bytes import judge, look_past, with_uploads
+from pii_tracer.verify.verdict import ByteVerdict, ScannedFile
+
+WORKERS = 4
+"""Objects that are read at once; each has its bytes in memory, or in a file, while it is searched."""
+_PART = 200
+"""So many results wait at most."""
+
+_REFUSALS = (ClientError, BotoCoreError)
+
+
+@dataclass(frozen=True)
+class S3Folder:
+    """A folder in a bucket. without: prefixes of keys in it that are others', and looked at in their own right."""
+
+    client: S3Client
+    place: S3Location
+    without: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, client: S3Client, place: S3Location, without: Collection[str]) -> S3Folder:
+        """The folder without some prefixes of keys. One that is no part of it leaves nothing out."""
+        inside = (p for p in without if p != place.prefix and p.startswith(place.prefix))
+        return cls(client, place, tuple(sorted(inside)))
+
+    def versions(self) -> Iterator[ObjectVersion]:
+        """Every version and delete marker, as S3 orders them.
+
+        Raises:
+            botocore.exceptions.ClientError, BotoCoreError: the bucket is missing or may not be listed.
+        """
+        found = iter_object_versions(self.client, self.place.bucket, self.place.prefix)
+        return (version for version in found if not version.key.startswith(self.without))
+
+    def uploads(self) -> Iterator[Upload]:
+        """Every unfinished upload. Raises as `versions`."""
+        found = iter_uploads(self.client, self.place.bucket, self.place.prefix)
+        return (upload for upload in found if not upload.key.startswith(self.without))
+
+    def relative(self, key: str) -> str:
+        """A key as told from the folder."""
+        return key.removeprefix(self.place.prefix)
+
+    def named(self, version: ObjectVersion, patterns: Patterns) -> str:
+        """A version in verdicts, listings and proofs: where it lies in the folder, values of the persons masked."""
+        return f"{patterns.mask(self.relative(version.key))}?versionId={version.version_id}"
+
+
+def verify_s3_table(copy: Copy, patterns: Patterns, folder: S3Folder) -> ByteVerdict:
+    """Search everything of a table in S3, as `verify_bytes` does in a folder of this machine.
+
+    Tags are asked for with each version, since an answer tells their number only to those who may read them.
+
+    Raises:
+        ScanError: a hold keeps columns of it: which rows hold more than these is not told from bytes in S3.
+    """
+    if copy.mask is not None:
+        raise ScanError(
+            "a table in S3 of which a hold keeps columns cannot be verified",
+            where=copy.table or copy.location,
+            todo="let the hold keep the whole table, or take it from the table and plan again",
+        )
+    patterns = patterns.comparing(key_columns(copy.match))
+    seen = _Search(folder, patterns).seen()
+    if not seen.files and not seen.refused and not seen.marked:
+        seen.refused.append(f"{folder.place}: no object lies there; was the table moved?")
+    verdict = judge(copy, str(folder.place), seen.told(folder.place), frozenset(copy.other_keys))
+    verdict = verdict.model_copy(
+        update={
+            "files": tuple(seen.files),
+            "unverified": (*verdict.unverified, *seen.refused),
+            "compared": patterns.key_columns.labels,
+        }
+    )
+    return with_uploads(verdict, seen.uploads)
+
+
+def look_past_s3(name: str, patterns: Patterns, folder: S3Folder) -> ByteVerdict:
+    """The verdict on a place in S3 that is no copy (see `look_past`), with what could not be read of it."""
+    seen = _Search(folder, patterns).seen()
+    scans = seen.told(folder.place)
+    unread = (f"{scan.path}: {reason}" for scan in scans for reason in scan.unread)
+    verdict = look_past(name, str(folder.place), scans)
+    return with_uploads(verdict.model_copy(update={"unverified": (*unread, *seen.refused)}), seen.uploads)
+
+
+@dataclass
+class _Seen:
+    """What is kept of a folder while its versions pass: of those that hold nothing, which are the most, very little.
+
+    marked: with a hit, or not wholly searched. refused: why the folder was not looked at to its end.
+    """
+
+    files: list[ScannedFile] = field(default_factory=list)
+    marked: list[tuple[ObjectVersion, FileScan]] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    uploads: int = 0
+
+    def take(self, version: ObjectVersion, scan: FileScan) -> None:
+        if scan.sha256:
+            self.files.append(
+                ScannedFile(
+                    path=_of_version(scan.path, version), size=scan.size, sha256=scan.sha256, decoded_as=scan.decoded_as
+                )
+            )
+        if scan.hits or scan.unread:
+            self.marked.append((version, scan))
+
+    def told(self, root: S3Location) -> tuple[FileScan, ...]:
+        """What is marked, without cut bounds of files that hold nothing of the persons, each named with its version."""
+        scans = [scan for _, scan in self.marked]
+        if any(hit.form is Form.PREFIX for scan in scans for hit in scan.hits):
+            known = {_of_version(scan.path, version) for version, scan in self.marked}
+            others = [_plain(file) for file in self.files if file.path not in known]
+            scans = list(without_explained(root, [*scans, *others])[: len(scans)])
+        pairs = zip(self.marked, scans, strict=True)
+        return tuple(scan.model_copy(update={"path": _of_version(scan.path, v)}) for (v, _), scan in pairs)
+
+
+def _of_version(path: str, version: ObjectVersion) -> str:
+    return f"{path}?versionId={version.version_id}"
+
+
+def _plain(file: ScannedFile) -> FileScan:
+    """A file without any hit, named without its version, as metadata names it."""
+    path, _, _ = file.path.rpartition("?versionId=")
+    return FileScan(path=path, size=file.size, sha256=file.sha256, decoded_as=file.decoded_as)
+
+
+@dataclass(frozen=True)
+class _Search:
+    folder: S3Folder
+    patterns: Patterns
+
+    def seen(self) -> _Seen:
+        """Everything in the folder, searched. What refuses is told, and what was found until then counts."""
+        seen = _Seen()
+        try:
+            waiting = self.folder.versions()
+            with ThreadPoolExecutor(WORKERS) as pool:
+                while part := list(islice(waiting, _PART)):
+                    for version, scan in zip(part, pool.map(self._scan, part), strict=True):
+                        seen.take(version, scan)
+        except _REFUSALS as error:
+            seen.refused.append(f"{self.folder.place}: it cannot be listed ({error_code(error)})")
+        try:
+            seen.uploads = sum(1 for _ in self.folder.uploads())
+        except _REFUSALS as error:
+            seen.refused.append(f"{self.folder.place}: unfinished uploads cannot be listed ({error_code(error)})")
+        return seen
+
+    def _scan(self, version: ObjectVersion) -> FileScan:
+        name = self.folder.relative(version.key)
+        if version.delete_marker:
+            return scan_bytes(name, b"", self.patterns).model_copy(update={"decoded_as": "delete marker"})
+        answer: Mapping[str, Any] = {}
+        try:
+            data, answer = fetch(self.folder.client, self.folder.place.bucket, version)
+            scan = scan_bytes(name, data, self.patterns)
+        except EstateError as error:  # its name and what stands beside it can tell of the person all the same
+            scan = scan_bytes(name, b"", self.patterns).model_copy(
+                update={"size": version.size, "sha256": "", "decoded_as": "", "unread": (error.what,)}
+            )
+        tags, refused = self._tags(version)
+        hits, unread = search_beside(answer, tags, self.patterns)
+        return scan.model_copy(update={"hits": (*scan.hits, *hits), "unread": (*scan.unread, *unread, *refused)})
+
+    def _tags(self, version: ObjectVersion) -> tuple[Mapping[str, str], tuple[str, ...]]:
+        try:
+            return tags_of(self.folder.client, self.folder.place.bucket, version.key, version.version_id), ()
+        except _REFUSALS as error:
+            return {}, (f"its tags cannot be read: {error_code(error)}",)

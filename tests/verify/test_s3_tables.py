@@ -1,0 +1,261 @@
+"""The person planted in every place of a Delta table in S3, old versions included: each is seen, and nothing else is."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pii_tracer.plan import HeldColumn, Mask
+from tests.s3support import World, standin, world
+from tests.verify.s3lake import MAIL, MATCH, OTHER, Lake, parquet
+
+__all__ = ["standin", "world"]
+
+
+@pytest.fixture
+def lake(world: World, tmp_path: Path) -> Lake:
+    return Lake(world, tmp_path)
+
+
+STATS = {"numRecords": 1, "minValues": {"mail": MAIL}, "maxValues": {"mail": MAIL}, "nullCount": {"mail": 0}}
+ADD = {"path": "gone.parquet", "partitionValues": {}, "size": 9, "modificationTime": 0, "dataChange": True}
+
+
+def in_data(lake: Lake) -> None:
+    lake.write([MAIL])
+    client, log = lake.client, f"{lake.key}/_delta_log/00000000000000000001.json"
+    for version in list(lake.versions(log)):  # the log names its bounds, too: here only the data shall
+        client.delete_object(Bucket=lake.bucket, Key=log, VersionId=version["VersionId"])
+
+
+def in_an_old_version(lake: Lake) -> None:
+    lake.put("a.parquet", parquet(MAIL))
+    lake.put("a.parquet", parquet(OTHER))
+
+
+def under_a_marker(lake: Lake) -> None:
+    lake.put("a.parquet", parquet(MAIL))
+    lake.hide("a.parquet")
+
+
+def in_a_commit(lake: Lake) -> None:
+    lake.commit(1, {"add": {**ADD, "stats": json.dumps(STATS)}})
+
+
+def in_a_cleaned_commit(lake: Lake) -> None:
+    in_a_commit(lake)
+    lake.hide("_delta_log/00000000000000000001.json")
+
+
+def in_a_checkpoint(lake: Lake) -> None:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"add": [{"path": "gone.parquet", "stats": json.dumps(STATS)}]}), sink)
+    lake.put("_delta_log/00000000000000000001.checkpoint.parquet", sink.getvalue())
+
+
+def in_the_change_feed(lake: Lake) -> None:
+    lake.put("_change_data/cdc-0.parquet", parquet(MAIL))
+
+
+def behind_a_deletion_vector(lake: Lake) -> None:
+    """The row is gone for every reader, and its file is as it was."""
+    lake.put("part-1.parquet", parquet(OTHER, MAIL))
+    vector = {"storageType": "u", "pathOrInlineDv": "x", "offset": 1, "sizeInBytes": 9, "cardinality": 1}
+    lake.commit(1, {"add": {**ADD, "path": "part-1.parquet", "deletionVector": vector}})
+    lake.put("deletion_vector_0.bin", b"\x01rows")
+
+
+def in_user_metadata(lake: Lake) -> None:
+    lake.put("a.parquet", parquet(OTHER), Metadata={"owner": MAIL})
+
+
+def in_a_tag(lake: Lake) -> None:
+    lake.put("a.parquet", parquet(OTHER), Tagging=f"owner={MAIL}")
+
+
+def in_a_partition_folder(lake: Lake) -> None:
+    lake.put(f"mail={MAIL}/a.parquet", parquet(OTHER))
+
+
+def in_a_markers_name(lake: Lake) -> None:
+    """Nothing but the marker is left, and its name tells."""
+    name = f"mail={MAIL}/a.parquet"
+    lake.put(name, parquet(OTHER))
+    lake.hide(name)
+    [version] = [v for v in lake.versions(f"{lake.key}/{name}") if "Size" in v]
+    lake.client.delete_object(Bucket=lake.bucket, Key=version["Key"], VersionId=version["VersionId"])
+
+
+def in_somebodys_file(lake: Lake) -> None:
+    lake.put("finance.csv", f"mail\n{MAIL}\n".encode())
+
+
+@pytest.mark.parametrize(
+    ("plant", "seen"),
+    [
+        (in_data, {("parquet", "data: mail"), ("parquet", "statistics: mail")}),
+        (in_an_old_version, {("parquet", "data: mail"), ("parquet", "statistics: mail")}),
+        (under_a_marker, {("parquet", "data: mail"), ("parquet", "statistics: mail")}),
+        (in_a_commit, {("_delta_log", "statistics: mail")}),
+        (in_a_cleaned_commit, {("_delta_log", "statistics: mail")}),
+        (in_a_checkpoint, {("_delta_log", "statistics: mail")}),
+        (in_the_change_feed, {("_change_data", "data: mail")}),
+        (behind_a_deletion_vector, {("parquet", "data: mail")}),
+        (in_user_metadata, {("parquet", "object metadata: owner")}),
+        (in_a_tag, {("parquet", "object tag: owner")}),
+        (in_a_partition_folder, {("mail=[mail]", "file path")}),
+        (in_a_markers_name, {("mail=[mail]", "file path")}),
+        (in_somebodys_file, {("csv", "data: mail")}),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_the_person_is_seen_wherever_they_are(
+    lake: Lake, plant: Callable[[Lake], None], seen: set[tuple[str, str]]
+) -> None:
+    assert lake.seen() == (set(), ())
+    before = {v["VersionId"] for v in lake.versions()}
+    plant(lake)
+    found, unverified = lake.seen()
+    assert seen <= found
+    assert {kind for kind, _ in found} == {kind for kind, _ in seen}
+    assert unverified == ()
+    for version in list(lake.versions()):
+        if version["VersionId"] not in before:
+            lake.client.delete_object(Bucket=lake.bucket, Key=version["Key"], VersionId=version["VersionId"])
+    assert lake.seen() == (set(), ())
+
+
+def test_an_unfinished_upload_is_not_verified(lake: Lake) -> None:
+    key = f"{lake.key}/a.parquet"
+    upload = lake.client.create_multipart_upload(Bucket=lake.bucket, Key=key)["UploadId"]
+    found, unverified = lake.seen()
+    assert (found, len(unverified)) == (set(), 1)
+    assert "1 unfinished multipart upload" in unverified[0]
+    assert lake.seen(without=[f"{lake.key}/a"]) == (set(), ())
+    lake.client.abort_multipart_upload(Bucket=lake.bucket, Key=key, UploadId=upload)
+    assert lake.seen() == (set(), ())
+
+
+def test_what_is_archived_cannot_be_read(lake: Lake) -> None:
+    lake.put("old.parquet", parquet(OTHER), StorageClass="GLACIER")
+    found, [told] = lake.seen()
+    assert found == set()
+    assert told.startswith("old.parquet?versionId=")
+    assert told.endswith("archived (GLACIER) and not restored")
+
+
+@pytest.mark.parametrize("refused", ["GetObject", "GetObjectTagging", "ListObjectVersions", "ListMultipartUploads"])
+def test_what_is_refused_is_not_verified_and_hides_nothing_else(
+    lake: Lake, refused: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a policy; the store's own text is not repeated."""
+    from botocore.client import BaseClient
+    from botocore.exceptions import ClientError
+
+    in_a_partition_folder(lake)
+    inner = BaseClient._make_api_call  # type: ignore[attr-defined]
+
+    def call(self: BaseClient, name: str, args: dict[str, object]) -> object:
+        if name == refused:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": f"no {MAIL}"}}, name)
+        return inner(self, name, args)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", call)
+    found, unverified = lake.seen()
+    assert unverified
+    assert all("AccessDenied" in told for told in unverified)
+    assert found == (set() if refused == "ListObjectVersions" else {("mail=[mail]", "file path")})
+
+
+def test_what_belongs_to_others_does_not_count(lake: Lake) -> None:
+    """Another table inside the folder, an archive inside it, and a neighbour whose name begins alike."""
+    lake.write([MAIL], key=f"{lake.key}/inner")
+    lake.put("archive-2024.parquet", parquet(MAIL))
+    lake.write([MAIL], key=f"{lake.key}2")
+    inner, archive = f"{lake.key}/inner/", f"{lake.key}/archive-"
+    assert {kind for kind, _ in lake.seen()[0]} == {"inner", "inner/_delta_log", "parquet"}
+    assert {kind for kind, _ in lake.seen(without=[archive])[0]} == {"inner", "inner/_delta_log"}
+    assert lake.seen(without=[inner, archive]) == (set(), ())
+    everything = ["", "wh/", "wh/orders/", "wh", "elsewhere/"]
+    assert lake.seen(without=everything) == lake.seen(), "what is no part of the folder leaves nothing out"
+
+
+def test_a_folder_without_any_object_is_no_clean_table(lake: Lake) -> None:
+    lake.key = "wh/moved"
+    found, [told] = lake.seen()
+    assert found == set()
+    assert told.endswith("no object lies there; was the table moved?")
+
+
+def test_a_longer_key_in_a_key_column_is_somebody_elses(lake: Lake) -> None:
+    lake.put("a.parquet", parquet(f"{MAIL}x"))
+    copy = lake.copy(match=MATCH)
+    from pii_tracer.cli.s3_looking import look
+
+    verification = lake.verification(copy)
+    assert copy.s3_table is not None
+    verdict = look(verification.estate, copy, copy.s3_table, verification.patterns)
+    assert (verdict.residue, verdict.compared) == ((), ("mail",))
+    assert lake.seen()[0], "without the plan's match nobody knows that it is a whole key"
+
+
+LONG = "christian.mueller" * 2
+
+
+@pytest.mark.parametrize(("mail", "clean"), [(f"{LONG}@b.example", True), (f"{LONG}@a.example", False)])
+def test_a_cut_bound_is_the_rows_of_the_file_it_describes(lake: Lake, mail: str, clean: bool) -> None:
+    """Delta cuts bounds to 32 characters, so that two people's are one; an old version of the file proves nothing."""
+    data = parquet(mail)
+    stats = json.dumps({"numRecords": 1, "minValues": {"mail": mail[:32]}, "maxValues": {"mail": mail[:32] + "\x7f"}})
+    lake.put("a.parquet", data)
+    lake.commit(1, {"add": {**ADD, "path": "a.parquet", "size": len(data), "stats": stats}})
+    from pii_tracer.model import KeySet
+    from pii_tracer.scan.forms import build_patterns
+
+    copy = lake.copy()
+    verification = lake.verification(copy)
+    verification.patterns = build_patterns(
+        [KeySet(name="mail", origin="m", weak=False, values=(("s", f"{LONG}@a.example"),))]
+    )
+
+    def bounds() -> int:
+        found = verification.look(copy).bytes
+        assert found is not None
+        return sum(r.file.startswith("_delta_log") for r in found.residue)
+
+    assert (bounds() == 0) is clean
+    lake.put("a.parquet", data)
+    assert bounds() > 0
+    lake.clear()
+    assert (bounds() == 0) is clean
+
+
+def test_columns_that_a_hold_keeps_are_refused_and_never_clean(lake: Lake) -> None:
+    mask = Mask(columns=("n",), held=(HeldColumn(name="mail", holds=("h",), until=None),))
+    found, unverified = lake.seen(mask=mask)
+    assert (found, unverified) == (set(), ("a table in S3 of which a hold keeps columns cannot be verified",))
+
+
+def test_memory_does_not_follow_the_objects_bytes(lake: Lake) -> None:
+    """Thirty megabytes in small objects; what is kept of each is its name and digest."""
+    import tracemalloc
+
+    body = f"note\n{'x' * 300_000}\n".encode()
+    for number in range(100):
+        lake.put(f"notes/{number}.csv", body)
+    copy = lake.copy()
+    verification = lake.verification(copy)
+    verification.look(copy)
+    tracemalloc.start()
+    found = verification.look(copy).bytes
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found is not None
+    assert len(found.files) > 100
+    assert peak < 15_000_000
