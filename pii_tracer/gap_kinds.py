@@ -181,7 +181,7 @@ class GapKind(StrEnum):
     FORMER_UNREAD = "former_unread"
     """Versions that may know former values of the person could not be read."""
     KEY_ONLY = "key_only"
-    """Only the person's key is looked for, since no version of the source knows other values any more."""
+    """Other values than the person's key are not looked for, since an earlier run erased what knew them."""
     OTHERS_ROWS = "others_rows"
     """Rows that the plan's match does not find hold the person's value."""
 
