@@ -121,7 +121,7 @@ class GapKind(StrEnum):
     BESIDE_UNREAD = "beside_unread"
     """Metadata, headers or tags of objects could not be read."""
     OBJECT_NAMES = "object_names"
-    """Names of objects or of parts of a repository hold a value of the person, and a plan would list them."""
+    """Names of objects, of files and folders, or of parts of a repository hold a value of the person."""
     ARCHIVE_UNMATCHED = "archive_unmatched"
     """Of what an archive or vault is cannot be told, or whether that ever held the person."""
     MANIFEST_OF_COPY = "manifest_of_copy"
