@@ -121,7 +121,7 @@ class GapKind(StrEnum):
     BESIDE_UNREAD = "beside_unread"
     """Metadata, headers or tags of objects could not be read."""
     OBJECT_NAMES = "object_names"
-    """Names of objects or of parts of a repository hold a value of the person, and a plan would list them."""
+    """Names of objects, of files and folders, or of parts of a repository hold a value of the person."""
     ARCHIVE_UNMATCHED = "archive_unmatched"
     """Of what an archive or vault is cannot be told, or whether that ever held the person."""
     MANIFEST_OF_COPY = "manifest_of_copy"
@@ -181,7 +181,7 @@ class GapKind(StrEnum):
     FORMER_UNREAD = "former_unread"
     """Versions that may know former values of the person could not be read."""
     KEY_ONLY = "key_only"
-    """Only the person's key is looked for, since no version of the source knows other values any more."""
+    """Other values than the person's key are not looked for, since an earlier run erased what knew them."""
     OTHERS_ROWS = "others_rows"
     """Rows that the plan's match does not find hold the person's value."""
 

@@ -48,7 +48,7 @@ from planners.keytables import with_keys
 from planners.lake import unguarded
 from planners.lapse import let_lapse, let_refs_lapse
 from planners.ordering import SUPPRESSION, order
-from planners.others import others_rows
+from planners.others import others_rows, telling_names
 from planners.partial import choose
 from planners.rebuilds import unproved
 from planners.repositories import lakefs_copies
@@ -133,7 +133,10 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
         found = replace(found, items=let_lapse(items, as_of, due, _price(inputs.estate, as_of)))
     spared, lossy = spare_references(found.items)
     spared, unrewritable = spare_archives(spared, inputs.world)
-    strays = distinct_gaps([*others_rows(spared, inputs.world), *table_texts(spared, inputs.world)]).values()
+    world = inputs.world
+    strays = distinct_gaps(
+        [*others_rows(spared, world), *telling_names(spared, world), *table_texts(spared, world)]
+    ).values()
     all_gaps = (*found.gaps, *lossy, *unrewritable, *strays)
     found = replace(found, items=spared, gaps=tuple(sorted(all_gaps, key=lambda g: g.id)))
     plan_id = _plan_id(inputs)

@@ -1,4 +1,4 @@
-"""Persons whose rows the source lost already: nobody can look for them by anything but the key."""
+"""Persons of whom an earlier run left nothing but the key to know: nobody can look for them by other values."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from pii_tracer.config_backups import Backup
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.locations import names_place
-from pii_tracer.model import DatasetId
+from pii_tracer.model import Carries, DatasetId
 from pii_tracer.plan import Gap
+from planners.carriage import Carriage
 from planners.drafts import slug
+from planners.keys import Keys
 from planners.origins import stored_places, tables_named
 from planners.survey import Survey, World
 from planners.topics import origins_in
@@ -20,15 +22,10 @@ _NAMED = 20
 
 def known_by_key_only(found: Survey, world: World, backups: Sequence[Backup]) -> list[Gap]:
     """A gap that names what other values than the key tell, with all that is stored of it: nobody looked there."""
-    lost = sorted(found.keys.key_only)
-    ways = {
-        dataset
-        for dataset, carriage in found.carriages.items()
-        if carriage.terms and all(trace.origin != found.subject.key for _, trace in carriage.terms)
-    }
+    ways = {dataset for dataset, carriage in found.carriages.items() if _by_lost_values(found.keys, dataset, carriage)}
     stored = sorted({*_stored_of(ways, world, backups), *_topics(found, ways, world)})
     names = sorted({d.name for d in ways} - set(stored))
-    if not lost or not (names or stored):
+    if not (names or stored):
         return []
     places = [*stored, *names]  # of what is stored elsewhere nobody thinks by himself
     more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
@@ -37,13 +34,35 @@ def known_by_key_only(found: Survey, world: World, backups: Sequence[Backup]) ->
             id=f"gap-key_only-{slug(found.subject.name)}",
             dataset=found.source,
             kind=GapKind.KEY_ONLY,
-            reason=f"no version of {found.subject.source} knows the person of {', '.join(lost)} any more, so that only"
-            f" the key is looked for; {len(names)} dataset(s) that other values tell, and {len(stored)} archive(s),"
+            reason=f"{_why(found)}; {len(names)} dataset(s) that other values tell, and {len(stored)} archive(s),"
             " topic(s), repositories and backup(s) of such, were not searched for them. Waive this only where the"
             " earlier run verified each of these (its deletion log tells)",
             evidence=", ".join(places[:_NAMED]) + more,
         )
     ]
+
+
+def _by_lost_values(keys: Keys, dataset: DatasetId, carriage: Carriage) -> bool:
+    """Whether rows of a dataset are found by values that nobody knows any more, and not by the key alone."""
+    if carriage.carries not in (Carries.BRIDGE, Carries.IDENTIFIERS):
+        return False
+    origins = {trace.origin for _, trace in carriage.terms}
+    return bool(keys.key_only and origins) or any(
+        origins & earlier.origins and str(dataset) not in earlier.clean for earlier in keys.earlier
+    )
+
+
+def _why(found: Survey) -> str:
+    if found.keys.key_only:
+        lost = ", ".join(sorted(found.keys.key_only))
+        source = found.subject.source
+        return f"no version of {source} knows the person of {lost} any more, so that only the key is looked for"
+    requests = ", ".join(sorted({e.request for e in found.keys.earlier if e.origins}))
+    tables = ", ".join(sorted({e.table for e in found.keys.earlier if e.origins}))
+    return (
+        f"an earlier run erased what {tables} knew of the person of {requests} (the deletion log tells), so that values"
+        " of then are not looked for"
+    )
 
 
 def _stored_of(ways: set[DatasetId], world: World, backups: Sequence[Backup]) -> Iterator[str]:
@@ -59,9 +78,11 @@ def _stored_of(ways: set[DatasetId], world: World, backups: Sequence[Backup]) ->
 
 
 def _topics(found: Survey, ways: set[DatasetId], world: World) -> Iterator[str]:
-    """Topics of these datasets, and those of which no declared place holds the key."""
+    """Topics of these datasets, and those of which no declared place holds the key, but what is lost."""
+    lost = frozenset[str]().union(*(earlier.origins for earlier in found.keys.earlier))
     for state in world.inventory.topics:
         origins = origins_in(found, state, world.inventory)
         of_them = {table.dataset for table in tables_named(state.declared.of, world)} & ways
-        if of_them or state.dataset in ways or (origins and found.subject.key not in origins):
+        other = found.subject.key not in origins and bool(origins if found.keys.key_only else origins & lost)
+        if of_them or state.dataset in ways or other:
             yield state.location

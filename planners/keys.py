@@ -48,6 +48,20 @@ class Unread:
 
 
 @dataclass(frozen=True)
+class Earlier:
+    """What an earlier run took of a person out of a table that knew them.
+
+    origins: source columns of which nobody knows the values of then. clean: the datasets (as text) in which that very
+    run left nothing of the person.
+    """
+
+    request: str
+    table: str
+    origins: frozenset[str]
+    clean: frozenset[str]
+
+
+@dataclass(frozen=True)
 class Keys:
     """What was resolved for the persons of one kind of subject.
 
@@ -58,7 +72,7 @@ class Keys:
     alike: per column of keys, those that other people have now, as the persons have theirs, and that differ only in
     case. Not of former versions: a key whose case was mended is the person's own. Not of identifiers: `Rao@x.example`
     may be the same mailbox as `rao@x.example`. key_only: requests whose person no version of the source has any more.
-    unread: what may know more former values.
+    unread: what may know more former values. earlier: what earlier runs left nobody to know.
     """
 
     subject: Subject
@@ -69,6 +83,7 @@ class Keys:
     alike: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
     key_only: frozenset[str] = frozenset()
     unread: tuple[Unread, ...] = ()
+    earlier: tuple[Earlier, ...] = ()
 
     def weak(self, column: str) -> bool:
         """True when any of the column's values is a short number."""

@@ -1,11 +1,14 @@
-"""Values of the persons in rows that are not theirs: no step deletes these rows, so that somebody must decide."""
+"""Values of the persons that stay when their rows are gone: in other people's rows, in names of folders.
+
+No step takes them away, so that somebody must decide.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from pii_tracer.gap_kinds import GapKind
-from pii_tracer.model import BY_ROWS, Strategy
+from pii_tracer.model import BY_ROWS, PLAIN, Strategy
 from pii_tracer.plan import Gap
 from planners.drafts import CopyDraft, slug
 from planners.evidence import OthersRows
@@ -26,6 +29,35 @@ def others_rows(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
             found = world.others.get(item.copy.location, ()) if item.state else ()
             gaps += [_gap(item, told) for told in found if not _held(told.column, item)]
     return tuple(gaps)
+
+
+def telling_names(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
+    """A gap for each bare folder that keeps files under names that hold the persons (hazard F2).
+
+    Not where a folder of others is named by them: that is a gap of `others_rows`. Not where columns are held: those
+    that name folders are among them, for they cannot become NULL.
+    """
+    gaps = []
+    for item in items:
+        seen = world.evidence.get(item.copy.location)
+        if not item.state or not seen or item.state.format not in PLAIN or item.copy.strategy not in BY_ROWS:
+            continue
+        told = {stray.column for stray in world.others.get(item.copy.location, ())}
+        files = {place.file for place in seen.places if place.of_path and not place.weak}
+        if files and told.isdisjoint(item.state.partition_columns):
+            gaps.append(_names(item))
+    return tuple(gaps)
+
+
+def _names(item: CopyDraft) -> Gap:
+    return Gap(
+        id=f"gap-{GapKind.OBJECT_NAMES}-{slug(item.copy.id.removeprefix('c-'))}",
+        dataset=item.copy.dataset,
+        kind=GapKind.OBJECT_NAMES,
+        reason="names of files, or of folders above them, hold the persons, and no step changes a name",
+        evidence="their owner gives them other names, then plan again; or it is waived, and the run ends with residue"
+        " there until they are removed and it is resumed",
+    )
 
 
 def _held(label: str, item: CopyDraft) -> bool:

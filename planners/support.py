@@ -26,6 +26,8 @@ def unsupported(state: TableState, keys: Collection[str] = ()) -> str | None:
         return _nessie(state, state.nessie)
     if state.format is Format.HUDI:
         return _partitioned_by(state, keys)
+    if state.format in PLAIN:
+        return _folders_named_by(state, keys)
     if state.format is not Format.DELTA:
         return None
     if any(name in state.properties for name in CATALOG_MANAGED):
@@ -97,6 +99,17 @@ def _partitioned_by(state: TableState, keys: Collection[str]) -> str | None:
     return (
         f"a Hudi table that is partitioned by a key of the person ({', '.join(named)}): its timeline goes on naming the"
         " partition, and no procedure rewrites that; its owner writes the table again under other partitions"
+    )
+
+
+def _folders_named_by(state: TableState, keys: Collection[str]) -> str | None:
+    named = sorted({name.lower() for name in state.partition_columns} & {name.lower() for name in keys})
+    if not named:
+        return None
+    return (
+        f"a bare folder that is partitioned by a key of the person ({', '.join(named)}): no file tells whose its rows"
+        " are, and no step changes the names of folders; its owner removes the persons' folders, or writes the rows"
+        " again with the key in the files"
     )
 
 

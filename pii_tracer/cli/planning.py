@@ -11,6 +11,7 @@ from pathlib import Path
 from executors.connect import refuse_without_jvm
 from pii_tracer.cli.describing import telling_descriptions
 from pii_tracer.cli.digits import key_digits
+from pii_tracer.cli.earlier import erased_earlier
 from pii_tracer.cli.key_facts import key_facts
 from pii_tracer.cli.others import others_rows
 from pii_tracer.cli.remote import search_places, with_lake, with_remote
@@ -192,7 +193,7 @@ def make_plan(
     save(graph, graph_file(settings))
     say("resolving the persons' keys from the source")
     surveys = [
-        _survey(s, mine, estate, base, paths, inventory, harvested, references, say, source_erased)
+        _survey(s, mine, settings, paths, inventory, harvested, references, say, source_erased)
         for s, mine in _by_subject(estate, requests)
     ]
     key_sets = tuple(k for s in surveys for k in s.key_sets.values())
@@ -265,8 +266,7 @@ def _by_subject(estate: Estate, requests: Sequence[Request]) -> list[tuple[Subje
 def _survey(
     subject: Subject,
     requests: Sequence[Request],
-    estate: Estate,
-    base: Path,
+    settings: Settings,
     paths: EstatePaths,
     inventory: Inventory,
     harvested: Harvested,
@@ -274,10 +274,13 @@ def _survey(
     say: Say,
     source_erased: bool,
 ) -> Survey:
+    estate = settings.estate()
     states = {state.dataset: state for state in inventory.tables}
     source = table_of(subject, subject.source, paths, states).dataset
     wanted = [Wanted(r.id, references[r.id], r.subject.key) for r in requests]
     keys = keys_of(subject, wanted, paths, states, say, source_erased=source_erased)
+    earlier = erased_earlier(settings.state, estate.estate, subject, wanted, keys, paths.aliases())
+    keys = replace(keys, earlier=earlier)
     graph, tags = harvested.graph, column_tags(harvested.notes.tags)
     further = further_tables(subject, paths, states)
     spots = spots_of(subject, paths, states)

@@ -174,16 +174,43 @@ def test_bare_folders_of_every_format(tmp_path: Path, kind: str) -> None:
     assert (gap["id"], gap["reason"][:6]) == ("gap-others_rows-s.tickets-note", "2 rows")
 
 
-@pytest.mark.parametrize("column", ["cust", "agent"])
-def test_values_in_names_of_partition_folders(tmp_path: Path, column: str) -> None:
-    """Whose the rows of a folder are may stand in its name alone, and so may what is hers."""
-    base = estate(tmp_path, "parquet")
-    for number, row in enumerate(({**HERS, "agent": "A-1"}, {**OTHER, "agent": KEY})):
+def by_folders(base: Path, column: str, *rows: Row) -> None:
+    """One folder for each value of a column, which is in no file then."""
+    for number, row in enumerate(rows):
         folder = base / "lake" / "tickets" / f"{column}={row[column]}"
         folder.mkdir()
         rest = {name: value for name, value in row.items() if name != column}
         pq.write_table(table(rest), folder / f"part-{number}.parquet")
+
+
+def test_values_in_names_of_partition_folders(tmp_path: Path) -> None:
+    """What is hers may stand in the name of the folder of somebody else's rows."""
+    base = estate(tmp_path, "parquet")
+    by_folders(base, "agent", {**HERS, "agent": "A-1"}, {**OTHER, "agent": KEY})
     assert strays(planned(base)) == ["gap-others_rows-s.tickets-agent"]
+
+
+def test_names_of_folders_of_her_own_rows(tmp_path: Path) -> None:
+    """F2: her rows go, the folder's name stays, and that is said before the run and not after it."""
+    base = estate(tmp_path, "parquet")
+    by_folders(base, "email", HERS, OTHER)
+    (gap,) = planned(base)["gaps"]
+    assert (gap["id"], gap["kind"]) == ("gap-object_names-s.tickets", "object_names")
+    assert gap["reason"].startswith("names of files, or of folders above them, hold the persons")
+    by_folders(base, "note", OTHER)
+    (again,) = planned(base)["gaps"]
+    assert again["id"] == gap["id"]
+
+
+def test_a_key_in_names_of_folders_alone(tmp_path: Path) -> None:
+    """No file has the column by which its rows would be found, so that no step could begin."""
+    base = estate(tmp_path, "parquet")
+    by_folders(base, "cust", HERS, OTHER)
+    plan = planned(base)
+    (gap,) = plan["gaps"]
+    assert (gap["kind"], plan["applyable"]) == ("cannot_be_proved", False)
+    assert "partitioned by a key of the person (cust)" in gap["reason"]
+    assert {c["strategy"] for c in plan["copies"] if c["table"] == "s.tickets"} == {"blocked"}
 
 
 def delete_by_vector(place: Path, *rows: int) -> None:
