@@ -28,7 +28,8 @@ def known_by_key_only(found: Survey, world: World, backups: Sequence[Backup]) ->
     }
     stored = sorted({*_stored_of(ways, world, backups), *_topics(found, ways, world)})
     names = sorted({d.name for d in ways} - set(stored))
-    if not lost or not (names or stored):
+    recased = sorted(found.keys.recased)
+    if not lost or not (names or stored or recased):
         return []
     places = [*stored, *names]  # of what is stored elsewhere nobody thinks by himself
     more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
@@ -40,10 +41,20 @@ def known_by_key_only(found: Survey, world: World, backups: Sequence[Backup]) ->
             reason=f"no version of {found.subject.source} knows the person of {', '.join(lost)} any more, so that only"
             f" the key is looked for; {len(names)} dataset(s) that other values tell, and {len(stored)} archive(s),"
             " topic(s), repositories and backup(s) of such, were not searched for them. Waive this only where the"
-            " earlier run verified each of these (its deletion log tells)",
-            evidence=", ".join(places[:_NAMED]) + more,
+            " earlier run verified each of these (its deletion log tells)" + _recased(found.subject.source, recased),
+            evidence=", ".join(places[:_NAMED]) + more or found.subject.source,
         )
     ]
+
+
+def _recased(source: str, requests: Sequence[str]) -> str:
+    """Who has a key in capitals and asks for it in small letters is in the source still."""
+    if not requests:
+        return ""
+    return (
+        f". {source} has the key of {', '.join(requests)} in another case (capital or small letters): if that is the"
+        " same person, write the key in the request as it stands there, and plan again"
+    )
 
 
 def _stored_of(ways: set[DatasetId], world: World, backups: Sequence[Backup]) -> Iterator[str]:

@@ -57,8 +57,8 @@ class Keys:
     values are not in `base`, since another key had them, too: nobody can tell whose rows hold them.
     alike: per column of keys, those that other people have now, as the persons have theirs, and that differ only in
     case. Not of former versions: a key whose case was mended is the person's own. Not of identifiers: `Rao@x.example`
-    may be the same mailbox as `rao@x.example`. key_only: requests whose person no version of the source has any more.
-    unread: what may know more former values.
+    may be the same mailbox as `rao@x.example`. key_only: requests whose person no version of the source has any more;
+    recased: those of them whose key it has in another case. unread: what may know more former values.
     """
 
     subject: Subject
@@ -68,6 +68,7 @@ class Keys:
     ambiguous: Mapping[str, int] = field(default_factory=dict)
     alike: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
     key_only: frozenset[str] = frozenset()
+    recased: frozenset[str] = frozenset()
     unread: tuple[Unread, ...] = ()
 
     def weak(self, column: str) -> bool:
@@ -94,16 +95,27 @@ def resolve(
     found = _gather(subject.key, tuple(rows.columns), rows, former, wanted)
     present = {reference for reference, _ in found[subject.key].all}
     gone = [person for person in wanted if person.reference not in present]
+    folded = {value.casefold() for value in found[subject.key].others} if gone else set()
+    recased = frozenset(person.request for person in gone if person.key.casefold() in folded)
     if gone and not source_erased:
-        raise PlanError(
-            f"the person of request {gone[0].request} is not in {subject.source}: no row has this {subject.key}",
-            where=f"request {gone[0].request}",
-            todo="check the key in the request; where an earlier run erased the source, resume that run, or plan for"
-            " what is left by `--source-erased`",
-        )
+        raise _not_there(subject, gone[0], recased)
     found[subject.key].then |= {(person.reference, person.key) for person in gone}
-    keys = Keys(subject=subject, base={}, others={}, key_only=frozenset(person.request for person in gone))
+    lost = frozenset(person.request for person in gone)
+    keys = Keys(subject=subject, base={}, others={}, key_only=lost, recased=recased)
     return _joined(keys, found, {column: column for column in found}, {i.column for i in subject.identifiers})
+
+
+def _not_there(subject: Subject, person: Wanted, recased: Collection[str]) -> PlanError:
+    """The error of a person whom no row has. A UUID is often written in capitals in one system, and not in another."""
+    reason = f"the person of request {person.request} is not in {subject.source}: no row has this {subject.key}"
+    todo = (
+        "check the key in the request; where an earlier run erased the source, resume that run, or plan for what is"
+        " left by `--source-erased`"
+    )
+    if person.request in recased:
+        reason += ", and a row has it in another case (capital or small letters)"
+        todo = f"write the key in the request as {subject.source} has it, if that is the same person; or else {todo}"
+    return PlanError(reason, where=f"request {person.request}", todo=todo)
 
 
 def with_table(
