@@ -184,6 +184,8 @@ class GapKind(StrEnum):
     """Only the person's key is looked for, since no version of the source knows other values any more."""
     OTHERS_ROWS = "others_rows"
     """Rows that the plan's match does not find hold the person's value."""
+    SEVERAL_PERSONS = "several_persons"
+    """Rows can name several persons, and nobody said whose they are, or no step can clear one of them."""
 
     # holds, writers and choice
     HOLD_UNMATCHED = "hold_unmatched"

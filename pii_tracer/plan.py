@@ -50,6 +50,7 @@ class Copy(Frozen):
     lineage: the path that brought it here, from the source, one hop an entry.
     exemption: why nothing is erased here, or only a part; with the strategies `exempt` and `mask_columns`.
     mask: which columns of the persons' rows become NULL; only where a hold keeps the others.
+    mentions: columns that name the persons in rows which are other people's, too, and stay (docs/where-is-the-key.md).
     """
 
     id: str
@@ -69,7 +70,14 @@ class Copy(Frozen):
     found: Found | None = None
     exemption: Exemption | None = None
     mask: Mask | None = None
+    mentions: tuple[Mention, ...] = ()
     facts: dict[str, Any] = {}
+
+    @property
+    def places(self) -> Match | None:
+        """Wherever the persons are looked for in a row, whatever becomes of it; None where no row is found."""
+        mentioned = tuple(term for mention in self.mentions for term in mention.match.terms)
+        return Match(terms=(*(self.match.terms if self.match else ()), *mentioned)) if self.match or mentioned else None
 
 
 class Exemption(Frozen):
@@ -105,6 +113,16 @@ class Mask(Frozen):
     def kept(self) -> tuple[str, ...]:
         """Every column that stays."""
         return (*(column.name for column in self.held), *self.found_by)
+
+
+class Mention(Frozen):
+    """A column that names a person in somebody else's row: it becomes NULL there, and what says more of the person.
+
+    match: which rows. mask: without anything that is held, and with all that stays of such a row.
+    """
+
+    match: Match
+    mask: Mask
 
 
 class Found(Frozen):

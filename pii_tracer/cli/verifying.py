@@ -78,7 +78,7 @@ class Verification:
                 if copy.strategy not in (Strategy.BLOCKED, Strategy.EXEMPT):
                     say(f"counting everybody else's rows on the branches of {copy.facts['repository']}")
                     found.append(self._repository(copy).baseline)
-            elif copy.kind not in OBJECTS and copy.kind is not CopyKind.TABLE_HISTORY and copy.match:
+            elif copy.kind not in OBJECTS and copy.kind is not CopyKind.TABLE_HISTORY and copy.places:
                 say(f"counting everybody else's rows in {copy.table or Path(copy.location).name}")
                 found.append(Verifier(self.spark(), self.keys).baseline(copy))
         self.baselines = {b.copy_id: b for b in found}
@@ -111,7 +111,7 @@ class Verification:
 
     def _table(self, copy: Copy) -> CopyVerdict:
         scanned = verify_bytes(copy, self.patterns, Path(copy.location))
-        if copy.match is None:
+        if copy.places is None:
             return CopyVerdict(copy_id=copy.id, bytes=scanned)
         verifier = Verifier(self.spark(), self.keys)
         before = self.baselines.get(copy.id)
