@@ -16,7 +16,15 @@ from executors.delta_log import complete_checkpoint, files_below_checkpoint, is_
 from executors.delta_settings import is_clustered, not_back, put_back, without_clustering
 from executors.delta_sweep import due, empty_partitions, missing, stale_manifests, with_dropped_columns
 from executors.local import local_path, remove_empty
-from executors.mask import assignments, count_unmasked, mask_of, more_than_held, refuse_rows_without_owner, unmasked
+from executors.mask import (
+    assignments,
+    count_unmasked,
+    mask_of,
+    more_than_held,
+    refuse_rows_without_owner,
+    treated,
+    unmasked,
+)
 from executors.match import count, leaf, match_of
 from executors.rebuild import difference, overwrite
 from executors.retry import on_conflict
@@ -95,6 +103,7 @@ class DeltaExecutor:
         """As `_delete_rows`: UPDATE takes no subquery either. A row that was masked already is not written again."""
         if step.parameters.get("materialise") and self._foreign_files(step):
             self._materialise(step)
+        copy = treated(step, copy)
         mask, table = mask_of(copy), _table(step)
         refuse_rows_without_owner(self._ctx, table, copy)
         rows = count_unmasked(self._ctx, table, copy)
@@ -183,7 +192,7 @@ class DeltaExecutor:
         return {"checkpoint": version, "files_removed": len(removed), "tombstones_dropped": dropped}
 
     def _values(self, copy: Copy | None) -> set[str]:
-        terms = copy.match.terms if copy and copy.match else ()
+        terms = copy.places.terms if copy and copy.places else ()
         return {value for term in terms for _, value in self._ctx.keyring.key_set(term.key_set).values}
 
     # -- looks ---------------------------------------------------------------------------------------------------
@@ -194,7 +203,7 @@ class DeltaExecutor:
         return [*findings, *self._still_foreign(step)]
 
     def _unmasked_left(self, step: Step, copy: Copy | None) -> list[str]:
-        return [*more_than_held(self._ctx, _table(step), copy), *self._still_foreign(step)]
+        return [*more_than_held(self._ctx, _table(step), treated(step, copy)), *self._still_foreign(step)]
 
     def _still_foreign(self, step: Step) -> list[str]:
         foreign = step.parameters.get("materialise") and self._foreign_files(step)

@@ -22,7 +22,7 @@ from executors.context import ExecutionContext
 from executors.files_rebuild import FolderRebuild
 from executors.iceberg_files import read_by
 from executors.local import TEMPORARY, files_below, local_path, refuse_nested, swap
-from executors.mask import mask_of, nobodys
+from executors.mask import mask_of, nobodys, treated
 from executors.match import match_of
 from executors.s3_match import BY_HAND, Keys, RowsError
 from executors.s3_objects import keys_of
@@ -185,6 +185,7 @@ class FilesExecutor:
         return [p for p in files_below(folder) if p.name.startswith(TEMPORARY)]
 
     def _task(self, step: Step, copy: Copy | None) -> _Task:
+        copy = treated(step, copy)
         match = match_of(copy)
         keys, strong = keys_of(self._ctx.keyring, match)
         mask = mask_of(copy) if step.action is Action.FILES_MASK_ROWS else None
@@ -192,7 +193,7 @@ class FilesExecutor:
 
     def _refuse_rows_without_owner(self, task: _Task, todo: Mapping[Path, _Rows]) -> None:
         """Rows that only a column finds which becomes NULL would be nobody's afterwards."""
-        if task.mask is None:
+        if task.mask is None or not task.mask.held:  # of a row that is somebody else's nobody looks for an owner
             return
         stays = lasting(task.match, task.mask)
         lost = 0

@@ -13,7 +13,15 @@ from typing import Any
 
 from executors.context import ExecutionContext
 from executors.local import files_below, local_path
-from executors.mask import assignments, count_unmasked, mask_of, more_than_held, refuse_rows_without_owner, to_mask
+from executors.mask import (
+    assignments,
+    count_unmasked,
+    mask_of,
+    more_than_held,
+    refuse_rows_without_owner,
+    to_mask,
+    treated,
+)
 from executors.match import condition, count, match_of
 from executors.rebuild import difference, overwrite
 from executors.retry import on_conflict
@@ -104,6 +112,7 @@ class HudiExecutor:
 
     def _mask_rows(self, step: Step, copy: Copy | None) -> dict[str, Any]:
         """UPDATE goes by record key: of several rows with one key it would leave one; such tables are refused (H6)."""
+        copy = treated(step, copy)
         refuse_rows_without_owner(self._ctx, _table(step), copy)
         rows = count_unmasked(self._ctx, _table(step), copy)
         if rows:
@@ -154,7 +163,7 @@ class HudiExecutor:
         return [f"{left} rows of the person are left"] if left else []
 
     def _unmasked_left(self, step: Step, copy: Copy | None) -> list[str]:
-        return more_than_held(self._ctx, _table(step), copy)
+        return more_than_held(self._ctx, _table(step), treated(step, copy))
 
     def _rebuilt(self, step: Step, copy: Copy | None) -> list[str]:
         return difference(self._ctx, _table(step), step.parameters["sql"])

@@ -15,8 +15,17 @@ from executors.context import ExecutionContext
 from executors.iceberg_files import forget_snapshots, lost_columns_of, remove_orphans, untracked, with_deleted_entries
 from executors.iceberg_lapse import AwaitingRef
 from executors.local import empty_folders, local_path, remove_empty
-from executors.mask import assignments, count_unmasked, mask_of, more_than_held, refuse_rows_without_owner, to_mask
-from executors.match import condition, count, match_of
+from executors.mask import (
+    assignments,
+    count_unmasked,
+    mask_of,
+    mentioning,
+    more_than_held,
+    refuse_rows_without_owner,
+    to_mask,
+    treated,
+)
+from executors.match import condition, count, match_of, places_of
 from executors.rebuild import difference, overwrite, refuse_one_plan
 from executors.retry import on_conflict
 from executors.spark import quote, quote_table, string_literal
@@ -116,7 +125,7 @@ class IcebergExecutor:
         return {"rows_deleted": rows}
 
     def _mask_rows(self, step: Step, copy: Copy | None) -> dict[str, Any]:
-        return self._mask(_line(step), copy)
+        return self._mask(_line(step), treated(step, copy))
 
     def _mask(self, target: str, copy: Copy | None) -> dict[str, Any]:
         refuse_rows_without_owner(self._ctx, target, copy)
@@ -124,6 +133,14 @@ class IcebergExecutor:
         if rows:
             self._sql(f"UPDATE {target} SET {assignments(mask_of(copy))} WHERE {to_mask(self._ctx, copy)}")
         return {"rows_masked": rows}
+
+    def _free(self, target: str, copy: Copy | None) -> dict[str, Any]:
+        """All that is done to the rows of a copy, at once."""
+        if copy and copy.mask:
+            return self._mask(target, copy)
+        masked = [self._mask(target, part)["rows_masked"] for part in mentioning(copy)]
+        facts = self._delete(target, copy) if not masked or (copy and copy.match) else {}
+        return facts | ({"rows_masked": sum(masked)} if masked else {})
 
     def _rebuild(self, step: Step, copy: Copy | None) -> dict[str, Any]:
         return overwrite(self._ctx, _table(step), step.parameters["sql"], apart=True)
@@ -151,7 +168,7 @@ class IcebergExecutor:
             self._sql(f"ALTER TABLE {_table(step)} CREATE OR REPLACE BRANCH {quote(branch)} AS OF VERSION {at}")
         target = f"{_table(step)}.{quote('branch_' + branch)}"
         retain = self._retention(step, name) if kind == "tag" else ""
-        done = self._mask(target, copy) if copy and copy.mask else self._delete(target, copy)
+        done = self._free(target, copy)
         facts = self._rewrite(step, branch)
         self._sql(f"INSERT INTO {target} SELECT * FROM {target} WHERE false")
         if self._of_head(step, "entries", branch, "", "status = 2"):
@@ -230,7 +247,7 @@ class IcebergExecutor:
         return [f"{left} rows of the person are left"] if left else []
 
     def _unmasked_left(self, step: Step, copy: Copy | None) -> list[str]:
-        return more_than_held(self._ctx, _line(step), copy)
+        return more_than_held(self._ctx, _line(step), treated(step, copy))
 
     def _rebuilt(self, step: Step, copy: Copy | None) -> list[str]:
         return difference(self._ctx, _table(step), step.parameters["sql"])
@@ -248,7 +265,7 @@ class IcebergExecutor:
         if copy and copy.mask:
             findings = more_than_held(self._ctx, target, copy, f" in {name}")
         else:
-            left = count(self._ctx, target, match_of(copy))
+            left = count(self._ctx, target, places_of(copy))
             findings = [f"{left} rows of the person are left in {name}"] if left else []
         findings += self._of_head(step, "delete_files", name, f"delete files are referenced by {name}")
         findings += self._of_head(step, "entries", name, f"DELETED manifest entries are in {name}", "status = 2")

@@ -7,7 +7,26 @@ from executors.match import condition, count, match_of
 from executors.spark import quote
 from pii_tracer.errors import RunError
 from pii_tracer.model import Match
-from pii_tracer.plan import Copy, Mask
+from pii_tracer.plan import Copy, Mask, Step
+
+
+def mentioning(copy: Copy | None) -> list[Copy]:
+    """A copy as it is treated for each column that names the persons in rows of others."""
+    return [copy.model_copy(update={"match": m.match, "mask": m.mask}) for m in copy.mentions] if copy else []
+
+
+def treated(step: Step, copy: Copy | None) -> Copy | None:
+    """The copy as a step treats it: for the column that the step names among those that name persons in rows of others.
+
+    Raises:
+        RunError: the plan has no such column.
+    """
+    if "mention" not in step.parameters:
+        return copy
+    parts, number = mentioning(copy), int(step.parameters["mention"])
+    if number not in range(len(parts)):
+        raise RunError("the plan does not say which column is cleared here", todo="make the plan again")
+    return parts[number]
 
 
 def mask_of(copy: Copy | None) -> Mask:
@@ -50,11 +69,14 @@ def more_than_held(ctx: ExecutionContext, relation: str, copy: Copy | None, wher
 
 
 def refuse_rows_without_owner(ctx: ExecutionContext, relation: str, copy: Copy | None) -> None:
-    """Rows that only a column finds which becomes NULL would be nobody's afterwards.
+    """Rows that only a column finds which becomes NULL would be nobody's afterwards. Where nothing is held, they are
+    somebody else's, and nobody looks for them.
 
     Raises:
         RunError: there are some; nothing was changed.
     """
+    if not mask_of(copy).held:
+        return
     match, kept = match_of(copy), {name.lower() for name in mask_of(copy).kept}
     stays = Match(terms=tuple(term for term in match.terms if term.column.lower() in kept))
     lost = count(ctx, relation, match) - (count(ctx, relation, stays) if stays.terms else 0)

@@ -66,6 +66,15 @@ def match_of(copy: Copy | None) -> Match:
     return copy.match
 
 
+def places_of(copy: Copy | None) -> Match:
+    """Wherever persons are looked for in a copy, whatever becomes of the row.
+
+    Raises:
+        RunError: the plan has nothing for this copy.
+    """
+    return match_of(copy.model_copy(update={"match": copy.places}) if copy else None)
+
+
 def count(ctx: ExecutionContext, relation: str, match: Match) -> int:
     """Number of the persons' rows in a relation (a quoted name, or a parenthesised query)."""
     row = ctx.spark.sql(f"SELECT count(*) FROM {relation} WHERE {condition(ctx, match)}").first()

@@ -70,8 +70,9 @@ def survey(opened: Opened, match: Match, keys: Keys, strong: frozenset[str], mas
             mine = person_mask(source.read_row_group(index, columns=_columns(source, terms)), terms, keys)
             persons += mine.true_count
             changed += mine.true_count if mask is None else _holding_more(source, index, mine, mask)
-        # beside rows that stay, what is held may stand in the file's bounds and dictionaries, too
-        within = mask.columns if mask and persons else None
+        # beside rows that stay, what is held may stand in the file's bounds and dictionaries, too; and where only a
+        # column goes, the person may have rows of her own in the file, which go after it
+        within = mask.columns if mask and (persons or not mask.held) else None
         return Seen(before, before - changed, missing, not changed and _left(opened, source, terms, strong, within))
 
 

@@ -4,7 +4,34 @@ from __future__ import annotations
 
 from pydantic import model_validator
 
+from pii_tracer.enums import StrEnum
 from pii_tracer.model import Frozen
+
+
+class RowFate(StrEnum):
+    """What becomes of a row that names the person in a key column: it is the person's and goes, or somebody else's,
+    too, and stays without the person."""
+
+    DELETE = "delete"
+    KEEP = "keep"
+
+
+class OtherKey(Frozen):
+    """A further column with the subject's key in rows that can name several persons (`payee_id` beside `payer_id`).
+
+    row: what becomes of a row that names the person here; None where nobody said it. clears: columns that say more of
+    whom it names, and become NULL with it where the row stays.
+    """
+
+    column: str
+    row: RowFate | None = None
+    clears: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _of_a_row_that_stays(self) -> OtherKey:
+        if self.clears and self.row is not RowFate.KEEP:
+            raise ValueError("`clears` is for rows that stay: say `row: keep`, or leave it out")
+        return self
 
 
 class Identifier(Frozen):
@@ -17,31 +44,78 @@ class Identifier(Frozen):
 class Named(Frozen):
     """What is named of one table that knows the persons: a column, or `column.field` in a struct (`pii_tracer.spots`).
 
-    key: the subject's key. record_keys: columns unique to one row of one person (bridges).
+    key: the subject's key. record_keys: columns unique to one row of one person (bridges). other_keys: further columns
+    with the key, of rows that can name several persons.
     """
 
     key: str
     identifiers: tuple[Identifier, ...] = ()
     record_keys: tuple[str, ...] = ()
+    other_keys: tuple[OtherKey, ...] = ()
+
+    @property
+    def key_columns(self) -> tuple[OtherKey, ...]:
+        """Every column with the key, and what becomes of a row that names the person there."""
+        return (OtherKey(column=self.key, row=RowFate.DELETE), *self.other_keys)
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """The columns whose person a row is of."""
+        return tuple(key.column for key in self.key_columns if key.row is RowFate.DELETE)
 
     @property
     def personal(self) -> tuple[str, ...]:
-        """What identifies persons: the key, and the identifiers."""
-        return (self.key, *(i.column for i in self.identifiers))
+        """What identifies persons: the key wherever it stands, and the identifiers."""
+        return (*(key.column for key in self.key_columns), *(i.column for i in self.identifiers))
 
     @property
     def named(self) -> tuple[str, ...]:
-        """Everything that is named of the table."""
+        """Everything that is named of the table, but for what goes along with a key."""
         return (*self.personal, *self.record_keys)
+
+    @model_validator(mode="after")
+    def _named_once(self) -> Named:
+        cleared = [column for key in self.key_columns for column in key.clears]
+        names = [name.lower() for name in (*self.named, *cleared)]
+        new = {name.lower() for name in (*cleared, *(key.column for key in self.other_keys))}
+        twice = sorted(name for name in new if names.count(name) > 1)
+        if twice:
+            raise ValueError(f"{', '.join(twice)} stands twice among key, `other_keys`, `clears` and the others")
+        return self
 
 
 class SubjectTable(Named):
     """A further table that holds rows of the persons under the same key, as an ingestion filled it from elsewhere.
 
     key: its column with the subject's key. identifiers, record_keys: as of the source, looked up in its rows.
+    row, clears: of the key, as of `other_keys`; the row of a table with one key column is the person's, unless it is
+    said otherwise.
     """
 
     table: str
+    row: RowFate | None = None
+    clears: tuple[str, ...] = ()
+
+    @property
+    def key_columns(self) -> tuple[OtherKey, ...]:
+        """Every column with the key. Of several, none is anybody's own for certain before somebody says so."""
+        row = self.row or (None if self.other_keys else RowFate.DELETE)
+        return (OtherKey(column=self.key, row=row, clears=self.clears), *self.other_keys)
+
+    @property
+    def several(self) -> bool:
+        """Whether a row can name several persons, or is not the person's whom it names."""
+        return bool(self.other_keys) or self.row is RowFate.KEEP
+
+    @model_validator(mode="after")
+    def _whose_rows(self) -> SubjectTable:
+        said = all(key.row is not None for key in self.key_columns)
+        if (self.row is RowFate.KEEP and self.identifiers) or (said and not self.owners and self.record_keys):
+            raise ValueError(
+                f"rows of {self.table} stay, so that `identifiers` and `record_keys` find none to erase: name columns"
+                " that say more of whom a key names under its `clears`"
+            )
+        return self
 
     def origin(self, column: str) -> str:
         """What a column is called as the origin of values: columns of several tables may have one name."""
@@ -80,5 +154,13 @@ class Subject(Named):
     def _apart(self) -> Subject:
         names = [name for name, _ in self.by_table]
         if len(set(names)) != len(names):
-            raise ValueError("a table stands twice among the source and the further `tables`")
+            raise ValueError(
+                "a table stands twice among the source and the further `tables`: name it once, and its further key"
+                " columns under `other_keys`"
+            )
+        if any(key.row is RowFate.DELETE for key in self.other_keys):
+            raise ValueError(
+                f"a row of the source {self.source} is of the person of `{self.key}` alone: its `other_keys` say"
+                " `row: keep`"
+            )
         return self

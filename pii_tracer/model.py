@@ -123,6 +123,7 @@ class Strategy(StrEnum):
     DELETE_PREFIX = "delete_prefix"
     REWRITE_BRANCHES = "rewrite_branches"
     LET_LAPSE = "let_lapse"
+    CLEAR_MENTIONS = "clear_mentions"
     MASK_COLUMNS = "mask_columns"
     EXEMPT = "exempt"
     BLOCKED = "blocked"
@@ -134,6 +135,7 @@ BY_ROWS = frozenset(
         Strategy.DELETE_BY_COMPUTED_KEY,
         Strategy.DELETE_THROUGH_BRIDGE,
         Strategy.DELETE_BY_IDENTIFIERS,
+        Strategy.CLEAR_MENTIONS,
     }
 )
 """Strategies that find the persons' rows in a table and treat each by itself."""

@@ -53,6 +53,7 @@ class Copy(Frozen):
     lineage: the path that brought it here, from the source, one hop an entry.
     exemption: why nothing is erased here, or only a part; with the strategies `exempt` and `mask_columns`.
     mask: which columns of the persons' rows become NULL; only where a hold keeps the others.
+    mentions: columns that name the persons in rows which are other people's, too, and stay (docs/where-is-the-key.md).
     """
 
     id: str
@@ -72,6 +73,7 @@ class Copy(Frozen):
     found: Found | None = None
     exemption: Exemption | None = None
     mask: Mask | None = None
+    mentions: tuple[Mention, ...] = ()
     facts: dict[str, Any] = {}
 
     @property
@@ -82,6 +84,12 @@ class Copy(Frozen):
             EstateError: its location has no name of a bucket.
         """
         return s3_location(self.location) if self.kind not in _NO_TABLES and is_s3(self.location) else None
+
+    @property
+    def places(self) -> Match | None:
+        """Wherever the persons are looked for in a row, whatever becomes of it; None where no row is found."""
+        mentioned = tuple(term for mention in self.mentions for term in mention.match.terms)
+        return Match(terms=(*(self.match.terms if self.match else ()), *mentioned)) if self.match or mentioned else None
 
 
 class Exemption(Frozen):
@@ -117,6 +125,16 @@ class Mask(Frozen):
     def kept(self) -> tuple[str, ...]:
         """Every column that stays."""
         return (*(column.name for column in self.held), *self.found_by)
+
+
+class Mention(Frozen):
+    """A column that names a person in somebody else's row: it becomes NULL there, and what says more of the person.
+
+    match: which rows. mask: without anything that is held, and with all that stays of such a row.
+    """
+
+    match: Match
+    mask: Mask
 
 
 class Found(Frozen):

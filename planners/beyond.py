@@ -37,6 +37,7 @@ def archives(world: World, tables: Iterable[CopyDraft]) -> list[CopyDraft]:
                 "format": objects.format or _object_format(keys[0]),
                 "columns": origin.copy.columns,
                 "lineage": (*origin.copy.lineage, objects.location),
+                "mentions": (),
                 "found": None,
                 "facts": {"region": objects.region} | _left_out(objects),
             }
@@ -127,7 +128,7 @@ def with_history(items: Iterable[CopyDraft]) -> tuple[CopyDraft, ...]:
     result: list[CopyDraft] = []
     for item in items:
         result.append(item)
-        if item.state is None or item.copy.match is None:
+        if item.state is None or item.copy.places is None:
             continue
         for ref in item.state.refs:
             if ref.kind is RefKind.SAVEPOINT:
@@ -159,7 +160,7 @@ def spare_references(items: Sequence[CopyDraft]) -> tuple[tuple[CopyDraft, ...],
         lost = _lost(item)
         if lost:
             gaps.append(_ref_gap(item, lost))
-            changes = {"strategy": Strategy.BLOCKED, "match": None, "mask": None, "exemption": None}
+            changes = {"strategy": Strategy.BLOCKED, "match": None, "mentions": (), "mask": None, "exemption": None}
             item = replace(item, copy=item.copy.model_copy(update=changes))
         spared.append(item)
     return tuple(spared), tuple(gaps)

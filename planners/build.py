@@ -47,6 +47,7 @@ from planners.key_only import known_by_key_only
 from planners.keytables import with_keys
 from planners.lake import unguarded
 from planners.lapse import let_lapse, let_refs_lapse
+from planners.mentions import spare_stored
 from planners.ordering import SUPPRESSION, order
 from planners.others import others_rows, telling_names
 from planners.partial import choose
@@ -248,8 +249,10 @@ def _recognised(inputs: PlanInputs, due: datetime) -> Recognised:
     examined: dict[str, Examined] = {str(e.dataset): e for p in parts for e in p.examined if e.dataset not in held}
     all_gaps = [g for p in parts for g in p.gaps]
     all_gaps += [g for s in inputs.surveys for g in known_by_key_only(s, inputs.world, estate.backups)]
+    spared, several = spare_stored(tuple(items.values()))
+    all_gaps += several
     found = Recognised(
-        tuple(items.values()),
+        spared,
         (),
         tuple(sorted(examined.values(), key=lambda e: e.table or e.dataset.name)),
         tuple(o for p in parts for o in p.origins),
@@ -284,7 +287,7 @@ def _running_writers(inputs: PlanInputs) -> tuple[Gap, ...]:
 
 
 def _used_key_sets(items: Sequence[CopyDraft]) -> list[str]:
-    return sorted({t.key_set for i in items if i.copy.match for t in i.copy.match.terms})
+    return sorted({t.key_set for i in items if i.copy.places for t in i.copy.places.terms})
 
 
 def _suppressed(inputs: PlanInputs, items: Sequence[CopyDraft], plan_id: str) -> dict[str, object]:

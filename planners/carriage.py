@@ -22,7 +22,7 @@ from planners.covering import covering, hidden_since, parted, usable, without_ke
 from planners.expressions import shown
 from planners.functions import is_plain
 from planners.hops import Anonymisers
-from planners.traces import ColumnCarriage, Contribution, Trace
+from planners.traces import ColumnCarriage, Contribution, Mentioned, Trace
 from planners.unkeyed import Unkeyed
 from planners.walk import Walk
 from planners.ways import leads_to
@@ -49,7 +49,8 @@ class Carriage:
 
     terms: the traces whose rows are the persons'. hops: datasets on the way from the source. mixed: columns in which a
     person may stand in somebody else's row; then no row may be deleted by a key. closes: what would answer an unknown.
-    tags: the categories of the columns, with their witnesses.
+    tags: the categories of the columns, with their witnesses. mentions: columns that name persons in rows that are not
+    theirs alone; these rows stay.
     """
 
     dataset: DatasetId
@@ -62,15 +63,21 @@ class Carriage:
     mixed: tuple[str, ...] = ()
     closes: str = ""
     tags: Witnesses = field(default_factory=dict)
+    mentions: tuple[Mentioned, ...] = ()
 
     @property
     def ways(self) -> tuple[tuple[str, tuple[Access, ...]], ...]:
-        """The columns that tell the persons' rows, with the ways into them."""
-        return tuple((name, trace.access) for name, trace in self.terms)
+        """The columns in which the persons are looked for, with the ways into them."""
+        return tuple((name, trace.access) for name, trace in self.found_in)
+
+    @property
+    def found_in(self) -> Terms:
+        """What tells the persons' rows, and what names them in rows of others."""
+        return (*self.terms, *((m.column, m.trace) for m in self.mentions))
 
     @property
     def key_names(self) -> frozenset[str]:
-        """The columns that tell the persons' rows, and as `column.field` the fields of these that do."""
+        """The columns in which the persons are looked for, and as `column.field` the fields of these."""
         return frozenset(name for n, access in self.ways for name in (n, field_name(n, access)))
 
 
@@ -115,7 +122,9 @@ class Answer:
 
 def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows: Unkeyed) -> Carriage:
     """The carriage of one dataset."""
-    columns = walk.columns[dataset]
+    columns, mentions = walk.columns[dataset], walk.mentions.get(dataset, ())
+    if dataset in walk.several:
+        return _as_told(walk, dataset, hops)
     lost = tuple(sorted({o for c in columns.values() for o in c.lost} | _uncomputable(columns)))
     parts, changes = parted(walk, dataset)
     mixed = {name for name, c in columns.items() if c.mixed}
@@ -140,7 +149,23 @@ def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows:
         reason += "; told by the estate file, under the subject's `tables`"
     if mixed:
         reason += f"; but a row can name several people ({', '.join(sorted(mixed))})"
-    return Carriage(dataset, carries, terms, columns, hops, reason, lost, mixed=tuple(sorted(mixed)))
+    reason += _mentioning(mentions)
+    return Carriage(dataset, carries, terms, columns, hops, reason, lost, mixed=tuple(sorted(mixed)), mentions=mentions)
+
+
+def _as_told(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...]) -> Carriage:
+    """The carriage of a further table of which the estate file tells more than one key: its word counts, whatever
+    lineage says of whose the rows are."""
+    terms, mentions = _best(walk.subject, walk.told[dataset], lambda name: True).terms, walk.mentions[dataset]
+    owners = ", ".join(name for name, _ in terms)
+    reason = f"carries {walk.subject.key} itself: {owners}" if owners else "no row is the person's alone"
+    reason += "; told by the estate file, under the subject's `tables`" + _mentioning(mentions)
+    return Carriage(dataset, Carries.KEY, terms, walk.columns[dataset], hops, reason, mentions=mentions)
+
+
+def _mentioning(mentions: Sequence[Mentioned]) -> str:
+    said = [name for m in mentions if m.said for name in (m.column, *m.clears)]
+    return f"; where it names the person in somebody else's row, {', '.join(said)} become NULL" if said else ""
 
 
 def _answer(
@@ -195,7 +220,7 @@ def _all_terms(subject: Subject, columns: Mapping[str, ColumnCarriage]) -> Terms
         (name, trace)
         for name, column in sorted(columns.items())
         for trace in sorted(column.traces, key=_order)
-        if usable(trace)
+        if usable(trace) and not trace.mention
     )
 
 
@@ -276,8 +301,8 @@ def _uncomputable(columns: Mapping[str, ColumnCarriage]) -> set[str]:
     return {t.origin for c in columns.values() for t in c.traces if not usable(t)}
 
 
-def _order(trace: Trace) -> tuple[str, str, str, bool, bool]:
-    return (trace.origin, trace.expression, repr(trace.access), trace.mixed, trace.partial)
+def _order(trace: Trace) -> tuple[str, str, str, bool, bool, bool]:
+    return (trace.origin, trace.expression, repr(trace.access), trace.mixed, trace.partial, trace.mention)
 
 
 def _hops(parents: Mapping[DatasetId, DatasetId], source: DatasetId, dataset: DatasetId) -> tuple[DatasetId, ...]:

@@ -71,7 +71,7 @@ def categories_of(subject: Subject) -> dict[str, str]:
     given = dict.fromkeys(subject.row_keys, RECORD_KEY)
     given |= {i.column: i.category for i in subject.identifiers}
     given |= {t.origin(i.column): i.category for t in subject.tables for i in t.identifiers}
-    given[subject.key] = subject.key_category
+    given |= dict.fromkeys((key.column for key in subject.key_columns), subject.key_category)
     return given
 
 
@@ -86,7 +86,7 @@ def further_tags(subject: Subject, further: Mapping[DatasetId, SubjectTable]) ->
     found: dict[ColumnId, str] = {}
     for dataset, table in further.items():
         given = dict.fromkeys(table.record_keys, RECORD_KEY) | {i.column: i.category for i in table.identifiers}
-        given[table.key] = subject.key_category
+        given |= dict.fromkeys((key.column for key in table.key_columns), subject.key_category)
         found |= {ColumnId(dataset=dataset, column=name): category for name, category in given.items()}
     return found
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import ENCODING, TableState
 from pii_tracer.model import (
+    BY_ROWS,
     Carries,
     CopyKind,
     DatasetId,
@@ -19,7 +20,7 @@ from pii_tracer.model import (
     MatchTerm,
     Strategy,
 )
-from pii_tracer.plan import NUMBERED, Copy, Examined, Found, Gap, PlannedColumn
+from pii_tracer.plan import NUMBERED, Copy, Examined, Found, Gap, Mention, PlannedColumn
 from pii_tracer.whereabouts import Standing
 from planners.archive_gaps import taken_along
 from planners.beyond import archives, telling_names, with_history
@@ -40,6 +41,7 @@ from planners.doubts import (
 from planners.drafts import CopyDraft, slug
 from planners.evidence import Evidence
 from planners.foreign import foreign_keys
+from planners.mentions import mentions_of, refused
 from planners.misfits import misfits
 from planners.origins import given_away, unconnected
 from planners.recorded import Recorded, recorded
@@ -172,11 +174,11 @@ def _table(
         return [known, *shared_in(found, state, carriage)]
     wrong = misfits(found, state, carriage)
     # nobody could look for them
-    unsure = bool(wrong) or any(found.derived[t.origin, t.expression].unsure for _, t in carriage.terms)
+    unsure = bool(wrong) or any(found.derived[t.origin, t.expression].unsure for _, t in carriage.found_in)
     if carriage.carries in _STRATEGY and seen and not (seen.found or seen.weak or seen.unread or unsure):
         reason = f"{why}{carriage.reason}; every file was decoded and holds nothing of the person"
         told = Examined(dataset=state.dataset, table=state.table, carries=carriage.carries, reason=reason)
-        if any(found.derived[t.origin, t.expression].keys.values for _, t in carriage.terms):
+        if any(found.derived[t.origin, t.expression].keys.values for _, t in carriage.found_in):
             return [_Clean(told, _origin(found, world, state, carriage, why, seen))]
         return [told.model_copy(update={"reason": f"{why}{carriage.reason}; the person has no value to be found by"})]
     item = _copy(found, world, state, carriage, why, seen)
@@ -229,7 +231,7 @@ def _executable(state: TableState, carriage: Carriage, strategy: Strategy) -> bo
     """
     if unsupported(state, carriage.key_names) is not None:
         return False
-    if strategy in _STRATEGY.values() and astray(state, carriage.ways) is not None:
+    if strategy in BY_ROWS and astray(state, carriage.ways) is not None:
         return False
     if state.format is Format.ICEBERG:
         return state.table is not None and (state.nessie is None or strategy is not Strategy.REBUILD)
@@ -247,6 +249,8 @@ def _copy(
     # a row that can name several people is nobody's alone: deleting it would lose the others'
     blind = all(found.derived[t.origin, t.expression].blind for _, t in carriage.terms)
     strategy = Strategy.REBUILD if carriage.mixed or blind else _STRATEGY.get(carriage.carries, Strategy.REBUILD)
+    if carriage.mentions:
+        strategy = _of_several(state, carriage, strategy)
     rebuild = Recorded()
     if strategy is Strategy.REBUILD:
         rebuild = recorded(world.graph.jobs_into(state.dataset), state, dynamic=world.splits_partitions)
@@ -269,6 +273,7 @@ def _copy(
         lineage=tuple(world.title_of(hop) for hop in carriage.hops) + ((title(state),) if why else ()),
         reason=why + carriage.reason,
         match=_match(found, state, carriage) if strategy in _STRATEGY.values() else None,
+        mentions=mentions_of(found, state, carriage) if strategy in BY_ROWS else (),
         other_keys=other_key_columns(carriage, explained),
         found=_found(seen),
         facts=({"nessie": state.nessie.catalog} if state.nessie else {})
@@ -288,12 +293,19 @@ def _copy(
     )
 
 
+def _of_several(state: TableState, carriage: Carriage, strategy: Strategy) -> Strategy:
+    """Where a row can name several persons: with a way for each column, or none."""
+    if not carriage.terms:
+        strategy = Strategy.CLEAR_MENTIONS
+    return Strategy.BLOCKED if strategy not in BY_ROWS or refused(state, carriage) else strategy
+
+
 def _origin(
     found: Survey, world: World, state: TableState, carriage: Carriage, why: str, seen: Evidence | None
 ) -> CopyDraft:
     """A table without the persons, for what was stored of it: that nobody can write the table says nothing of that."""
     item = _copy(found, world, state, carriage, why, seen)
-    match = None if carriage.mixed else _match(found, state, carriage)
+    match = None if carriage.mixed or not carriage.terms else _match(found, state, carriage)
     return replace(item, copy=item.copy.model_copy(update={"match": match}))
 
 
@@ -317,6 +329,12 @@ def match_of(found: Survey, state: TableState, by_location: Mapping[str, TableSt
     carriage, _ = carriage_of(found, state, by_location)
     match = _match(found, state, carriage) if carriage and carriage.carries in _STRATEGY else None
     return match if match and match.terms else None
+
+
+def mentions_in(found: Survey, state: TableState, by_location: Mapping[str, TableState]) -> tuple[Mention, ...]:
+    """The columns of a table that name the persons in rows of others."""
+    carriage, _ = carriage_of(found, state, by_location)
+    return mentions_of(found, state, carriage) if carriage and refused(state, carriage) is None else ()
 
 
 def _found(seen: Evidence | None) -> Found | None:

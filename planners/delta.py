@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pii_tracer.actions import Action
+from pii_tracer.plan import Copy
 from planners.drafts import CopyDraft, Draft, StepWriter
+from planners.mentions import mask_mentions
 
 
 def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     """Delete (or rebuild), purge deletion vectors, vacuum, cut the log below a complete checkpoint."""
     copy, state = item.copy, item.state
     clone = state is not None and state.clone_of is not None
-    keys = {term.column.lower() for term in copy.match.terms} if copy.match else set()
+    keys = {term.column.lower() for term in copy.places.terms} if copy.places else set()
     named = state is not None and not keys.isdisjoint(name.lower() for name in state.partition_columns)
     clustered = state is not None and "delta.feature.clustering" in state.properties
     steps = StepWriter.of_table(copy, "delta")
@@ -35,15 +37,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
             columns=list(copy.mask.columns),
         )
     else:
-        steps.add(
-            Action.DELTA_DELETE_ROWS,
-            "logical delete by MERGE against a key view; a literal would stay in the commit log"
-            + ("; the clone takes all its files into its own folder" if clone else ""),
-            hazards=("D1", "D5", "E1", *(("D8",) if clone else ())),
-            verification="no row of the person is left in the current version",
-            irreversible=False,
-            materialise=clone,
-        )
+        _erase(steps, copy, clone=clone)
     steps.add(
         Action.DELTA_PURGE,
         "a deletion vector leaves the row in its Parquet file and in the file's bounds"
@@ -72,3 +66,21 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
         retained=True,
     )
     return tuple(steps.drafts)
+
+
+def _erase(steps: StepWriter, copy: Copy, *, clone: bool) -> None:
+    """The person leaves the current version: out of rows that stay, and with those that go."""
+    hazards = ("D1", "D5", "E1", *(("D8",) if clone else ()))
+    mask_mentions(
+        steps, copy, Action.DELTA_MASK_ROWS, "by MERGE against a key view", hazards=hazards, materialise=clone
+    )
+    if copy.match:
+        steps.add(
+            Action.DELTA_DELETE_ROWS,
+            "logical delete by MERGE against a key view; a literal would stay in the commit log"
+            + ("; the clone takes all its files into its own folder" if clone else ""),
+            hazards=hazards,
+            verification="no row of the person is left in the current version",
+            irreversible=False,
+            materialise=clone,
+        )

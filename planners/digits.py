@@ -54,7 +54,8 @@ def key_names(found: Survey, matches: Iterable[Match]) -> Names:
             names.setdefault(found.key_sets[term.key_set].origin, set()).add(_bare(_leaf(term)))
     subject = found.subject
     for told in (subject, *subject.tables):
-        names.setdefault(subject.key, set()).add(_bare(told.key.rsplit(".", 1)[-1]))
+        called = {_bare(key.column.rsplit(".", 1)[-1]) for key in told.key_columns}
+        names.setdefault(subject.key, set()).update(called)
         for column in told.record_keys:
             origin = told.origin(column) if isinstance(told, SubjectTable) else column
             names.setdefault(origin, set()).add(_bare(column.rsplit(".", 1)[-1]))
@@ -86,9 +87,7 @@ def unexplained(
     if carriage is None:
         return tuple(mine)
     filled = {e.target.column.lower() for e in value_edges(graph.edges_into(carriage.dataset))}
-    if carriage.terms:
-        if not filled:  # the source, or a further table: what it is filled from is not lineage's to tell
-            return ()
+    if carriage.found_in:
         mine = [d for d in mine if d.column]
         filled |= {name.lower() for name in carriage.columns}
     return tuple(d for d in mine if not filled.intersection(tops(d.column or "")))

@@ -16,6 +16,7 @@ from planners.drafts import CopyDraft, slug
 from planners.evidence import Evidence
 from planners.expressions import shown
 from planners.keys import Derived
+from planners.mentions import refused, several_persons
 from planners.remote import remote_gap
 from planners.support import astray, unsupported
 from planners.survey import Survey, World, title
@@ -32,7 +33,10 @@ def _no_way(state: TableState, item: CopyDraft) -> str:
     if state.nessie is not None and item.rebuild_sql:
         return "it would have to be rebuilt, on every branch and tag of its Nessie catalog: run its job on each"
     if item.carriage and item.carriage.mixed and not item.rebuild_sql:
-        return f"a row can name several people, so none is deleted, and {item.no_rebuild}"
+        return (
+            f"a row can name several people, so none is deleted, and {item.no_rebuild}; or name it under the subject's"
+            " `tables`, with each column that has the key"
+        )
     if item.rebuild_sql:
         return f"rebuilding a bare {state.format} folder is not supported yet: run its job after the erasure"
     return f"no key to delete by, and {item.no_rebuild}"
@@ -42,7 +46,9 @@ def doubts(found: Survey, state: TableState, carriage: Carriage, item: CopyDraft
     """What stands against treating the copy as planned."""
     name = slug(title(state))
     gaps = []
-    if item.copy.strategy is Strategy.BLOCKED:
+    if item.copy.strategy is Strategy.BLOCKED and (several := refused(state, carriage)):
+        gaps.append(several_persons(item, several))
+    elif item.copy.strategy is Strategy.BLOCKED:
         gaps.append(
             Gap(
                 id=f"gap-no_way-{name}",

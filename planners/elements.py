@@ -61,6 +61,8 @@ def mask_of(item: CopyDraft, parts: Sequence[Part]) -> Mask | str:
         or match is None
     ):
         return "no row of the person can be changed by itself in here"
+    if item.copy.mentions:
+        return "a row in here can name several persons, and is not held for one of them alone"
     if state.format not in _FORMATS:
         return f"single columns cannot be erased in the format {state.format} yet"
     if item.place is not None:
@@ -85,7 +87,7 @@ def mask_of(item: CopyDraft, parts: Sequence[Part]) -> Mask | str:
         found_by = tuple(c.name for c in state.columns if c.name.lower() in keys)
     stays = names | {name.lower() for name in found_by}
     columns = tuple(c.name for c in state.columns if c.name.lower() not in stays)
-    fixed = _fixed(state)
+    fixed = fixed_columns(state)
     made = [c.name for c in state.columns if c.name.lower() in stays and fixed.get(c.name.lower()) == GENERATED]
     if made and columns:
         return f"{', '.join(made)} is held and made from other columns, and would be made anew when they become NULL"
@@ -118,7 +120,7 @@ def first_end(mask: Mask) -> datetime | None:
     return min((c.until for c in mask.held if c.until is not None), default=None)
 
 
-def _fixed(state: TableState) -> Mapping[str, str]:
+def fixed_columns(state: TableState) -> Mapping[str, str]:
     """Columns (lower case) that cannot become NULL, and why."""
     fixed = {name.lower(): why for name, why in state.fixed.items()}
     fixed |= dict.fromkeys((name.lower() for name in state.partition_columns), "a partition column")

@@ -10,6 +10,7 @@ from pii_tracer.estate.streams import SINK_LOG
 from pii_tracer.inventory import ENCODING
 from planners.drafts import CopyDraft, Draft, StepWriter
 from planners.iceberg import sharers
+from planners.mentions import mask_mentions
 
 _BESIDE = {SINK_LOG: "F6", SUMMARY: "F7"}
 """Properties of a folder that are hazards of their own."""
@@ -58,7 +59,10 @@ def folder_steps(item: CopyDraft) -> tuple[Draft, ...]:
             columns=list(copy.mask.columns),
             **rewrite,
         )
-    else:
+    if copy.mentions:
+        how = "in files that are written again, each swapped in whole" + summary
+        mask_mentions(steps, copy, Action.FILES_MASK_ROWS, how, irreversible=True, **rewrite)
+    if copy.match and not copy.mask:
         steps.add(
             Action.FILES_REWRITE,
             "there is no delete: only the files that hold the person are written again, each swapped in whole"

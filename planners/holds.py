@@ -29,8 +29,18 @@ from planners.survey import World
 
 # doubts about deleting rows that nobody deletes any more
 _MOOT = frozenset(
-    {GapKind.SHARED_IDENTIFIER, GapKind.CANNOT_BE_PROVED, GapKind.FOLLOWER_REPLICAS, GapKind.STAGED_SNAPSHOT}
+    {
+        GapKind.SHARED_IDENTIFIER,
+        GapKind.CANNOT_BE_PROVED,
+        GapKind.SEVERAL_PERSONS,
+        GapKind.FOLLOWER_REPLICAS,
+        GapKind.STAGED_SNAPSHOT,
+    }
 )
+
+
+_NOTHING = {"match": None, "mentions": ()}
+"""Of a copy that no step touches."""
 
 
 def keep_held(
@@ -293,16 +303,14 @@ def _applied(found: Recognised, held: Held) -> Recognised:
 
 
 def _block(item: CopyDraft) -> CopyDraft:
-    return replace(
-        item, rebuild_sql=None, copy=item.copy.model_copy(update={"strategy": Strategy.BLOCKED, "match": None})
-    )
+    return replace(item, rebuild_sql=None, copy=item.copy.model_copy(update={"strategy": Strategy.BLOCKED, **_NOTHING}))
 
 
 def _exempt(item: CopyDraft, held: Held) -> CopyDraft:
     holds = held.exempt[item.copy.id]
     changes = {
         "strategy": Strategy.EXEMPT,
-        "match": None,
+        **_NOTHING,
         "reason": "kept: " + "; ".join(cited(h) for h in holds),
         "exemption": Exemption(holds=tuple(h.id for h in holds), until=held.until_of(item.copy.id)),
     }

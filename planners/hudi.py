@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pii_tracer.actions import Action
 from pii_tracer.inventory import RefKind
+from pii_tracer.plan import Copy
 from planners.drafts import CopyDraft, Draft, StepWriter
+from planners.mentions import mask_mentions
 
 
 def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
@@ -37,13 +39,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
             columns=list(copy.mask.columns),
         )
     else:
-        steps.add(
-            Action.HUDI_DELETE_ROWS,
-            "logical delete by semi-join; older file slices keep the rows",
-            hazards=("H1", "H6", "E1"),
-            verification="no row of the person is left in the newest slices",
-            irreversible=False,
-        )
+        _erase(steps, copy)
     if state and state.write_mode == "mor":
         steps.add(
             Action.HUDI_COMPACT,
@@ -66,3 +62,17 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
         verification="the metadata table was built after the clean",
     )
     return tuple(steps.drafts)
+
+
+def _erase(steps: StepWriter, copy: Copy) -> None:
+    """The person leaves the newest slices: out of rows that stay, and with those that go."""
+    hazards = ("H1", "H6", "E1")
+    mask_mentions(steps, copy, Action.HUDI_MASK_ROWS, "by semi-join", hazards=hazards)
+    if copy.match:
+        steps.add(
+            Action.HUDI_DELETE_ROWS,
+            "logical delete by semi-join; older file slices keep the rows",
+            hazards=hazards,
+            verification="no row of the person is left in the newest slices",
+            irreversible=False,
+        )

@@ -9,6 +9,7 @@ from pii_tracer.actions import Action
 from pii_tracer.journal import iso
 from pii_tracer.model import Format
 from planners.drafts import CopyDraft, Draft, StepWriter
+from planners.mentions import mask_mentions
 
 
 def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
@@ -64,7 +65,8 @@ def delete_rows(steps: StepWriter, item: CopyDraft) -> None:
             irreversible=False,
             columns=list(mask.columns),
         )
-    else:
+    mask_mentions(steps, item.copy, Action.ICEBERG_MASK_ROWS, "by semi-join", hazards=("I1", "E1"))
+    if item.copy.match and not mask:
         steps.add(
             Action.ICEBERG_DELETE_ROWS,
             "logical delete by semi-join; the bytes stay in older snapshots",

@@ -25,7 +25,8 @@ def known_by_key_only(found: Survey, world: World, backups: Sequence[Backup]) ->
     ways = {dataset for dataset, carriage in found.carriages.items() if _by_lost_values(found.keys, dataset, carriage)}
     stored = sorted({*_stored_of(ways, world, backups), *_topics(found, ways, world)})
     names = sorted({d.name for d in ways} - set(stored))
-    if not (names or stored):
+    recased = sorted(found.keys.recased)
+    if not (names or stored or recased):
         return []
     places = [*stored, *names]  # of what is stored elsewhere nobody thinks by himself
     more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
@@ -36,8 +37,8 @@ def known_by_key_only(found: Survey, world: World, backups: Sequence[Backup]) ->
             kind=GapKind.KEY_ONLY,
             reason=f"{_why(found)}; {len(names)} dataset(s) that other values tell, and {len(stored)} archive(s),"
             " topic(s), repositories and backup(s) of such, were not searched for them. Waive this only where the"
-            " earlier run verified each of these (its deletion log tells)",
-            evidence=", ".join(places[:_NAMED]) + more,
+            " earlier run verified each of these (its deletion log tells)" + _recased(found.subject.source, recased),
+            evidence=", ".join(places[:_NAMED]) + more or found.subject.source,
         )
     ]
 
@@ -62,6 +63,16 @@ def _why(found: Survey) -> str:
     return (
         f"an earlier run erased what {tables} knew of the person of {requests} (the deletion log tells), so that values"
         " of then are not looked for"
+    )
+
+
+def _recased(source: str, requests: Sequence[str]) -> str:
+    """Who has a key in capitals and asks for it in small letters is in the source still."""
+    if not requests:
+        return ""
+    return (
+        f". {source} has the key of {', '.join(requests)} in another case (capital or small letters): if that is the"
+        " same person, write the key in the request as it stands there, and plan again"
     )
 
 

@@ -7,7 +7,7 @@ and erased with.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pii_tracer.config_subjects import Subject, SubjectTable
@@ -71,8 +71,9 @@ class Keys:
     values are not in `base`, since another key had them, too: nobody can tell whose rows hold them.
     alike: per column of keys, those that other people have now, as the persons have theirs, and that differ only in
     case. Not of former versions: a key whose case was mended is the person's own. Not of identifiers: `Rao@x.example`
-    may be the same mailbox as `rao@x.example`. key_only: requests whose person no version of the source has any more.
-    unread: what may know more former values. earlier: what earlier runs left nobody to know.
+    may be the same mailbox as `rao@x.example`. key_only: requests whose person no version of the source has any more;
+    recased: those of them whose key it has in another case. unread: what may know more former values. earlier: what
+    earlier runs left nobody to know.
     """
 
     subject: Subject
@@ -82,6 +83,7 @@ class Keys:
     ambiguous: Mapping[str, int] = field(default_factory=dict)
     alike: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
     key_only: frozenset[str] = frozenset()
+    recased: frozenset[str] = frozenset()
     unread: tuple[Unread, ...] = ()
     earlier: tuple[Earlier, ...] = ()
 
@@ -106,19 +108,32 @@ def resolve(
     Raises:
         PlanError: a request's key is in no version of the source (the message names the request, never the key).
     """
-    found = _gather(subject.key, tuple(rows.columns), rows, former, wanted)
+    mentions = {key.column for key in subject.other_keys}
+    columns = [column for column in rows.columns if column not in mentions]
+    found = _gather(dict.fromkeys(columns, (subject.key,)), rows, former, wanted)
     present = {reference for reference, _ in found[subject.key].all}
     gone = [person for person in wanted if person.reference not in present]
+    folded = {value.casefold() for value in found[subject.key].others} if gone else set()
+    recased = frozenset(person.request for person in gone if person.key.casefold() in folded)
     if gone and not source_erased:
-        raise PlanError(
-            f"the person of request {gone[0].request} is not in {subject.source}: no row has this {subject.key}",
-            where=f"request {gone[0].request}",
-            todo="check the key in the request; where an earlier run erased the source, resume that run, or plan for"
-            " what is left by `--source-erased`",
-        )
+        raise _not_there(subject, gone[0], recased)
     found[subject.key].then |= {(person.reference, person.key) for person in gone}
-    keys = Keys(subject=subject, base={}, others={}, key_only=frozenset(person.request for person in gone))
+    lost = frozenset(person.request for person in gone)
+    keys = Keys(subject=subject, base={}, others={}, key_only=lost, recased=recased)
     return _joined(keys, found, {column: column for column in found}, {i.column for i in subject.identifiers})
+
+
+def _not_there(subject: Subject, person: Wanted, recased: Collection[str]) -> PlanError:
+    """The error of a person whom no row has. A UUID is often written in capitals in one system, and not in another."""
+    reason = f"the person of request {person.request} is not in {subject.source}: no row has this {subject.key}"
+    todo = (
+        "check the key in the request; where an earlier run erased the source, resume that run, or plan for what is"
+        " left by `--source-erased`"
+    )
+    if person.request in recased:
+        reason += ", and a row has it in another case (capital or small letters)"
+        todo = f"write the key in the request as {subject.source} has it, if that is the same person; or else {todo}"
+    return PlanError(reason, where=f"request {person.request}", todo=todo)
 
 
 def with_table(
@@ -128,9 +143,13 @@ def with_table(
     wanted: Sequence[Wanted],
     former: Iterable[SourceRows] = (),
 ) -> Keys:
-    """The persons' identifiers and row keys of a further table, beside those that are known. They may have no rows."""
-    columns = (*(i.column for i in table.identifiers), *table.record_keys)
-    found = _gather(table.key, columns, rows, former, wanted)
+    """The persons' identifiers and row keys of a further table, beside those that are known. They may have no rows.
+
+    An identifier is of the person of `key`; a record key of each whose row it is.
+    """
+    told = {i.column: (table.key,) for i in table.identifiers}
+    found = _gather(told | dict.fromkeys(table.record_keys, table.owners or (table.key,)), rows, former, wanted)
+    columns = tuple(found)
     origins = {column: table.origin(column) for column in columns}
     return _joined(keys, found, origins, {i.column for i in table.identifiers})
 
@@ -160,28 +179,34 @@ class _Column:
 
 
 def _gather(
-    key: str, columns: Sequence[str], rows: SourceRows, former: Iterable[SourceRows], wanted: Sequence[Wanted]
+    owners: Mapping[str, Sequence[str]], rows: SourceRows, former: Iterable[SourceRows], wanted: Sequence[Wanted]
 ) -> dict[str, _Column]:
+    """The values of columns. owners: by column, those with the keys of whom a row is."""
     by_key = {person.key: person.reference for person in wanted}
-    found = {column: _Column() for column in columns}
+    found = {column: _Column() for column in owners}
     for current, version in _versions(rows, former):
-        keys = version.columns[key]
         for column, of in found.items():
             theirs = of.now if current else of.then
-            for owner, value in zip(keys, version.columns[column], strict=True):
-                reference = by_key.get(owner or "")
-                if value and reference:
-                    theirs.add((reference, value))
+            for keys, value in _owned(version, owners[column], column):
+                references = [by_key[key] for key in keys if key in by_key]
+                theirs.update((reference, value) for reference in references)
                 # a row without a key (a guest's order) may be anybody's, also the person's: it makes nothing shared
-                elif value and owner:
+                if keys and not references:
                     of.others.add(value)
     for column, of in found.items():
         mine = {value for _, value in of.all}
         folded = {value.casefold() for _, value in of.now}
-        for owner, value in zip(rows.columns[key], rows.columns[column], strict=True):
-            if value and owner and owner not in by_key and value not in mine and value.casefold() in folded:
+        for keys, value in _owned(rows, owners[column], column):
+            if keys and by_key.keys().isdisjoint(keys) and value not in mine and value.casefold() in folded:
                 of.alike.add(value)
     return found
+
+
+def _owned(rows: SourceRows, owners: Sequence[str], column: str) -> Iterator[tuple[list[str], str]]:
+    """The values of a column, each with the keys of whom its row is."""
+    for value, *keys in zip(rows.columns[column], *(rows.columns[owner] for owner in owners), strict=True):
+        if value:
+            yield [key for key in keys if key], value
 
 
 def _versions(rows: SourceRows, former: Iterable[SourceRows]) -> Iterable[tuple[bool, SourceRows]]:

@@ -29,7 +29,7 @@ def misfits(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]:
         return []
     types = {c.name.lower(): c.type for c in state.columns}
     gaps = {}
-    for name, trace in carriage.terms:
+    for name, trace in carriage.found_in:
         kind = leaf_type(types.get(name.lower(), "string"), trace.access)
         values = found.derived[trace.origin, trace.expression].keys.values
         number = sum(not _fits(value, kind) for _, value in values)

@@ -17,6 +17,7 @@ from planners.survey import World
 _TODO = (
     "their owner clears the value in these rows before the run (they are other people's: nothing here changes them);"
     " or, if the rows are the persons', the estate file or the jobs' lineage tells a key of theirs in them;"
+    " or, if the column has the subject's key of a second person, the estate file names it under `other_keys`;"
     " or it is waived, and the run ends with residue"
 )
 
@@ -67,7 +68,7 @@ def _held(label: str, item: CopyDraft) -> bool:
 
 
 def _gap(item: CopyDraft, told: OthersRows) -> Gap:
-    keys = ", ".join(sorted({t.label() for t in item.copy.match.terms})) if item.copy.match else ""
+    keys = ", ".join(sorted({t.label() for t in item.copy.places.terms})) if item.copy.places else ""
     rows = f"{told.rows:,}{' or more' if told.more else ''}"
     those = "row that is not the persons' holds" if told.rows == 1 else "rows that are not the persons' hold"
     stays = "this value stays" if told.rows == 1 else "these values stay"

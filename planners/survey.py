@@ -57,7 +57,7 @@ def survey(subject: Subject, source: DatasetId, carriages: Mapping[DatasetId, Ca
     """Derive the key set of every identifier and of every expression that lineage recorded over one."""
     wanted = {(column, "x") for column in keys.base}
     for carriage in carriages.values():
-        wanted |= {(trace.origin, trace.expression) for _, trace in carriage.terms}
+        wanted |= {(trace.origin, trace.expression) for _, trace in carriage.found_in}
     derived: dict[tuple[str, str], Derived] = {}
     for column, expression in sorted(wanted):
         made = derive(keys, column, expression)

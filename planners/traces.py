@@ -15,7 +15,8 @@ class Trace:
     """An identifier of the source standing in a column: `expression` over `x` is what was done to it.
 
     mixed: the row it stands in may be somebody else's. partial: in other rows of the same persons something else stands
-    in its place, by a condition (`CASE`, `coalesce`).
+    in its place, by a condition (`CASE`, `coalesce`). mention: the row is somebody else's, too, or may be, as
+    far as the estate file says.
     """
 
     origin: str
@@ -23,6 +24,20 @@ class Trace:
     expression: str
     mixed: bool = False
     partial: bool = False
+    mention: bool = False
+
+
+@dataclass(frozen=True)
+class Mentioned:
+    """A column that names a person in rows that are somebody else's, too.
+
+    clears: columns that say more of whom it names. said: the estate file says that such a row stays.
+    """
+
+    column: str
+    trace: Trace
+    clears: tuple[str, ...]
+    said: bool
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def vaults(world: World, tables: Iterable[CopyDraft]) -> list[CopyDraft]:
             continue
         whole = state.declared.delete_whole is not None
         # a table whose rows no key finds is rebuilt; its archives hold rows that nothing can tell apart
-        possible = whole or origin.copy.match is not None
+        possible = whole or origin.copy.match is not None or bool(origin.copy.mentions)  # which `mentions` blocks
         named = world.named.get(state.location)
         strategy = Strategy.DELETE_ARCHIVES if whole else Strategy.RESTORE_REWRITE_ARCHIVE
         copy = origin.copy.model_copy(
@@ -43,6 +43,7 @@ def vaults(world: World, tables: Iterable[CopyDraft]) -> list[CopyDraft]:
                 "reason": f"archives of {state.declared.of} in a Glacier vault, as of {state.taken:%Y-%m-%d %H:%M} UTC"
                 + ("" if possible else "; no key finds the person's rows in them: delete them whole (`delete_whole`)"),
                 "origin": None,
+                "mentions": (),
                 "found": None,
                 "facts": {"region": state.declared.region, "vault": state.declared.vault},
             }

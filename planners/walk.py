@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 
-from pii_tracer.config_subjects import Subject, SubjectTable
+from pii_tracer.config_subjects import Named, RowFate, Subject, SubjectTable
 from pii_tracer.lineage.edges import Edge, Evidence, JobRef, Subtype
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.identity import UNRESOLVED, Identities
@@ -24,7 +24,7 @@ from planners.joins import Rows
 from planners.reach import Reach, columns_of
 from planners.renames import Renames
 from planners.statements import Statement, Told
-from planners.traces import ColumnCarriage, Contribution, Teller, Trace
+from planners.traces import ColumnCarriage, Contribution, Mentioned, Teller, Trace
 from planners.ways import leads_to
 
 ROUNDS = 4
@@ -55,8 +55,10 @@ class Walk:
         self._columns: dict[DatasetId, tuple[str, ...]] = {}
         self._spellings: dict[DatasetId, Mapping[str, str]] = {}
         self._spots = spots or {}
+        self.mentions: dict[DatasetId, tuple[Mentioned, ...]] = {}
         self.told = {source: self._of_source()}
         self.told |= {dataset: self._of_table(dataset, table) for dataset, table in (further or {}).items()}
+        self.several = {dataset: table for dataset, table in (further or {}).items() if table.several}
         self.order = self._order()
         jobs = {d: graph.jobs_into(d) for d in (*self.told, *self.order)}
         self._renames = Renames(graph, jobs)
@@ -80,21 +82,38 @@ class Walk:
         return self.graph.in_order({*found, *more} - {self.source})
 
     def _of_source(self) -> dict[str, ColumnCarriage]:
-        return self._of_declared(self.source, {name: name for name in self.subject.named})
+        others = {key.column for key in self.subject.other_keys}
+        origins = {name: name for name in self.subject.named if name not in others}
+        return self._of_declared(self.source, origins, self.subject)
 
     def _of_table(self, dataset: DatasetId, table: SubjectTable) -> dict[str, ColumnCarriage]:
         """What the estate file tells of a further table: the key is the subject's, the rest is looked up there."""
         named = (*(i.column for i in table.identifiers), *table.record_keys)
-        origins = {table.key: self.subject.key} | {column: table.origin(column) for column in named}
-        return self._of_declared(dataset, origins)
+        return self._of_declared(dataset, {column: table.origin(column) for column in named}, table)
 
-    def _of_declared(self, dataset: DatasetId, origins: Mapping[str, str]) -> dict[str, ColumnCarriage]:
-        """What names of the estate file stand for, by the columns they are or lie in. origins: by these names."""
+    def _of_declared(self, dataset: DatasetId, origins: Mapping[str, str], told: Named) -> dict[str, ColumnCarriage]:
+        """What names of the estate file stand for, by the columns they are or lie in. origins: by these names.
+
+        Of several columns that each tell some of a person's rows, what takes one along does not find them all.
+        """
         spelled = self._spelled(dataset)
         traces: dict[str, set[Trace]] = defaultdict(set)
-        for name, origin in origins.items():
+
+        def put(name: str, origin: str, **more: bool) -> tuple[str, Trace]:
             spot = spot_of(self._spots, dataset, name)
-            traces[spelled.get(spot.column.lower(), spot.column)].add(Trace(origin, spot.access, INPUT))
+            column, trace = spelled.get(spot.column.lower(), spot.column), Trace(origin, spot.access, INPUT, **more)
+            traces[column].add(trace)
+            return column, trace
+
+        for name, origin in origins.items():
+            put(name, origin)
+        for owner in told.owners:
+            put(owner, self.subject.key, partial=len(told.owners) > 1)
+        self.mentions[dataset] = tuple(
+            Mentioned(*put(key.column, self.subject.key, mention=True), key.clears, key.row is RowFate.KEEP)
+            for key in told.key_columns
+            if key.row is not RowFate.DELETE
+        )
         return {column: ColumnCarriage(frozenset(found)) for column, found in traces.items()}
 
     def run(self) -> None:
@@ -126,8 +145,11 @@ class Walk:
         return changed
 
     def _with_told(self, dataset: DatasetId, made: dict[str, ColumnCarriage]) -> dict[str, ColumnCarriage]:
-        """What lineage brings, and beside it what the estate file tells."""
+        """What lineage brings, and beside it what the estate file tells; of whose a row is that has several keys, it
+        alone."""
         told = self.told.get(dataset, {})
+        if dataset in self.several:
+            return made | told
         united = {
             name: replace(made[name], traces=made[name].traces | column.traces) if name in made else column
             for name, column in told.items()
@@ -137,7 +159,7 @@ class Walk:
     def _with_joins(self, dataset: DatasetId, made: dict[str, ColumnCarriage]) -> dict[str, ColumnCarriage]:
         """Columns that a join of persons with other persons filled are mixed, from here on downstream."""
         result = dict(made)
-        for part in self.contributions(dataset):
+        for part in self.contributions(dataset) if dataset not in self.several else ():
             if part.brings_persons and self._apart(dataset, part):
                 for name in (n for n, c in part.columns.items() if c.traces or c.lost):
                     traces = frozenset(replace(trace, mixed=True) for trace in made[name].traces)
@@ -194,7 +216,7 @@ class Walk:
                     continue
                 if place.fate is Fate.COUNTED:
                     continue
-                other = trace.mixed or self._picks_others(edge, place)
+                other = trace.mixed or trace.mention or self._picks_others(edge, place)
                 mixed |= other
                 told = _composed(trace, place)
                 if told is None:
@@ -241,7 +263,7 @@ class Walk:
         """Identifiers that can be found at a field of a column, or below it, each in its own person's row."""
         found = self.column(dataset, column)
         traces = found.traces if found is not None else ()
-        return frozenset(t.origin for t in traces if not t.mixed and leads_to(fields, t.access))
+        return frozenset(t.origin for t in traces if not (t.mixed or t.mention) and leads_to(fields, t.access))
 
     def _grouped_by_person(self, edge: Edge) -> bool:
         """Every statement that tells the edge groups once, and by a key of the person."""
@@ -274,7 +296,8 @@ class Walk:
 
     def _is_key(self, column: ColumnId) -> bool:
         found = self.column(column.dataset, column.column)
-        return found is not None and any(t.origin in self._keys and not t.mixed and not t.access for t in found.traces)
+        own = [t for t in found.traces if not (t.mixed or t.mention)] if found is not None else []
+        return any(t.origin in self._keys and not t.access for t in own)
 
     def _resolved(self, table: str) -> Rows | None:
         """The rows of a table by its name in a statement; None where lineage does not know it."""

@@ -49,14 +49,14 @@ def _one(subject: Subject, carriage: Carriage, named: Named, sizes: Groups | Non
 
 
 def _used_first(carriage: Carriage) -> Callable[[str], tuple[bool, str]]:
-    used = {name for name, _ in carriage.terms}
+    used = {name for name, _ in carriage.found_in}
     return lambda name: (name not in used, name)
 
 
 def _column(name: str, carriage: Carriage, named: Named) -> HeldColumn:
     finds = tuple(
         f"{_label(trace.access)}{shown(trace.expression, trace.origin)}"
-        for column, trace in carriage.terms
+        for column, trace in carriage.found_in
         if column == name
     )
     return HeldColumn(

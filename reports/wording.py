@@ -62,6 +62,7 @@ STRATEGIES = {
     Strategy.DELETE_PREFIX: "delete a prefix of the topic",
     Strategy.REWRITE_BRANCHES: "rewrite every branch",
     Strategy.LET_LAPSE: "let retention end",
+    Strategy.CLEAR_MENTIONS: "clear in rows of others",
     Strategy.MASK_COLUMNS: "mask what is not held",
     Strategy.EXEMPT: "exempt",
     Strategy.BLOCKED: "blocked",

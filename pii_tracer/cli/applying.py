@@ -91,6 +91,17 @@ def start_run(
     return folder
 
 
+def trust(folder: RunFolder, trusted: Path) -> None:
+    """From here on the run asks another file whose signatures count; unless the gate closes by it.
+
+    Raises:
+        PolicyDenied, NotApproved, Drift, Refused, ReviewError: as the gate says; nothing was changed.
+    """
+    info = folder.info().model_copy(update={"trusted": str(trusted.resolve())})
+    gate(folder, info, load_plan(Path(info.plan_file)))
+    folder.write_info(info)
+
+
 @dataclass(frozen=True)
 class Gate:
     """What let a run through."""

@@ -54,7 +54,7 @@ def confirm(
             todo=f"name one of: {', '.join(s.id for s in asked) or 'there is none'}",
         )
     if info.trusted is None:
-        raise UsageError("the run knows nobody whose signature counts", todo="apply with `--trusted FILE`")
+        raise UsageError("the run knows nobody whose signature counts", todo="resume it with `--trusted FILE`")
     try:
         shown = evidence.read_bytes()
     except OSError as error:

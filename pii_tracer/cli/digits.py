@@ -70,7 +70,7 @@ def key_digits(
         names, known = key_names(survey, matches), cache(partial(known_keys, survey))
         for state in inventory.tables:
             carriage, _ = carriage_of(survey, state, by_location)
-            if state.format is Format.STREAM_CHECKPOINT or (carriage and not (carriage.terms or _none(carriage))):
+            if state.format is Format.STREAM_CHECKPOINT or (carriage and not (carriage.found_in or _none(carriage))):
                 continue
             if digits := unexplained(survey, graph, carriage, evidence.get(state.location)):
                 told = _Place(survey, state, paths, say, known).judged(_spelled(state, digits), names)

@@ -20,10 +20,11 @@ from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.inventory import Inventory, TableState
 from pii_tracer.locations import is_s3
 from pii_tracer.model import Format, Match
+from pii_tracer.plan import Mention
 from pii_tracer.scan.collect import Collector
 from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import FileScan
-from planners.copies import match_of
+from planners.copies import match_of, mentions_in
 from planners.evidence import Evidence, KeyDigits, OthersRows, Place
 from planners.rows import theirs
 from planners.survey import Survey, title
@@ -70,8 +71,8 @@ def others_rows(
     by_location = {s.location: s for s in inventory.tables}
     for survey in surveys:
         for state in inventory.tables:
-            match = match_of(survey, state, by_location)
-            if match is None:
+            match, mentions = match_of(survey, state, by_location), mentions_in(survey, state, by_location)
+            if match is None and not mentions:
                 continue
             like = frozenset((d.key_set, d.place.lower()) for d in digits.get(state.location, ()))
             seen = {
@@ -82,9 +83,9 @@ def others_rows(
                 ]
                 for root in _roots(state, by_location)
             }
-            rows = _Rows(state, match, survey, patterns, like)
+            rows = _Rows(state, match, mentions, survey, patterns, like)
             try:
-                columns, files = _wanted(state, match, seen, patterns, paths)
+                columns, files = _wanted(state, rows.places, seen, patterns, paths)
                 if columns and files:
                     say(f"looking whose rows of {title(state)} hold the persons beside the key")
                     rows.read(columns, files, paths)
@@ -174,10 +175,20 @@ def _tops(label: str) -> Iterator[str]:
 class _Rows:
     """Counts, column by column, the rows of one table that are not the persons' and hold them."""
 
-    def __init__(self, state: TableState, match: Match, survey: Survey, patterns: Patterns, like: Like) -> None:
+    def __init__(
+        self,
+        state: TableState,
+        match: Match | None,
+        mentions: Sequence[Mention],
+        survey: Survey,
+        patterns: Patterns,
+        like: Like,
+    ) -> None:
         self._state = state
         self._like = like
-        self._match = match
+        self._match = match or Match(terms=())
+        self._mentions = mentions
+        self.places = Match(terms=(*self._match.terms, *(t for m in mentions for t in m.match.terms)))
         self._key_sets = survey.key_sets
         self._patterns = patterns
         self._counts: Counter[str] = Counter()
@@ -194,21 +205,28 @@ class _Rows:
             EstateError: a reader does not know the table's features, or only Spark can compare the keys.
         """
         names = {c.name.lower(): c.name for c in self._state.columns}
-        keys = {names.get(t.column.lower(), t.column) for t in self._match.terms}
+        keys = {names.get(t.column.lower(), t.column) for t in self.places.terms}
         for batch in read_part(self._state, sorted(columns | keys), files, paths):
             guarded(self._state, partial(self._look, batch, columns))
 
     def _look(self, batch: pa.RecordBatch, columns: Collection[str]) -> None:
         import pyarrow.compute as pc
 
-        mine = theirs(batch, self._match, self._key_sets)
-        if mine is None:
+        mine = self._found(batch, self._match)
+        for name in sorted(columns):
+            gone = mine
+            for mention in self._mentions:
+                if name.lower() in {column.lower() for column in mention.mask.columns}:
+                    gone = pc.or_(gone, self._found(batch, mention.match))
+            self._count(batch.filter(pc.invert(gone)).select([name]))
+
+    def _found(self, batch: pa.RecordBatch, match: Match) -> pa.BooleanArray:
+        found = theirs(batch, match, self._key_sets)
+        if found is None:
             raise EstateError(
                 "only Spark can tell whose its rows are", where=title(self._state), todo="look at the table with Spark"
             )
-        others = batch.filter(pc.invert(mine))
-        for name in sorted(columns):
-            self._count(others.select([name]))
+        return found
 
     def _count(self, rows: pa.RecordBatch) -> None:
         """Half by half, so that few rows among many are found by the fast look at all of them."""

@@ -130,10 +130,10 @@ def elsewhere(
     states = {s.location: s for s in inventory.tables}
     _refuse_unseen([copy for plan in plans for copy in plan.copies if copy.location not in states], inventory)
     matches = {
-        copy.location: (copy, copy.match)
+        copy.location: (copy, copy.places)
         for plan in plans
         for copy in plan.copies
-        if copy.match and copy.origin is None and copy.location in states
+        if copy.places and copy.origin is None and copy.location in states
     }
     found = []
     for location, (copy, match) in sorted(matches.items()):

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from pii_tracer.cli.runs import RunFolder, all_runs, choose_run
-from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
+from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option, trusted_option
 from pii_tracer.errors import ExitCode, UsageError
 from pii_tracer.model import Strategy
 
@@ -22,7 +22,7 @@ from pii_tracer.model import Strategy
 @click.option(
     "--approval", "approvals", multiple=True, type=click.Path(path_type=Path), help="default: those beside the plan"
 )
-@click.option("--trusted", type=click.Path(path_type=Path), help="YAML of trusted approvers and their public keys")
+@trusted_option
 @click.option("--wait", "patience", default=0.0, help="seconds to wait for steps that wait, before stopping")
 @click.option("--result", type=click.Path(path_type=Path), help="a further place for the final JSON object")
 @format_option("text", "json")
@@ -50,16 +50,20 @@ def apply(
 @click.command()
 @click.argument("run", required=False)
 @state_option
+@trusted_option
 @click.option("--wait", "patience", default=0.0, help="seconds to wait for steps that wait, before stopping")
 @click.option("--take-over", is_flag=True, help="the runner on another host is gone for good: take its lease")
 @format_option("text", "json")
-def resume(run: str | None, state: Path, patience: float, take_over: bool, fmt: str) -> int:
+def resume(run: str | None, state: Path, trusted: Path | None, patience: float, take_over: bool, fmt: str) -> int:
     """Go on with an interrupted or waiting RUN (a plan id); without one, with the newest that is not complete."""
+    from pii_tracer.cli.applying import trust
     from pii_tracer.cli.demo import demo_interrupted, demo_resumed
 
-    if run is None and demo_interrupted(state):
+    if run is None and trusted is None and demo_interrupted(state):
         return demo_resumed(state)
     folder = choose_run(state, run, unfinished=run is None)
+    if trusted is not None:
+        trust(folder, trusted)
     if folder.info().demo:
         patience = max(patience, 120.0)
     return _go(folder, patience, fmt, take_over)

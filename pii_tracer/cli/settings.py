@@ -82,6 +82,13 @@ def state_option(command: F) -> F:
     )(command)
 
 
+def trusted_option(command: F) -> F:
+    """`--trusted FILE`, of the commands that run a plan."""
+    return click.option(
+        "--trusted", type=click.Path(path_type=Path), help="YAML of trusted approvers and their public keys"
+    )(command)
+
+
 def format_option(*choices: str) -> Callable[[F], F]:
     """`--format`, text first."""
 

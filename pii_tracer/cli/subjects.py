@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config_subjects import Named, Subject, SubjectTable
-from pii_tracer.errors import EstateError
+from pii_tracer.errors import ConfigError, EstateError
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.inventory import TableState
 from pii_tracer.locations import is_s3
@@ -78,7 +78,8 @@ def keys_of(
     def rows(name: str, told: Named) -> tuple[SourceRows, Iterator[SourceRows]]:
         state = table_of(subject, name, paths, states)
         mine = {column: spot_of(spots, state.dataset, column) for column in told.named}
-        origins = frozenset(c if told is subject else f"{name}.{c}" for c in told.named if c != told.key)
+        keys = {key.column for key in told.key_columns}
+        origins = frozenset(c if told is subject else f"{name}.{c}" for c in told.named if c not in keys)
         former = read_former(
             state, Sought(mine, told.key), paths, say, lambda why: unread.append(Unread(state.dataset, origins, why))
         )
@@ -96,7 +97,7 @@ def spots_of(subject: Subject, paths: EstatePaths, states: Mapping[DatasetId, Ta
     """Where the names that a subject tells stand in its source and its further tables, as far as these were found.
 
     Raises:
-        ConfigError: a name stands nowhere in its table, or in a list or a map.
+        ConfigError: a name stands nowhere in its table, or in a list or a map; or a column under `clears` is none.
     """
     found = {}
     aliases = paths.aliases()
@@ -105,7 +106,18 @@ def spots_of(subject: Subject, paths: EstatePaths, states: Mapping[DatasetId, Ta
         if state is not None:
             for column in told.named:
                 found[ColumnId(dataset=state.dataset, column=column)] = find_spot(column, state.columns, name)
+            _refuse_missing(told, state, name)
     return found
+
+
+def _refuse_missing(told: Named, state: TableState, name: str) -> None:
+    """What goes along with a key has to be there: else the person's name would stay where the key went."""
+    known = {column.name.lower() for column in state.columns}
+    missing = sorted(c for key in told.key_columns for c in key.clears if c.lower() not in known)
+    if missing:
+        raise ConfigError(
+            f"{name} has no column {', '.join(missing)}", where="the estate file, `subjects`", todo="correct `clears`"
+        )
 
 
 def _texts(values: Sequence[Any]) -> list[str | None]:

@@ -168,7 +168,7 @@ def _refuse_telling_literals(plan: ErasurePlan, patterns: Patterns) -> None:
         if isinstance(sql := step.parameters.get("sql"), str)
     ]
     # names of key sets hold the expression that makes them
-    recorded += [(names[c.id], term.key_set) for c in plan.copies if c.match for term in c.match.terms]
+    recorded += [(names[c.id], term.key_set) for c in plan.copies if c.places for term in c.places.terms]
     for where, sql in recorded:
         known = next((name for text in literals(sql) for name in _named_in(text, patterns)), None)
         if known is not None:

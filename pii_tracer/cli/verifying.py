@@ -79,7 +79,7 @@ class Verification:
                 if copy.strategy not in (Strategy.BLOCKED, Strategy.EXEMPT):
                     say(f"counting everybody else's rows on the branches of {copy.facts['repository']}")
                     found.append(self._repository(copy).baseline)
-            elif copy.kind not in OBJECTS and copy.kind is not CopyKind.TABLE_HISTORY and copy.match:
+            elif copy.kind not in OBJECTS and copy.kind is not CopyKind.TABLE_HISTORY and copy.places:
                 say(f"counting everybody else's rows in {copy.table or Path(copy.location).name}")
                 found.append(Verifier(self.spark(), self.keys).baseline(copy))
         self.baselines = {b.copy_id: b for b in found}
@@ -123,7 +123,7 @@ class Verification:
             return CopyVerdict(copy_id=copy.id, bytes=unread)
 
     def _with_rows(self, copy: Copy, scanned: ByteVerdict) -> CopyVerdict:
-        if copy.match is None:
+        if copy.places is None:
             return CopyVerdict(copy_id=copy.id, bytes=scanned)
         verifier = Verifier(self.spark(), self.keys)
         before = self.baselines.get(copy.id)

@@ -100,6 +100,9 @@ def _copies(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
             yield Change(Sign.CHANGED, About.COPY, name, text, True)
         elif one.match != other.match:
             yield Change(Sign.CHANGED, About.COPY, name, "the person's rows are found by other columns", True)
+        elif one.mentions != other.mentions:
+            text = f"other columns become NULL in rows of others: {other.reason}"
+            yield Change(Sign.CHANGED, About.COPY, name, text, True)
         elif one.mask != other.mask:
             yield Change(Sign.CHANGED, About.COPY, name, f"other columns are kept: {other.reason}", True)
         elif one.location != other.location:

@@ -95,6 +95,8 @@ def _holds(plan: ErasurePlan) -> str | None:
             return f"copies.{number} is kept without an exemption, or has one and is not kept"
         if (copy.strategy is Strategy.MASK_COLUMNS) is not (copy.mask is not None):
             return f"copies.{number} does not say which columns are kept, or does and is not kept in part"
+        if copy.strategy is Strategy.CLEAR_MENTIONS and (copy.match is not None or not copy.mentions):
+            return f"copies.{number} says that every row stays, and finds rows that go, or no column to clear"
         if copy.exemption is None:
             continue
         if not copy.exemption.holds or any(copy.id not in keeps.get(name, ()) for name in copy.exemption.holds):

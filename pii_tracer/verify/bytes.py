@@ -67,7 +67,7 @@ def verify_bytes(
     Raises:
         ScanError: the folder is missing or cannot be listed.
     """
-    patterns = patterns.comparing(key_columns(copy.match, root))
+    patterns = patterns.comparing(key_columns(copy.places, root))
     scanned = scan_tree(root, patterns, on_file)
     others = with_hudi_keys(copy.other_keys, root)
     if copy.mask is None:

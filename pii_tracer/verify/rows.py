@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pii_tracer.errors import ScanError
 from pii_tracer.model import WHOLE_NUMBER, FieldAccess, KeySet, Match, MatchTerm
-from pii_tracer.plan import Copy, Mask
+from pii_tracer.plan import Copy, Mask, Mention
 from pii_tracer.verify.states import State, states
 from pii_tracer.verify.verdict import Baseline, Bystanders, RowVerdict, StateBaseline, StateRows
 from pii_tracer.whole import EXACT, spellings
@@ -28,14 +28,14 @@ class Verifier:
         self._keys: Mapping[str, KeySet] = {k.name: k for k in keys}
 
     def rows(self, copy: Copy, before: Baseline | None = None) -> RowVerdict:
-        """Count the persons' rows in every state of a copy; where a hold keeps columns, those that hold more.
+        """Count the rows with the persons in every state of a copy; where a hold keeps columns, those that hold more.
 
         before: the copy's baseline, where there is one: all key columns were there then.
 
         Raises:
             ScanError: the copy has no match, or its current state cannot be read.
         """
-        match = _match(copy)
+        match = _wanted(copy)
         result = []
         for state in states(self._spark, copy):
             try:
@@ -62,13 +62,13 @@ class Verifier:
             ScanError: a state cannot be read, the copy has no match, or rows of which a hold keeps some columns would
                 be nobody's without the others.
         """
-        match = _match(copy)
+        _wanted(copy)
         result = []
         for state in states(self._spark, copy):
             if not state.kept:
                 continue
             try:
-                result.append(self._sum(state, match, copy.mask, before))
+                result.append(self._sum(state, copy, before))
             except ScanError:
                 raise
             except Exception as error:
@@ -110,13 +110,16 @@ class Verifier:
         row = rows.agg(f.count(f.lit(1)).alias("held"), f.count_if(more).alias("more")).collect()[0]
         return StateRows(state=state.name, rows=row["more"], held=row["held"])
 
-    def _sum(self, state: State, match: Match, mask: Mask | None, before: Baseline | None) -> StateBaseline:
+    def _sum(self, state: State, copy: Copy, before: Baseline | None) -> StateBaseline:
         from pyspark.sql import functions as f
 
-        frame = state.load()
-        terms = _present(frame, match)
-        if len(terms) != len(match.terms) and not _may_lack(state, frame, before):
-            raise _missing(state, match, terms)
+        match, mask, frame = _wanted(copy), copy.mask, state.load()
+        present = _present(frame, match)
+        if len(present) != len(match.terms) and not _may_lack(state, frame, before):
+            raise _missing(state, match, present)
+        terms = _present(frame, copy.match) if copy.match else ()
+        for mention in copy.mentions:
+            frame = self._cleared(state, frame, mention)
         columns = sorted(name for name in frame.columns if not name.startswith("_hoodie_"))
         kept = {name.lower() for name in mask.kept} if mask else set()
         flagged = self._flag(state, frame, terms)
@@ -136,6 +139,18 @@ class Verifier:
             checksum=f"{row['sum']}:{row['xor']}",
             held=held,
         )
+
+    def _cleared(self, state: State, frame: DataFrame, mention: Mention) -> DataFrame:
+        """The rows as they shall be: with NULL where a column names the person in somebody else's row."""
+        from pyspark.sql import functions as f
+
+        flagged = self._flag(state, frame, _present(frame, mention.match))
+        gone = {name.lower() for name in mention.mask.columns}
+        columns = [
+            f.when(~f.col(_FLAG), _named(name)).alias(name) if name.lower() in gone else _named(name)
+            for name in frame.columns
+        ]
+        return flagged.select(*columns)
 
     def _held(self, state: State, lasting: DataFrame, kept: list[str], rows: int) -> str:
         """The sum over what stays of the persons' rows, which must be found by what stays of them."""
@@ -195,14 +210,15 @@ def compare(before: Baseline, after: Baseline) -> Bystanders:
     return Bystanders(copy_id=before.copy_id, lost=lost, equal=equal and not missing, missing=tuple(missing))
 
 
-def _match(copy: Copy) -> Match:
-    if copy.match is None or not copy.match.terms:
+def _wanted(copy: Copy) -> Match:
+    """Wherever a row can name the persons."""
+    if copy.places is None or not copy.places.terms:
         raise ScanError(
             f"copy {copy.id} has no rows that could be told apart",
             where=copy.table or copy.location,
             todo="verify it by its bytes; a rebuilt copy is compared with its source by its own step",
         )
-    return copy.match
+    return copy.places
 
 
 def _present(frame: DataFrame, match: Match) -> tuple[MatchTerm, ...]:

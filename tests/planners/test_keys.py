@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pii_tracer.config_subjects import Identifier, Subject, SubjectTable
+from pii_tracer.config_subjects import Identifier, OtherKey, RowFate, Subject, SubjectTable
 from pii_tracer.errors import PlanError
 from pii_tracer.model import KeySet
 from pii_tracer.sealed import EstateKey
@@ -195,3 +195,18 @@ def test_a_sealed_manifest_keeps_the_others_and_one_of_before_has_none() -> None
     assert key.unseal(key.seal((known,)), "here") == (known,)
     before = {name: value for name, value in known.model_dump().items() if name != "others"}
     assert KeySet.model_validate(before).others == ()
+
+
+@pytest.mark.parametrize(
+    ("payee", "mine", "others"),
+    [(RowFate.DELETE, {"t1", "t2"}, {"t3"}), (RowFate.KEEP, {"t1"}, {"t2", "t3"})],
+)
+def test_a_record_key_is_of_each_person_whose_row_it_is(payee: RowFate, mine: set[str], others: set[str]) -> None:
+    """A payment that goes with its payee, too, is found by its id wherever that went."""
+    keys = (OtherKey(column="payee", row=payee),)
+    told = SubjectTable(table="pay.t", key="payer", row=RowFate.DELETE, other_keys=keys, record_keys=("tid",))
+    rows = SourceRows({"payer": ["7", "8", "8"], "payee": ["8", "7", "9"], "tid": ["t1", "t2", "t3"]})
+    wanted = [Wanted("R1", "subj_1", "7")]
+    made = with_table(resolve(CUSTOMER, ROWS, wanted), told, rows, wanted)
+    assert {value for _, value in made.base["pay.t.tid"]} == mine
+    assert made.others["pay.t.tid"] == others

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.model import Match, MatchTerm, Strategy
-from pii_tracer.plan import ErasurePlan, Found, Gap, HeldColumn, Mask, Override, PlannedHold, Step, Waiver
+from pii_tracer.plan import ErasurePlan, Found, Gap, HeldColumn, Mask, Mention, Override, PlannedHold, Step, Waiver
 from pii_tracer.review.changes import About, Change, Sign, changes
 from reports.plan_changes import BUDGET, NOTHING, render_changes_json, render_changes_markdown, render_changes_text
 from tests.review.plans import DEADLINE, NOW, copy, plan, snapshot, step
@@ -73,6 +73,11 @@ CASES: list[tuple[ErasurePlan, ErasurePlan, str]] = [
         plan(copies=[copy("c1", mask=MASK)]),
         plan(copies=[copy("c1", mask=MASK.model_copy(update={"columns": ("email",)}), reason="kept: amount")]),
         "! ~ copy c1: other columns are kept: kept: amount",
+    ),
+    (
+        OLD,
+        plan(copies=[copy("c1", mentions=(Mention(match=Match(terms=()), mask=MASK),), reason="payee becomes NULL")]),
+        "! ~ copy c1: other columns become NULL in rows of others: payee becomes NULL",
     ),
     (OLD, plan(copies=[copy("c1", location="/else")]), "! ~ copy c1: /lake/c1 becomes /else"),
     (

@@ -11,8 +11,8 @@ import pytest
 
 from pii_tracer.actions import Action
 from pii_tracer.errors import ReviewError
-from pii_tracer.model import CopyKind, Strategy
-from pii_tracer.plan import ErasurePlan, Exemption, Gap, HeldColumn, Mask, PlannedHold, Totals, Waiver
+from pii_tracer.model import CopyKind, Match, Strategy
+from pii_tracer.plan import ErasurePlan, Exemption, Gap, HeldColumn, Mask, Mention, PlannedHold, Totals, Waiver
 from pii_tracer.review.contradictions import contradiction
 from pii_tracer.review.planfile import parse_plan
 from tests.review.plans import DEADLINE, NOW, acts, copy, plan, snapshot, step
@@ -20,6 +20,7 @@ from tests.review.plans import DEADLINE, NOW, acts, copy, plan, snapshot, step
 EXEMPTION = Exemption(holds=("h1",), until=None)
 KEPT = copy("c2", strategy=Strategy.EXEMPT, exemption=EXEMPTION)
 MASK = Mask(columns=("mail",), held=(HeldColumn(name="pan", holds=("h1",), until=None),), found_by=())
+MENTION = Mention(match=Match(terms=()), mask=Mask(columns=("payee",), held=()))
 OPEN = Gap(id="g1", dataset=None, kind="unreadable", reason="r", evidence="e")
 WAIVED = OPEN.model_copy(update={"waiver": Waiver(who="asha", why="w", until=DEADLINE)})
 BACKUP = copy("b1", kind=CopyKind.BACKUP, strategy=Strategy.CONFIRM)
@@ -49,6 +50,7 @@ RIGHT = {
     "kept in part": plan(
         copies=[copy(strategy=Strategy.MASK_COLUMNS, exemption=EXEMPTION, mask=MASK)], holds=(hold("c1"),)
     ),
+    "cleared in rows of others": plan(copies=[copy(strategy=Strategy.CLEAR_MENTIONS, mentions=(MENTION,))]),
     "a gap is open": plan(gaps=[OPEN]),
     "a gap is waived": plan(gaps=[WAIVED]),
     "a backup": plan([step("b1/1", "b1", action=Action.BACKUP_CONFIRM)], [BACKUP]),
@@ -94,6 +96,11 @@ WRONG: dict[str, tuple[str, Callable[[ErasurePlan], ErasurePlan], str]] = {
         "kept in part",
         lambda made: made.model_copy(update={"copies": (made.copies[0].model_copy(update={"mask": None}),)}),
         "does not say which columns are kept",
+    ),
+    "cleared without a column": (
+        "cleared in rows of others",
+        of(copies=(copy(strategy=Strategy.CLEAR_MENTIONS),)),
+        "says that every row stays",
     ),
     "a gap taken out": ("a gap is open", of(gaps=()), "do not agree"),
     "a gap called complete": ("a gap is open", of(complete=True), "do not agree"),
