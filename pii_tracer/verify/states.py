@@ -158,6 +158,9 @@ def _files(spark: SparkSession, copy: Copy) -> DataFrame:
     if copy.format is Format.JSON:
         # as texts: with types that Spark guesses, one row less could make another type of everybody's numbers
         reader = reader.option("primitivesAsString", "true")
+    else:
+        # else the columns of one file are taken for everybody's, and what others have more is compared with nothing
+        reader = reader.option("mergeSchema", "true")
     return reader.format(copy.format.value).load(copy.location)
 
 

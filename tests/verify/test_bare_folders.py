@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 from pii_tracer.errors import ScanError
 from pii_tracer.model import FieldAccess, Format, KeySet, Match, MatchTerm
@@ -208,3 +211,25 @@ def test_a_json_folder_that_was_wholly_the_persons_ends_clean(spark_estate: Spar
     for fmt in (Format.PARQUET, Format.JSON, Format.AVRO, Format.CSV):
         with pytest.raises(ScanError, match="cannot be read"):
             verifier.rows(a_copy(fmt, file.parent / "gone", match=MATCH), before)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", [Format.PARQUET, Format.ORC])
+def test_columns_that_some_files_have_are_compared(spark_estate: SparkEstate, verifier: Verifier, kind: Format) -> None:
+    """Spark takes the columns of one file for those of the folder: what others' rows have more was not compared."""
+    folder = spark_estate.folder(f"bare/uneven-{kind}")
+    folder.mkdir()
+    write = {Format.PARQUET: pq.write_table, Format.ORC: orc.write_table}[kind]
+
+    def later(*notes: str | None) -> None:
+        write(pa.table({"cust": ["K-30011", "K-30012"], "note": pa.array(notes, pa.string())}), folder / f"b.{kind}")
+
+    write(pa.table({"cust": ["K-30011", "K-30013"]}), folder / f"a.{kind}")
+    later("hers", "his")
+    copy = a_copy(kind, folder, match=MATCH)
+    before = verifier.baseline(copy)
+    assert [(s.rows_total, s.rows_person) for s in before.states] == [(4, 2)]
+    later(None, "his")
+    assert compare(before, verifier.baseline(copy)).equal
+    later(None, "altered")
+    assert not compare(before, verifier.baseline(copy)).equal
