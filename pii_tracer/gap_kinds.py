@@ -85,7 +85,7 @@ class GapKind(StrEnum):
     UNNAMEABLE_TABLE = "unnameable_table"
     """A name cannot be written in SQL (a dot, `@` or `#` in a part of it)."""
     REMOTE_TABLE = "remote_table"
-    """A table lies in S3, where nothing is erased in tables, or on a store that is not read."""
+    """A table lies in S3 and cannot be erased there, or on a store that is not read."""
     WORK_BRANCH_LEFT = "work_branch_left"
     """Nessie has the branch that steps make for a moment."""
     DELETES_METADATA = "deletes_metadata"

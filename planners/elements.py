@@ -73,9 +73,6 @@ def mask_of(item: CopyDraft, parts: Sequence[Part]) -> Mask | str:
         return (
             "its columns are mapped: files name them otherwise, and what is held cannot be told from the rest in them"
         )
-    named = {name.lower() for name in state.partition_columns} if state.format in PLAIN else set()
-    if any(term.column.lower() in named for term in match.terms):
-        return "whose row it is stands in names of folders, and in no file"
     held = _held(parts, [c.name for c in state.columns])
     names = {column.name.lower() for column in held}
     found_by: tuple[str, ...] = ()

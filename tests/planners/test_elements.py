@@ -185,7 +185,7 @@ def test_the_rest_is_masked_in_a_shallow_clone_too() -> None:
         ({"properties": {"delta.columnMapping.mode": "name"}}, "its columns are mapped"),
         ({"format": Format.PARQUET, "fixed": {"note": "NOT NULL"}}, "note is NOT NULL"),
         ({"format": Format.CSV, "partition_columns": ("note",)}, "note is a partition column"),
-        ({"format": Format.PARQUET, "partition_columns": ("uid",)}, "whose row it is stands in names of folders"),
+        ({"format": Format.PARQUET, "partition_columns": ("uid",)}, "no row of the person can be changed"),
         (
             {
                 "format": Format.ICEBERG,
