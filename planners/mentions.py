@@ -94,7 +94,9 @@ def several_persons(item: CopyDraft, why: str) -> Gap:
 
 
 def spare_stored(items: Sequence[CopyDraft]) -> tuple[tuple[CopyDraft, ...], list[Gap]]:
-    """Archives, vaults, topics and repositories of such a table: no step clears a column of their rows."""
+    """Archives, vaults, topics and repositories of such a table: no step clears a column of their rows. What goes with
+    everybody in it, or lapses by itself, is another matter.
+    """
     spared, gaps = [], []
     for item in items:
         if _stored(item) and item.carriage is not None and item.carriage.mentions:
@@ -113,4 +115,5 @@ def spare_stored(items: Sequence[CopyDraft]) -> tuple[tuple[CopyDraft, ...], lis
 def _stored(item: CopyDraft) -> bool:
     whole = item.objects is not None and item.objects.delete_whole is not None
     kept = (item.objects, item.vault, item.topic, item.lakefs)
-    return not whole and item.copy.strategy is not Strategy.DELETE_ARCHIVES and any(part is not None for part in kept)
+    going = whole or item.copy.strategy in (Strategy.DELETE_ARCHIVES, Strategy.LET_LAPSE)
+    return not going and any(part is not None for part in kept)

@@ -11,19 +11,20 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 
-from pii_tracer.config_subjects import Named, RowFate, Subject, SubjectTable
+from pii_tracer.config_subjects import Named, Subject, SubjectTable
 from pii_tracer.lineage.edges import Edge, Evidence, JobRef, Subtype
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.identity import UNRESOLVED, Identities
-from pii_tracer.model import ColumnId, DatasetId
+from pii_tracer.model import ColumnId, DatasetId, FieldAccess
 from pii_tracer.spots import Spots, spot_of, struct_fields
 from planners.expressions import Fate, Place, compose
-from planners.functions import INPUT, NotComputable
+from planners.functions import NotComputable
 from planners.hops import Anonymisers, along, value_edges
 from planners.joins import Rows
 from planners.reach import Reach, columns_of
 from planners.renames import Renames
 from planners.statements import Statement, Told
+from planners.told import as_told
 from planners.traces import ColumnCarriage, Contribution, Mentioned, Teller, Trace
 from planners.ways import leads_to
 
@@ -56,8 +57,8 @@ class Walk:
         self._spellings: dict[DatasetId, Mapping[str, str]] = {}
         self._spots = spots or {}
         self.mentions: dict[DatasetId, tuple[Mentioned, ...]] = {}
-        self.told = {source: self._of_source()}
-        self.told |= {dataset: self._of_table(dataset, table) for dataset, table in (further or {}).items()}
+        self.told = {source: self._tell(source, subject)}
+        self.told |= {dataset: self._tell(dataset, table) for dataset, table in (further or {}).items()}
         self.several = {dataset: table for dataset, table in (further or {}).items() if table.several}
         self.order = self._order()
         jobs = {d: graph.jobs_into(d) for d in (*self.told, *self.order)}
@@ -81,40 +82,16 @@ class Walk:
         more = {d for table in self.told for d in (table, *self.graph.downstream(table))}
         return self.graph.in_order({*found, *more} - {self.source})
 
-    def _of_source(self) -> dict[str, ColumnCarriage]:
-        others = {key.column for key in self.subject.other_keys}
-        origins = {name: name for name in self.subject.named if name not in others}
-        return self._of_declared(self.source, origins, self.subject)
-
-    def _of_table(self, dataset: DatasetId, table: SubjectTable) -> dict[str, ColumnCarriage]:
-        """What the estate file tells of a further table: the key is the subject's, the rest is looked up there."""
-        named = (*(i.column for i in table.identifiers), *table.record_keys)
-        return self._of_declared(dataset, {column: table.origin(column) for column in named}, table)
-
-    def _of_declared(self, dataset: DatasetId, origins: Mapping[str, str], told: Named) -> dict[str, ColumnCarriage]:
-        """What names of the estate file stand for, by the columns they are or lie in. origins: by these names.
-
-        Of several columns that each tell some of a person's rows, what takes one along does not find them all.
-        """
+    def _tell(self, dataset: DatasetId, told: Named) -> dict[str, ColumnCarriage]:
+        """What the estate file says of the source or a further table, by the columns that its names are or lie in."""
         spelled = self._spelled(dataset)
-        traces: dict[str, set[Trace]] = defaultdict(set)
 
-        def put(name: str, origin: str, **more: bool) -> tuple[str, Trace]:
+        def place(name: str) -> tuple[str, tuple[FieldAccess, ...]]:
             spot = spot_of(self._spots, dataset, name)
-            column, trace = spelled.get(spot.column.lower(), spot.column), Trace(origin, spot.access, INPUT, **more)
-            traces[column].add(trace)
-            return column, trace
+            return spelled.get(spot.column.lower(), spot.column), spot.access
 
-        for name, origin in origins.items():
-            put(name, origin)
-        for owner in told.owners:
-            put(owner, self.subject.key, partial=len(told.owners) > 1)
-        self.mentions[dataset] = tuple(
-            Mentioned(*put(key.column, self.subject.key, mention=True), key.clears, key.row is RowFate.KEEP)
-            for key in told.key_columns
-            if key.row is not RowFate.DELETE
-        )
-        return {column: ColumnCarriage(frozenset(found)) for column, found in traces.items()}
+        columns, self.mentions[dataset] = as_told(told, self.subject.key, place)
+        return columns
 
     def run(self) -> None:
         """Fill `columns`; circles are gone through again until nothing changes."""

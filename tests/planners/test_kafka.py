@@ -79,9 +79,13 @@ def plan(
     fed: bool = False,
     backups: tuple[dict[str, Any], ...] = (),
     erased: bool = False,
+    named: str = "",
     **more: Any,
 ) -> ErasurePlan:
-    """A source table and one topic that carries its rows. fed: lineage knows the topic too. erased: the source is."""
+    """A source table and one topic that carries its rows. fed: lineage knows the topic too. erased: the source is.
+
+    named: a column of the source that names others (`other_keys`).
+    """
     edge = Edge(
         source=ColumnId(dataset=SOURCE, column="uid"),
         target=ColumnId(dataset=TOPIC, column="uid"),
@@ -110,6 +114,7 @@ def plan(
                     "source": "users",
                     "key": "uid",
                     "identifiers": [{"column": "mail", "category": "email"}],
+                    "other_keys": [{"column": named, "row": "keep"}] if named else [],
                 }
             ],
             "writers": [{"job": "web", "stopped": stopped}],
@@ -122,8 +127,9 @@ def plan(
         rows = SourceRows({name: values[1:] for name, values in rows.columns.items()})
     keys = resolve(subject, rows, [Wanted("R", "subj", "990000000077")], source_erased=erased)
     found = survey(subject, SOURCE, follow(graph, SOURCE, subject), keys)
+    columns = (*COLUMNS, *([Column(name=named, type="string")] if named else []))
     table = TableState(
-        dataset=SOURCE, table="users", location="/w/users", format=Format.PARQUET, snapshot="1", columns=COLUMNS
+        dataset=SOURCE, table="users", location="/w/users", format=Format.PARQUET, snapshot="1", columns=columns
     )
     evidence = Evidence(files=1, files_with_person=1, bytes=1, strong=frozenset({"user.uid"}))
     topics = {("user", state.location): seen} if seen else {}
@@ -153,6 +159,17 @@ def test_a_compacted_topic_gets_tombstones_and_the_plan_holds_the_settings_to_re
     assert copy.match is not None
     assert [t.label() for t in copy.match.terms] == ["key", "value.$.user.mail"]
     assert copy.other_keys == ("value.$.shop",)
+
+
+@pytest.mark.parametrize(("settings", "expected"), [(COMPACT, Strategy.BLOCKED), ({}, Strategy.LET_LAPSE)])
+def test_records_of_rows_that_name_others_are_not_rewritten(settings: dict[str, str], expected: Strategy) -> None:
+    """A record that names her as somebody's referrer is not hers, and none can be cleared; what lapses goes anyway."""
+    made = plan(settings, named="referred_by")
+    assert strategy(made) is expected
+    assert made.applyable is (expected is Strategy.LET_LAPSE)
+    assert [g.kind for g in made.gaps if g.dataset == TOPIC] == (
+        ["several_persons"] if expected is Strategy.BLOCKED else []
+    )
 
 
 def test_rows_leave_the_table_before_its_topic() -> None:
