@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from urllib.parse import unquote
 
+from executors.local import without_values
 from executors.s3_objects import S3Context
 from pii_tracer.plan import Copy
 from pii_tracer.scan.forms import Patterns, build_patterns
 
 Shown = Callable[[str], str]
-
-
-def without_values(path: str) -> str:
-    """A path without the values of its partition folders (hazard F2)."""
-    return "/".join(part.partition("=")[0] + "=…" if "=" in part else part for part in path.split("/"))
 
 
 def shown_names(ctx: S3Context, copy: Copy | None) -> Shown:

@@ -173,10 +173,10 @@ def no_second_try(original: Callable[..., Any], **words: Any) -> Any:
 # --- tables ---
 
 
-def references_first(folder: Path) -> list[str]:
+def references_first(folder: Path, apart: tuple[str, ...] = ()) -> list[delta_sweep.Listed]:
     live = set(delta_sweep.live_paths(folder))
-    there = [path for path in delta_sweep.files_below(folder) if "_delta_log" not in path.parts]
-    return [str(path) for path in there if str(path) not in live]
+    there = [file for file in delta_sweep.files_below(folder) if "_delta_log" not in file.parts]
+    return [file for file in there if file.path not in live]
 
 
 def blind_to_refs(original: Callable[..., str], precondition: Any, world: Any) -> str:
