@@ -202,8 +202,10 @@ class DeltaExecutor:
         return {"checkpoint": version, "files_removed": len(removed), "tombstones_dropped": dropped}
 
     def _values(self, copy: Copy | None) -> set[str]:
+        """All that the plan knows of the persons: rows are found by a key, and partitions can be called by another."""
         terms = copy.match.terms if copy and copy.match else ()
-        return {value for term in terms for _, value in self._ctx.keyring.key_set(term.key_set).values}
+        sets = [*(self._ctx.keyring.key_set(term.key_set) for term in terms), *self._ctx.everything]
+        return {value for key_set in sets for _, value in key_set.values}
 
     # -- looks ---------------------------------------------------------------------------------------------------
 

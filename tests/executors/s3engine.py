@@ -65,7 +65,8 @@ class Engine:
 
 
 def _context(estate: Estate, base: Path) -> ExecutionContext:
-    return ExecutionContext(estate=estate, base=base, keyring=Keyring(), now=lambda: NOW, s3=True)
+    known = tuple(Keyring.sets.values())
+    return ExecutionContext(estate=estate, base=base, keyring=Keyring(), now=lambda: NOW, everything=known, s3=True)
 
 
 def _sql(estate: Estate, base: Path, statement: str) -> list[tuple[Any, ...]]:
