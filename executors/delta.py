@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from executors.context import ExecutionContext
@@ -123,7 +123,7 @@ class DeltaExecutor:
         frame = self._ctx.spark.table(_table(step))
         # no row changes: streams and change feeds of the clone must not see any
         writer = frame.write.format("delta").mode("overwrite").option("dataChange", "false")
-        writer.option("partitionOverwriteMode", "static").save(engine_path(step.parameters["location"]))
+        writer.option("partitionOverwriteMode", "static").save(engine_path(str(self._place(step))))
 
     def _rebuild(self, step: Step, copy: Copy | None) -> dict[str, Any]:
         return overwrite(self._ctx, _table(step), step.parameters["sql"])
@@ -154,8 +154,10 @@ class DeltaExecutor:
         inventory = self._inventory(self._due(step).going)
         try:
             query = f"SELECT path, length, isDir, modificationTime FROM {inventory}"
-            # one file after the other would take hours in S3
-            with self._set(_CHECK, "false", "true"), self._set(_PARALLEL, _yes(isinstance(folder, S3Path)), "false"):
+            with ExitStack() as settings:
+                settings.enter_context(self._set(_CHECK, "false", "true"))
+                if isinstance(folder, S3Path):  # one file after the other would take hours there
+                    settings.enter_context(self._set(_PARALLEL, "true", "false"))
                 self._sql(f"VACUUM {_table(step)} USING INVENTORY ({query}) RETAIN 0 HOURS")
         finally:
             self._ctx.spark.catalog.dropTempView(inventory)
@@ -294,10 +296,6 @@ class DeltaExecutor:
 def _table(step: Step) -> str:
     table = step.parameters.get("table")
     return quote_table(table) if table else f"delta.{quote(engine_path(step.parameters['location']))}"
-
-
-def _yes(it_is: bool) -> str:
-    return str(it_is).lower()
 
 
 def _name(path: str) -> str:

@@ -69,7 +69,9 @@ def due(folder: AnyPlace, retain_hours: int, in_flight_hours: int, apart: tuple[
     logged = mentioned(folder)
     own = candidates if local else _own(folder, candidates, logged)
     now = time.time_ns() // 1_000_000
-    going = [f for f in own if _age(f, logged, now) >= _kept_ms(f, logged, retain_hours, in_flight_hours)]
+    kept = [_kept_ms(file, logged, retain_hours, in_flight_hours) for file in own]
+    # clocks of writers, and of S3, can be ahead of ours: what is not kept at all goes whatever its age
+    going = [f for f, long in zip(own, kept, strict=True) if not long or _age(f, logged, now) >= long]
     return Due(tuple(going), len(candidates) - len(own))
 
 

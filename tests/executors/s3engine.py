@@ -6,6 +6,7 @@ What runs there is named here, with words and answers that travel; the tests the
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -13,13 +14,22 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import pytest
+from botocore.client import BaseClient
+
 from executors.context import ExecutionContext
 from executors.registry import build
 from pii_tracer.actions import Action
 from pii_tracer.config import Estate
+from pii_tracer.errors import PiiTracerError
 from pii_tracer.model import Format, Match
+from pii_tracer.plan import Step
 from sample_lineage import s3_standin
+from tests.executors.crashes import Effects, die_and_resume
 from tests.executors.world import BY_UID, NOW, Keyring, Steps, frame, rows
+from tests.review.plans import plan
+
+_WRITES = re.compile(r"\s*(DELETE|INSERT|UPDATE|MERGE|ALTER|REORG|VACUUM)\b", re.IGNORECASE)
 
 
 def started() -> Iterator[ProcessPoolExecutor]:
@@ -63,6 +73,10 @@ class Engine:
         work = (table, location, match, action, parameters)
         return self.pool.submit(_step, self.estate, self.base, *work).result()
 
+    def killed(self, *order: tuple[Action, dict[str, Any]], location: str, journal: Path) -> list[str]:
+        """Run the steps, die at each moment once, and resume each time; the moments at which processes died."""
+        return self.pool.submit(_killed, self.estate, self.base, order, location, journal).result()
+
 
 def _context(estate: Estate, base: Path) -> ExecutionContext:
     known = tuple(Keyring.sets.values())
@@ -90,10 +104,66 @@ def _step(
     parameters: dict[str, Any],
 ) -> dict[str, Any]:
     ctx = _context(estate, base)
-    steps = Steps(ctx, "s3" if action is Action.S3_CLEAR_VERSIONS else "delta", table, location, Format.DELTA, match)
     try:
-        facts = steps.once(action, **parameters)
-        assert steps.executor in build(ctx)
-        return dict(facts)
+        return dict(_steps(ctx, action, table, location, match).once(action, **parameters))
+    except PiiTracerError as error:
+        raise AssertionError(f"{error.what} {error.where}") from None  # it does not travel as it is
     finally:
         ctx.drop_views()
+
+
+def _steps(ctx: ExecutionContext, action: Action, table: str | None, location: str, match: Match | None) -> Steps:
+    if action is Action.S3_CLEAR_VERSIONS:
+        return _Clearing(ctx, "s3", table, location, Format.DELTA, match)
+    return Steps(ctx, "delta", table, location, Format.DELTA, match)
+
+
+class _Clearing(Steps):
+    """Steps of a bucket have neither a table nor its place."""
+
+    def step(self, action: Action, **parameters: Any) -> Step:
+        return super().step(action).model_copy(update={"parameters": parameters})
+
+
+def _killed(
+    estate: Estate, base: Path, order: tuple[tuple[Action, dict[str, Any]], ...], location: str, journal: Path
+) -> list[str]:
+    ctx, made = _context(estate, base), list[Step]()
+    for number, (action, words) in enumerate(order):
+        one = _steps(ctx, action, None, location, BY_UID).step(action, **words)
+        before = (made[-1].id,) if made else ()
+        made.append(one.model_copy(update={"id": f"c1/{number:02}", "depends_on": before, "irreversible": True}))
+    a_plan = plan(made, [_steps(ctx, Action.DELTA_PURGE, None, location, BY_UID).copy])
+    effects = Effects()
+    with pytest.MonkeyPatch.context() as patch:
+        _watch(patch, effects, type(ctx.spark))
+        die_and_resume(a_plan, lambda: build(_context(estate, base)), journal, effects, acts=False)
+    return effects.deaths
+
+
+def _watch(patch: pytest.MonkeyPatch, effects: Effects, session: type) -> None:
+    """Every statement that changes a table, and every request that deletes, is an effect."""
+    sql, call = vars(session)["sql"], BaseClient._make_api_call
+
+    def watched_sql(self: Any, statement: str, *more: Any, **named: Any) -> Any:
+        writes = _WRITES.match(statement)
+        if writes:
+            effects.refuse_the_dead()
+        answer = sql(self, statement, *more, **named)
+        if writes:
+            effects.after(" ".join(statement.split()))
+        return answer
+
+    def watched_call(self: Any, operation: str, words: dict[str, Any]) -> Any:
+        deletes = operation == "DeleteObjects" and bool(words["Delete"]["Objects"])
+        if deletes:
+            # without ids of versions, which are others each time
+            what = f"{operation} {sorted({item['Key'] for item in words['Delete']['Objects']})}"
+            effects.before(what)
+        answer = call(self, operation, words)
+        if deletes:
+            effects.after(what)
+        return answer
+
+    patch.setattr(session, "sql", watched_sql)
+    patch.setattr(BaseClient, "_make_api_call", watched_call)

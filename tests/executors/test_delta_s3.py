@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -75,9 +75,12 @@ class Lake:
         table = self.sql_name if named else None
         return {action: self.engine.step(action, table, self.location, **words) for action, words in steps}
 
-    def clear(self, *without: str) -> dict[str, Any]:
+    def clearing(self, *without: str) -> tuple[Action, dict[str, Any]]:
         where = {"bucket": self.bucket, "region": REGION, "plan_id": "p", "prefix": f"wh/{self.name}/"}
-        return self.run((Action.S3_CLEAR_VERSIONS, {**where, "without": without}))[Action.S3_CLEAR_VERSIONS]
+        return Action.S3_CLEAR_VERSIONS, {**where, "without": without}
+
+    def clear(self, *without: str) -> dict[str, Any]:
+        return self.run(self.clearing(*without))[Action.S3_CLEAR_VERSIONS]
 
     def put(self, name: str, body: bytes = b"somebody's") -> str:
         self.world.put(self.bucket, f"wh/{self.name}/{name}", body)
@@ -192,3 +195,42 @@ def test_no_current_object_and_no_version_holds_the_person(lake: Lake, partition
     lake.clear(f"wh/{lake.name}/old/")
     lake.engine.append(lake.path, 900, 2, **days)
     assert lake.others()[:-2] == others
+
+
+def test_a_table_is_rebuilt_from_what_its_erased_source_gives(lake: Lake, world: World) -> None:
+    lake.make()
+    lake.engine.append(lake.path, 0, 6, (3,))
+    totals = replace(lake, name="totals")
+    query = f"SELECT amount % 2 AS slot, max(email) AS best FROM {lake.sql_name} GROUP BY 1"
+    lake.engine.sql(f"CREATE TABLE delta.`{totals.path}` USING delta AS {query}")
+    lake.run(*SEQUENCE, named=True)
+    lake.clear()
+    assert not any(lake.name in key for keys in lake.holding() for key in keys)
+    lake.engine.sql(f"INSERT INTO delta.`{totals.path}` VALUES (99, '{EMAIL}')")
+    rebuild = (Action.DELTA_REBUILD, {"sql": f"INSERT OVERWRITE delta.`{totals.path}` {query}"})
+    totals.run(rebuild, *SEQUENCE[1:])
+    now, old = lake.holding()
+    assert now == []
+    assert old
+    totals.clear()
+    assert lake.holding() == ([], [])
+    assert sorted(lake.engine.sql(f"SELECT * FROM delta.`{totals.path}`")) == [
+        (0, "b4@example.net"),
+        (1, "b5@example.net"),
+    ]
+
+
+@pytest.mark.slow
+def test_killed_after_each_thing_it_does(lake: Lake, tmp_path: Path) -> None:
+    lake.make("email", **{"delta.enableDeletionVectors": "true"})
+    lake.engine.append(lake.path, 0, 3, (1,))
+    lake.put(f"part-00000-{uuid.uuid4()}-c000.snappy.parquet", EMAIL.encode())
+    s3_standin.age(lake.world.endpoint_url, 2 * DAY)
+    others = lake.others()
+    order = (*SEQUENCE, lake.clearing())
+    deaths = lake.engine.killed(*order, location=lake.location, journal=tmp_path / "journal")
+    told = " ".join(deaths)
+    assert all(word in told for word in ("MERGE", "REORG", "VACUUM", "before DeleteObjects", "after DeleteObjects"))
+    assert lake.holding() == ([], [])
+    assert lake.others() == others
+    assert lake.ids() == [0, 2]

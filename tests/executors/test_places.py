@@ -111,6 +111,10 @@ def test_what_may_go_and_what_stays(twins: Twins) -> None:
     stopped = {file.path for file in delta_sweep.due(twins.there, 0, 0, apart).going}
     assert stopped == {*old, dead, flying}
     assert {strange, archived}.isdisjoint(stopped)
+    s3_standin.age(twins.world.endpoint_url, -DAY)
+    assert {file.path for file in delta_sweep.due(twins.there, 0, 0, apart).going} == stopped, (
+        "S3's clock is ahead of ours"
+    )
     assert old.isdisjoint(f.path for f in delta_sweep.due(twins.there, 200, 24, apart).going), "time travel"
     places.remove(twins.there, [file.path for file in found.going])
     left = delta_sweep.due(twins.there, 0, 24, apart)
