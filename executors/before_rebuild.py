@@ -18,6 +18,7 @@ from executors.rebuild import both, refuse_one_plan, rows_in, unlike
 from executors.spark import quote, quote_table
 from pii_tracer.actions import Action
 from pii_tracer.errors import Refused, RunError
+from pii_tracer.locations import engine_path
 from pii_tracer.plan import Step
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def compared(ctx: ExecutionContext, step: Step) -> Difference:
         have, made = folder.both()
     else:
         table = step.parameters.get("table")
-        place = quote_table(table) if table else f"delta.{quote(step.parameters['location'])}"
+        place = quote_table(table) if table else f"delta.{quote(engine_path(step.parameters['location']))}"
         have, made = both(ctx, place, step.parameters["sql"])
         if step.action is Action.ICEBERG_REBUILD:
             refuse_one_plan(ctx, step.parameters["sql"])

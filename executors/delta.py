@@ -6,16 +6,15 @@ https://docs.delta.io/latest/delta-utility.html; what each does and does not rem
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from executors.context import ExecutionContext
 from executors.delta_checkpoint import Checkpoints, covers, newest_version
 from executors.delta_log import complete_checkpoint, files_below_checkpoint, is_absolute, live_adds, tombstones_with
 from executors.delta_settings import is_clustered, not_back, put_back, without_clustering
-from executors.delta_sweep import due, empty_partitions, missing, stale_manifests, with_dropped_columns
-from executors.local import local_path, remove_empty
+from executors.delta_sweep import Due, due, empty_partitions, missing, stale_manifests, with_dropped_columns
 from executors.mask import (
     assignments,
     count_unmasked,
@@ -26,25 +25,34 @@ from executors.mask import (
     unmasked,
 )
 from executors.match import count, leaf, match_of
+from executors.places import AnyPlace, Listed, Places, engine_file, refusals, remove, remove_partitions
 from executors.rebuild import difference, overwrite
 from executors.retry import on_conflict
 from executors.spark import quote, quote_table
 from pii_tracer.actions import Action
 from pii_tracer.errors import RunError
+from pii_tracer.estate.s3_path import S3Path
+from pii_tracer.estate.s3_versions import ClientFactory
+from pii_tracer.locations import engine_path
 from pii_tracer.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 
 _INVENTORY = "path string, length bigint, isDir boolean, modificationTime bigint"
 _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
+_PARALLEL = "spark.databricks.delta.vacuum.parallelDelete.enabled"
 
 
 class DeltaExecutor:
-    """Every run is safe to repeat: each statement leads to a state, and a state reached already stays."""
+    """Every run is safe to repeat: each statement leads to a state, and a state reached already stays.
+
+    clients: of S3, for tables that lie there; made from the estate file unless given.
+    """
 
     name = "delta"
 
-    def __init__(self, ctx: ExecutionContext) -> None:
+    def __init__(self, ctx: ExecutionContext, clients: ClientFactory | None = None) -> None:
         self._ctx = ctx
+        self._places = Places(ctx.estate, clients)
         self._acts: dict[Action, Callable[[Step, Copy | None], dict[str, Any]]] = {
             Action.DELTA_DELETE_ROWS: self._delete_rows,
             Action.DELTA_MASK_ROWS: self._mask_rows,
@@ -64,19 +72,23 @@ class DeltaExecutor:
 
     def check(self, step: Step, copy: Copy | None) -> None:
         """Raise `RunError` when there is no Delta table."""
-        folder = local_path(step.parameters["location"])
-        if not (folder / "_delta_log").is_dir():
+        folder = self._place(step)
+        with refusals(folder):
+            there = (folder / "_delta_log").is_dir()
+        if not there:
             raise RunError("there is no Delta table", where=str(folder), todo="look at the folder, then plan again")
 
     def run(self, step: Step, copy: Copy | None) -> Outcome:
         """Do the step; facts have the version before and after."""
         before = self._version(step)
-        facts = on_conflict(lambda: self._acts[step.action](step, copy))
+        with refusals(step.parameters["location"]):
+            facts = on_conflict(lambda: self._acts[step.action](step, copy))
         return Outcome({"snapshot_before": before, "snapshot_after": self._version(step), **facts})
 
     def verify(self, step: Step, copy: Copy | None) -> Check:
         """Look at the table itself."""
-        findings = self._looks[step.action](step, copy)
+        with refusals(step.parameters["location"]):
+            findings = self._looks[step.action](step, copy)
         return Check(not findings, tuple(findings), {"snapshot": self._version(step)})
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:
@@ -120,14 +132,14 @@ class DeltaExecutor:
         frame = self._ctx.spark.table(_table(step))
         # no row changes: streams and change feeds of the clone must not see any
         writer = frame.write.format("delta").mode("overwrite").option("dataChange", "false")
-        writer.option("partitionOverwriteMode", "static").save(str(local_path(step.parameters["location"])))
+        writer.option("partitionOverwriteMode", "static").save(engine_path(str(self._place(step))))
 
     def _rebuild(self, step: Step, copy: Copy | None) -> dict[str, Any]:
         return overwrite(self._ctx, _table(step), step.parameters["sql"])
 
     def _purge(self, step: Step, copy: Copy | None) -> dict[str, Any]:
         """REORG passes over files that clustering calls done; without clustering columns it takes them too (D17)."""
-        table, folder = _table(step), local_path(step.parameters["location"])
+        table, folder = _table(step), self._place(step)
         put_back(self._sql, table, folder)
         rewritten = self._reorg(table)
         if is_clustered(folder) and self._vectors_left(step, copy):
@@ -145,30 +157,40 @@ class DeltaExecutor:
         RETAIN 0 with the safety check off for this statement only, because the list says what has waited long enough
         (Delta 4.1 and later ignore other values, hazard D3). The engine decides once more that no file is live.
         """
-        hours = int(step.parameters["retain_hours"])
-        if stale_manifests(local_path(step.parameters["location"])):
+        hours, folder = int(step.parameters["retain_hours"]), self._place(step)
+        if stale_manifests(folder):
             self._sql(f"GENERATE symlink_format_manifest FOR TABLE {_table(step)}")
-        conf = self._ctx.spark.conf
-        before = conf.get(_CHECK, "true")
-        inventory = self._inventory(self._due(step))
-        conf.set(_CHECK, "false")
+        inventory = self._inventory(self._due(step).going)
         try:
             query = f"SELECT path, length, isDir, modificationTime FROM {inventory}"
-            self._sql(f"VACUUM {_table(step)} USING INVENTORY ({query}) RETAIN 0 HOURS")
+            with ExitStack() as settings:
+                settings.enter_context(self._set(_CHECK, "false", "true"))
+                if isinstance(folder, S3Path):  # one file after the other would take hours there
+                    settings.enter_context(self._set(_PARALLEL, "true", "false"))
+                self._sql(f"VACUUM {_table(step)} USING INVENTORY ({query}) RETAIN 0 HOURS")
         finally:
-            conf.set(_CHECK, str(before))
             self._ctx.spark.catalog.dropTempView(inventory)
         swept = self._due(step)
-        for path in swept:
-            Path(path).unlink(missing_ok=True)
-        remove_empty(empty_partitions(local_path(step.parameters["location"])))
-        return {"retain_hours": hours, "files_swept": len(swept)}
+        remove(folder, [file.path for file in swept.going])
+        remove_partitions(folder, empty_partitions(folder, self._places.apart(folder)))
+        strange = {"strange_left": swept.strange} if swept.strange else {}
+        return {"retain_hours": hours, "files_swept": len(swept.going), **strange}
 
-    def _inventory(self, paths: list[str]) -> str:
+    @contextmanager
+    def _set(self, name: str, value: str, own: str) -> Iterator[None]:
+        """Inside, the session has this setting. own: the engine's, where none was set."""
+        conf = self._ctx.spark.conf
+        before = str(conf.get(name, own))
+        conf.set(name, value)
+        try:
+            yield
+        finally:
+            conf.set(name, before)
+
+    def _inventory(self, files: Sequence[Listed]) -> str:
         """A view of files as VACUUM takes it: https://docs.delta.io/latest/delta-utility.html#inventory-table."""
-        sizes = {path: Path(path).stat() for path in paths if Path(path).exists()}
-        rows = [(f"file:{path}", s.st_size, False, s.st_mtime_ns // 1_000_000) for path, s in sizes.items()]
-        name = "pii_sweep_" + hashlib.sha256("\n".join(sizes).encode()).hexdigest()[:12]
+        rows = [(engine_file(file.path), file.size, False, file.modified) for file in files]
+        name = "pii_sweep_" + hashlib.sha256("\n".join(file.path for file in files).encode()).hexdigest()[:12]
         self._ctx.spark.createDataFrame(rows, _INVENTORY).createOrReplaceTempView(name)
         return name
 
@@ -178,7 +200,7 @@ class DeltaExecutor:
         A checkpoint keeps the tombstones of removed files, with their partition values. Where one of these is a key of
         the person, a checkpoint is made while the table keeps no tombstones, and one more when it keeps them again.
         """
-        folder, table = local_path(step.parameters["location"]), _table(step)
+        folder, table = self._place(step), _table(step)
         put_back(self._sql, table, folder)
         checkpoints = Checkpoints(self._ctx, table, folder)
         version = checkpoints.write()
@@ -186,14 +208,15 @@ class DeltaExecutor:
         if dropped:
             version = checkpoints.write_without_tombstones()
         removed = files_below_checkpoint(folder, version)
-        for path in removed:
-            path.unlink(missing_ok=True)
+        remove(folder, [str(path) for path in removed])
         checkpoints.forget()
         return {"checkpoint": version, "files_removed": len(removed), "tombstones_dropped": dropped}
 
     def _values(self, copy: Copy | None) -> set[str]:
+        """All that the plan knows of the persons: rows are found by a key, and partitions can be called by another."""
         terms = copy.places.terms if copy and copy.places else ()
-        return {value for term in terms for _, value in self._ctx.keyring.key_set(term.key_set).values}
+        sets = [*(self._ctx.keyring.key_set(term.key_set) for term in terms), *self._ctx.everything]
+        return {value for key_set in sets for _, value in key_set.values}
 
     # -- looks ---------------------------------------------------------------------------------------------------
 
@@ -214,26 +237,27 @@ class DeltaExecutor:
 
     def _vectors_left(self, step: Step, copy: Copy | None) -> list[str]:
         left = sum(1 for add in self._adds(step) if (add.get("deletionVector") or {}).get("storageType"))
-        findings = not_back(local_path(step.parameters["location"]))
+        findings = not_back(self._place(step))
         findings += [f"{left} live files have a deletion vector"] if left else []
-        old = with_dropped_columns(local_path(step.parameters["location"]))
+        old = with_dropped_columns(self._place(step))
         return [*findings, f"{len(old)} live files hold dropped columns"] if old else findings
 
     def _files_left(self, step: Step, copy: Copy | None) -> list[str]:
-        gone = missing(local_path(step.parameters["location"]))
+        folder = self._place(step)
+        gone = missing(folder)
         if gone:
-            return [f"{len(gone)} files of the current version are not there, first {Path(gone[0]).name}"]
-        stale = stale_manifests(local_path(step.parameters["location"]))
+            return [f"{len(gone)} files of the current version are not there, first {_name(gone[0])}"]
+        stale = stale_manifests(folder)
         if stale:
             return [f"{len(stale)} symlink manifests name files that are not live: other engines read by them"]
-        empty = empty_partitions(local_path(step.parameters["location"]))
+        empty = empty_partitions(folder, self._places.apart(folder))
         if empty:
             return [f"{len(empty)} empty folders of partitions are left"]
-        left = self._due(step)
-        return [f"{len(left)} files are not referenced, first {Path(left[0]).name}"] if left else []
+        left = self._due(step).going
+        return [f"{len(left)} files are not referenced, first {_name(left[0].path)}"] if left else []
 
     def _log_left(self, step: Step, copy: Copy | None) -> list[str]:
-        folder = local_path(step.parameters["location"])
+        folder = self._place(step)
         version = complete_checkpoint(folder)
         if version is None or not covers(folder, version, newest_version(self._ctx, _table(step))):
             return ["the current version has no complete checkpoint"]
@@ -253,14 +277,18 @@ class DeltaExecutor:
     def _foreign_files(self, step: Step) -> bool:
         return any(is_absolute(add["path"]) for add in self._adds(step))
 
-    def _due(self, step: Step) -> list[str]:
+    def _place(self, step: Step) -> AnyPlace:
+        return self._places.at(step.parameters["location"])
+
+    def _due(self, step: Step) -> Due:
         """Files that may go. The engine has to count the same live files as our reading of the log does.
 
         Raises:
             RunError: it does not, so nothing is removed.
         """
-        folder = local_path(step.parameters["location"])
-        found = due(folder, int(step.parameters["retain_hours"]), self._ctx.in_flight_hours)
+        folder = self._place(step)
+        hours, apart = int(step.parameters["retain_hours"]), self._places.apart(folder)
+        found = due(folder, hours, self._ctx.in_flight_hours, apart)
         detail = self._sql(f"DESCRIBE DETAIL {_table(step)}").first()
         if detail is None or detail["numFiles"] != len(self._adds(step)):
             raise RunError(
@@ -271,9 +299,14 @@ class DeltaExecutor:
         return found
 
     def _adds(self, step: Step) -> tuple[dict[str, Any], ...]:
-        return live_adds(local_path(step.parameters["location"]))
+        return live_adds(self._place(step))
 
 
 def _table(step: Step) -> str:
     table = step.parameters.get("table")
-    return quote_table(table) if table else f"delta.{quote(step.parameters['location'])}"
+    return quote_table(table) if table else f"delta.{quote(engine_path(step.parameters['location']))}"
+
+
+def _name(path: str) -> str:
+    """Of a file, without its folders: those of partitions can be a person's value."""
+    return path.rpartition("/")[2]

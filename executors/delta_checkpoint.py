@@ -8,13 +8,14 @@ the one that puts it back stays above that. https://docs.delta.io/latest/table-p
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from executors.context import ExecutionContext
 from executors.delta_log import complete_checkpoint
 from executors.delta_settings import with_every_commit, without_tombstones
+from executors.places import AnyPlace
 from pii_tracer.errors import RunError
+from pii_tracer.locations import engine_path
 
 _SETTINGS_ONLY = frozenset({"commitInfo", "metaData", "protocol"})
 
@@ -22,7 +23,7 @@ _SETTINGS_ONLY = frozenset({"commitInfo", "metaData", "protocol"})
 class Checkpoints:
     """Those of one table. table: quoted."""
 
-    def __init__(self, ctx: ExecutionContext, table: str, folder: Path) -> None:
+    def __init__(self, ctx: ExecutionContext, table: str, folder: AnyPlace) -> None:
         self._ctx, self._table, self._folder = ctx, table, folder
 
     def write(self) -> int:
@@ -61,7 +62,8 @@ class Checkpoints:
 
     def _call(self) -> None:
         self.forget()
-        self._log().forTable(getattr(self._ctx.spark, "_jsparkSession"), str(self._folder)).checkpoint()  # noqa: B009
+        session = getattr(self._ctx.spark, "_jsparkSession")  # noqa: B009 (not in Spark Connect)
+        self._log().forTable(session, engine_path(str(self._folder))).checkpoint()
 
     def _log(self) -> Any:
         return getattr(self._ctx.spark, "_jvm").org.apache.spark.sql.delta.DeltaLog  # noqa: B009 (not in Spark Connect)
@@ -84,7 +86,7 @@ def newest_version(ctx: ExecutionContext, table: str) -> int:
     return int(row["version"])  # type: ignore[index]
 
 
-def covers(folder: Path, checkpoint: int, current: int) -> bool:
+def covers(folder: AnyPlace, checkpoint: int, current: int) -> bool:
     """Whether the commits above a checkpoint change settings only: no file, so that the checkpoint names all of them.
 
     A commit that is not there to be read counts as one that changes more.

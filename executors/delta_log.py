@@ -7,69 +7,98 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
 import pyarrow.parquet as pq
 
+from executors.places import AnyPlace, files_in, named, opened, read_all
 from pii_tracer.errors import RunError
+from pii_tracer.estate.s3_path import S3Path
 
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9a-f-]{36})?\.(?:parquet|json)")
+_COMMIT = re.compile(r"\d{20}\.json")
 _VERSIONED = re.compile(r"\.?(\d{20})\.(?:json|crc|checkpoint.*|compacted.*|\d{20}\.compacted\.json)(?:\.crc)?")
 
 
-def complete_checkpoint(folder: Path) -> int | None:
+def complete_checkpoint(folder: AnyPlace) -> int | None:
     """Version of the newest checkpoint of which every part is there."""
-    parts: dict[int, dict[int, set[int]]] = {}
-    whole: set[int] = set()
-    for path in (folder / "_delta_log").iterdir():
+    log = folder / "_delta_log"
+    found: dict[int, list[AnyPlace]] = {}
+    for path in files_in(log):
+        if match := _CHECKPOINT.fullmatch(path.name):
+            found.setdefault(int(match[1]), []).append(path)
+    for version in sorted(found, reverse=True):
+        if _is_complete(log, found[version]):
+            return version
+    return None
+
+
+def _is_complete(log: AnyPlace, heads: list[AnyPlace]) -> bool:
+    """Whether one of a version's checkpoints is whole, of those in several parts and those that name sidecars."""
+    parts: dict[str, set[str]] = {}
+    for path in heads:
         match = _CHECKPOINT.fullmatch(path.name)
-        if not match:
-            continue
-        version = int(match[1])
-        if match[2]:
-            parts.setdefault(version, {}).setdefault(int(match[3]), set()).add(int(match[2]))
-        elif all((folder / "_delta_log" / "_sidecars" / s).exists() for s in _sidecars_of(path)):
-            whole.add(version)
-    for version, groups in parts.items():
-        if any(len(found) == total for total, found in groups.items()):
-            whole.add(version)
-    return max(whole, default=None)
+        if match and match[2]:
+            parts.setdefault(match[3], set()).add(match[2])
+        else:
+            needed = _sidecars_of(path)
+            if not needed or needed <= {sidecar.name for sidecar in _sidecars_in(log)}:
+                return True
+    return any(len(there) == int(total) for total, there in parts.items())
 
 
-def _sidecars_of(path: Path) -> set[str]:
+def _sidecars_in(log: AnyPlace) -> list[AnyPlace]:
+    try:
+        return files_in(log / "_sidecars")
+    except FileNotFoundError:
+        return []
+
+
+def _sidecars_of(path: AnyPlace) -> set[str]:
     """Names of the sidecar files that a v2 checkpoint names; empty for the others."""
     if path.suffix == ".json":
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
-        return {Path(row["sidecar"]["path"]).name for row in rows if "sidecar" in row}
-    if "sidecar" not in pq.read_schema(path).names:
-        return set()
-    cells = pq.read_table(path, columns=["sidecar"]).column("sidecar").to_pylist()
-    return {Path(cell["path"]).name for cell in cells if cell and cell.get("path")}
+        return {_name(row["sidecar"]["path"]) for row in _lines(path) if "sidecar" in row}
+    return {_name(cell["path"]) for cell in _cells(path, "sidecar")}
 
 
-def files_below_checkpoint(folder: Path, version: int) -> list[Path]:
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _lines(path: AnyPlace) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+
+
+def _cells(path: AnyPlace, column: str) -> list[dict[str, Any]]:
+    """The actions of one kind in a checkpoint's file that name a file."""
+    with opened(path) as stream, pq.ParquetFile(stream) as file:
+        if column not in file.schema_arrow.names:
+            return []
+        cells = file.read(columns=[column]).column(column).to_pylist()
+    return [cell for cell in cells if cell and cell.get("path")]
+
+
+def files_below_checkpoint(folder: AnyPlace, version: int) -> list[AnyPlace]:
     """Log files older than a complete checkpoint, their hidden checksums, and sidecars that it does not name."""
     log = folder / "_delta_log"
-    below = []
-    for path in log.iterdir():
-        match = _VERSIONED.fullmatch(path.name)
-        if path.is_file() and match and int(match[1]) < version:
-            below.append(path)
-    sidecars = log / "_sidecars"
-    if sidecars.is_dir():
-        named: set[str] = set()
-        for path in log.iterdir():
+    there = files_in(log)
+    matches = [(path, _VERSIONED.fullmatch(path.name)) for path in there]
+    below = [path for path, match in matches if match and int(match[1]) < version]
+    sidecars = _sidecars_in(log)
+    if sidecars:
+        kept: set[str] = set()
+        for path in there:
             match = _CHECKPOINT.fullmatch(path.name)
             if match and int(match[1]) >= version and not match[2]:
-                named |= _sidecars_of(path)
-        below += [p for p in sidecars.iterdir() if p.name.removeprefix(".").removesuffix(".crc") not in named]
-    return sorted(below)
+                kept |= _sidecars_of(path)
+        below += [p for p in sidecars if p.name.removeprefix(".").removesuffix(".crc") not in kept]
+    return sorted(below, key=str)
 
 
-def live_adds(folder: Path) -> tuple[dict[str, Any], ...]:
+def live_adds(folder: AnyPlace) -> tuple[dict[str, Any], ...]:
     """The add actions of the current version, from the newest complete checkpoint and the commits after it.
 
     A logical file is its path and its deletion vector: a commit that marks rows removes (path, old vector) and adds
@@ -92,10 +121,10 @@ def _identity(action: dict[str, Any]) -> tuple[str, str]:
     return str(action["path"]), f"{vector['storageType']}{vector['pathOrInlineDv']}@{vector.get('offset') or 0}"
 
 
-def live_paths(folder: Path) -> set[str]:
-    """Absolute paths of the data files and deletion vectors that the current version references."""
+def live_paths(folder: AnyPlace) -> set[str]:
+    """Absolute paths, or places in S3, of the data files and deletion vectors that the current version references."""
     paths = {path for add in live_adds(folder) for path in (str(add["path"]), *_vector(add))}
-    return {str(_resolved(folder, path)) for path in paths}
+    return {_resolved(folder, path) for path in paths}
 
 
 def is_absolute(path: str) -> bool:
@@ -103,12 +132,14 @@ def is_absolute(path: str) -> bool:
     return path.startswith("/") or ":" in path.split("/")[0]
 
 
-def _resolved(folder: Path, path: str) -> Path | str:
-    """A path of the log (a URI reference, so percent-encoded) as this machine names it."""
+def _resolved(folder: AnyPlace, path: str) -> str:
+    """A path of the log (a URI reference, so percent-encoded) as listings of the table's place have it."""
     if not is_absolute(path):
-        return folder / unquote(path)
+        return str(folder / unquote(path))
+    if isinstance(folder, S3Path):
+        return named(folder, unquote(path))
     parsed = urlparse(path)
-    return Path(unquote(parsed.path)) if parsed.scheme in ("", "file") else path
+    return str(Path(unquote(parsed.path))) if parsed.scheme in ("", "file") else path
 
 
 def _vector(add: dict[str, Any]) -> set[str]:
@@ -140,42 +171,46 @@ def _uuid(text: str) -> str:
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-def _actions(folder: Path) -> list[dict[str, dict[str, Any]]]:
+def _actions(folder: AnyPlace) -> list[dict[str, dict[str, Any]]]:
     """Add and remove actions in order: the newest complete checkpoint, then the commits after it."""
     log = folder / "_delta_log"
     start = complete_checkpoint(folder)
     actions: list[dict[str, dict[str, Any]]] = []
-    if start is not None:
-        for path in sorted(log.glob(f"{start:020}.checkpoint*")):
-            if _CHECKPOINT.fullmatch(path.name) and path.suffix == ".parquet":
-                actions += _checkpoint_adds(path)
-                actions += [a for s in sorted(_sidecars_of(path)) for a in _checkpoint_adds(log / "_sidecars" / s)]
-            elif _CHECKPOINT.fullmatch(path.name):
-                actions += [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
-                actions += [a for s in sorted(_sidecars_of(path)) for a in _checkpoint_adds(log / "_sidecars" / s)]
+    for path in _heads(log, start):
+        actions += [{"add": cell} for cell in _cells(path, "add")] if path.suffix == ".parquet" else _lines(path)
+        for name in sorted(_sidecars_of(path)):
+            actions += [{"add": cell} for cell in _cells(log / "_sidecars" / name, "add")]
     expected = 0 if start is None else start + 1
-    for path in sorted(log.glob("*.json")):
-        if not re.fullmatch(r"\d{20}\.json", path.name) or int(path.name[:20]) < expected:
-            continue
+    commits = [p for p in files_in(log) if _COMMIT.fullmatch(p.name) and int(p.name[:20]) >= expected]
+    for path, lines in zip(commits, read_all(_lines, commits), strict=True):
         if int(path.name[:20]) != expected:
             raise RunError(f"the log has no version {expected}", where=str(log), todo="mend the table before erasing")
-        actions += [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+        actions += lines
         expected += 1
     return actions
 
 
-def mentioned(folder: Path) -> dict[str, int]:
-    """Absolute paths of every file that any log entry names -> when it was removed (ms since 1970), 0 where it was not.
+def _heads(log: AnyPlace, version: int | None) -> list[AnyPlace]:
+    """The files of one version's checkpoints, without sidecars."""
+    matches = ((path, _CHECKPOINT.fullmatch(path.name)) for path in files_in(log) if version is not None)
+    return [path for path, match in matches if match and int(match[1]) == version]
+
+
+def mentioned(folder: AnyPlace) -> dict[str, int]:
+    """Absolute paths, or places in S3, of every file that any log entry names -> when it was removed (ms since 1970), 0
+    where it was not.
 
     Removed files, change files and deletion vectors included, of all versions that the log still holds.
     """
     log = folder / "_delta_log"
+    paths = [p for p in files_in(log) if p.suffix in (".json", ".parquet")]
+    paths += [p for p in _sidecars_in(log) if p.suffix == ".parquet"]
     found: dict[str, int] = {}
-    for path in (*log.glob("*.json"), *log.glob("*.parquet"), *(log / "_sidecars").glob("*.parquet")):
-        for kind, action in _file_actions(path):
+    for actions in read_all(_file_actions, paths):
+        for kind, action in actions:
             at = int(action.get("deletionTimestamp") or 0) if kind == "remove" else 0
             for name in (str(action["path"]), *_vector(action)):
-                place = str(_resolved(folder, name))
+                place = _resolved(folder, name)
                 found[place] = max(found.get(place, 0), at)
     return found
 
@@ -183,37 +218,21 @@ def mentioned(folder: Path) -> dict[str, int]:
 _FILE_ACTIONS = ("add", "remove", "cdc")
 
 
-def _file_actions(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _file_actions(path: AnyPlace) -> list[tuple[str, dict[str, Any]]]:
     if path.suffix == ".json":
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
-    else:
-        columns = [name for name in _FILE_ACTIONS if name in pq.read_schema(path).names]
-        rows = pq.read_table(path, columns=columns).to_pylist()
-    for row in rows:
-        for kind in _FILE_ACTIONS:
-            if isinstance(row.get(kind), dict) and row[kind].get("path"):
-                yield kind, row[kind]
+        rows = _lines(path)
+        return [(k, r[k]) for r in rows for k in _FILE_ACTIONS if isinstance(r.get(k), dict) and r[k].get("path")]
+    return [(kind, cell) for kind in _FILE_ACTIONS for cell in _cells(path, kind)]
 
 
-def tombstones_with(folder: Path, values: Collection[str]) -> int:
+def tombstones_with(folder: AnyPlace, values: Collection[str]) -> int:
     """How many removed files the newest complete checkpoint still names under one of these partition values.
 
     Tombstones stay in checkpoints until `delta.deletedFileRetentionDuration` is over (PROTOCOL.md, "Checkpoints"), each
     with its path and `partitionValues`.
     """
-    log, version = folder / "_delta_log", complete_checkpoint(folder)
-    heads = (
-        [p for p in log.glob(f"{version:020}.checkpoint*") if _CHECKPOINT.fullmatch(p.name)]
-        if version is not None
-        else []
-    )
-    sidecars = {log / "_sidecars" / name for head in heads for name in _sidecars_of(head)}
+    log = folder / "_delta_log"
+    heads = _heads(log, complete_checkpoint(folder))
+    sidecars = [log / "_sidecars" / name for name in sorted({name for head in heads for name in _sidecars_of(head)})]
     removes = [a for p in (*heads, *sidecars) for kind, a in _file_actions(p) if kind == "remove"]
     return sum(1 for r in removes if not set(dict(r.get("partitionValues") or {}).values()).isdisjoint(values))
-
-
-def _checkpoint_adds(path: Path) -> list[dict[str, dict[str, Any]]]:
-    if "add" not in pq.read_schema(path).names:
-        return []
-    cells = pq.read_table(path, columns=["add"]).column("add").to_pylist()
-    return [{"add": cell} for cell in cells if cell and cell.get("path")]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
+from executors.places import AnyPlace, snapshot_of
 from executors.spark import quote_table, string_literal
 from pii_tracer.errors import RunError
-from pii_tracer.estate.delta_log import read_log
 
 Sql = Callable[[str], Any]
 TOMBSTONES = "delta.deletedFileRetentionDuration"
@@ -28,7 +27,7 @@ _VALUES = {_RETENTION: TOMBSTONES, _INTERVAL: INTERVAL}
 
 
 @contextmanager
-def without_tombstones(sql: Sql, table: str, folder: Path) -> Iterator[None]:
+def without_tombstones(sql: Sql, table: str, folder: AnyPlace) -> Iterator[None]:
     """Inside, the table keeps no tombstones. table: quoted."""
     before = _properties(folder).get(TOMBSTONES, "")
     _set(sql, table, {TOMBSTONES: "interval 0 seconds", _RETENTION: before})
@@ -39,7 +38,7 @@ def without_tombstones(sql: Sql, table: str, folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def with_every_commit(sql: Sql, table: str, folder: Path, *, tombstones: bool = True) -> Iterator[None]:
+def with_every_commit(sql: Sql, table: str, folder: AnyPlace, *, tombstones: bool = True) -> Iterator[None]:
     """Inside, each commit writes a checkpoint of itself, the one that sets this too. table: quoted.
 
     tombstones: False where these must not name removed files.
@@ -56,7 +55,7 @@ def with_every_commit(sql: Sql, table: str, folder: Path, *, tombstones: bool = 
 
 
 @contextmanager
-def without_clustering(sql: Sql, table: str, folder: Path) -> Iterator[None]:
+def without_clustering(sql: Sql, table: str, folder: AnyPlace) -> Iterator[None]:
     """Inside, the table has no clustering columns.
 
     Raises:
@@ -77,7 +76,7 @@ def without_clustering(sql: Sql, table: str, folder: Path) -> Iterator[None]:
         put_back(sql, table, folder)
 
 
-def put_back(sql: Sql, table: str, folder: Path) -> None:
+def put_back(sql: Sql, table: str, folder: AnyPlace) -> None:
     """Give the table back what was noted; nothing where nothing was."""
     noted = _properties(folder)
     values = {name: noted[note] for note, name in _VALUES.items() if noted.get(note)}
@@ -92,20 +91,20 @@ def put_back(sql: Sql, table: str, folder: Path) -> None:
         sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES IF EXISTS ({', '.join(map(string_literal, gone))})")
 
 
-def not_back(folder: Path) -> list[str]:
+def not_back(folder: AnyPlace) -> list[str]:
     """Findings: settings that a run has changed and not put back."""
     noted = _properties(folder)
     names = {**_VALUES, _CLUSTERING: "clustering"}
     return [f"the table's own {name} is not back" for note, name in names.items() if note in noted]
 
 
-def is_clustered(folder: Path) -> bool:
+def is_clustered(folder: AnyPlace) -> bool:
     """Whether the table has the feature of liquid clustering (PROTOCOL.md, "Clustered Table")."""
-    return "clustering" in read_log(folder).features
+    return "clustering" in snapshot_of(folder).features
 
 
-def _properties(folder: Path) -> dict[str, str]:
-    return read_log(folder).configuration
+def _properties(folder: AnyPlace) -> dict[str, str]:
+    return snapshot_of(folder).configuration
 
 
 def _set(sql: Sql, table: str, properties: dict[str, str]) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 
 import pyarrow.parquet as pq
 
+from executors import places
 from executors.delta_log import live_paths, mentioned
-from executors.local import as_local, empty_folders, files_below, refuse_nested
+from executors.places import AnyPlace, Listed, files_below, named, opened, place_at, refuse_tables_inside, snapshot_of
 from pii_tracer.errors import RunError
-from pii_tracer.estate.delta_log import read_log
+from pii_tracer.estate.delta_strays import as_written
 
 _HOUR_MS = 3_600_000
 _MANIFESTS = "_symlink_format_manifest"
@@ -20,86 +23,111 @@ _KEPT_FOLDERS = frozenset({"_delta_log", _MANIFESTS, "_checkpoints", "_spark_met
 """The log, manifests for other engines, and the state of streams: not the table's data, and not ours to sweep."""
 
 
-def unreferenced(folder: Path) -> list[str]:
+@dataclass(frozen=True)
+class Due:
+    """going: files that may go now. strange: how many others lie there that are named as no writer of Delta does."""
+
+    going: tuple[Listed, ...]
+    strange: int = 0
+
+
+def unreferenced(folder: AnyPlace, apart: tuple[str, ...] = ()) -> list[Listed]:
     """Files outside the log that the current version does not reference; hidden checksums of live files stay.
 
     The folder is listed before the log is read: a file that a writer commits in between is then referenced.
+    apart: as `Places.apart`.
 
     Raises:
         RunError: another table lies inside the folder, or the log has a hole.
     """
-    refuse_nested(folder, own=lambda place: "_delta_log" in place.relative_to(folder).parts)
-    there = [p for p in files_below(folder) if not _KEPT_FOLDERS.intersection(p.relative_to(folder).parts)]
+    listed = files_below(folder, apart)
+    refuse_tables_inside(folder, listed)
     live = live_paths(folder)
-    keep = live | {str(Path(p).with_name(f".{Path(p).name}.crc")) for p in live}
-    return [str(p) for p in there if str(p) not in keep]
+    return [
+        file
+        for file in listed
+        if file.path not in live and _data_file(file.path) not in live and not _KEPT_FOLDERS.intersection(file.parts)
+    ]
 
 
-def due(folder: Path, retain_hours: int, in_flight_hours: int) -> list[str]:
+def due(folder: AnyPlace, retain_hours: int, in_flight_hours: int, apart: tuple[str, ...] = ()) -> Due:
     """Unreferenced files that may go now.
 
     retain_hours: files that were removed from the table less than so long ago stay, for time travel.
     in_flight_hours: files that no commit names and that are younger stay: a writer that is at work commits its files
     after it has written all of them, and would commit a table that cannot be read.
 
+    In S3, where nobody was asked about them at planning, files stay that are named as no writer of Delta names its.
+
     Raises:
         RunError: as `unreferenced`.
     """
-    candidates = unreferenced(folder)
-    if not retain_hours and not in_flight_hours:
-        return candidates
-    named = mentioned(folder)
+    candidates = unreferenced(folder, apart)
+    local = isinstance(folder, Path)
+    if not candidates or (local and not retain_hours and not in_flight_hours):
+        return Due(tuple(candidates))
+    logged = mentioned(folder)
+    own = candidates if local else _own(folder, candidates, logged)
     now = time.time_ns() // 1_000_000
-    return [p for p in candidates if _age(folder, p, named, now) >= _kept_ms(p, named, retain_hours, in_flight_hours)]
+    kept = [_kept_ms(file, logged, retain_hours, in_flight_hours) for file in own]
+    # clocks of writers, and of S3, can be ahead of ours: what is not kept at all goes whatever its age
+    going = [f for f, long in zip(own, kept, strict=True) if not long or _age(f, logged, now) >= long]
+    return Due(tuple(going), len(candidates) - len(own))
 
 
-def _kept_ms(path: str, named: dict[str, int], retain_hours: int, in_flight_hours: int) -> int:
-    return (retain_hours if _data_file(path) in named else max(retain_hours, in_flight_hours)) * _HOUR_MS
+def _own(folder: AnyPlace, files: Sequence[Listed], logged: Mapping[str, int]) -> list[Listed]:
+    """Those that the log names, or that are named, and lie, as writers of Delta leave them."""
+    snapshot = snapshot_of(folder)
+    return [f for f in files if _data_file(f.path) in logged or as_written(PurePosixPath(*f.parts), snapshot)]
 
 
-def _age(folder: Path, path: str, named: dict[str, int], now: int) -> int:
+def _kept_ms(file: Listed, logged: Mapping[str, int], retain_hours: int, in_flight_hours: int) -> int:
+    return (retain_hours if _data_file(file.path) in logged else max(retain_hours, in_flight_hours)) * _HOUR_MS
+
+
+def _age(file: Listed, logged: Mapping[str, int], now: int) -> int:
     """Milliseconds since a file was removed from the table; since it was written, where no log entry says when."""
-    removed = named.get(_data_file(path), 0)
-    try:
-        return now - (removed or Path(path).stat().st_mtime_ns // 1_000_000)
-    except FileNotFoundError:
-        return 0
+    return now - (logged.get(_data_file(file.path), 0) or file.modified)
 
 
 def _data_file(path: str) -> str:
     """The file itself, or the one that a hidden checksum belongs to."""
-    file = Path(path)
-    hidden = file.name.startswith(".") and file.name.endswith(".crc")
-    return str(file.with_name(file.name[1:-4])) if hidden else path
+    front, slash, name = path.rpartition("/")
+    hidden = name.startswith(".") and name.endswith(".crc")
+    return f"{front}{slash}{name[1:-4]}" if hidden else path
 
 
-def empty_partitions(folder: Path) -> list[Path]:
+def empty_partitions(folder: AnyPlace, apart: tuple[str, ...] = ()) -> list[str]:
     """Folders of partitions of the table in which no file is left."""
-    return [p for p in empty_folders(folder) if not _KEPT_FOLDERS.intersection(p.relative_to(folder).parts)]
+    return places.empty_partitions(folder, apart, _KEPT_FOLDERS)
 
 
-def missing(folder: Path) -> list[str]:
+def missing(folder: AnyPlace) -> list[str]:
     """Files of the current version that are not there: the table cannot be read."""
-    return sorted(path for path in live_paths(folder) if ":" not in path.split("/")[0] and not Path(path).exists())
+    return places.missing(folder, live_paths(folder))
 
 
-def stale_manifests(folder: Path) -> list[Path]:
+def stale_manifests(folder: AnyPlace) -> list[str]:
     """Symlink manifests that name a file which the current version does not: their readers would lose it.
 
     https://docs.delta.io/latest/presto-integration.html: one line a file, absolute, not percent-encoded.
     """
-    manifests = [p for p in files_below(folder / _MANIFESTS) if p.name == "manifest"]
+    manifests = [file.path for file in files_below(folder / _MANIFESTS) if file.parts[-1] == "manifest"]
     live = live_paths(folder) if manifests else set()
-    return [p for p in manifests if any(as_local(line) not in live for line in p.read_text().splitlines() if line)]
+    return [path for path in manifests if any(named(folder, line) not in live for line in _lines(folder, path))]
 
 
-def with_dropped_columns(folder: Path) -> list[str]:
+def _lines(folder: AnyPlace, path: str) -> list[str]:
+    return [line for line in place_at(folder, path).read_text(encoding="utf-8").splitlines() if line]
+
+
+def with_dropped_columns(folder: AnyPlace) -> list[str]:
     """Live data files that still hold a column which was dropped from the schema (column mapping by name or id).
 
     Raises:
         RunError: a file's footer cannot be read.
     """
-    snapshot = read_log(folder)
+    snapshot = snapshot_of(folder)
     if snapshot.configuration.get("delta.columnMapping.mode", "none") == "none":
         return []
     kept = {str(f["metadata"].get(_PHYSICAL, f["name"])) for f in snapshot.schema["fields"]}
@@ -112,5 +140,6 @@ def with_dropped_columns(folder: Path) -> list[str]:
         ) from None
 
 
-def _names(path: Path) -> set[str]:
-    return {name for name in pq.read_schema(path).names if not name.startswith("_")}
+def _names(path: AnyPlace) -> set[str]:
+    with opened(path) as stream:
+        return {name for name in pq.read_schema(stream).names if not name.startswith("_")}

@@ -21,7 +21,7 @@ from executors.bare_mask import lasting
 from executors.context import ExecutionContext
 from executors.files_rebuild import FolderRebuild
 from executors.iceberg_files import read_by
-from executors.local import TEMPORARY, files_below, local_path, refuse_nested, swap
+from executors.local import TEMPORARY, files_below, local_path, refuse_nested, swap, without_values
 from executors.mask import mask_of, nobodys, treated
 from executors.match import match_of
 from executors.s3_match import BY_HAND, Keys, RowsError
@@ -120,7 +120,7 @@ class FilesExecutor:
             if str(path) in spared:
                 raise RunError(
                     "a table still reads this file, and would be broken if it were written again in place",
-                    where=_shown(path.relative_to(folder)),
+                    where=without_values(str(path.relative_to(folder))),
                     todo="erase that table first; if it was, look at its branches and tags",
                 )
         # before the first swap: readers that trust a summary must never meet files that it does not describe
@@ -130,7 +130,7 @@ class FilesExecutor:
             _guarded(task, path, _rewrite)
             rewritten.append(
                 {
-                    "file": _shown(path.relative_to(folder)),
+                    "file": without_values(str(path.relative_to(folder))),
                     "sha256_before": digest,
                     "sha256_after": file_sha256(path),
                     "rows_before": rows.before,
@@ -208,10 +208,10 @@ def _guarded(task: _Task, path: Path, act: Callable[[_Task, Path], _T]) -> _T:
     try:
         return act(task, path)
     except RunError as error:
-        raise RunError(error.what, where=_shown(path), todo=error.todo) from None
+        raise RunError(error.what, where=without_values(str(path)), todo=error.todo) from None
     except Exception as error:
         what = f"the file cannot be read as {task.kind}: {type(error).__name__}"
-        raise RunError(what, where=_shown(path), todo=BY_HAND) from None
+        raise RunError(what, where=without_values(str(path)), todo=BY_HAND) from None
 
 
 def _format(step: Step) -> Format:
@@ -227,11 +227,6 @@ def _options(step: Step) -> dict[str, str]:
 def _hidden(relative: Path) -> bool:
     """Spark passes over names that begin with `_` or `.`, but for partition folders like `_day=1`."""
     return any(part[0] in "_." and "=" not in part for part in relative.parts)
-
-
-def _shown(path: Path) -> str:
-    """A path for journals and messages, without partition values: they can be a person's (hazard F2)."""
-    return "/".join(part.partition("=")[0] + "=…" if "=" in part else part for part in path.parts).replace("//", "/")
 
 
 def _survey(task: _Task, path: Path) -> _Rows:

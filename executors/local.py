@@ -55,6 +55,11 @@ def remove_empty(folders: Iterable[Path]) -> None:
             place.rmdir()
 
 
+def without_values(path: str) -> str:
+    """A path for journals and messages, without partition values: they can be a person's (hazard F2)."""
+    return "/".join(part.partition("=")[0] + "=…" if "=" in part else part for part in path.split("/"))
+
+
 TEMPORARY = "_pii_tracer_"
 """What names of files begin with until they are whole: readers pass over names that begin with `_`."""
 

@@ -11,9 +11,9 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from executors.s3a import engine_path
 from executors.spark import quote, quote_table, string_literal
 from pii_tracer.errors import RunError
+from pii_tracer.locations import engine_path
 from pii_tracer.model import Format
 from pii_tracer.retention.enforce import Change
 

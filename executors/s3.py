@@ -9,12 +9,14 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from executors.parts import Part, parameters_of, run_priced
+from executors.s3_clear import ClearingVersions, cleared_at
 from executors.s3_delete import VersionDeleter
 from executors.s3_lapse import AwaitingExpiry
 from executors.s3_objects import (
     AbortParameters,
     AwaitParameters,
     BucketParameters,
+    ClearParameters,
     DeleteParameters,
     ExpiryParameters,
     RestoreParameters,
@@ -48,6 +50,7 @@ _KINDS: dict[Action, _Kind] = {
     Action.S3_AWAIT_REPLICA: _Kind(AwaitParameters, AwaitingReplica),
     Action.S3_DELETE_VERSIONS: _Kind(DeleteParameters, VersionDeleter),
     Action.S3_ABORT_UPLOADS: _Kind(AbortParameters, AbortingUploads),
+    Action.S3_CLEAR_VERSIONS: _Kind(ClearParameters, ClearingVersions),
     Action.S3_AWAIT_EXPIRY: _Kind(ExpiryParameters, AwaitingExpiry),
 }
 
@@ -92,6 +95,8 @@ class S3Executor:
 
     def _part(self, step: Step, copy: Copy | None) -> Part:
         parameters = _parameters(step)
+        if isinstance(parameters, ClearParameters):
+            return ClearingVersions(self._ctx, self._clients, parameters, copy, cleared_at(self._ctx.told(step.id)))
         return _KINDS[step.action].part(self._ctx, self._clients, parameters, copy)
 
 

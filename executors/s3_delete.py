@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os.path
-import random
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from executors.s3_batches import Batches, Place
 from executors.s3_locks import Lock, locks
 from executors.s3_markers import BEHIND, hiding
 from executors.s3_match import Keys
@@ -25,7 +23,6 @@ from executors.s3_objects import (
     head,
     keys_of,
     read,
-    request_id,
     server_time,
 )
 from executors.s3_restore import Restoring
@@ -38,15 +35,7 @@ from pii_tracer.model import Match
 from pii_tracer.plan import Copy
 from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
 
-BATCH = 1000
-"""Keys that one DeleteObjects takes (https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html)."""
-
-_PASSING = frozenset({"InternalError", "SlowDown", "ServiceUnavailable", "503", "500", "RequestTimeout"})
 _BROUGHT_BACK = "drift: somebody brought the object back after the plan was made, which deletes its old versions"
-_TRIES = 4
-_WORKERS = 4
-
-Place = tuple[str, str]
 
 
 @dataclass
@@ -124,15 +113,15 @@ class VersionDeleter:
         found = self.review()
         requests: list[str] = []
         errors: dict[Place, str] = {}
+        batches = Batches(self.client, self.parameters.bucket)
         for markers in (False, True):
             if markers and any(version.delete_marker for version in found.targets):
                 # what was refused is still there, and what others wrote meanwhile
                 self._hold_markers(found, self._existing().values())
-            phase = [version for version in found.targets if version.delete_marker is markers]
-            with ThreadPoolExecutor(_WORKERS) as pool:
-                for refused, ids in pool.map(lambda batch: self._delete_batch(batch, found.bypass), _batches(phase)):
-                    errors |= refused
-                    requests += ids
+            phase = [(v.key, v.version_id) for v in found.targets if v.delete_marker is markers]
+            refused, ids = batches.delete(phase, found.bypass)
+            errors |= refused
+            requests += ids
         # what the answers say is written down as done; whether it is true, `verify` sees by listing
         facts = self._facts(found, errors, requests)
         dates = [lock.until for lock in found.locked.values() if lock.until is not None and not lock.legal_hold]
@@ -308,62 +297,6 @@ class VersionDeleter:
             return False
         return drop_rows(data, self.parameters.format, match, keys, strong, key).data is None
 
-    def _delete_batch(self, batch: list[ObjectVersion], bypass: set[Place]) -> tuple[dict[Place, str], list[str]]:
-        """Delete up to 1,000 versions; the code of each that was refused for good, and the ids of the requests."""
-        places = [(version.key, version.version_id) for version in batch]
-        requests: list[str] = []
-        for attempt in range(_TRIES):
-            refused = self._call(batch, bypass, requests)
-            if not all(refused.get(place) in _PASSING for place in places):
-                break
-            _back_off(attempt)  # all were refused: S3 is busy, and asking for each alone would make it worse
-        else:
-            return refused, requests
-        errors: dict[Place, str] = {}
-        for version, place in zip(batch, places, strict=True):
-            code = refused.get(place)
-            # some servers name the key of an error without its version: ask for each version of that key
-            if code in _PASSING or (code is None and (version.key, "") in refused):
-                code = self._delete_alone(version, bypass, requests)
-            if code is not None:
-                errors[place] = code
-        return errors, requests
-
-    def _delete_alone(self, version: ObjectVersion, bypass: set[Place], requests: list[str]) -> str | None:
-        """One version, tried again while S3 is merely busy; returns the code it was refused with."""
-        code = None
-        for attempt in range(_TRIES):
-            code = self._call([version], bypass, requests).get((version.key, version.version_id))
-            if code not in _PASSING:
-                break
-            _back_off(attempt)
-        return code
-
-    def _call(self, batch: list[ObjectVersion], bypass: set[Place], requests: list[str]) -> dict[Place, str]:
-        """One DeleteObjects; error codes by (key, version), by (key, "") where the answer names no version.
-
-        A batch asks for the bypass only where one of its own versions needs it.
-        """
-        objects = [{"Key": version.key, "VersionId": version.version_id} for version in batch]
-        more = {}
-        if bypass and any((version.key, version.version_id) in bypass for version in batch):
-            more["BypassGovernanceRetention"] = True
-        try:
-            answer = self.client.delete_objects(
-                Bucket=self.parameters.bucket, Delete={"Objects": objects, "Quiet": False}, **more
-            )
-        except (ClientError, BotoCoreError) as error:
-            return {(version.key, version.version_id): error_code(error) for version in batch}
-        requests.append(request_id(answer))
-        codes: dict[Place, str] = {}
-        for item in answer.get("Errors", ()):
-            code = str(item.get("Code") or "unknown")
-            if code in ("NoSuchKey", "NoSuchVersion"):
-                continue
-            version = item.get("VersionId") or (batch[0].version_id if len(batch) == 1 else "")
-            codes[item["Key"], version] = code
-        return codes
-
 
 def listed_versions(client: S3Client, bucket: str, versions: Iterable[VersionRef]) -> dict[Place, ObjectVersion]:
     """Those of the versions (and all others of their keys) that exist, by (key, version id).
@@ -382,12 +315,3 @@ def listed_versions(client: S3Client, bucket: str, versions: Iterable[VersionRef
             where=f"s3://{bucket}",
             todo="check the bucket and the permission to list versions",
         ) from None
-
-
-def _back_off(attempt: int) -> None:
-    time.sleep(0.2 * 2**attempt * random.uniform(1, 1.5))  # noqa: S311 (spreads the tries of several workers)
-
-
-def _batches(versions: list[ObjectVersion]) -> Iterator[list[ObjectVersion]]:
-    for start in range(0, len(versions), BATCH):
-        yield versions[start : start + BATCH]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 from urllib.parse import urlencode
 
 from botocore.exceptions import BotoCoreError, ClientError
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, model_validator
 
 from executors.s3_match import Keys
 from pii_tracer.aws import error_code
@@ -36,7 +36,8 @@ class KeySource(Protocol):
 
 
 class S3Context(Protocol):
-    """What the S3 executor needs of the execution context. everything: all key sets of the plan."""
+    """What the S3 executor needs of the execution context. everything: all key sets of the plan. told: the facts that a
+    step has given so far."""
 
     @property
     def estate(self) -> Estate: ...
@@ -49,6 +50,9 @@ class S3Context(Protocol):
 
     @property
     def now(self) -> Callable[[], datetime]: ...
+
+    @property
+    def told(self) -> Callable[[str], Sequence[Mapping[str, Any]]]: ...
 
 
 class VersionRef(Frozen):
@@ -149,6 +153,22 @@ class AbortParameters(BucketParameters):
     prefix: str
     uploads: tuple[UploadRef, ...]
     idle_hours: int = Field(default=24, ge=0)
+
+
+class ClearParameters(BucketParameters):
+    """S3_CLEAR_VERSIONS: delete every old version and every delete marker below a table's folder.
+
+    prefix: of the folder's keys, with its last slash. without: prefixes of keys below it that belong to others.
+    """
+
+    prefix: str = Field(pattern=r"[^/].*/$|[^/]/$")
+    without: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _inside(self) -> ClearParameters:
+        if not all(other.startswith(self.prefix) and other != self.prefix for other in self.without):
+            raise ValueError("`without` names places below `prefix`")
+        return self
 
 
 class ExpiryParameters(BucketParameters):

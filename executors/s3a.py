@@ -11,8 +11,15 @@ from pii_tracer.config import Estate
 from pii_tracer.errors import RunError
 from pii_tracer.estate.s3 import s3_settings
 from pii_tracer.locations import is_s3
+from pii_tracer.model import Format
+from pii_tracer.plan import ErasurePlan
 
 SCHEME = "s3a://"
+
+
+def reaches_s3(plan: ErasurePlan) -> bool:
+    """Whether Spark has to reach S3 for a plan: a table of it lies there."""
+    return any(copy.format is Format.DELTA and is_s3(copy.location) for copy in plan.copies)
 
 
 def s3a_conf(estate: Estate) -> dict[str, str]:
@@ -49,8 +56,3 @@ def s3a_packages(estate: Estate) -> tuple[str, ...]:
             todo="use a profile that docs/stack.md names for them",
         )
     return (profile.s3a,)
-
-
-def engine_path(location: str) -> str:
-    """A location as Spark's SQL takes it: S3 by the scheme of the client that is set up here."""
-    return f"{SCHEME}{location.partition('://')[2]}" if is_s3(location) else location

@@ -20,9 +20,12 @@ from executors.local import as_local
 from executors.profiles import installed_profile, profile_of
 from executors.s3a import s3a_conf, s3a_packages
 from pii_tracer.config import Estate
-from pii_tracer.config_catalogs import CatalogType
+from pii_tracer.config_catalogs import CatalogType, DeclaredTable
 from pii_tracer.errors import EstateError, RunError
 from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.estate.s3 import s3_clients
+from pii_tracer.estate.s3_path import S3Path
+from pii_tracer.locations import engine_path, is_s3, s3_location
 from pii_tracer.model import Format
 
 if TYPE_CHECKING:
@@ -107,7 +110,7 @@ def open_session(estate: Estate, base: Path, extra: dict[str, str] | None = None
         spark = _on_server(estate.spark.remote, estate, base, extra or {})
     else:
         spark = _of_our_own(estate, base, extra or {}, s3=s3)
-    register_tables(spark, estate, base)
+    register_tables(spark, estate, base, s3=s3)
     return spark
 
 
@@ -169,17 +172,21 @@ def _engine_output(log: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
-def register_tables(spark: SparkSession, estate: Estate, base: Path) -> None:
+def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool = False) -> None:
     """Make every declared table that exists on disk known under its name (the session catalog is in memory).
 
-    So are the tables of a Glue catalog that are not Iceberg's; Glue is asked once for a session.
+    So are the tables of a Glue catalog that are not Iceberg's; Glue is asked once for a session. s3: and the declared
+    Delta tables in S3.
 
     Raises:
         RunError: Spark cannot open one, or knows another table by its name.
     """
     for catalog in estate.catalogs.values():
         for table in catalog.tables:
-            _register(spark, table.name, table.format, base / table.location)
+            if not is_s3(table.location):
+                _register(spark, table.name, table.format, base / table.location)
+            elif s3 and table.format is Format.DELTA:
+                _register_in_s3(spark, estate, table)
     glue = any(catalog.type is CatalogType.GLUE for catalog in estate.catalogs.values())
     if glue and spark.conf.get(_GLUE_ASKED, "") != str(base):
         for registered in EstatePaths(estate, base).registry.tables.values():
@@ -191,28 +198,65 @@ def register_tables(spark: SparkSession, estate: Estate, base: Path) -> None:
 def _register(spark: SparkSession, full_name: str, kind: Format, location: Path) -> None:
     if not location.exists():
         return
+    table = _made_room(spark, full_name)
+    if _tried(spark, full_name)[1] == str(location):
+        return
+    if spark.catalog.tableExists(table):
+        _refuse_another(spark, table, full_name, str(location))
+        return
+    try:
+        with nullcontext() if kind in _LOGGED else _partitions_on_disk(spark):
+            spark.sql(f"CREATE TABLE {table} USING {kind} LOCATION {string_literal(str(location))}")
+    except Exception as error:  # a format without a reader (Avro), types that Spark refuses, files that are none
+        if kind in _LOGGED:
+            raise _not_opened(full_name, kind, str(location), error) from error
+        # its name is only for recorded statements that read it; no other table should have to wait for that
+        spark.conf.set(_key(full_name), f"{type(error).__name__} {location}")
+
+
+def _register_in_s3(spark: SparkSession, estate: Estate, declared: DeclaredTable) -> None:
+    """Asked once for a session: to look whether the table is there costs requests. One that S3 refuses is left out:
+    perhaps nobody needs it now, and whoever does is told."""
+    name, location = declared.name, str(s3_location(declared.location))
+    if _tried(spark, name)[1] == location or spark.conf.get(_seen(name), "") == location:
+        return
+    table = _made_room(spark, name)
+    if spark.catalog.tableExists(table):
+        _refuse_another(spark, table, name, location)
+        return
+    try:
+        if not (S3Path.of(s3_location(location), s3_clients(estate)) / "_delta_log").is_dir():
+            return
+    except OSError as error:
+        spark.conf.set(_key(name), f"{type(error).__name__} {location}")
+        return
+    try:
+        spark.sql(f"CREATE TABLE {table} USING delta LOCATION {string_literal(engine_path(location))}")
+    except Exception as error:
+        raise _not_opened(name, declared.format, location, error) from error
+    spark.conf.set(_seen(name), location)
+
+
+def _made_room(spark: SparkSession, full_name: str) -> str:
+    """A declared table's quoted name, in a schema that exists.
+
+    Raises:
+        EstateError: it is no name of a schema and a table.
+    """
     parts = full_name.removeprefix("spark_catalog.").split(".")
     if len(parts) != 2:
         raise EstateError(f"the declared table `{full_name}` needs a schema and a name", todo="write it `schema.table`")
     schema, name = (quote(part) for part in parts)
     spark.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
-    if _tried(spark, full_name)[1] == str(location):
-        return
-    if spark.catalog.tableExists(f"{schema}.{name}"):
-        _refuse_another(spark, f"{schema}.{name}", full_name, location)
-        return
-    try:
-        with nullcontext() if kind in _LOGGED else _partitions_on_disk(spark):
-            spark.sql(f"CREATE TABLE {schema}.{name} USING {kind} LOCATION {string_literal(str(location))}")
-    except Exception as error:  # a format without a reader (Avro), types that Spark refuses, files that are none
-        if kind in _LOGGED:
-            raise RunError(
-                f"Spark cannot open the {kind} table {full_name}: {type(error).__name__}",
-                where=str(location),
-                todo="correct its entry in the estate file, or mend the table",
-            ) from error
-        # its name is only for recorded statements that read it; no other table should have to wait for that
-        spark.conf.set(_key(full_name), f"{type(error).__name__} {location}")
+    return f"{schema}.{name}"
+
+
+def _not_opened(full_name: str, kind: Format, location: str, error: Exception) -> RunError:
+    return RunError(
+        f"Spark cannot open the {kind} table {full_name}: {type(error).__name__}",
+        where=location,
+        todo="correct its entry in the estate file, or mend the table",
+    )
 
 
 @contextmanager
@@ -230,7 +274,7 @@ def _partitions_on_disk(spark: SparkSession) -> Iterator[None]:
         spark.conf.set(_TRACKED, before)
 
 
-def _refuse_another(spark: SparkSession, table: str, full_name: str, location: Path) -> None:
+def _refuse_another(spark: SparkSession, table: str, full_name: str, location: str) -> None:
     """A Connect server's catalog belongs to others too: by the name, their table must not be erased from.
 
     Asked once for a session: a session of our own knows the tables that it was told of.
@@ -238,18 +282,26 @@ def _refuse_another(spark: SparkSession, table: str, full_name: str, location: P
     Raises:
         RunError: the name leads to another place.
     """
-    seen = _SEEN + full_name.removeprefix("spark_catalog.").lower()
-    if spark.conf.get(seen, "") == str(location):
+    if spark.conf.get(_seen(full_name), "") == location:
         return
     rows = spark.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
     places = [row["data_type"] for row in rows if row["col_name"] == "Location"]
-    if not places or Path(as_local(places[-1])).resolve() != location.resolve():
+    if not places or _resolved(places[-1]) != _resolved(location):
         raise RunError(
             f"Spark knows another table by the name {full_name}",
-            where=str(location),
+            where=location,
             todo="rename it in the estate file, or drop the other from Spark's catalog",
         )
-    spark.conf.set(seen, str(location))
+    spark.conf.set(_seen(full_name), location)
+
+
+def _resolved(location: str) -> str:
+    """A place as it is compared with others."""
+    return str(s3_location(location)) if is_s3(location) else str(Path(as_local(location)).resolve())
+
+
+def _seen(table: str) -> str:
+    return _SEEN + table.removeprefix("spark_catalog.").lower()
 
 
 def left_out(spark: SparkSession, table: str) -> str | None:

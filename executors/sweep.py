@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from executors.iceberg_files import metadata_file
-from executors.s3a import engine_path
 from executors.spark import quote, quote_table, string_literal
 from executors.sweep_store import Store, store_of
 from pii_tracer.errors import PiiTracerError, RunError
 from pii_tracer.estate.s3_versions import ClientFactory
+from pii_tracer.locations import engine_path
 from pii_tracer.model import Format
 from pii_tracer.retention.iceberg_expiry import Expiry, expiry, referenced
 from pii_tracer.retention.listing import Listing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
@@ -141,6 +141,7 @@ class Context:
     estate: Estate
     keyring: KeyRing
     now: Callable[[], datetime] = lambda: datetime.now(timezone.utc)
+    told: Callable[[str], Sequence[Mapping[str, Any]]] = lambda step: ()
 
     @property
     def everything(self) -> tuple[KeySet, ...]:

@@ -202,7 +202,7 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
         sweep_temporaries(folder.path)
         sweep_temporaries(folder.verdicts)
         consume(settings.state / "consumed", passed.loaded.digest, folder.path.name)
-        ctx = _context(settings, keyring, journal, lease)
+        ctx = _context(settings, plan, keyring, journal, lease)
         verification = _verification(settings, plan, keyring, ctx, journal)
         _baseline(folder, journal, verification, ctx, show)
         executors = _executors(ctx, verification, folder, passed.loaded, info, settings)
@@ -237,8 +237,11 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
         return Ran(folder, info, passed.loaded, passed.approvals, state, journal.records, verification, sent)
 
 
-def _context(settings: Settings, keyring: KeyRing, journal: Journal, lease: Fence) -> ExecutionContext:
+def _context(
+    settings: Settings, plan: ErasurePlan, keyring: KeyRing, journal: Journal, lease: Fence
+) -> ExecutionContext:
     from executors.context import ExecutionContext
+    from executors.s3a import reaches_s3
 
     def verified_at(step: str) -> datetime | None:
         times = [r.time for r in journal.records if r.kind is Kind.STEP_VERIFIED and r.facts.get("step") == step]
@@ -251,7 +254,8 @@ def _context(settings: Settings, keyring: KeyRing, journal: Journal, lease: Fenc
         lease.check()
         journal.append(Kind.STEP_NOTED, step=step, facts=facts)
 
-    return ExecutionContext(settings.estate(), settings.base, keyring, now, verified_at, told, keyring.key_sets, note)
+    sets, s3 = keyring.key_sets, reaches_s3(plan)
+    return ExecutionContext(settings.estate(), settings.base, keyring, now, verified_at, told, sets, note, s3)
 
 
 def _verification(

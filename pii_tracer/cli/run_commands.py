@@ -148,6 +148,7 @@ def verify(plan_file: Path | None, estate_file: Path, state: Path, fmt: str) -> 
     """Look for the persons of a plan again, in rows and in bytes; believes no journal.
 
     Without PLAN_FILE, that of the newest run."""
+    from executors.s3a import reaches_s3
     from executors.spark import open_session
     from pii_tracer.cli.plan_commands import manifest_path
     from pii_tracer.cli.verifying import Verification
@@ -182,7 +183,7 @@ def verify(plan_file: Path | None, estate_file: Path, state: Path, fmt: str) -> 
         estate=estate,
         base=settings.base,
         keys=keyring.key_sets,
-        spark=lambda: open_session(estate, settings.base, s3=any(copy.s3_table for copy in plan.copies)),
+        spark=lambda: open_session(estate, settings.base, s3=reaches_s3(plan)),
         now=lambda: moment(None),
     )
     verdicts = []

@@ -110,14 +110,17 @@ def _key(action: dict[str, Any]) -> tuple[str, str]:
     return action["path"], f"{vector['storageType']}{vector['pathOrInlineDv']}@{vector.get('offset')}"
 
 
-def read_log(location: Place) -> DeltaSnapshot[Place]:
+def read_log(location: Place, *, history: bool = True) -> DeltaSnapshot[Place]:
     """The current version of the Delta table in a folder.
+
+    history: commits below the checkpoint are read, too; else `cloned_from` and `named` are as the checkpoint has them,
+    and a log of many commits costs no more than a short one.
 
     Raises:
         EstateError: no log, a hole between checkpoint and newest commit, damaged files.
     """
     try:
-        return _read(location)
+        return _read(location, history)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise EstateError(
             f"the Delta log cannot be read: {type(error).__name__}",
@@ -133,7 +136,7 @@ def log_of(location: Path | S3Path) -> DeltaSnapshot[Any]:
     return read_log(location)
 
 
-def _read(location: Place) -> DeltaSnapshot[Place]:
+def _read(location: Place, history: bool) -> DeltaSnapshot[Place]:
     log = location / LOG
     commits: dict[int, Place] = {}
     for path in log.iterdir():
@@ -145,12 +148,11 @@ def _read(location: Place) -> DeltaSnapshot[Place]:
     state = _State()
     if start >= 0:
         state.apply(list(_checkpoint_actions(log, checkpoints[start])))
-    for number in sorted(commits):
-        actions = list(_lines(commits[number]))
+    for number in sorted(commits) if history else ():
         if number <= start:
             # older commits only tell where the table was cloned from and what it held; the checkpoint holds the rest
             old = _State()
-            old.apply(actions)
+            old.apply(list(_lines(commits[number])))
             state.cloned_from = state.cloned_from or old.cloned_from
             state.named |= old.named
     for number in range(start + 1, version + 1):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath, PurePosixPath
 
-from pii_tracer.estate.delta_log import LOG, DeltaSnapshot, Place
+from pii_tracer.estate.delta_log import LOG, DeltaSnapshot
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.strays import MARKS, UUID, has_bytes, told
 
@@ -51,7 +51,7 @@ def _files(location: Path) -> Iterator[Path]:
         yield from (path for n in names if not told((path := Path(folder) / n).is_symlink) and not MARKS.match(n))
 
 
-def as_written(path: PurePath, snapshot: DeltaSnapshot[Place]) -> bool:
+def as_written(path: PurePath, snapshot: DeltaSnapshot[Path] | DeltaSnapshot[S3Path]) -> bool:
     """Whether a file of a table's folder is named as writers name what they leave there.
 
     Data files and deletion vectors in a folder of a partition, or under a random prefix; change files; checksums.

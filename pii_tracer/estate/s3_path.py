@@ -6,8 +6,7 @@ Errors are `OSError`s with S3's code and never its message, so that readers trea
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
@@ -20,6 +19,9 @@ from pii_tracer.locations import S3Location, location_of
 
 LARGEST = 1024 * 1024 * 1024
 """A commit or a part of a checkpoint of more bytes is not taken into memory."""
+
+_PART = 256 * 1024
+"""Bytes that are fetched at once of a file of which little is needed: a footer of Parquet, as a rule."""
 
 
 class S3Path:
@@ -123,15 +125,39 @@ class S3Path:
             raise OSError(f"{self}: too large to be metadata")
         return io.BytesIO(_asked(answer["Body"].read, self.location))
 
-    def exists(self) -> bool:
-        """Whether there is such an object, or one in a folder of this name.
+    def read_text(self, encoding: str) -> str:
+        """Its bytes as text. Raises as `open`."""
+        return self.open("rb").read().decode(encoding)
+
+    def seekable(self) -> BinaryIO:
+        """Its bytes, of one version, fetched as they are read: for files of which little is needed.
 
         Raises:
-            OSError: S3 refuses.
+            FileNotFoundError: no such object.
+            OSError: S3 refuses, now or while it is read.
         """
-        if self.modified() is not None:
-            return True
-        return any(page.get("Contents") for page in islice(self._pages(MaxKeys=1), 1))
+        bucket, key = self.location.bucket, self.location.key
+        head = _asked(lambda: self.client.head_object(Bucket=bucket, Key=key), self.location)
+        which = {"Bucket": bucket, "Key": key, "IfMatch": head["ETag"]}
+
+        def part(first: int, last: int) -> bytes:
+            asked = which | {"Range": f"bytes={first}-{last}"}
+            return bytes(_asked(lambda: self.client.get_object(**asked)["Body"].read(), self.location))
+
+        return io.BufferedReader(_Ranges(part, head["ContentLength"]), _PART)
+
+    def is_file(self) -> bool:
+        """Whether there is an object of this name. Raises `OSError` when S3 refuses."""
+        return self.modified() is not None
+
+    def is_dir(self) -> bool:
+        """Whether anything lies in it. Raises `OSError` when S3 refuses."""
+        which = {"Bucket": self.location.bucket, "Prefix": self.location.prefix, "MaxKeys": 1}
+        return bool(_asked(lambda: self.client.list_objects_v2(**which), self.location).get("Contents"))
+
+    def exists(self) -> bool:
+        """Whether there is an object, or anything in it. Raises `OSError` when S3 refuses."""
+        return self.is_file() or self.is_dir()
 
     def modified(self) -> int | None:
         """When it was written, in milliseconds since 1970 (S3 tells whole seconds); None where there is no object.
@@ -175,6 +201,39 @@ class S3Path:
         pages = iter(listing.paginate(Bucket=self.location.bucket, Prefix=self.location.prefix, **more))
         while (page := _asked(lambda: next(pages, None), self.location)) is not None:
             yield page
+
+
+class _Ranges(io.RawIOBase):
+    """A file of which parts are fetched. part: gives the bytes from one offset to another, this one included."""
+
+    def __init__(self, part: Callable[[int, int], bytes], size: int) -> None:
+        super().__init__()
+        self._part, self._size, self._at = part, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence] + offset
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """At most as much as there is room for."""
+        wanted = min(len(buffer), self._size - self._at)
+        if wanted <= 0:
+            return 0
+        data = self._part(self._at, self._at + wanted - 1)
+        if len(data) != wanted:
+            raise OSError("S3 gave another number of bytes than it was asked for")
+        buffer[:wanted] = data
+        self._at += wanted
+        return wanted
 
 
 def _asked(ask: Any, where: S3Location) -> Any:

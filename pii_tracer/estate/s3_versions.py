@@ -42,25 +42,47 @@ def iter_object_versions(client: S3Client, bucket: str, prefix: str) -> Iterator
         botocore.exceptions.ClientError: the bucket is missing or may not be listed.
     """
     for page in client.get_paginator("list_object_versions").paginate(Bucket=bucket, Prefix=prefix):
-        for item in page.get("Versions", ()):
-            yield ObjectVersion(
-                key=item["Key"],
-                version_id=item["VersionId"],
-                latest=item["IsLatest"],
-                size=item["Size"],
-                etag=item["ETag"].strip('"'),
-                storage_class=item.get("StorageClass", "STANDARD"),
-                modified=iso(item["LastModified"]),
-            )
-        for item in page.get("DeleteMarkers", ()):
-            yield ObjectVersion(
-                key=item["Key"],
-                version_id=item["VersionId"],
-                latest=item["IsLatest"],
-                delete_marker=True,
-                size=0,
-                modified=iso(item["LastModified"]),
-            )
+        yield from _versions_in(page)
+
+
+def versions_by_key(client: S3Client, bucket: str, prefix: str) -> Iterator[list[ObjectVersion]]:
+    """As `iter_object_versions`, all of one key together, in no order; key by key.
+
+    Raises:
+        botocore.exceptions.ClientError: as `iter_object_versions`.
+    """
+    waiting: dict[str, list[ObjectVersion]] = {}
+    for page in client.get_paginator("list_object_versions").paginate(Bucket=bucket, Prefix=prefix):
+        for version in _versions_in(page):
+            waiting.setdefault(version.key, []).append(version)
+        last = max(
+            waiting, default=None, key=str.encode
+        )  # S3 lists in the order of UTF-8; the next page may go on here
+        for key in [key for key in waiting if key != last]:
+            yield waiting.pop(key)
+    yield from waiting.values()
+
+
+def _versions_in(page: Mapping[str, Any]) -> Iterator[ObjectVersion]:
+    for item in page.get("Versions", ()):
+        yield ObjectVersion(
+            key=item["Key"],
+            version_id=item["VersionId"],
+            latest=item["IsLatest"],
+            size=item["Size"],
+            etag=item["ETag"].strip('"'),
+            storage_class=item.get("StorageClass", "STANDARD"),
+            modified=iso(item["LastModified"]),
+        )
+    for item in page.get("DeleteMarkers", ()):
+        yield ObjectVersion(
+            key=item["Key"],
+            version_id=item["VersionId"],
+            latest=item["IsLatest"],
+            delete_marker=True,
+            size=0,
+            modified=iso(item["LastModified"]),
+        )
 
 
 def iso(moment: datetime) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -155,6 +155,7 @@ class Context:
     estate: Estate
     keyring: KeyRing
     now: Callable[[], datetime]
+    told: Callable[[str], Sequence[Mapping[str, Any]]] = lambda step: ()
 
     @property
     def everything(self) -> tuple[KeySet, ...]:

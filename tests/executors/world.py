@@ -80,7 +80,7 @@ class Steps:
     ctx: ExecutionContext
     executor: str
     table: str | None
-    location: Path
+    location: Path | str
     format: Format
     match: Match | None = BY_UID
 

@@ -173,10 +173,10 @@ def no_second_try(original: Callable[..., Any], **words: Any) -> Any:
 # --- tables ---
 
 
-def references_first(folder: Path) -> list[str]:
+def references_first(folder: Path, apart: tuple[str, ...] = ()) -> list[delta_sweep.Listed]:
     live = set(delta_sweep.live_paths(folder))
-    there = [path for path in delta_sweep.files_below(folder) if "_delta_log" not in path.parts]
-    return [str(path) for path in there if str(path) not in live]
+    there = [file for file in delta_sweep.files_below(folder) if "_delta_log" not in file.parts]
+    return [file for file in there if file.path not in live]
 
 
 def blind_to_refs(original: Callable[..., str], precondition: Any, world: Any) -> str:
@@ -293,7 +293,7 @@ SEEDED = (
     Seeded(
         7,
         "a store that is busy is asked once only",
-        both(put("executors.s3_delete", "_TRIES", 1), around("pii_tracer.estate.s3", "Config", no_second_try)),
+        both(put("executors.s3_batches", "_TRIES", 1), around("pii_tracer.estate.s3", "Config", no_second_try)),
         throttling.test_a_short_trouble_is_waited_out,
         {"how": "throttle"},
     ),

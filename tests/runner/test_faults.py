@@ -125,8 +125,8 @@ def test_a_writer_that_commits_while_the_sweep_looks_loses_no_file(
     def then_a_writer_commits(name: str) -> None:
         look = getattr(delta_sweep, name)
 
-        def looking(where: Path) -> Any:
-            answer = list(look(where))
+        def looking(where: Path, *more: Any) -> Any:
+            answer = list(look(where, *more))
             looked.append(name)
             if len(looked) == 1:
                 write_deltalake(folder, pa.table({"id": [3]}), mode="append")
@@ -138,9 +138,9 @@ def test_a_writer_that_commits_while_the_sweep_looks_loses_no_file(
     then_a_writer_commits("live_paths")
     swept = delta_sweep.unreferenced(folder)
     assert sorted(set(looked)) == ["files_below", "live_paths"]
-    assert [Path(p).name for p in swept] == ["part-never-committed.parquet"]
-    for path in swept:
-        Path(path).unlink()
+    assert [Path(f.path).name for f in swept] == ["part-never-committed.parquet"]
+    for file in swept:
+        Path(file.path).unlink()
     assert sorted(DeltaTable(folder).to_pyarrow_table().column("id").to_pylist()) == [1, 2, 3]
 
 

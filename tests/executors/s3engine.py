@@ -1,0 +1,169 @@
+"""Spark that reaches S3, in a process of its own: the suite's session has no jars for it, and cannot get them later.
+
+What runs there is named here, with words and answers that travel; the tests themselves stay where they are.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.client import BaseClient
+
+from executors.context import ExecutionContext
+from executors.registry import build
+from pii_tracer.actions import Action
+from pii_tracer.config import Estate
+from pii_tracer.errors import PiiTracerError
+from pii_tracer.model import Format, Match
+from pii_tracer.plan import Step
+from sample_lineage import s3_standin
+from tests.executors.crashes import Effects, die_and_resume
+from tests.executors.world import BY_UID, NOW, Keyring, Steps, frame, rows
+from tests.review.plans import plan
+
+_WRITES = re.compile(r"\s*(DELETE|INSERT|UPDATE|MERGE|ALTER|REORG|VACUUM)\b", re.IGNORECASE)
+
+
+def started() -> Iterator[ProcessPoolExecutor]:
+    """For a fixture: the process, until its tests are done."""
+    with ProcessPoolExecutor(1, get_context("spawn"), _begin) as pool:
+        yield pool
+        pool.submit(_end).result()
+
+
+def _begin() -> None:
+    os.environ.update(s3_standin.demo_credentials())
+
+
+def _end() -> None:
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.getActiveSession()
+    if session is not None:
+        session.stop()
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One estate's session over there. pool: the process."""
+
+    pool: ProcessPoolExecutor
+    estate: Estate
+    base: Path
+
+    def sql(self, statement: str) -> list[tuple[Any, ...]]:
+        return self.pool.submit(_sql, self.estate, self.base, statement).result()
+
+    def append(self, location: str, first: int, count: int, person: tuple[int, ...] = (), **columns: str) -> None:
+        """Rows of `world.rows` into the Delta table of a place; columns: more, by their SQL."""
+        self.pool.submit(_append, self.estate, self.base, location, (first, count, person), columns).result()
+
+    def step(
+        self, action: Action, table: str | None, location: str, match: Match | None = BY_UID, **parameters: Any
+    ) -> dict[str, Any]:
+        """Check, run and verify one step with executors made anew; its facts."""
+        work = (table, location, match, action, parameters)
+        return self.pool.submit(_step, self.estate, self.base, *work).result()
+
+    def killed(self, *order: tuple[Action, dict[str, Any]], location: str, journal: Path) -> list[str]:
+        """Run the steps, die at each moment once, and resume each time; the moments at which processes died."""
+        return self.pool.submit(_killed, self.estate, self.base, order, location, journal).result()
+
+
+def _context(estate: Estate, base: Path) -> ExecutionContext:
+    known = tuple(Keyring.sets.values())
+    return ExecutionContext(estate=estate, base=base, keyring=Keyring(), now=lambda: NOW, everything=known, s3=True)
+
+
+def _sql(estate: Estate, base: Path, statement: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in _context(estate, base).spark.sql(statement).collect()]
+
+
+def _append(estate: Estate, base: Path, location: str, made: tuple[Any, ...], columns: dict[str, str]) -> None:
+    data = frame(_context(estate, base).spark, rows(*made)).selectExpr(
+        "*", *(f"{sql} AS {name}" for name, sql in columns.items())
+    )
+    data.write.format("delta").mode("append").save(location)
+
+
+def _step(
+    estate: Estate,
+    base: Path,
+    table: str | None,
+    location: str,
+    match: Match | None,
+    action: Action,
+    parameters: dict[str, Any],
+) -> dict[str, Any]:
+    ctx = _context(estate, base)
+    try:
+        return dict(_steps(ctx, action, table, location, match).once(action, **parameters))
+    except PiiTracerError as error:
+        raise AssertionError(f"{error.what} {error.where}") from None  # it does not travel as it is
+    finally:
+        ctx.drop_views()
+
+
+def _steps(ctx: ExecutionContext, action: Action, table: str | None, location: str, match: Match | None) -> Steps:
+    if action is Action.S3_CLEAR_VERSIONS:
+        return _Clearing(ctx, "s3", table, location, Format.DELTA, match)
+    return Steps(ctx, "delta", table, location, Format.DELTA, match)
+
+
+class _Clearing(Steps):
+    """Steps of a bucket have neither a table nor its place."""
+
+    def step(self, action: Action, **parameters: Any) -> Step:
+        return super().step(action).model_copy(update={"parameters": parameters})
+
+
+def _killed(
+    estate: Estate, base: Path, order: tuple[tuple[Action, dict[str, Any]], ...], location: str, journal: Path
+) -> list[str]:
+    ctx, made = _context(estate, base), list[Step]()
+    for number, (action, words) in enumerate(order):
+        one = _steps(ctx, action, None, location, BY_UID).step(action, **words)
+        before = (made[-1].id,) if made else ()
+        made.append(one.model_copy(update={"id": f"c1/{number:02}", "depends_on": before, "irreversible": True}))
+    a_plan = plan(made, [_steps(ctx, Action.DELTA_PURGE, None, location, BY_UID).copy])
+    effects = Effects()
+    with pytest.MonkeyPatch.context() as patch:
+        _watch(patch, effects, type(ctx.spark))
+        die_and_resume(a_plan, lambda: build(_context(estate, base)), journal, effects, acts=False)
+    return effects.deaths
+
+
+def _watch(patch: pytest.MonkeyPatch, effects: Effects, session: type) -> None:
+    """Every statement that changes a table, and every request that deletes, is an effect."""
+    sql, call = vars(session)["sql"], BaseClient._make_api_call
+
+    def watched_sql(self: Any, statement: str, *more: Any, **named: Any) -> Any:
+        writes = _WRITES.match(statement)
+        if writes:
+            effects.refuse_the_dead()
+        answer = sql(self, statement, *more, **named)
+        if writes:
+            effects.after(" ".join(statement.split()))
+        return answer
+
+    def watched_call(self: Any, operation: str, words: dict[str, Any]) -> Any:
+        deletes = operation == "DeleteObjects" and bool(words["Delete"]["Objects"])
+        if deletes:
+            # without ids of versions, which are others each time
+            what = f"{operation} {sorted({item['Key'] for item in words['Delete']['Objects']})}"
+            effects.before(what)
+        answer = call(self, operation, words)
+        if deletes:
+            effects.after(what)
+        return answer
+
+    patch.setattr(session, "sql", watched_sql)
+    patch.setattr(BaseClient, "_make_api_call", watched_call)

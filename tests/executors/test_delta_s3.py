@@ -1,0 +1,236 @@
+"""Delta tables in S3, in buckets that keep versions: what the naive way leaves, and that the steps leave nothing."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from pii_tracer.actions import Action
+from pii_tracer.config import Estate
+from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.tree import scan_bytes
+from sample_lineage import s3_standin
+from tests.executors import s3engine
+from tests.executors.s3engine import Engine
+from tests.executors.world import EMAIL, UID, Keyring
+from tests.s3support import REGION, World, standin, world
+
+__all__ = ["standin", "world"]
+
+pytestmark = pytest.mark.spark
+
+DAY = 86_400
+SEQUENCE = (
+    (Action.DELTA_DELETE_ROWS, {"materialise": False}),
+    (Action.DELTA_PURGE, {}),
+    (Action.DELTA_VACUUM, {"retain_hours": 0}),
+    (Action.DELTA_CLEAN_LOG, {}),
+)
+PATTERNS = build_patterns(k for k in Keyring.sets.values() if k.values)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ProcessPoolExecutor]:
+    yield from s3engine.started()
+
+
+@dataclass(frozen=True)
+class Lake:
+    """A bucket with the Delta table `sales.NAME`, at `wh/NAME`."""
+
+    world: World
+    bucket: str
+    name: str
+    engine: Engine
+
+    @property
+    def location(self) -> str:
+        return f"s3://{self.bucket}/wh/{self.name}"
+
+    @property
+    def sql_name(self) -> str:
+        return f"sales.{self.name}"
+
+    @property
+    def path(self) -> str:
+        """As Spark writes it."""
+        return self.location.replace("s3:", "s3a:")
+
+    def make(self, partition: str | None = None, more: str = "", **properties: str) -> None:
+        listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+        self.engine.sql(
+            f"CREATE TABLE delta.`{self.path}` (id BIGINT, uid BIGINT, email STRING, amount INT{more}) USING delta"
+            + (f" PARTITIONED BY ({partition})" if partition else "")
+            + (f" TBLPROPERTIES ({listed})" if listed else "")
+        )
+
+    def run(self, *steps: tuple[Action, dict[str, Any]], named: bool = False) -> dict[Action, dict[str, Any]]:
+        table = self.sql_name if named else None
+        return {action: self.engine.step(action, table, self.location, **words) for action, words in steps}
+
+    def clearing(self, *without: str) -> tuple[Action, dict[str, Any]]:
+        where = {"bucket": self.bucket, "region": REGION, "plan_id": "p", "prefix": f"wh/{self.name}/"}
+        return Action.S3_CLEAR_VERSIONS, {**where, "without": without}
+
+    def clear(self, *without: str) -> dict[str, Any]:
+        return self.run(self.clearing(*without))[Action.S3_CLEAR_VERSIONS]
+
+    def put(self, name: str, body: bytes = b"somebody's") -> str:
+        self.world.put(self.bucket, f"wh/{self.name}/{name}", body)
+        return f"wh/{self.name}/{name}"
+
+    def keys(self) -> set[str]:
+        found = self.world.client().get_paginator("list_objects_v2").paginate(Bucket=self.bucket)
+        return {item["Key"] for page in found for item in page.get("Contents", ())}
+
+    def holding(self) -> tuple[list[str], list[str]]:
+        """Current objects and older versions in which the person stands, names and delete markers included."""
+        found: tuple[list[str], list[str]] = ([], [])
+        for page in self.world.client().get_paginator("list_object_versions").paginate(Bucket=self.bucket):
+            for version in page.get("Versions", ()):
+                data = self.world.get(self.bucket, version["Key"], version["VersionId"])
+                if scan_bytes(version["Key"], data, PATTERNS).hits:
+                    found[not version["IsLatest"]].append(version["Key"])
+            found[1].extend(v["Key"] for v in page.get("DeleteMarkers", ()) if scan_bytes(v["Key"], b"", PATTERNS).hits)
+        return found
+
+    def others(self) -> list[tuple[Any, ...]]:
+        """Everybody else's rows, as Spark and delta-rs agree on them."""
+        found = sorted(self.engine.sql(f"SELECT * FROM delta.`{self.path}` WHERE uid != {UID}"))
+        assert len(found) == len({row[0] for row in found})
+        return found
+
+    def ids(self) -> list[int]:
+        options = {"AWS_ENDPOINT_URL": self.world.endpoint_url, "AWS_REGION": REGION, "AWS_ALLOW_HTTP": "true"}
+        return sorted(DeltaTable(self.location, storage_options=options).to_pyarrow_table()["id"].to_pylist())
+
+
+@pytest.fixture
+def lake(world: World, tmp_path: Path, pool: ProcessPoolExecutor) -> Lake:
+    bucket, name = world.new("lake"), f"t{uuid.uuid4().hex[:8]}"
+    archive = {"name": "old", "of": f"sales.{name}", "bucket": bucket, "prefix": f"wh/{name}/old/", "format": "parquet"}
+    estate = Estate.model_validate(
+        {
+            "version": 1,
+            "estate": "shop",
+            "environment": "local",
+            "spark": {"master": "local[2]", "conf": {"spark.driver.memory": "1g"}},
+            "catalogs": {
+                "spark_catalog": {
+                    "type": "declared",
+                    "tables": [{"name": f"sales.{name}", "format": "delta", "location": f"s3://{bucket}/wh/{name}"}],
+                }
+            },
+            "roots": [],
+            "lineage": {},
+            "subjects": [{"name": "customer", "source": f"sales.{name}", "key": "uid"}],
+            "writers": [{"job": "shop"}],
+            "archives": [archive],
+            "s3": {"endpoint_url": world.endpoint_url, "region": REGION},
+        }
+    )
+    return Lake(world, bucket, name, Engine(pool, estate, tmp_path))
+
+
+def test_the_naive_way_leaves_the_person_in_old_versions(lake: Lake) -> None:
+    lake.make()
+    lake.engine.append(lake.path, 0, 20, (3, 4))
+    lake.engine.sql(f"DELETE FROM delta.`{lake.path}` WHERE uid = {UID}")
+    lake.engine.sql("SET spark.databricks.delta.retentionDurationCheck.enabled = false")
+    lake.engine.sql(f"VACUUM delta.`{lake.path}` RETAIN 0 HOURS")
+    lake.engine.sql("SET spark.databricks.delta.retentionDurationCheck.enabled = true")
+    now, old = lake.holding()
+    assert now, "the log's statistics"
+    assert old, "what VACUUM removed"
+    assert lake.ids() == [n for n in range(20) if n not in (3, 4)]
+
+
+@pytest.mark.parametrize("partition", ["email", "day"])
+def test_no_current_object_and_no_version_holds_the_person(lake: Lake, partition: str) -> None:
+    """Deletion vectors, a change data feed, a partition that is the person's own; a table known by its name."""
+    properties = {"delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": "true"}
+    lake.make(partition, ", day STRING", **properties)
+    days = {"day": "concat('a b%', id % 2)"}
+    lake.engine.append(lake.path, 0, 5, (3, 4), **days)
+    lake.engine.append(lake.path, 5, 4, (8,), **days)
+    lake.engine.sql(f"UPDATE delta.`{lake.path}` SET amount = 7 WHERE id IN (4, 5, 8)")
+    lake.engine.sql(f"DELETE FROM delta.`{lake.path}` WHERE id IN (3, 6)")
+    dead = lake.put(f"part-00000-{uuid.uuid4()}-c000.snappy.parquet", EMAIL.encode())
+    s3_standin.age(lake.world.endpoint_url, 2 * DAY)
+    flying = lake.put(f"part-00000-{uuid.uuid4()}-c000.snappy.parquet")
+    strange, archived = lake.put("finance.parquet"), lake.put(f"old/part-00000-{uuid.uuid4()}.parquet")
+    lake.put("old/rewritten", b"1")
+    lake.put("old/rewritten", b"2")
+    others = lake.others()
+    assert len(others) == 5
+
+    facts = lake.run(*SEQUENCE, named=True)
+    assert facts[Action.DELTA_DELETE_ROWS]["rows_deleted"] == 2
+    assert facts[Action.DELTA_VACUUM]["strange_left"] == 1
+    now, old = lake.holding()
+    assert now == []
+    assert len(old) > 5, "all of it is still there as old versions"
+    kept = lake.keys()
+    cleared = lake.clear(f"wh/{lake.name}/old/")
+    assert lake.holding() == ([], [])
+    assert EMAIL not in str(cleared)
+    assert lake.keys() == kept
+    assert {flying, strange, archived} <= kept
+    assert dead not in kept
+    versions = lake.world.client().list_object_versions(Bucket=lake.bucket)
+    assert {v["Key"] for v in versions["Versions"] if not v["IsLatest"]} == {f"wh/{lake.name}/old/rewritten"}
+    assert "DeleteMarkers" not in versions
+    assert lake.others() == others
+    assert lake.ids() == [row[0] for row in others]
+
+    again = lake.run(*SEQUENCE, named=True)
+    assert again[Action.DELTA_DELETE_ROWS]["rows_deleted"] == 0
+    lake.clear(f"wh/{lake.name}/old/")
+    lake.engine.append(lake.path, 900, 2, **days)
+    assert lake.others()[:-2] == others
+
+
+def test_a_table_is_rebuilt_from_what_its_erased_source_gives(lake: Lake, world: World) -> None:
+    lake.make()
+    lake.engine.append(lake.path, 0, 6, (3,))
+    totals = replace(lake, name="totals")
+    query = f"SELECT amount % 2 AS slot, max(email) AS best FROM {lake.sql_name} GROUP BY 1"
+    lake.engine.sql(f"CREATE TABLE delta.`{totals.path}` USING delta AS {query}")
+    lake.run(*SEQUENCE, named=True)
+    lake.clear()
+    assert not any(lake.name in key for keys in lake.holding() for key in keys)
+    lake.engine.sql(f"INSERT INTO delta.`{totals.path}` VALUES (99, '{EMAIL}')")
+    rebuild = (Action.DELTA_REBUILD, {"sql": f"INSERT OVERWRITE delta.`{totals.path}` {query}"})
+    totals.run(rebuild, *SEQUENCE[1:])
+    now, old = lake.holding()
+    assert now == []
+    assert old
+    totals.clear()
+    assert lake.holding() == ([], [])
+    assert sorted(lake.engine.sql(f"SELECT * FROM delta.`{totals.path}`")) == [
+        (0, "b4@example.net"),
+        (1, "b5@example.net"),
+    ]
+
+
+@pytest.mark.slow
+def test_killed_after_each_thing_it_does(lake: Lake, tmp_path: Path) -> None:
+    lake.make("email", **{"delta.enableDeletionVectors": "true"})
+    lake.engine.append(lake.path, 0, 3, (1,))
+    lake.put(f"part-00000-{uuid.uuid4()}-c000.snappy.parquet", EMAIL.encode())
+    s3_standin.age(lake.world.endpoint_url, 2 * DAY)
+    others = lake.others()
+    order = (*SEQUENCE, lake.clearing())
+    deaths = lake.engine.killed(*order, location=lake.location, journal=tmp_path / "journal")
+    told = " ".join(deaths)
+    assert all(word in told for word in ("MERGE", "REORG", "VACUUM", "before DeleteObjects", "after DeleteObjects"))
+    assert lake.holding() == ([], [])
+    assert lake.others() == others
+    assert lake.ids() == [0, 2]
