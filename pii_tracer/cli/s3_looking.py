@@ -34,7 +34,6 @@ def look(estate: Estate, copy: Copy, place: S3Location, patterns: Patterns) -> B
 
     Raises:
         EstateError: the estate file does not say how S3 is reached.
-        ScanError: as `verify_s3_table`.
     """
     return verify_s3_table(copy, patterns, _folder(estate, copy, place))
 

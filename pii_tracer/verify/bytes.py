@@ -82,8 +82,22 @@ def _without_held(
 ) -> ByteVerdict:
     """The verdict where a hold keeps columns: what stands in them is told apart, unless its row holds more."""
     kept, files = with_hudi_keys(mask.kept, root), with_names(copy, files, mask, root)
-    more, unread = rows_with_more(copy, mask, files, kept, root, patterns)
-    rest = judge(copy, str(root), files, others, kept)
+    more, unread = rows_with_more(copy, mask, files, kept, root.__truediv__, patterns)
+    return judge_held(copy, mask, judge(copy, str(root), files, others, kept), files, kept, more, unread)
+
+
+def judge_held(
+    copy: Copy,
+    mask: Mask,
+    rest: ByteVerdict,
+    files: Iterable[FileScan],
+    kept: frozenset[str],
+    more: Iterable[str],
+    unread: Iterable[str],
+) -> ByteVerdict:
+    """The verdict on files with columns that a hold keeps. rest: what `judge` says of them; more, unread: as
+    `rows_with_more`.
+    """
     rows = tuple(
         Residue(copy_id=copy.id, file=path, where="data: rows that hold more than what is held", form="row")
         for path in sorted(more)

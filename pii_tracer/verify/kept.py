@@ -7,18 +7,17 @@ column. So the rows of every such file are read again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from pii_tracer.plan import Copy, Mask
 from pii_tracer.scan.decode.metadata import Role, role_of
 from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import FileScan, Hit, column_of
-from pii_tracer.verify.kept_rows import READABLE, encoding_of, header_of
+from pii_tracer.verify.kept_rows import PARQUET, READABLE, Source, encoding_of, header_of
 from pii_tracer.verify.kept_rows import rows_with_more as rows_of
 from pii_tracer.verify.verdict import HeldValue
 
-_PARQUET = "parquet"
 _ROWS = ("data", "log block")
 """Places in files that hold rows; the others hold bounds and names of columns."""
 _AGAIN = ("raw bytes", "hfile block", "statistics")
@@ -87,18 +86,27 @@ def held_values(copy: Copy, mask: Mask, files: Iterable[FileScan], kept: frozens
 
 
 def rows_with_more(
-    copy: Copy, mask: Mask, files: Iterable[FileScan], kept: frozenset[str], root: Path, patterns: Patterns
+    copy: Copy,
+    mask: Mask,
+    files: Iterable[FileScan],
+    kept: frozenset[str],
+    at: Callable[[str], Source],
+    patterns: Patterns,
+    readable: Collection[str] = READABLE,
 ) -> tuple[dict[str, int], tuple[str, ...]]:
-    """Of the files with the person in kept columns: rows that hold more, by file; and why files cannot be judged."""
+    """Of the files with the person in kept columns: rows that hold more, by file; and why files cannot be judged.
+
+    at: what a file of this path is read from. readable: kinds of files that are read so.
+    """
     more: dict[str, int] = {}
     unread = []
     for file in files:
         held = excused(file, mask, kept)
         kind = _kind(file)
         in_rows = any(hit.where.startswith(_ROWS) for hit in held)
-        if held and (kind == _PARQUET or (in_rows and kind in READABLE)):
+        if held and (kind == PARQUET or (in_rows and kind in readable)):
             try:
-                number = rows_of(root / file.path, kind, copy, mask, patterns, _shown(held, copy))
+                number = rows_of(at(file.path), kind, copy, mask, patterns, _shown(held, copy))
             except Exception as error:  # whatever a reader meets in a file that it could read a moment ago
                 unread.append(f"{file.path}: what else its rows hold cannot be read: {type(error).__name__}")
                 continue

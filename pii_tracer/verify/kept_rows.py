@@ -11,7 +11,7 @@ import mmap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pii_tracer.model import FieldAccess, MatchTerm
 from pii_tracer.plan import Copy, Mask
@@ -24,12 +24,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _PIECE = 1 << 20
+_ORC = "orc"
+
+PARQUET = "parquet"
+
+Source = Path | BinaryIO
+"""What a file is read from; rows of Parquet also from a stream."""
 
 Row = Iterable[tuple[str, Any]]
 """Names, in lower case, with their values; a name may stand twice."""
 
 
-def rows_with_more(path: Path, kind: str, copy: Copy, mask: Mask, patterns: Patterns, shown: set[str]) -> int | None:
+def rows_with_more(
+    source: Source, kind: str, copy: Copy, mask: Mask, patterns: Patterns, shown: set[str]
+) -> int | None:
     """Rows of the persons in which anything is left that nothing keeps; None where no column tells whose a row is.
 
     kind: as the scan names what a file is, of `READABLE`. shown: key columns in which the scan saw the person. Where no
@@ -38,8 +46,16 @@ def rows_with_more(path: Path, kind: str, copy: Copy, mask: Mask, patterns: Patt
     Raises:
         Exception: of many kinds, whatever the format's reader meets.
     """
-    if kind in _TABLES:
-        return _in_tables(*_TABLES[kind](path), copy, mask, patterns, shown)
+    if kind == PARQUET:
+        return _in_tables(*_parquet(source), copy, mask, patterns, shown)
+    if not isinstance(source, Path):
+        raise ValueError("only Parquet is read from a stream")
+    return _rows_of_path(source, kind, copy, mask, patterns, shown)
+
+
+def _rows_of_path(path: Path, kind: str, copy: Copy, mask: Mask, patterns: Patterns, shown: set[str]) -> int | None:
+    if kind == _ORC:
+        return _in_tables(*_orc(path), copy, mask, patterns, shown)
     if kind != "csv":
         return _in_records(_RECORDS[kind](path), copy, mask, patterns, shown)
     try:
@@ -147,10 +163,10 @@ def header_of(path: Path, encoding: str) -> list[str]:
 # --- formats
 
 
-def _parquet(path: Path) -> tuple[list[str], Callable[[list[str]], Iterator[pa.RecordBatch]]]:
+def _parquet(source: Source) -> tuple[list[str], Callable[[list[str]], Iterator[pa.RecordBatch]]]:
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(path)
+    file = pq.ParquetFile(source)
     return file.schema_arrow.names, lambda columns: file.iter_batches(columns=columns)
 
 
@@ -210,7 +226,6 @@ def _lines(path: Path, encoding: str) -> Iterator[str]:
             yield carried.decode(encoding, "surrogateescape").removeprefix(mark)
 
 
-_TABLES = {"parquet": _parquet, "orc": _orc}
 _RECORDS: Mapping[str, Callable[[Path], Iterator[Row]]] = {"avro": _avro, "json": _json, "json lines": _json}
-READABLE = frozenset({*_TABLES, *_RECORDS, "csv"})
+READABLE = frozenset({PARQUET, _ORC, *_RECORDS, "csv"})
 """Kinds of files whose rows can be read again."""

@@ -10,25 +10,27 @@ from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, BinaryIO
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.aws import error_code
-from pii_tracer.errors import EstateError, ScanError
+from pii_tracer.errors import EstateError
 from pii_tracer.estate.s3_fetch import fetch
 from pii_tracer.estate.s3_state import iter_uploads
 from pii_tracer.estate.s3_versions import S3Client, iter_object_versions, tags_of
 from pii_tracer.inventory import ObjectVersion, Upload
 from pii_tracer.locations import S3Location
-from pii_tracer.plan import Copy
+from pii_tracer.plan import Copy, Mask
 from pii_tracer.scan.beside import search_beside
 from pii_tracer.scan.bounds import without_explained
 from pii_tracer.scan.columns import key_columns
 from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import FileScan, Form
 from pii_tracer.scan.tree import scan_bytes
-from pii_tracer.verify.bytes import judge, look_past, with_uploads
+from pii_tracer.verify.bytes import judge, judge_held, look_past, with_uploads
+from pii_tracer.verify.kept import rows_with_more
+from pii_tracer.verify.kept_rows import PARQUET
 from pii_tracer.verify.verdict import ByteVerdict, ScannedFile
 
 WORKERS = 4
@@ -80,21 +82,16 @@ def verify_s3_table(copy: Copy, patterns: Patterns, folder: S3Folder) -> ByteVer
     """Search everything of a table in S3, as `verify_bytes` does in a folder of this machine.
 
     Tags are asked for with each version, since an answer tells their number only to those who may read them.
-
-    Raises:
-        ScanError: a hold keeps columns of it: which rows hold more than these is not told from bytes in S3.
     """
-    if copy.mask is not None:
-        raise ScanError(
-            "a table in S3 of which a hold keeps columns cannot be verified",
-            where=copy.table or copy.location,
-            todo="let the hold keep the whole table, or take it from the table and plan again",
-        )
     patterns = patterns.comparing(key_columns(copy.match))
     seen = _Search(folder, patterns).seen()
     if not seen.files and not seen.refused and not seen.marked:
         seen.refused.append(f"{folder.place}: no object lies there; was the table moved?")
-    verdict = judge(copy, str(folder.place), seen.told(folder.place), frozenset(copy.other_keys))
+    files = seen.told(folder.place)
+    if copy.mask is None:
+        verdict = judge(copy, str(folder.place), files, frozenset(copy.other_keys))
+    else:
+        verdict = _without_held(copy, copy.mask, seen, files, patterns, folder)
     verdict = verdict.model_copy(
         update={
             "files": tuple(seen.files),
@@ -103,6 +100,26 @@ def verify_s3_table(copy: Copy, patterns: Patterns, folder: S3Folder) -> ByteVer
         }
     )
     return with_uploads(verdict, seen.uploads)
+
+
+def _without_held(
+    copy: Copy, mask: Mask, seen: _Seen, files: tuple[FileScan, ...], patterns: Patterns, folder: S3Folder
+) -> ByteVerdict:
+    """As `verify_bytes` where a hold keeps columns. Rows are read again of Parquet alone: Delta has no others."""
+    kept, versions = frozenset(mask.kept), {_of_version(scan.path, version): version for version, scan in seen.marked}
+
+    def at(name: str) -> BinaryIO:
+        import pyarrow as pa
+
+        version = versions[name]
+        if name != _of_version(folder.relative(version.key), version):
+            raise ValueError("a masked name may be that of several objects")
+        data, _ = fetch(folder.client, folder.place.bucket, version)
+        return pa.BufferReader(pa.py_buffer(data))  # type: ignore[no-any-return]
+
+    more, unread = rows_with_more(copy, mask, files, kept, at, patterns, readable=(PARQUET,))
+    rest = judge(copy, str(folder.place), files, frozenset(copy.other_keys), kept)
+    return judge_held(copy, mask, rest, files, kept, more, unread)
 
 
 def look_past_s3(name: str, patterns: Patterns, folder: S3Folder) -> ByteVerdict:

@@ -227,7 +227,7 @@ def test_rows_of_a_log_file_are_not_verified(tmp_path: Path) -> None:
         hits=(Hit(key_set="phone", form=Form.TEXT, where="log block", column="phone"),),
     )
     copy = a_copy(Format.HUDI, tmp_path, strategy=Strategy.MASK_COLUMNS, mask=HELD)
-    _, unread = rows_with_more(copy, HELD, [held], frozenset(HELD.kept), tmp_path, BOTH)
+    _, unread = rows_with_more(copy, HELD, [held], frozenset(HELD.kept), tmp_path.__truediv__, BOTH)
     assert "cannot be told in this format" in unread[0]
 
 

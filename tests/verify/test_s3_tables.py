@@ -6,12 +6,17 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pii_tracer.cli.s3_looking import look
+from pii_tracer.model import KeySet
 from pii_tracer.plan import HeldColumn, Mask
+from pii_tracer.scan.forms import build_patterns
+from pii_tracer.verify.verdict import ByteVerdict
 from tests.s3support import World, standin, world
 from tests.verify.s3lake import MAIL, MATCH, OTHER, Lake, parquet
 
@@ -196,8 +201,6 @@ def test_a_folder_without_any_object_is_no_clean_table(lake: Lake) -> None:
 def test_a_longer_key_in_a_key_column_is_somebody_elses(lake: Lake) -> None:
     lake.put("a.parquet", parquet(f"{MAIL}x"))
     copy = lake.copy(match=MATCH)
-    from pii_tracer.cli.s3_looking import look
-
     verification = lake.verification(copy)
     assert copy.s3_table is not None
     verdict = look(verification.estate, copy, copy.s3_table, verification.patterns)
@@ -215,9 +218,6 @@ def test_a_cut_bound_is_the_rows_of_the_file_it_describes(lake: Lake, mail: str,
     stats = json.dumps({"numRecords": 1, "minValues": {"mail": mail[:32]}, "maxValues": {"mail": mail[:32] + "\x7f"}})
     lake.put("a.parquet", data)
     lake.commit(1, {"add": {**ADD, "path": "a.parquet", "size": len(data), "stats": stats}})
-    from pii_tracer.model import KeySet
-    from pii_tracer.scan.forms import build_patterns
-
     copy = lake.copy()
     verification = lake.verification(copy)
     verification.patterns = build_patterns(
@@ -236,10 +236,63 @@ def test_a_cut_bound_is_the_rows_of_the_file_it_describes(lake: Lake, mail: str,
     assert (bounds() == 0) is clean
 
 
-def test_columns_that_a_hold_keeps_are_refused_and_never_clean(lake: Lake) -> None:
-    mask = Mask(columns=("n",), held=(HeldColumn(name="mail", holds=("h",), until=None),))
-    found, unverified = lake.seen(mask=mask)
-    assert (found, unverified) == (set(), ("a table in S3 of which a hold keeps columns cannot be verified",))
+HELD: dict[str, Any] = {
+    "mask": Mask(columns=("n",), held=(HeldColumn(name="mail", holds=("h",), until=None),)),
+    "match": MATCH,
+}
+
+
+def masked(*numbers: int | None) -> bytes:
+    sink = io.BytesIO()
+    rows = pa.table({"mail": [MAIL] * len(numbers), "n": pa.array(numbers, pa.int64())})
+    pq.write_table(rows, sink)
+    return sink.getvalue()
+
+
+def judged(lake: Lake) -> ByteVerdict:
+    """By bytes alone: a copy with a match would be read by Spark, too."""
+    copy = lake.copy(**HELD)
+    verification = lake.verification(copy)
+    assert copy.s3_table is not None
+    found = look(verification.estate, copy, copy.s3_table, verification.patterns)
+    assert MAIL not in found.model_dump_json()
+    return found
+
+
+def test_what_a_hold_keeps_is_no_residue_unless_its_row_holds_more(lake: Lake) -> None:
+    assert judged(lake).clean
+    lake.put("a.parquet", masked(None, None))
+    found = judged(lake)
+    assert found.clean
+    assert ("mail", "mail") in {(h.column, h.key_set) for h in found.held}
+    lake.put("a.parquet", masked(None, 5))
+    lake.put("a.parquet", masked(None))
+    found = judged(lake)
+    [old] = [v["VersionId"] for v in lake.versions() if v["Key"].endswith("a.parquet") and not v["IsLatest"]][:1]
+    assert [(r.file, r.where) for r in found.residue] == [
+        (f"a.parquet?versionId={old}", "data: rows that hold more than what is held")
+    ]
+    lake.clear()
+    assert judged(lake).clean
+    in_user_metadata(lake)
+    assert [r.where for r in judged(lake).residue] == ["object metadata: owner"], "a hold keeps columns of rows"
+
+
+def test_a_masked_name_does_not_tell_which_object_to_read_again(world: World, tmp_path: Path) -> None:
+    """Without versions both are called the same, and only one of them holds more than what is held."""
+    lake = Lake(world, tmp_path, versioned=False)
+    for folder, number in ((MAIL, 5), (MAIL.upper(), None)):
+        lake.put(f"mail={folder}/a.parquet", masked(number))
+    found = judged(lake)
+    assert len([told for told in found.unverified if "cannot be read: ValueError" in told]) == 2
+
+
+@pytest.mark.parametrize("name", ["left.csv", "left.json"])
+def test_what_cannot_be_read_row_by_row_is_not_verified(lake: Lake, name: str) -> None:
+    lake.put(name, f"mail,n\n{MAIL},\n".encode() if name.endswith("csv") else json.dumps({"mail": MAIL}).encode())
+    found = judged(lake)
+    assert not found.clean
+    assert any("what else its rows hold cannot be told in this format" in told for told in found.unverified)
 
 
 def test_memory_does_not_follow_the_objects_bytes(lake: Lake) -> None:
