@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
@@ -107,9 +111,15 @@ class Lake:
         assert len(found) == len({row[0] for row in found})
         return found
 
-    def ids(self) -> list[int]:
+    def by_delta_rs(self) -> DeltaTable:
         options = {"AWS_ENDPOINT_URL": self.world.endpoint_url, "AWS_REGION": REGION, "AWS_ALLOW_HTTP": "true"}
-        return sorted(DeltaTable(self.location, storage_options=options).to_pyarrow_table()["id"].to_pylist())
+        return DeltaTable(self.location, storage_options=options)
+
+    def ids(self) -> list[int]:
+        """Of all rows in the files that delta-rs names; it refuses to read rows where there can be deletion vectors."""
+        named = pa.table(self.by_delta_rs().get_add_actions(flatten=True))["path"].to_pylist()
+        files = [self.world.get(self.bucket, f"wh/{self.name}/{unquote(path)}") for path in named]
+        return sorted(n for data in files for n in pq.read_table(io.BytesIO(data))["id"].to_pylist())
 
 
 @pytest.fixture
@@ -141,7 +151,7 @@ def lake(world: World, tmp_path: Path, pool: ProcessPoolExecutor) -> Lake:
 
 def test_the_naive_way_leaves_the_person_in_old_versions(lake: Lake) -> None:
     lake.make()
-    lake.engine.append(lake.path, 0, 20, (3, 4))
+    lake.engine.append(lake.path, 0, 6, (3, 4))
     lake.engine.sql(f"DELETE FROM delta.`{lake.path}` WHERE uid = {UID}")
     lake.engine.sql("SET spark.databricks.delta.retentionDurationCheck.enabled = false")
     lake.engine.sql(f"VACUUM delta.`{lake.path}` RETAIN 0 HOURS")
@@ -149,10 +159,10 @@ def test_the_naive_way_leaves_the_person_in_old_versions(lake: Lake) -> None:
     now, old = lake.holding()
     assert now, "the log's statistics"
     assert old, "what VACUUM removed"
-    assert lake.ids() == [n for n in range(20) if n not in (3, 4)]
+    assert sorted(lake.by_delta_rs().to_pyarrow_table()["id"].to_pylist()) == [0, 1, 2, 5]
 
 
-@pytest.mark.parametrize("partition", ["email", "day"])
+@pytest.mark.parametrize("partition", [pytest.param("email", marks=pytest.mark.slow), "day"])
 def test_no_current_object_and_no_version_holds_the_person(lake: Lake, partition: str) -> None:
     """Deletion vectors, a change data feed, a partition that is the person's own; a table known by its name."""
     properties = {"delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": "true"}
@@ -184,7 +194,7 @@ def test_no_current_object_and_no_version_holds_the_person(lake: Lake, partition
     assert lake.keys() == kept
     assert {flying, strange, archived} <= kept
     assert dead not in kept
-    versions = lake.world.client().list_object_versions(Bucket=lake.bucket)
+    versions = lake.world.client().list_object_versions(Bucket=lake.bucket, Prefix=f"wh/{lake.name}/")
     assert {v["Key"] for v in versions["Versions"] if not v["IsLatest"]} == {f"wh/{lake.name}/old/rewritten"}
     assert "DeleteMarkers" not in versions
     assert lake.others() == others
@@ -214,10 +224,9 @@ def test_a_table_is_rebuilt_from_what_its_erased_source_gives(lake: Lake, world:
     assert old
     totals.clear()
     assert lake.holding() == ([], [])
-    assert sorted(lake.engine.sql(f"SELECT * FROM delta.`{totals.path}`")) == [
-        (0, "b4@example.net"),
-        (1, "b5@example.net"),
-    ]
+    left = {(0, "b4@example.net"), (1, "b5@example.net")}
+    assert set(lake.engine.sql(f"SELECT * FROM delta.`{totals.path}`")) == left
+    assert {tuple(row.values()) for row in totals.by_delta_rs().to_pyarrow_table().to_pylist()} == left
 
 
 @pytest.mark.slow
