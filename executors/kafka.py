@@ -23,13 +23,16 @@ from executors.kafka_topic import (
     LOOK_AGAIN,
     AwaitParameters,
     CompactParameters,
+    Hindrance,
     KafkaContext,
     LoweringParameters,
     PrefixParameters,
     RewriteParameters,
     TopicParameters,
     TopicWork,
+    away,
     guarded,
+    unread,
 )
 from pii_tracer.actions import Action
 from pii_tracer.errors import RunError
@@ -117,10 +120,15 @@ class KafkaExecutor:
         return Check(not findings, tuple(findings))
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:
-        """How far the step came: settings that are still lowered are a step that must go on."""
+        """How far the step came: settings that are still lowered are a step that must go on.
+
+        So is a prefix that was cut: when nobody can read the person any more, the files can still be there.
+        """
+        work = self._work(step, copy)
+        if isinstance(work.parameters, PrefixParameters) and self._cutter(work).noted():
+            return Progress.PARTIAL
         if self.verify(step, copy).ok:
             return Progress.DONE
-        work = self._work(step, copy)
         if isinstance(work.parameters, LoweringParameters):
             return Progress.PARTIAL if guarded(work.lowered_now) else Progress.NOT_STARTED
         if isinstance(work.parameters, RewriteParameters):
@@ -152,12 +160,11 @@ class KafkaExecutor:
         rolls, again, restored = 0, 0, work.restore(parameters)  # a run that was killed left them lowered
         left = _left(work, set())
         lower = bool(left or (restored and parameters.replicas > 1))  # its followers may not have been cleaned
-        behind = work.groups_behind(_tombstones(work)) if lower else []
-        if behind:
+        if lower and (why := _hindered(work)):
             if not left:  # the next run must know that this one had begun
                 work.alter({_HARMLESS: parameters.lowered[_HARMLESS]})
-            facts = {"left": len(left), "groups_behind": behind, "restored": restored}
-            return Outcome(facts, waiting_until=self._ctx.now() + LOOK_AGAIN)
+            facts = {"left": len(left), "restored": restored, **why.facts}
+            return Outcome(facts, self._ctx.now() + LOOK_AGAIN, why.words)
         try:
             if lower:
                 work.alter(dict(parameters.lowered))
@@ -170,6 +177,8 @@ class KafkaExecutor:
         facts = {"rolls": rolls, "left": len(left), "restored": restored, "settings": dict(parameters.settings)}
         if again:
             facts |= {"tombstones_again": again}
+        if lower and not left and (why := _lost_meanwhile(work, parameters)):
+            return Outcome(facts | why.facts, self._ctx.now() + LOOK_AGAIN, why.words)
         return Outcome(facts, waiting_until=self._ctx.now() + LOOK_AGAIN if left else None)
 
     def _roll_until_gone(self, work: TopicWork, left: dict[Slot, Record]) -> tuple[int, int, dict[Slot, Record]]:
@@ -207,6 +216,25 @@ class KafkaExecutor:
     def _await(self, work: TopicWork) -> Outcome:
         left = sum(1 for _ in work.of_person())
         return Outcome({"left": left}, waiting_until=self._ctx.now() + LOOK_AGAIN if left else None)
+
+
+def _hindered(work: TopicWork) -> Hindrance | None:
+    """Why a cleaning may not begin yet: a follower that is away keeps its bytes, a group misses what is deleted."""
+    if absent := work.absent_replicas():
+        return away(absent)
+    behind = work.groups_behind(_tombstones(work))
+    return unread(behind) if behind else None
+
+
+def _lost_meanwhile(work: TopicWork, parameters: CompactParameters) -> Hindrance | None:
+    """Followers that were away at the end of a cleaning; then a setting stays lowered, so that it is done again."""
+    if parameters.replicas == 1:
+        return None
+    work.alter({_HARMLESS: parameters.lowered[_HARMLESS]})
+    if absent := work.absent_replicas():
+        return away(absent)
+    work.restore(parameters)
+    return None
 
 
 def _live(work: TopicWork) -> set[Slot]:

@@ -15,10 +15,11 @@ from typing import Any
 
 from confluent_kafka import Producer, TopicPartition
 
-from executors.kafka_topic import LOOK_AGAIN, PrefixParameters, TopicWork
+from executors.kafka_topic import LOOK_AGAIN, Hindrance, PrefixParameters, TopicWork, away, unread
 from pii_tracer.errors import RunError
 from pii_tracer.estate.kafka import checked_every
 from pii_tracer.estate.kafka_read import TIMEOUT, result
+from pii_tracer.model import Frozen
 from pii_tracer.protocol import Outcome
 
 _ROLLING = "segment.ms"
@@ -34,6 +35,16 @@ _REGISTERED = 1.0
 _NEVER_SENT = {"transaction.timeout.ms": 20_000, "linger.ms": 15_000}
 _ANSWER = 30.0
 _ATTEMPTS = 3
+
+
+class Cut(Frozen):
+    """What is about to go from a partition: the offsets from `first` to before `end`, and whose records these are."""
+
+    partition: int
+    first: int
+    end: int
+    persons: int
+    others: int
 
 
 class PrefixCutter:
@@ -54,17 +65,17 @@ class PrefixCutter:
         work, parameters = self._work, self._parameters
         every = checked_every(work.admin)
         work.restore(parameters, only=(_ROLLING,))  # a run that was killed left it lowered
-        facts: dict[str, Any] = {"cut_at": {}, "rows_deleted": 0, "others_deleted": 0}
         if held := self._held():
-            if behind := self._behind(self._ends(held)):
-                return self._later(behind)
-            ends = self._rolled(held)
-            if behind := self._behind_at_last(ends):
-                return self._later(behind)
-            facts = self._delete(ends)
-        if _HARMLESS in work.lowered_now() or held:
-            time.sleep(every * 1.2 + int(parameters.lowered[_HARMLESS]) / 1000 * 1.5)
-        return Outcome(facts | {"restored": work.restore(parameters)})
+            if why := self._hindered(self._ends(held)):
+                return self._later(why)
+            before, ends = self._rolled(held)
+            if why := self._hindered(ends, patience=self._patience):
+                return self._later(why)
+            self._delete(before, ends)
+        waiting = every * 1.2 + int(parameters.lowered[_HARMLESS]) / 1000 * 1.5
+        if self.noted() and (absent := self._emptied(waiting)):
+            return self._later(away(absent))
+        return Outcome(self._gone() | {"restored": work.restore(parameters)})
 
     def verify(self) -> list[str]:
         """Partitions that begin before the person's last record of planning."""
@@ -123,22 +134,28 @@ class PrefixCutter:
         }
         return self._work.groups_behind(last, self._parameters.read_by)
 
-    def _behind_at_last(self, ends: Mapping[int, int]) -> list[str]:
-        """As `_behind`, directly before the records go: groups that read along have some time for the newest."""
-        until = time.monotonic() + self._patience
+    def _hindered(self, ends: Mapping[int, int], patience: float = 0) -> Hindrance | None:
+        """Why nothing may go yet: replicas are away, or groups have not read what is before these offsets.
+
+        patience: groups that read along have some time for the newest.
+        """
+        if absent := self._work.absent_replicas():
+            return away(absent)
+        until = time.monotonic() + patience
         while (behind := self._behind(ends)) and time.monotonic() < until:
             time.sleep(self._poll)
-        return behind
+        return unread(behind) if behind else None
 
-    def _later(self, behind: list[str]) -> Outcome:
-        return Outcome({"groups_behind": behind}, waiting_until=self._work.ctx.now() + LOOK_AGAIN)
+    def _later(self, why: Hindrance) -> Outcome:
+        return Outcome(why.facts, self._work.ctx.now() + LOOK_AGAIN, why.words)
 
     # --- the cut ---
 
-    def _rolled(self, partitions: Collection[int]) -> dict[int, int]:
-        """Roll the active segments. Returns the end of each partition, at or behind the end of the rolled segment.
+    def _rolled(self, partitions: Collection[int]) -> tuple[dict[int, int], dict[int, int]]:
+        """Roll the active segments. Returns the end of each partition before and after.
 
-        Whatever is appended while `segment.ms` is lowered rolls the segment, a marker or what others write.
+        Somewhere between the two a new segment begins: whatever is appended while `segment.ms` is lowered, a marker or
+        what others write, rolls one that is older.
 
         Raises:
             RunError: nothing could be appended to a partition.
@@ -152,7 +169,7 @@ class PrefixCutter:
                 self._mark(partitions)
                 ends = self._ends(partitions)
                 if all(ends[partition] > before[partition] for partition in partitions):
-                    return ends
+                    return before, ends
         finally:
             work.restore(self._parameters, only=(_ROLLING,))
         raise RunError(
@@ -176,16 +193,32 @@ class PrefixCutter:
         # the markers come after the answer; who begins under the same name waits for them
         Producer(self._work.settings | identity).init_transactions(_ANSWER)
 
-    def _delete(self, ends: Mapping[int, int]) -> dict[str, Any]:
-        """Delete everything before these offsets. Raises `RunError` when a partition does not begin there then."""
-        going = Counter(
-            person for record, person in self._work.records() if record.offset < ends.get(record.partition, 0)
-        )
-        facts = {"cut_at": {str(p): ends[p] for p in sorted(ends)}}
+    def _delete(self, before: Mapping[int, int], ends: Mapping[int, int]) -> None:
+        """Delete everything before `ends`. before: the ends at which segments were rolled.
+
+        Raises:
+            RunError: the person came while segments were rolled, perhaps into the new one, which stays on the disk; a
+                partition does not begin there afterwards.
+        """
+        firsts = [first for first, _ in self._work.state().offsets]
+        going = Counter[tuple[int, bool]]()
+        for record, person in self._work.records():
+            if record.offset < ends.get(record.partition, 0):
+                going[record.partition, person] += 1
+                if person and record.offset >= before[record.partition]:
+                    raise RunError(
+                        f"the person was written to partition {record.partition} while segments were rolled",
+                        where=self._work.where,
+                        todo="stop what writes the person, then `pii-tracer resume`",
+                    )
+        cuts = [
+            Cut(partition=p, first=firsts[p], end=end, persons=going[p, True], others=going[p, False])
+            for p, end in sorted(ends.items())
+        ]
         # nobody can tell it any more when they are gone
-        self._work.note(facts | {"persons": going[True], "others": going[False]})
+        self._work.note({"cuts": [one.model_dump() for one in cuts]})
         self._work.alter({_HARMLESS: self._parameters.lowered[_HARMLESS]})
-        places = [TopicPartition(self._work.topic.name, p, offset) for p, offset in sorted(ends.items())]
+        places = [TopicPartition(self._work.topic.name, one.partition, one.end) for one in cuts]
         answers = self._work.admin.delete_records(places, request_timeout=TIMEOUT)
         for place, future in answers.items():
             first = result(future, "records cannot be deleted").low_watermark
@@ -195,4 +228,37 @@ class PrefixCutter:
                     where=self._work.where,
                     todo="check that all replicas are in sync, then `pii-tracer resume`",
                 )
-        return facts | {"rows_deleted": going[True], "others_deleted": going[False]}
+
+    def _emptied(self, seconds: float) -> dict[int, list[int]]:
+        """Wait until every broker has removed what was cut. Returns replicas that were away meanwhile.
+
+        One that is away deletes nothing, and DeleteRecords does not wait for a broker that is down. When it is back it
+        needs the whole time.
+        """
+        until = time.monotonic() + seconds
+        while not (absent := self._work.absent_replicas()) and (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, _SETTLED))
+        return absent
+
+    # --- what went ---
+
+    def noted(self) -> list[Cut]:
+        """Every cut that this run of the plan was about to make, in order. Whether it was made they do not say."""
+        return [Cut.model_validate(one) for facts in self._work.told() for one in facts.get("cuts", ())]
+
+    def _gone(self) -> dict[str, Any]:
+        """Where the partitions were cut, and how many records went, also by a run that was killed behind it.
+
+        A noted cut was made when its partition begins behind it: now, or when it was cut again.
+        """
+        made: list[Cut] = []
+        for one in self.noted():
+            made = [cut for cut in made if cut.partition != one.partition or cut.end <= one.first]
+            made.append(one)
+        starts = [first for first, _ in self._work.state().offsets]
+        made = [cut for cut in made if cut.end <= starts[cut.partition]]
+        return {
+            "cut_at": {str(cut.partition): cut.end for cut in sorted(made, key=lambda c: (c.partition, c.end))},
+            "rows_deleted": sum(cut.persons for cut in made),
+            "others_deleted": sum(cut.others for cut in made),
+        }

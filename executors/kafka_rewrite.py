@@ -318,9 +318,28 @@ class Rewriter:
         return found
 
     def _commit(self, group: str, topic: str, offsets: Mapping[int, int]) -> None:
+        """Commit a group's offsets.
+
+        A coordinator that gets ready refuses each partition in an answer that is no failure as a whole.
+
+        Raises:
+            RunError: it still does so when its time is up.
+        """
         moved = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, p, o) for p, o in sorted(offsets.items())])
-        futures = self._work.admin.alter_consumer_group_offsets([moved], request_timeout=TIMEOUT)
-        result(futures[group], "a consumer group's offsets cannot be moved")
+        until = time.monotonic() + TIMEOUT
+        while True:
+            futures = self._work.admin.alter_consumer_group_offsets([moved], request_timeout=TIMEOUT)
+            answer = result(futures[group], "a consumer group's offsets cannot be moved")
+            refused = sorted({place.error.name() for place in answer.topic_partitions if place.error})
+            if not refused:
+                return
+            if time.monotonic() > until:
+                raise RunError(
+                    f"a consumer group's offsets cannot be moved: {', '.join(refused)}",
+                    where=self._work.where,
+                    todo="check the brokers, then `pii-tracer resume`",
+                )
+            time.sleep(0.2)
 
 
 class _Moving:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -22,7 +22,14 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from pii_tracer.config import Estate
 from pii_tracer.config_kafka import KafkaCluster, Topic
 from pii_tracer.errors import EstateError, RunError
-from pii_tracer.estate.kafka import committed_offsets, groups_behind, topic_settings, topic_state, undecided
+from pii_tracer.estate.kafka import (
+    absent_replicas,
+    committed_offsets,
+    groups_behind,
+    topic_settings,
+    topic_state,
+    undecided,
+)
 from pii_tracer.estate.kafka_read import TIMEOUT, admin_client, client_settings, code_of, read_topic, result
 from pii_tracer.estate.kafka_schemas import ClusterSchemas
 from pii_tracer.inventory import TopicState
@@ -63,6 +70,9 @@ class KafkaContext(Protocol):
 
     @property
     def note(self) -> Callable[[str, Mapping[str, Any]], None]: ...
+
+    @property
+    def told(self) -> Callable[[str], Sequence[Mapping[str, Any]]]: ...
 
 
 class TopicParameters(Frozen):
@@ -207,6 +217,10 @@ class TopicWork:
         """Have facts in the journal before the step has ended."""
         self.ctx.note(self.step_id, facts)
 
+    def told(self) -> Sequence[Mapping[str, Any]]:
+        """All facts of the step that are in the journal, notes and answers, in order."""
+        return self.ctx.told(self.step_id)
+
     def refuse_another_topic(self) -> None:
         """Raise `RunError` when the topic is not the one that was planned for: made again, or with more partitions."""
         state = self.state()
@@ -292,7 +306,7 @@ class TopicWork:
             self.alter({name: step.settings.get(name) for name in names})
         return names
 
-    # --- consumers ---
+    # --- consumers and replicas ---
 
     def groups_behind(self, last: Mapping[int, int], known: Collection[str] = ()) -> list[str]:
         """As `estate.kafka.groups_behind`, of this topic.
@@ -301,9 +315,41 @@ class TopicWork:
         """
         return groups_behind(self.admin, self.topic.name, last, known)
 
+    def absent_replicas(self) -> dict[int, list[int]]:
+        """As `estate.kafka.absent_replicas`, of this topic.
+
+        By a client of its own: one that knew a broker before it died goes on asking it, and gets no answer.
+        """
+        return absent_replicas(admin_client(self.settings), self.topic.name)
+
     def committed(self, group: str, topic: str | None = None) -> dict[int, int]:
         """As `estate.kafka.committed_offsets`, in this topic."""
         return committed_offsets(self.admin, group, topic or self.topic.name)
+
+
+@dataclass(frozen=True)
+class Hindrance:
+    """Why a step waits: facts for the journal, words for people."""
+
+    facts: dict[str, Any]
+    words: str
+
+
+def away(absent: Mapping[int, Collection[int]]) -> Hindrance:
+    """Replicas that are waited for."""
+    brokers = sorted({broker for found in absent.values() for broker in found})
+    partitions = ", ".join(map(str, sorted(absent)))
+    return Hindrance(
+        {"absent_replicas": {str(partition): list(found) for partition, found in sorted(absent.items())}},
+        f"replicas of partition(s) {partitions} on broker(s) {', '.join(map(str, brokers))} are not in sync: what they"
+        " have on their disks is not cleaned",
+    )
+
+
+def unread(behind: Sequence[str]) -> Hindrance:
+    """Consumer groups that are waited for."""
+    words = f"not read by {', '.join(behind)}: what is deleted before they read it is lost to them"
+    return Hindrance({"groups_behind": list(behind)}, words)
 
 
 def guarded(act: Callable[[], T]) -> T:

@@ -77,7 +77,15 @@ class Action(StrEnum):
     VERIFY_COPY = "verify_copy"
 
 
-ASKED_AGAIN = frozenset({Action.BACKUP_CONFIRM, Action.KMS_AWAIT_DELETION, Action.LAKEFS_AWAIT_COLLECTION})
+ASKED_AGAIN = frozenset(
+    {
+        Action.BACKUP_CONFIRM,
+        Action.KMS_AWAIT_DELETION,
+        Action.LAKEFS_AWAIT_COLLECTION,
+        Action.KAFKA_COMPACT,
+        Action.KAFKA_DELETE_PREFIX,
+    }
+)
 """Actions whose wait can end before its date, by what a person does: a resumed run looks at once."""
 
 BY_OBJECT = frozenset(

@@ -27,11 +27,13 @@ class Progress(StrEnum):
 class Outcome:
     """Facts of a step that ran, for the journal: JSON values only (snapshot ids, counts, hashes, versions).
 
-    waiting_until: the step has begun something asynchronous and cannot end before this time.
+    waiting_until: the step has begun something asynchronous and cannot end before this time. waits_for: in words that
+    people are told, what it waits for; empty where the time alone says it.
     """
 
     facts: dict[str, Any] = field(default_factory=dict)
     waiting_until: datetime | None = None
+    waits_for: str = ""
 
 
 class PartlyDone(RunError):

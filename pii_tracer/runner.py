@@ -296,7 +296,7 @@ class _Run:
             settled = was.begun and self._settled(step, position, copy, executor, was)
             outcome = None if settled else self._act(step, position, copy, executor)
             if outcome is not None and outcome.waiting_until is not None:
-                self._wait(step, position, outcome.waiting_until, new=True, facts=outcome.facts)
+                self._wait(step, position, outcome.waiting_until, new=True, outcome=outcome)
                 return
             check = _guard(lambda: executor.verify(step, copy))
         except _Failed as failed:
@@ -346,12 +346,15 @@ class _Run:
             self._note(Kind.STEP_RESULT, step, position, facts=outcome.facts)
         return outcome
 
-    def _wait(
-        self, step: Step, position: int, until: datetime, *, new: bool, facts: Mapping[str, Any] | None = None
-    ) -> None:
+    def _wait(self, step: Step, position: int, until: datetime, *, new: bool, outcome: Outcome | None = None) -> None:
         self.waiting[step.id] = until
-        if new:
-            self._note(Kind.STEP_WAITING, step, position, detail=until.isoformat(), until=until, facts=facts or {})
+        if not new:
+            return
+        told = outcome or Outcome()
+        detail, why = until.isoformat(), {}
+        if told.waits_for:
+            detail, why = f"{detail}: {told.waits_for}", {"reason": told.waits_for}
+        self._note(Kind.STEP_WAITING, step, position, detail=detail, until=until, facts=told.facts, **why)
 
     def _fail(
         self, step: Step, position: int, reason: str, todo: str | None, facts: Mapping[str, Any] | None = None

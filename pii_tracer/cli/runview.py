@@ -11,7 +11,7 @@ from pii_tracer import __version__
 from pii_tracer.actions import Action
 from pii_tracer.cli.naive import load_naive
 from pii_tracer.gap_kinds import GapKind
-from pii_tracer.journal import Kind
+from pii_tracer.journal import Kind, Record
 from pii_tracer.lakefs_state import in_lakefs
 from pii_tracer.model import CopyKind, Strategy
 from pii_tracer.plan import HELD, Copy, ErasurePlan
@@ -149,7 +149,7 @@ def _copy(copy: Copy, ran: Ran, verdict: CopyVerdict | None) -> CopyRun:
         origin=copy.origin,
         steps=steps,
         waiting_until=min(until, default=None),
-        note=_copy_note(copy, state, files_before),
+        note=_copy_note(copy, state, files_before) or next((s.note for s in steps if s.state is StepState.WAITING), ""),
     )
 
 
@@ -223,8 +223,13 @@ def _step(step_id: str, action: str, irreversible: bool, ran: Ran) -> StepRun:
         finished=mine[-1].time if mine and state is StepState.DONE else None,
         snapshot_before=_text(facts.get("snapshot_before")),
         snapshot_after=_text(facts.get("snapshot_after")),
-        note=failed.get(step_id) or _note(facts),
+        note=failed.get(step_id) or (_waits_for(mine) if state is StepState.WAITING else _note(facts)),
     )
+
+
+def _waits_for(mine: Sequence[Record]) -> str:
+    waiting = [r for r in mine if r.kind is Kind.STEP_WAITING]
+    return str(waiting[-1].facts.get("reason", "")) if waiting else ""
 
 
 def _text(value: Any) -> str | None:

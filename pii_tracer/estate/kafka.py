@@ -123,6 +123,20 @@ def topic_state(admin: AdminClient, cluster: KafkaCluster, topic: Topic) -> Topi
     )
 
 
+def absent_replicas(admin: AdminClient, topic: str) -> dict[int, list[int]]:
+    """Brokers that should have a partition and are down or lag, by partition; only partitions with such ones.
+
+    Raises:
+        EstateError: the broker refuses to describe the topic.
+    """
+    described = result(
+        admin.describe_topics(TopicCollection([topic]), request_timeout=TIMEOUT)[topic],
+        f"the topic {topic} cannot be described",
+    )
+    absent = {p.id: sorted({r.id for r in p.replicas} - {r.id for r in p.isr}) for p in described.partitions}
+    return {partition: brokers for partition, brokers in absent.items() if brokers}
+
+
 def topic_settings(admin: AdminClient, topic: str) -> tuple[dict[str, str], dict[str, str]]:
     """(all values in force, those that are set on the topic itself).
 
@@ -207,9 +221,16 @@ def undecided(admin: AdminClient, topic: str, partitions: Sequence[int], *, wait
 
 
 def committed_offsets(admin: AdminClient, group: str, topic: str) -> dict[int, int]:
-    """Committed offsets of a consumer group in a topic, by partition. Raises `EstateError` when the broker refuses."""
+    """Committed offsets of a consumer group in a topic, by partition.
+
+    Raises:
+        EstateError: the broker refuses, be it only for a partition: its offset would look as if there were none.
+    """
+    what = "a consumer group's offsets cannot be read"
     asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)], request_timeout=TIMEOUT)
-    found = result(asked[group], "a consumer group's offsets cannot be read").topic_partitions
+    found = result(asked[group], what).topic_partitions
+    if refused := sorted({tp.error.name() for tp in found if tp.error}):
+        raise EstateError(f"{what}: {', '.join(refused)}", todo="check the brokers, then try again")
     return {tp.partition: tp.offset for tp in found if tp.topic == topic and tp.offset >= 0}
 
 

@@ -94,7 +94,8 @@ def _state(logged: Logged, copy: Copy, record: Record) -> tuple[EntryState, str 
     if record.kind is Kind.STEP_FAILED:
         return EntryState.BLOCKED, str(record.facts["reason"])
     if record.kind is Kind.STEP_WAITING:
-        return EntryState.DEFERRED, f"waits until {record.facts['until']}"
+        why = record.facts.get("reason")
+        return EntryState.DEFERRED, f"waits until {record.facts['until']}" + (f": {why}" if why else "")
     if copy.kind is CopyKind.BACKUP:
         return EntryState.CONFIRMED, "a person's word"
     if copy.id in logged.erased and copy.mask:

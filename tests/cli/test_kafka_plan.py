@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from pii_tracer.cli.main import run
@@ -154,10 +153,8 @@ def test_a_prefix_names_its_partitions_and_who_has_not_read_them(broker: Broker,
     broker.send(name, (None, value(OTHER, "x")), (None, value(OTHER, "y")), partition=0, timestamp=then)
     records = [(None, value(OTHER, "x")), (None, value(USER, MAIL)), (None, value(OTHER, "y"))]
     broker.send(name, *records, partition=1, timestamp=then)
-    read = ConsumerGroupTopicPartitions(f"done-{name}", [TopicPartition(name, 1, 2)])
-    slow = ConsumerGroupTopicPartitions(f"slow-{name}", [TopicPartition(name, 1, 1)])
-    for group in (read, slow):
-        broker.admin.alter_consumer_group_offsets([group])[group.group_id].result(60)
+    broker.commit(f"done-{name}", name, {1: 2})
+    broker.commit(f"slow-{name}", name, {1: 1})
     prefix = {"read_by": [f"done-{name}", f"slow-{name}"], "reason": "kept by billing"}
     estate(tmp_path, broker.bootstrap, [{"name": name, "value": VALUE, "prefix": prefix}])
     code, made = plan(tmp_path)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from executors.kafka import KafkaExecutor
 from executors.kafka_topic import TopicWork
@@ -236,11 +236,6 @@ def test_somebody_elses_tombstone_is_waited_for_too(broker: Broker) -> None:
     assert executor.run(world.steps[1], world.copy).facts["groups_behind"] == [f"late-{topic}"]
 
 
-def commit(broker: Broker, group: str, topic: str, offsets: dict[int, int]) -> None:
-    places = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, p, o) for p, o in offsets.items()])
-    broker.admin.alter_consumer_group_offsets([places])[group].result(60)
-
-
 @pytest.mark.parametrize(
     ("committed", "hidden"), [({1: 1}, False), ({}, False), ({1: 2}, True)], ids=["unread", "no offset", "undecided"]
 )
@@ -260,7 +255,7 @@ def test_a_tombstone_where_the_person_never_was_is_waited_for(
         producer.produce(topic, key="9", value=value("9", "z@example.org"), partition=1)
         producer.flush(20)
     broker.send(topic, ("7", None), partition=1)
-    commit(broker, f"billing-{topic}", topic, {0: 2, **committed})
+    broker.commit(f"billing-{topic}", topic, {0: 2, **committed})
     outcome = executor.run(world.steps[1], world.copy)
     if hidden:
         producer.abort_transaction(20)
@@ -278,14 +273,14 @@ def test_a_killed_cleaning_that_had_cleaned_lowers_nothing_before_groups_have_re
     compact = world.steps[1].model_copy(update={"parameters": {**world.steps[1].parameters, "replicas": replicas}})
     executor = world.executor(followers=0.0)
     executor._work(compact, world.copy).alter(compact.parameters["lowered"])
-    commit(broker, f"billing-{topic}", topic, {0: 1})
+    broker.commit(f"billing-{topic}", topic, {0: 1})
     altered: list[Mapping[str, str | None]] = []
     with monkeypatch.context() as watched:
         watched.setattr(TopicWork, "alter", around(TopicWork.alter, altered))
         outcomes = [executor.run(compact, world.copy) for _ in range(2)]
     assert not any("delete.retention.ms" in change for change in altered[1:])
     assert [bool(outcome.waiting_until) for outcome in outcomes] == [replicas > 1] * 2
-    commit(broker, f"billing-{topic}", topic, {0: 2})
+    broker.commit(f"billing-{topic}", topic, {0: 2})
     assert executor.run(compact, world.copy).waiting_until is None
     assert world.now().fingerprint() == world.state.fingerprint()
 

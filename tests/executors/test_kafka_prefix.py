@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from executors.kafka_prefix import PrefixCutter
 from executors.kafka_topic import TopicWork
@@ -23,9 +24,13 @@ from tests.kafkasupport import BY_VALUE, MAIL, PAGES, USER, Broker, World, broke
 __all__ = ["broker"]
 
 
-def visits(broker: Broker) -> str:
-    """Three partitions with five records each; the person is in two of them, second and third, never last."""
-    topic = broker.topic("visits", 3, cleanup_policy="delete", retention_ms="-1", segment_ms="900000")
+def visits(broker: Broker, on: Sequence[int] = (1,), **own: str) -> str:
+    """Three partitions with five records each; the person is in two of them, second and third, never last.
+
+    on: brokers that have it, the leader first. own: further settings of the topic.
+    """
+    settings = {"cleanup_policy": "delete", "retention_ms": "-1", "segment_ms": "900000", **own}
+    topic = broker.topic("visits", 3, on, **settings)
     for partition in range(3):
         for number in range(5):
             user, mail = (f"55{number}", f"by{partition}{number}@example.org")
@@ -45,13 +50,8 @@ def cut(broker: Broker, topic: str, *groups: str) -> World:
 def readers(broker: Broker, topic: str, first: int = 5) -> str:
     """A consumer group that has read everything. first: how much that is in the first partition."""
     group = f"billing-{topic}"
-    commit(broker, topic, group, {0: first, 1: 5, 2: 5})
+    broker.commit(group, topic, {0: first, 1: 5, 2: 5})
     return group
-
-
-def commit(broker: Broker, topic: str, group: str, offsets: dict[int, int]) -> None:
-    places = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, p, o) for p, o in offsets.items()])
-    broker.admin.alter_consumer_group_offsets([places])[group].result(60)
 
 
 def read(world: World) -> list[Record]:
@@ -91,7 +91,9 @@ def test_the_person_leaves_and_partitions_without_them_are_whole(broker: Broker)
     cut_at = outcome.facts["cut_at"]
     assert sorted(cut_at) == ["0", "2"]
     assert (outcome.facts["rows_deleted"], outcome.facts["others_deleted"]) == (4, 6)
-    assert world.notes == [{"cut_at": cut_at, "persons": 4, "others": 6}]
+    assert world.notes == [
+        {"cuts": [{"partition": p, "first": 0, "end": cut_at[str(p)], "persons": 2, "others": 3} for p in (0, 2)]}
+    ]
     assert read(world) == kept
     assert [first for first, _ in world.now().offsets] == [cut_at["0"], 0, cut_at["2"]]
     assert not on_disk(world)
@@ -109,10 +111,10 @@ def test_what_is_written_behind_the_cut_stays(broker: Broker, monkeypatch: pytes
     before = world.look().baseline
     original = PrefixCutter._delete
 
-    def meanwhile(self: PrefixCutter, ends: Any) -> Any:
+    def meanwhile(self: PrefixCutter, *ends: Any) -> None:
         for partition in range(3):
             broker.send(topic, (None, value("559", "late@example.org")), partition=partition)
-        return original(self, ends)
+        original(self, *ends)
 
     monkeypatch.setattr(PrefixCutter, "_delete", meanwhile)
     world.run()
@@ -134,15 +136,16 @@ def test_a_group_that_has_not_read_everything_is_waited_for(broker: Broker, know
     topic = visits(broker)
     done, group = readers(broker, topic), f"slow-{topic}"
     if at:
-        commit(broker, topic, group, at)
+        broker.commit(group, topic, at)
     world = cut(broker, topic, done, *([group] if known else []))
     executor, (step,) = world.executor(), world.steps
     held = executor.run(step, world.copy)
     assert held.waiting_until is not None
     assert held.facts["groups_behind"] == [group]
+    assert held.waits_for == f"not read by {group}: what is deleted before they read it is lost to them"
     assert untouched(world)
     assert executor.probe(step, world.copy) is Progress.NOT_STARTED
-    commit(broker, topic, group, {0: 5, 1: 5, 2: 5})
+    broker.commit(group, topic, {0: 5, 1: 5, 2: 5})
     assert executor.run(step, world.copy).waiting_until is None
     assert executor.verify(step, world.copy).ok
     assert not on_disk(world)
@@ -213,13 +216,79 @@ def test_after_a_crash_the_settings_are_restored_and_the_person_goes(
         assert [first for first, _ in world.now().offsets] == starts, "nothing is cut a second time"
 
 
+@pytest.mark.parametrize("delay", ["60000", "1000"], ids=["another delay", "the very delay of the step"])
+def test_killed_behind_the_cut_it_is_not_over_and_its_counts_are_not_lost(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, delay: str
+) -> None:
+    """Nobody can read the person any more, and where the topic's own delay is the step's, no setting is a mark."""
+    topic = visits(broker, file_delete_delay_ms=delay)
+    world = cut(broker, topic, readers(broker, topic))
+    (step,) = world.steps
+    with monkeypatch.context() as dying:
+        dying.setattr(PrefixCutter, "_delete", dies_after(PrefixCutter._delete))
+        with pytest.raises(Died):
+            world.executor().run(step, world.copy)
+    assert world.executor().probe(step, world.copy) is Progress.PARTIAL
+    assert on_disk(world), "the files wait to be removed"
+    outcome = world.executor().run(step, world.copy)
+    assert not on_disk(world)
+    assert (outcome.facts["rows_deleted"], outcome.facts["others_deleted"]) == (4, 6)
+    assert sorted(outcome.facts["cut_at"]) == ["0", "2"]
+    assert world.now().fingerprint() == world.state.fingerprint()
+
+
+def test_killed_between_the_note_and_the_cut_nothing_is_counted_twice(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One partition's records went, the other's did not: the broker of that one was away."""
+    topic = visits(broker)
+    world = cut(broker, topic, readers(broker, topic))
+    (step,) = world.steps
+    original = AdminClient.delete_records
+
+    def only_one(self: AdminClient, places: list[TopicPartition], **more: Any) -> Any:
+        original(self, places[:1], **more)[places[0]].result(60)
+        raise Died
+
+    with monkeypatch.context() as dying:
+        dying.setattr(AdminClient, "delete_records", only_one)
+        with pytest.raises(Died):
+            world.executor().run(step, world.copy)
+    outcome = world.executor().run(step, world.copy)
+    assert [len(note["cuts"]) for note in world.notes] == [2, 1]
+    assert (outcome.facts["rows_deleted"], outcome.facts["others_deleted"]) == (4, 6)
+    assert not on_disk(world)
+
+
+def test_the_person_written_while_segments_are_rolled_stops_it(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind the marker begins a new segment, which no cut takes from the disk; the next run rolls it as well."""
+    topic = visits(broker)
+    group = readers(broker, topic)
+    world = cut(broker, topic, group)
+    original = PrefixCutter._mark
+
+    def meanwhile(self: PrefixCutter, partitions: Any) -> None:
+        original(self, partitions)
+        broker.send(topic, (None, value(USER, MAIL)), partition=0)
+        broker.commit(group, topic, {0: 99, 1: 99, 2: 99})
+
+    with monkeypatch.context() as writing:
+        writing.setattr(PrefixCutter, "_mark", meanwhile)
+        with pytest.raises(RunError, match="while segments were rolled"):
+            world.executor().run(world.steps[0], world.copy)
+    assert untouched(world)
+    (outcome,) = world.run()
+    assert outcome.facts["rows_deleted"] == 5
+    assert not on_disk(world)
+
+
 def test_a_second_run_does_nothing(broker: Broker) -> None:
     topic = visits(broker)
     world = cut(broker, topic, readers(broker, topic))
-    world.run()
+    (first,) = world.run()
     before = world.now().offsets
-    (outcome,) = world.run()
-    assert outcome.facts["cut_at"] == {}
+    outcome = world.executor().run(world.steps[0], world.copy)
+    assert outcome.facts == {**first.facts, "restored": []}
     assert world.now().offsets == before
 
 

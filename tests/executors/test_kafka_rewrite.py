@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,12 +11,13 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from executors.kafka_rewrite import Rewriter
 from pii_tracer.errors import RunError
+from pii_tracer.estate.kafka import committed_offsets
 from pii_tracer.estate.kafka_read import read_topic
 from pii_tracer.model import Strategy
 from pii_tracer.protocol import Progress
 from pii_tracer.records import Record
 from pii_tracer.verify.rows import compare
-from tests.kafkasupport import BY_VALUE, MAIL, ORDERS, PAGES, USER, Broker, World, broker, planned, value
+from tests.kafkasupport import BY_VALUE, MAIL, ORDERS, PAGES, USER, Broker, World, broker, planned, running, value
 
 __all__ = ["broker"]
 
@@ -288,3 +290,12 @@ def test_some_records_have_a_key_and_some_have_none(broker: Broker) -> None:
 def read(world: World) -> list[Record]:
     client = {"bootstrap.servers": world.broker.bootstrap, "log_level": 0}
     return list(read_topic(client, world.state.declared.name, range(len(world.state.offsets))))
+
+
+def test_offsets_that_are_refused_by_the_partition_are_not_taken_for_moved(tmp_path: Path) -> None:
+    """A coordinator that gets ready refuses each partition in an answer that is no failure as a whole."""
+    with running(tmp_path) as fresh:
+        world = pages(fresh)
+        rewriter = Rewriter(world.executor()._work(world.steps[0], world.copy))
+        rewriter._commit("readers", world.state.declared.name, {0: 2, 1: 4})
+        assert committed_offsets(fresh.admin, "readers", world.state.declared.name) == {0: 2, 1: 4}

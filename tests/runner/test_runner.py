@@ -167,6 +167,18 @@ def test_an_asynchronous_step_waits_and_the_rest_goes_on(tmp_path: Path) -> None
     assert state.state is State.COMPLETE
 
 
+def test_what_a_step_waits_for_is_told_and_written_down(tmp_path: Path) -> None:
+    class Hindered(FakeExecutor):
+        def run(self, step: Step, copy: object) -> Outcome:
+            return Outcome({}, NOW + timedelta(minutes=10), "not read by billing")
+
+    told: list[str] = []
+    go(tmp_path, plan([step("a")]), Hindered(World()), on_event=lambda event: told.append(event.detail))
+    assert told[-1] == f"{(NOW + timedelta(minutes=10)).isoformat()}: not read by billing"
+    (waiting,) = [r for r in Journal.open(tmp_path / "journal.jsonl", Ticking()).records if r.kind is Kind.STEP_WAITING]
+    assert waiting.facts["reason"] == "not read by billing"
+
+
 def test_a_planned_wait_holds_and_an_estimate_does_not(tmp_path: Path) -> None:
     estimate = step("b", after=["a"], earliest_start=NOW + timedelta(hours=2))
     a_plan = plan([step("a", earliest_finish=NOW + timedelta(hours=2)), estimate])
