@@ -65,8 +65,6 @@ def mask_of(item: CopyDraft, parts: Sequence[Part]) -> Mask | str:
         return "a row in here can name several persons, and is not held for one of them alone"
     if state.format not in _FORMATS:
         return f"single columns cannot be erased in the format {state.format} yet"
-    if item.place is not None:
-        return "single columns cannot be erased in a table in S3 yet"
     if state.nessie is not None:
         return "single columns cannot be erased in a table of a Nessie catalog yet"
     if state.properties.get("delta.columnMapping.mode", "none") != "none":

@@ -181,19 +181,6 @@ def test_the_inventory_is_whole_where_every_place_is_a_table(shop: Shop) -> None
     assert called(shop.base, "inventory") == ExitCode.DONE
 
 
-def test_a_hold_on_columns_keeps_the_whole_table(shop: Shop) -> None:
-    """Nothing judges row by row what a bucket's old versions keep."""
-    shop.more += (
-        "holds:\n  - {id: tax, kind: retention_duty, basis: tax law, citation: s. 1, approver: Dr. Sen, datasets: [shop.tickets],"
-        " columns: [mail], from: 2026-01-01T00:00:00Z, until: 2031-01-01T00:00:00Z}\n"
-    )
-    shop.delta("shop.tickets", PEOPLE)
-    plan = shop.plan()
-    assert copies(plan)["shop.tickets"]["strategy"] == "exempt"
-    [gap] = [g for g in plan["gaps"] if g["kind"] == "hold_keeps_rest"]
-    assert "in a table in S3" in gap["reason"]
-
-
 def test_a_bucket_that_locks_is_left_alone(shop: Shop) -> None:
     locked = f"locked-{shop.bucket}"
     shop.store.client().create_bucket(Bucket=locked, ObjectLockEnabledForBucket=True)

@@ -26,12 +26,15 @@ SELECT uid AS buyer, mail, 10 AS amount FROM shop.buyers;
 CREATE TABLE shop.letters USING delta LOCATION 's3a://{bucket}/lake/letters' PARTITIONED BY (mail) AS
 SELECT mail, 'hello' AS text FROM shop.buyers;
 
+CREATE TABLE shop.invoices USING delta LOCATION 's3a://{bucket}/lake/invoices' AS
+SELECT uid AS buyer, mail, 5 AS amount FROM shop.buyers;
+
 CREATE TABLE shop.totals USING delta LOCATION 's3a://{bucket}/lake/totals' AS
 SELECT amount, count(*) AS orders, min(mail) AS first FROM shop.orders GROUP BY amount;
 
 INSERT OVERWRITE DIRECTORY '{base}/here/export' USING parquet SELECT buyer, amount FROM shop.orders
 """
-TABLES = ("buyers", "orders", "letters", "totals")
+TABLES = ("buyers", "orders", "letters", "invoices", "totals")
 
 
 def write_estate(base: Path, endpoint: str, bucket: str, region: str) -> None:

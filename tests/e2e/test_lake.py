@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import yaml
 from deltalake import DeltaTable, QueryBuilder
 
 from pii_tracer.cli.main import run
@@ -23,13 +24,12 @@ from pii_tracer.review.planfile import load_plan
 from tests import storeservers
 from tests.e2e import bazaar
 from tests.e2e.processes import REPO, history, run_until
-from tests.leaks import leaks, watched_spark
+from tests.leaks import Person, leaks, watched_spark
 from tests.storeservers import ACCESS, REGION, SECRET, Store, signed
 
 __all__ = ["signed"]
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-BUCKET = "bazaar"
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +45,7 @@ class Bazaar:
 
     base: Path
     store: Store
+    bucket: str
 
     @property
     def options(self) -> dict[str, str]:
@@ -58,7 +59,7 @@ class Bazaar:
         """All rows of every table, sorted; read by another engine than the one that writes."""
         found = {}
         for name in bazaar.TABLES:
-            table = DeltaTable(f"s3://{BUCKET}/lake/{name}", storage_options=self.options)
+            table = DeltaTable(f"s3://{self.bucket}/lake/{name}", storage_options=self.options)
             query = QueryBuilder().register("t", table).execute("SELECT * FROM t")
             found[name] = sorted(tuple(row.values()) for row in pa.table(query.read_all()).to_pylist())
         return found
@@ -68,13 +69,13 @@ class Bazaar:
         client = self.store.client()
         counts = {"current": 0, "noncurrent": 0, "markers": 0}
         names = []
-        for page in client.get_paginator("list_object_versions").paginate(Bucket=BUCKET, Prefix="lake/"):
+        for page in client.get_paginator("list_object_versions").paginate(Bucket=self.bucket, Prefix="lake/"):
             counts["markers"] += len(page.get("DeleteMarkers", ()))
             names += [item["Key"] for item in page.get("DeleteMarkers", ())]
             for number, item in enumerate(page.get("Versions", ())):
                 counts["current" if item["IsLatest"] else "noncurrent"] += 1
                 names.append(item["Key"])
-                answer = client.get_object(Bucket=BUCKET, Key=item["Key"], VersionId=item["VersionId"])
+                answer = client.get_object(Bucket=self.bucket, Key=item["Key"], VersionId=item["VersionId"])
                 file = into / f"{number}-{item['VersionId']}-{item['Key'].replace('/', '_')[-80:]}"
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(answer["Body"].read())
@@ -82,16 +83,20 @@ class Bazaar:
         return counts
 
 
+_numbers = iter(range(100))
+
+
 @pytest.fixture
 def estate(store: Store, tmp_path: Path) -> Bazaar:
+    bucket = f"bazaar-{next(_numbers)}"
     client = store.client()
-    client.create_bucket(Bucket=BUCKET)
-    client.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": "Enabled"})
+    client.create_bucket(Bucket=bucket)
+    client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
     base = tmp_path / "bazaar"
-    command = [sys.executable, "-m", "tests.e2e.bazaar", str(base), store.endpoint_url, BUCKET, REGION]
+    command = [sys.executable, "-m", "tests.e2e.bazaar", str(base), store.endpoint_url, bucket, REGION]
     done = subprocess.run(command, capture_output=True, text=True, cwd=REPO, env=dict(os.environ), check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    return Bazaar(base, store)
+    return Bazaar(base, store, bucket)
 
 
 def others(found: dict[str, list[tuple[Any, ...]]]) -> dict[str, list[tuple[Any, ...]]]:
@@ -145,3 +150,37 @@ def test_erased_to_the_last_version(estate: Bazaar, tmp_path: Path) -> None:
     said = [tmp_path / "spark", tmp_path / "1.err", tmp_path / "1.out", tmp_path / "2.err", tmp_path / "2.out"]
     assert leaks(bazaar.PERSON, [*said, estate.base / "state", file]) == []
     assert (journal.parent / "attestation.json").exists()
+
+
+HOLD = {
+    "id": "tax",
+    "kind": "retention_duty",
+    "basis": "Tax Act",
+    "citation": "s. 12",
+    "approver": "Dr. Sen",
+    "datasets": ["shop.invoices"],
+    "columns": ["buyer", "amount"],
+    "from": "2026-01-01T00:00:00Z",
+    "until": "2031-01-01T00:00:00Z",
+}
+
+
+def test_what_a_hold_keeps_stays_and_nothing_else(estate: Bazaar, tmp_path: Path) -> None:
+    before = estate.rows()
+    file = estate.base / "pii-tracer.yaml"
+    file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | {"holds": [HOLD]}))
+    plan = approved(estate)
+    [held] = [copy for copy in load_plan(plan).plan.copies if copy.mask]
+    assert (held.table, held.mask and held.mask.columns) == ("shop.invoices", ("mail",))
+    words = estate.words("apply", str(plan), "--trusted", str(estate.base / "approvers.yaml"), "--format", "json")
+    done = run_until(words, tmp_path / "1")
+    assert done.code == 0, done
+    result = json.loads(done.stdout)
+    assert (result["state"], result["residue"], result["unverified"]) == ("complete", [], [])
+    after = estate.rows()
+    assert others(after) == others(before)
+    mine = [row for row in before["invoices"] if row[0] == bazaar.BUYER]
+    assert [row for row in after["invoices"] if row[0] == bazaar.BUYER] == [(b, None, a) for b, _, a in mine]
+    left = estate.versions(tmp_path / "after")
+    assert (left["noncurrent"], left["markers"]) == (0, 0)
+    assert leaks(Person((bazaar.MAIL, bazaar.FORMER)), [tmp_path / "after"]) == []
