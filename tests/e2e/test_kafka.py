@@ -11,27 +11,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-import yaml
 
-from pii_tracer.cli.main import run
 from pii_tracer.config import load_estate
 from pii_tracer.estate.kafka import discover_topics
 from pii_tracer.estate.kafka_read import read_topic
 from pii_tracer.journal import Kind, parse
-from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from tests.kafkasupport import MAIL, USER, Broker, broker, value
 
 __all__ = ["broker"]
+from tests.e2e.shop import NAMED, OTHERS, PEOPLE, cli, plan_and_approve, settings_of, write
 from tests.leaks import Person, leaks
 from tests.protobufsupport import COMMON, ORDER, descriptor_set, message, order
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
-OTHERS = [(f"88000000{n:04}", f"by{n}@example.org") for n in range(6)]
-NAMED = {"format": "json", "fields": {"user.id": "uid"}}
 IN_PROTOBUF = {**NAMED, "format": "protobuf", "schema_file": "order.desc", "message": "shop.Order"}
 
 
@@ -51,24 +45,15 @@ class Done:
     settings: dict[str, list[str]]
 
 
-def cli(base: Path, *words: str) -> int:
-    return run([*words, "--estate", str(base / "pii-tracer.yaml"), "--state", str(base / "state")])
-
-
 def build(base: Path, broker: Broker) -> dict[str, str]:
     """A table as a Parquet folder, and three topics that carry its rows in three ways; one is in Protobuf."""
     (base / "order.desc").write_bytes(descriptor_set(COMMON, ORDER))
-    people = [*OTHERS, (USER, MAIL)]
-    folder = base / "tables" / "users"
-    folder.mkdir(parents=True)
-    columns = {"uid": [u for u, _ in people], "mail": [m for _, m in people]}
-    pq.write_table(pa.table(columns), folder / "part-0.parquet")
     topics = {
         "users": broker.topic("users", 2, cleanup_policy="compact", segment_ms="900000"),
         "orders": broker.topic("orders", cleanup_policy="compact"),
         "clicks": broker.topic("clicks", cleanup_policy="delete", retention_ms="-1"),
     }
-    for user, mail in people:
+    for user, mail in PEOPLE:
         broker.send(topics["users"], (user, value(user, mail)), (user, value(user, mail, visits=2)))
         broker.send(topics["orders"], (f"order-of-{mail[:4]}", order(int(user), mail)))
         broker.send(topics["clicks"], (None, value(user, mail)), (None, value(user, mail, page="b")))
@@ -77,40 +62,7 @@ def build(base: Path, broker: Broker) -> dict[str, str]:
         "orders": {"key": {"format": "string"}, "value": IN_PROTOBUF},
         "clicks": {"value": NAMED, "producers": ["web"]},
     }
-    declared = [{"name": topics[n], "of": "shop.users", **part} for n, part in parts.items()]
-    estate = {
-        "version": 1,
-        "estate": "shop",
-        "environment": "local",
-        "spark": {"conf": {"spark.driver.memory": "1g"}},
-        "catalogs": {
-            "spark_catalog": {
-                "type": "declared",
-                "tables": [{"name": "shop.users", "format": "parquet", "location": "tables/users"}],
-            }
-        },
-        "roots": ["tables"],
-        "lineage": {},
-        "subjects": [
-            {
-                "name": "user",
-                "source": "shop.users",
-                "key": "uid",
-                "identifiers": [{"column": "mail", "category": "email"}],
-            }
-        ],
-        "writers": [{"job": "web", "stopped": True}],
-        "kafka": [{"name": "main", "bootstrap": broker.bootstrap, "topics": declared}],
-    }
-    (base / "pii-tracer.yaml").write_text(yaml.safe_dump(estate))
-    (base / "policy.yaml").write_text(yaml.safe_dump({"version": 1, "allow_immediate_retention": True}))
-    request = {
-        "id": "SHOP-1",
-        "law": "GDPR",
-        "received": "2026-11-01T09:00:00+01:00",
-        "subject": {"type": "user", "key": USER},
-    }
-    (base / "request.yaml").write_text(yaml.safe_dump(request))
+    write(base, broker, [{"name": topics[n], "of": "shop.users", **part} for n, part in parts.items()])
     return topics
 
 
@@ -126,11 +78,6 @@ def everybody(base: Path, broker: Broker, topics: dict[str, str]) -> dict[str, A
             newest = {r.key: r.value for r in records}
             found[name] = {k: v for k, v in newest.items() if v is not None and MAIL.encode() not in v}
     return found
-
-
-def settings_of(base: Path) -> dict[str, list[str]]:
-    states, _ = discover_topics(load_estate(base / "pii-tracer.yaml"), base)
-    return {s.declared.name: [f"{k}={v}" for k, v in sorted(s.settings.items())] for s in states}
 
 
 def killed_in_the_middle(base: Path, topic: str, words: list[str]) -> dict[str, str]:
@@ -159,13 +106,7 @@ def done(spark: Any, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -
     file = base / "shop.plan.json"
     topics = build(base, broker)
     before, settings = everybody(base, broker, topics), settings_of(base)
-    codes = {}
-    words = ["--retention", "immediate", "--reason", "test", "--out", str(file), "--format", "json"]
-    codes["plan"] = cli(base, "plan", str(base / "request.yaml"), *words)
-    public = generate(base / "approver.pem")
-    (base / "approvers.yaml").write_bytes(trusted_yaml([("Dr. Sen", "privacy officer", public_pem(public).decode())]))
-    signed = ["--approver", "Dr. Sen", "--role", "privacy officer", "--reason", "right", "--key"]
-    codes["approve"] = cli(base, "approve", str(file), *signed, str(base / "approver.pem"))
+    codes = plan_and_approve(base)
     trusted = ["--trusted", str(base / "approvers.yaml"), "--result", str(base / "result.json")]
     killed = killed_in_the_middle(base, topics["users"], ["apply", str(file), *trusted])
     codes["apply again"] = cli(base, "apply", str(file), *trusted)
