@@ -57,7 +57,7 @@ def due(folder: AnyPlace, retain_hours: int, in_flight_hours: int, apart: tuple[
     in_flight_hours: files that no commit names and that are younger stay: a writer that is at work commits its files
     after it has written all of them, and would commit a table that cannot be read.
 
-    In S3, where nobody was asked about them at planning, files stay that are named as no writer of Delta names its.
+    In S3 files stay that are named as no writer of Delta names its: a gap of the plan says so (`strange_files`).
 
     Raises:
         RunError: as `unreferenced`.

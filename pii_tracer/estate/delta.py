@@ -54,11 +54,6 @@ log says of files, or are looked at by their own rule."""
 
 _NAMED = 3
 """So many strange files are named; the rest is a number."""
-STRANGE = (
-    "file(s) in the table's folder are not named as the table's own, and no version in its log names them: they may be"
-    " somebody's, or be left from before the log's history or by a failed write. The sweep of the folder, like VACUUM,"
-    " removes them: move what is somebody's out of it and plan again; waive this where nobody needs them"
-)
 _SOURCE_PATH = re.compile(r"^(?:delta\.)?`?(?P<path>(?:file:)?/[^`]*)`?$")
 
 
@@ -179,7 +174,12 @@ def _gaps(
         found.append(gap(state.dataset, GapKind.MISSING_FILES, reason, str(missing[0].path)))
     strange = strangers(Path(state.location), snapshot)
     if strange:
-        reason = f"{len(strange)} {STRANGE}"
+        reason = (
+            f"{len(strange)} file(s) in the table's folder are not named as the table's own, and no version in its log"
+            " names them: they may be somebody's, or be left from before the log's history or by a failed write. The"
+            " sweep of the folder, like VACUUM, removes them: move what is somebody's out of it and plan again; waive"
+            " this where nobody needs them"
+        )
         found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, ", ".join(map(str, strange[:_NAMED]))))
     return tuple(found)
 

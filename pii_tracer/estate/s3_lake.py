@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from pii_tracer.aws import error_code
 from pii_tracer.config import Archive
 from pii_tracer.errors import EstateError
-from pii_tracer.estate.delta import STRANGE, state_of, unknown_version
+from pii_tracer.estate.delta import state_of, unknown_version
 from pii_tracer.estate.delta_log import DeltaSnapshot, read_log
 from pii_tracer.estate.delta_strays import strange_objects
 from pii_tracer.estate.found import Found, gap
@@ -30,6 +30,12 @@ from pii_tracer.model import Format
 
 ONLY_DELTA = "only Delta tables that the estate file declares are erased there"
 _NAMED = 3
+_STRANGE = (
+    "file(s) in the table's folder are not named as the table's own, and no version in its log names them: they may be"
+    " somebody's, or be left from before the log's history. No step removes them, but their old versions go with the"
+    " table's: move what is somebody's out of it, delete what nobody needs, and plan again; waive this where they may"
+    " stay"
+)
 _NO_RULES = ("ReplicationConfigurationNotFoundError", *NOT_THERE)
 
 
@@ -172,6 +178,6 @@ def _found(table: RemoteTable, place: S3Path, snapshot: DeltaSnapshot[S3Path]) -
         gaps.append(gap(state.dataset, GapKind.MISSING_FILES, reason, missing[0]))
     strange = strange_objects(str(place), there, snapshot)
     if strange:
-        reason = f"{len(strange)} {STRANGE}"
+        reason = f"{len(strange)} {_STRANGE}"
         gaps.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, ", ".join(strange[:_NAMED])))
     return Found(state, tuple(gaps))
