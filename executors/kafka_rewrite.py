@@ -25,7 +25,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
-from executors.kafka_topic import ANY_SIZE, RewriteParameters, TopicWork
+from executors.kafka_topic import ANY_SIZE, LOOK_AGAIN, RewriteParameters, TopicWork, away
 from pii_tracer.enums import StrEnum
 from pii_tracer.errors import EstateError, RunError
 from pii_tracer.estate.kafka import topic_settings
@@ -46,6 +46,9 @@ _LIFTED = {
 
 Records are not compressed as their producers did it, and a topic's limits can be narrower than when it took them.
 """
+
+_TOLD = ("rows_deleted", "records_kept", "groups", "copied_from")
+"""Facts of the copying that are kept in the journal before the old topic goes."""
 
 _SEEN_WITHIN = 60.0
 _FLUSH = 120.0
@@ -89,16 +92,21 @@ class Rewriter:
     def run(self) -> Outcome:
         """Go on from where it stands, to the end."""
         phase = self.phase()
-        facts: dict[str, Any] = {"begun_at": phase.value}
+        facts: dict[str, Any] = {**self._noted(phase), "begun_at": phase.value}
         if phase is Phase.OLD:
             self._work.refuse_another_topic()  # a partition that is not copied would be lost
+            if absent := self._work.absent_replicas():
+                return self._later(absent, facts)
             try:
                 facts |= self._copy_aside()
             except (RunError, EstateError, KafkaException):
                 self._drop_aside()  # the old topic has everything; others' records shall not lie in a second place
                 raise
+            if absent := self._work.absent_replicas():
+                self._drop_aside()  # as after a failure: it is copied again
+                return self._later(absent, {})
             # nobody can tell it any more when the old topic is gone
-            self._work.note({"copied_from": facts["copied_from"]})
+            self._work.note({name: facts[name] for name in _TOLD})
             self._delete(self._name)
         if phase is Phase.NEW:
             self._refuse_foreign()
@@ -112,7 +120,20 @@ class Rewriter:
         self._restore()
         # the files of a deleted topic leave the disk after this delay
         time.sleep(self._parameters.delete_delay_ms / 1000 * 1.2)
-        return Outcome(facts)
+        absent = self._work.absent_replicas()
+        return self._later(absent, facts) if absent else Outcome(facts)
+
+    def _noted(self, phase: Phase) -> dict[str, Any]:
+        """What a run that was killed behind its copying had counted."""
+        if phase is Phase.OLD:
+            return {}
+        told = [facts for facts in self._work.told() if facts.keys() >= set(_TOLD)]
+        return {name: told[-1][name] for name in _TOLD} if told else {}
+
+    def _later(self, absent: Mapping[int, list[int]], facts: dict[str, Any]) -> Outcome:
+        """A broker that is away has the old topic on its disk, and deletes it only when it is back."""
+        why = away(absent)
+        return Outcome(facts | why.facts, self._work.ctx.now() + LOOK_AGAIN, why.words)
 
     def verify(self) -> Check:
         """The new topic is there with its settings and without the person, the copy aside is gone."""

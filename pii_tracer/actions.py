@@ -84,6 +84,7 @@ ASKED_AGAIN = frozenset(
         Action.LAKEFS_AWAIT_COLLECTION,
         Action.KAFKA_COMPACT,
         Action.KAFKA_DELETE_PREFIX,
+        Action.KAFKA_REWRITE_TOPIC,
     }
 )
 """Actions whose wait can end before its date, by what a person does: a resumed run looks at once."""

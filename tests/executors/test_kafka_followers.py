@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
+from executors.kafka_rewrite import Rewriter
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.kafka import absent_replicas
 from pii_tracer.model import Strategy
@@ -163,3 +164,48 @@ def test_a_follower_that_is_lost_at_the_cut_keeps_the_step_open(pair: Pair, monk
     assert (outcome.facts["rows_deleted"], outcome.facts["others_deleted"]) == (4, 6)
     assert pair.on_disk(topic) == [0, 0, 0, 0]
     assert world.executor().verify(step, world.copy).ok
+
+
+def pages(pair: Pair) -> tuple[str, World]:
+    """A topic of both brokers that is to be written again, and its world; the person is on both disks."""
+    topic = pair.first.topic("clicks", 3, (1, 2), cleanup_policy="delete", retention_ms="-1")
+    pair.first.send(topic, *[(None, value(f"88000000{n:04}", "by@example.org")) for n in range(20)])
+    pair.first.send(topic, (None, value(USER, MAIL)), (None, value(USER, MAIL, visits=2)))
+    world = planned(pair.first, topic, USERS, Strategy.REWRITE_TOPIC, BY_VALUE)
+    assert all(pair.on_disk(topic))
+    return topic, world
+
+
+def test_a_topic_is_not_written_again_while_a_follower_is_away(pair: Pair) -> None:
+    topic, world = pages(pair)
+    (step,) = world.steps
+    with pair.alone(topic):
+        held = world.executor().run(step, world.copy)
+        assert held.waiting_until is not None
+        assert "broker(s) 2 are not in sync" in held.waits_for
+        assert world.now().topic_id == world.state.topic_id
+    (outcome,) = world.run()
+    assert outcome.facts["rows_deleted"] == 2
+    assert pair.on_disk(topic) == [0, 0, 0, 0]
+
+
+def test_a_follower_that_is_lost_while_a_topic_is_copied_is_waited_for(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old topic would stay on its disk until it is back; so it stays whole, and is copied again then."""
+    topic, world = pages(pair)
+    (step,) = world.steps
+    original = Rewriter._copy_aside
+    with monkeypatch.context() as losing, ExitStack() as dead:
+
+        def meanwhile(self: Rewriter) -> dict[str, Any]:
+            facts = original(self)
+            dead.enter_context(pair.alone(topic))
+            return facts
+
+        losing.setattr(Rewriter, "_copy_aside", meanwhile)
+        held = world.executor().run(step, world.copy)
+        assert held.waiting_until is not None
+        assert world.now().topic_id == world.state.topic_id
+    world.run()
+    assert pair.on_disk(topic) == [0, 0, 0, 0]
