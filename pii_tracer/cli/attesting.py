@@ -222,14 +222,22 @@ def _tools() -> dict[str, str]:
     return found
 
 
+_ANSWERS = (Kind.STEP_RESULT, Kind.STEP_FAILED, Kind.STEP_WAITING)
+
+
 def step_facts(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
-    """The facts of each step's last answer; objects that an earlier, failed attempt deleted are among them."""
+    """The facts of each step's last answer; objects that an earlier attempt deleted, which failed or waits for the
+    rest, are among them."""
     found: dict[str, dict[str, Any]] = {}
     for record in records:
-        if record.kind not in (Kind.STEP_RESULT, Kind.STEP_FAILED) or not record.facts.get("facts"):
+        if record.kind not in _ANSWERS or not record.facts.get("facts"):
             continue
         step, facts = str(record.facts["step"]), dict(record.facts["facts"])
         before, now = found.get(step, {}).get("deleted"), facts.get("deleted", [])
+        if record.kind is Kind.STEP_WAITING:
+            if not isinstance(now, list) or not now:
+                continue
+            facts = {**found.get(step, {}), "deleted": now}
         if isinstance(before, list) and isinstance(now, list):
             facts["deleted"] = [*before, *now]
         found[step] = facts

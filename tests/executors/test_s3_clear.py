@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -12,14 +14,18 @@ from executors.s3 import S3Executor
 from executors.s3_clear import cleared_at
 from executors.s3_names import shown_names
 from pii_tracer.actions import Action
+from pii_tracer.cli.attesting import step_facts
 from pii_tracer.errors import RunError
 from pii_tracer.estate.s3 import s3_clients
 from pii_tracer.estate.s3_versions import versions_by_key
+from pii_tracer.journal import Journal
 from pii_tracer.model import Carries, CopyKind, DatasetId, Format, Match, MatchTerm, Strategy
 from pii_tracer.plan import Copy, Step
 from pii_tracer.protocol import PartlyDone, Progress
-from tests.executors.s3_runs import Deadly
-from tests.runner.fakes import Killed
+from pii_tracer.runner import State, run
+from tests.executors.s3_runs import Deadly, Now
+from tests.review.plans import plan
+from tests.runner.fakes import FakeLease, Killed
 from tests.s3support import MATCH, PERSON, Context, World, estate, keyring, standin, step, world
 
 __all__ = ["standin", "world"]
@@ -152,6 +158,26 @@ def test_a_lock_with_a_date_is_waited_for(world: World) -> None:
     outcome = world.executor().run(clearing(bucket), None)
     assert outcome.waiting_until == until
     assert [item["reason"] for item in outcome.facts["locked"]] == [f"object lock until {until.isoformat()}"]
+
+
+def test_what_was_deleted_while_a_lock_was_waited_for_is_told_in_the_end(world: World, tmp_path: Path) -> None:
+    bucket = world.new("awaited", ObjectLockEnabledForBucket=True)
+    now, journal = Now(), tmp_path / "journal"
+    until = now() + timedelta(seconds=5)
+    world.put(bucket, TABLE + "a", b"old", ObjectLockMode="COMPLIANCE", ObjectLockRetainUntilDate=until)
+    for name in ("a", "b", "b"):
+        world.put(bucket, TABLE + name, b"new")
+    one = plan([clearing(bucket).model_copy(update={"irreversible": True})], [])
+
+    def go() -> State:
+        executors = {"s3": S3Executor(Context(estate(world.endpoint_url), keyring(), now))}
+        return run(one, executors, Journal.open(journal, now), clock=now, lease=FakeLease()).state
+
+    assert go() is State.WAITING
+    sleep(6)
+    assert go() is State.COMPLETE
+    facts = step_facts(Journal.open(journal, now).records)["step_1"]
+    assert [item["key"] for item in facts["deleted"]] == [TABLE + "b", TABLE + "a"]
 
 
 def test_what_writers_make_old_meanwhile_is_not_waited_for_for_ever(world: World) -> None:
