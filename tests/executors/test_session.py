@@ -73,7 +73,7 @@ def test_a_declared_folder_of_partitions_has_the_rows_of_the_partitions_that_are
     folder = spark_estate.folder(f"declared/parts_{kind}")
     frame = spark.range(9).selectExpr("id", "CAST(id % 3 AS INT) AS side")
     frame.write.partitionBy("side").format(kind.value).save(str(folder))
-    name = f"gym.parts_{kind}"
+    name = f"halls.parts_{kind}"
     tables = (DeclaredTable(name=name, format=kind, location=str(folder)),)
     catalogs = {"spark_catalog": Catalog(type=CatalogType.DECLARED, tables=tables)}
     estate = spark_estate.estate.model_copy(update={"catalogs": spark_estate.estate.catalogs | catalogs})
