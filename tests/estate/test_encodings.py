@@ -16,7 +16,7 @@ from pii_tracer.estate.discover import discover
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import read_columns
 from pii_tracer.inventory import ENCODING, TableState
-from pii_tracer.model import Carries, CopyKind, DatasetId, Format, Strategy
+from pii_tracer.model import Carries, CopyKind, DatasetId, Format, Match, MatchTerm, Strategy
 from pii_tracer.plan import Copy
 from planners.drafts import CopyDraft
 from planners.files import folder_steps
@@ -117,6 +117,7 @@ def test_the_plans_step_says_how_the_text_is_read(properties: dict[str, str]) ->
         columns=(),
         lineage=(),
         reason="",
+        match=Match(terms=(MatchTerm(column="uid", key_set="uid", type="string"),)),
     )
     step = next(s for s in folder_steps(CopyDraft(copy=copy, state=state)) if s.action is Action.FILES_REWRITE)
     assert step.parameters.get("encoding") == properties.get(ENCODING)
