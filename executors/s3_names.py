@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 from executors.local import without_values
 from executors.s3_objects import S3Context
+from pii_tracer.model import MatchTerm
 from pii_tracer.plan import Copy
 from pii_tracer.scan.forms import Patterns, build_patterns
 
@@ -18,8 +19,7 @@ def shown_names(ctx: S3Context, copy: Copy | None) -> Shown:
     persons are found by: these are other people's values. Where nobody knows those columns, for all partitions.
     """
     patterns = _patterns(ctx, copy)
-    match = copy.match if copy else None
-    columns = {term.column.lower() for term in match.terms} if match else set()
+    columns = {term.column.lower() for term in _terms(copy)}
 
     def shown(key: str) -> str:
         plain = unquote(key)  # Spark writes some characters of a value with a %, delta-rs more of them
@@ -31,8 +31,11 @@ def shown_names(ctx: S3Context, copy: Copy | None) -> Shown:
     return shown
 
 
+def _terms(copy: Copy | None) -> tuple[MatchTerm, ...]:
+    return copy.places.terms if copy and copy.places else ()
+
+
 def _patterns(ctx: S3Context, copy: Copy | None) -> Patterns | None:
-    terms = copy.match.terms if copy and copy.match else ()
-    sets = {term.key_set: ctx.keyring.key_set(term.key_set) for term in terms}
+    sets = {term.key_set: ctx.keyring.key_set(term.key_set) for term in _terms(copy)}
     sets |= {found.name: found for found in ctx.everything}
     return build_patterns(sets.values()) if any(found.values for found in sets.values()) else None

@@ -83,9 +83,10 @@ Erased = Mapping[tuple[str, str], datetime]
 
 def erased_from(settings: Settings, estate: str) -> Erased:
     """What the deletion log says was erased, and verified."""
+    from pii_tracer.proof.deletion_log import FILE as LOG
     from pii_tracer.proof.deletion_log import DeletionLog, EntryState
 
-    file = settings.state / "deletion_log.sqlite"
+    file = settings.state / LOG
     if not file.exists():
         return {}
     entries = DeletionLog(file, estate).entries()
@@ -152,7 +153,7 @@ def _refuse_unseen(copies: Sequence[Copy], inventory: Inventory) -> None:
     """A table in S3 of which the inventory tells nothing but a gap may be there with everybody in it."""
     gaps = {gap.evidence: gap.reason for gap in inventory.gaps}
     for copy in copies:
-        if copy.s3_table and copy.match and str(copy.s3_table) in gaps:
+        if copy.s3_table and copy.places and str(copy.s3_table) in gaps:
             raise EstateError(
                 f"whether erased persons are back in a table in S3 cannot be told: {gaps[str(copy.s3_table)]}",
                 where=copy.table or copy.location,

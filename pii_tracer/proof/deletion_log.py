@@ -21,6 +21,9 @@ from pii_tracer.journal import canonical, iso, parse_time
 from pii_tracer.model import Format, Frozen
 from pii_tracer.proof.leaves import lines_digest
 
+FILE = "deletion_log.sqlite"
+"""In the state folder."""
+
 
 class EntryState(StrEnum):
     """How a step, or a copy without steps, stands for a request.
