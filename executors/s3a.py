@@ -10,8 +10,6 @@ from executors.profiles import profile_of
 from pii_tracer.config import Estate
 from pii_tracer.errors import RunError
 from pii_tracer.estate.s3 import s3_settings
-from pii_tracer.locations import is_s3
-from pii_tracer.model import Format
 from pii_tracer.plan import ErasurePlan
 
 SCHEME = "s3a://"
@@ -19,7 +17,7 @@ SCHEME = "s3a://"
 
 def reaches_s3(plan: ErasurePlan) -> bool:
     """Whether Spark has to reach S3 for a plan: a table of it lies there."""
-    return any(copy.format is Format.DELTA and is_s3(copy.location) for copy in plan.copies)
+    return any(copy.s3_table for copy in plan.copies)
 
 
 def s3a_conf(estate: Estate) -> dict[str, str]:

@@ -68,6 +68,15 @@ class Named(Frozen):
         """What identifies persons: the key wherever it stands, and the identifiers."""
         return (*(key.column for key in self.key_columns), *(i.column for i in self.identifiers))
 
+    def origin(self, column: str) -> str:
+        """What a column is called as the origin of values."""
+        return column
+
+    @property
+    def origins(self) -> dict[str, str]:
+        """By identifier and record key: what its values' origin is called."""
+        return {name: self.origin(name) for name in (*(i.column for i in self.identifiers), *self.record_keys)}
+
     @property
     def named(self) -> tuple[str, ...]:
         """Everything that is named of the table, but for what goes along with a key."""
@@ -118,7 +127,7 @@ class SubjectTable(Named):
         return self
 
     def origin(self, column: str) -> str:
-        """What a column is called as the origin of values: columns of several tables may have one name."""
+        """As of the source, with the table's name: columns of several tables may have one name."""
         return f"{self.table}.{column}"
 
     @property

@@ -11,7 +11,7 @@ from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import ObjectSet, RefKind
 from pii_tracer.model import CopyKind, Format, Strategy
 from pii_tracer.plan import Gap, Override
-from planners.drafts import CopyDraft, slug
+from planners.drafts import NO_ROWS, CopyDraft, slug
 from planners.held import gap_of
 from planners.origins import origin_of
 from planners.survey import World
@@ -160,7 +160,7 @@ def spare_references(items: Sequence[CopyDraft]) -> tuple[tuple[CopyDraft, ...],
         lost = _lost(item)
         if lost:
             gaps.append(_ref_gap(item, lost))
-            changes = {"strategy": Strategy.BLOCKED, "match": None, "mentions": (), "mask": None, "exemption": None}
+            changes = {"strategy": Strategy.BLOCKED, **NO_ROWS, "mask": None, "exemption": None}
             item = replace(item, copy=item.copy.model_copy(update=changes))
         spared.append(item)
     return tuple(spared), tuple(gaps)

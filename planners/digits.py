@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from pii_tracer.config_subjects import SubjectTable
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import TableState
 from pii_tracer.lineage.graph import LineageGraph
@@ -57,8 +56,7 @@ def key_names(found: Survey, matches: Iterable[Match]) -> Names:
         called = {_bare(key.column.rsplit(".", 1)[-1]) for key in told.key_columns}
         names.setdefault(subject.key, set()).update(called)
         for column in told.record_keys:
-            origin = told.origin(column) if isinstance(told, SubjectTable) else column
-            names.setdefault(origin, set()).add(_bare(column.rsplit(".", 1)[-1]))
+            names.setdefault(told.origin(column), set()).add(_bare(column.rsplit(".", 1)[-1]))
     return {origin: frozenset(called - {""}) for origin, called in names.items()}
 
 

@@ -64,8 +64,7 @@ class CopyDraft:
 
     place: of a table in S3: the versions in its folder. lapse: when a topic's own retention, or a bucket's lifecycle,
     has removed the person. lapsing: what of an archive it removes in time, where the rest stays longer. letting_go:
-    what is done about a lakeFS repository.
-    no_rebuild: why no recorded statement may write the table again.
+    what is done about a lakeFS repository. no_rebuild: why no recorded statement may write the table again.
     """
 
     copy: Copy
@@ -84,6 +83,10 @@ class CopyDraft:
     rebuild_sql: str | None = None
     no_rebuild: str = ""
     drafts: tuple[Draft, ...] = field(default=())
+
+
+NO_ROWS: dict[str, Any] = {"match": None, "mentions": ()}
+"""Changes of a copy in which no step touches a row."""
 
 
 def slug(name: str) -> str:

@@ -20,7 +20,7 @@ from planners.drafts import CopyDraft
 Part = tuple[Hold, tuple[str, ...]]
 """A hold, and the columns of one copy that it keeps."""
 
-_FORMATS = frozenset({Format.DELTA, Format.HUDI, Format.ICEBERG}) | PLAIN
+FORMATS = frozenset({Format.DELTA, Format.HUDI, Format.ICEBERG}) | PLAIN
 _CONSTRAINT = "delta.constraints."
 _HUDI_KEYS = {
     "hoodie.table.recordkey.fields": "part of the record key",
@@ -63,7 +63,7 @@ def mask_of(item: CopyDraft, parts: Sequence[Part]) -> Mask | str:
         return "no row of the person can be changed by itself in here"
     if item.copy.mentions:
         return "a row in here can name several persons, and is not held for one of them alone"
-    if state.format not in _FORMATS:
+    if state.format not in FORMATS:
         return f"single columns cannot be erased in the format {state.format} yet"
     if state.nessie is not None:
         return "single columns cannot be erased in a table of a Nessie catalog yet"

@@ -20,7 +20,7 @@ from pii_tracer.model import CopyKind, Strategy
 from pii_tracer.plan import Exemption, Gap, Mask, Override, PlannedHold, PlannedRequest
 from planners.copies import Recognised, inputs_of
 from planners.distinct import distinct_gaps
-from planners.drafts import CopyDraft, clone_origins, is_named, slug
+from planners.drafts import NO_ROWS, CopyDraft, clone_origins, is_named, slug
 from planners.elements import described, first_end, last_end, mask_of, named_columns
 from planners.held import Held, cited, gap_of, utc
 from planners.hold_dangers import backups_of_held, dangers, locked
@@ -37,10 +37,6 @@ _MOOT = frozenset(
         GapKind.STAGED_SNAPSHOT,
     }
 )
-
-
-_NOTHING = {"match": None, "mentions": ()}
-"""Of a copy that no step touches."""
 
 
 def keep_held(
@@ -303,14 +299,14 @@ def _applied(found: Recognised, held: Held) -> Recognised:
 
 
 def _block(item: CopyDraft) -> CopyDraft:
-    return replace(item, rebuild_sql=None, copy=item.copy.model_copy(update={"strategy": Strategy.BLOCKED, **_NOTHING}))
+    return replace(item, rebuild_sql=None, copy=item.copy.model_copy(update={"strategy": Strategy.BLOCKED, **NO_ROWS}))
 
 
 def _exempt(item: CopyDraft, held: Held) -> CopyDraft:
     holds = held.exempt[item.copy.id]
     changes = {
         "strategy": Strategy.EXEMPT,
-        **_NOTHING,
+        **NO_ROWS,
         "reason": "kept: " + "; ".join(cited(h) for h in holds),
         "exemption": Exemption(holds=tuple(h.id for h in holds), until=held.until_of(item.copy.id)),
     }

@@ -25,7 +25,7 @@ from pii_tracer.plan import Copy, Examined, Gap, PlannedColumn
 from pii_tracer.spots import Spot
 from planners.beyond import archives
 from planners.copies import Recognised
-from planners.drafts import CopyDraft, Draft, StepWriter, slug
+from planners.drafts import NO_ROWS, CopyDraft, Draft, StepWriter, slug
 from planners.keytrails import family_of, has_wrapped, remembers, state_of, wrapped_columns, wrapped_in
 from planners.opened import with_opened
 from planners.origins import is_stored_of
@@ -201,7 +201,7 @@ class _Case:
         readable = self._readable(entry, state, own)
         if readable:
             item = own or self._draft(entry, state, key, None)
-            copy = item.copy.model_copy(update={"strategy": Strategy.BLOCKED, "match": None})
+            copy = item.copy.model_copy(update={"strategy": Strategy.BLOCKED, **NO_ROWS})
             return [replace(item, rebuild_sql=None, copy=copy)], [self._gap(GapKind.KEY_READABLE, state, readable)]
         item = self._draft(entry, state, key, own)
         stored = [self._archived(i, item) for i in archives(self.world, [item])]

@@ -15,7 +15,8 @@ from pii_tracer.inventory import RemotePlace
 from pii_tracer.model import Strategy
 from pii_tracer.plan import Gap
 from planners.archives import add_abort
-from planners.drafts import CopyDraft, Draft, StepWriter, slug
+from planners.drafts import CopyDraft, Draft, StepWriter
+from planners.held import gap_of
 
 _GUARDS = ("spark.delta.logStore.s3a.impl", "spark.delta.logStore.class")
 """Settings with a log store for several clusters: https://docs.delta.io/latest/delta-storage.html#multi-cluster-setup"""
@@ -29,14 +30,13 @@ def unguarded(items: Sequence[CopyDraft], estate: Estate) -> tuple[Gap, ...]:
     if stopped or any(name in estate.spark.conf for name in _GUARDS):
         return ()
     return tuple(
-        Gap(
-            id=f"gap-{GapKind.UNGUARDED_COMMITS}-{slug(item.copy.id.removeprefix('c-'))}",
-            dataset=item.copy.dataset,
-            kind=GapKind.UNGUARDED_COMMITS,
-            reason="S3 does not keep two clusters from writing the same commit of a Delta table: rows of a job that"
+        gap_of(
+            item,
+            GapKind.UNGUARDED_COMMITS,
+            "S3 does not keep two clusters from writing the same commit of a Delta table: rows of a job that"
             " commits during the run would be lost. Name the jobs that write to it under `writers` and stop them, or"
             " set a log store for several clusters in `spark.conf` as these jobs do; waive it where nobody writes",
-            evidence=item.copy.location,
+            item.copy.location,
         )
         for item in items
         if item.place is not None and item.copy.strategy not in (Strategy.BLOCKED, Strategy.EXEMPT)

@@ -13,16 +13,14 @@ from typing import Any
 from pii_tracer.actions import Action
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import GENERATED, TableState
-from pii_tracer.model import PLAIN, Format, Match, MatchTerm, Strategy
+from pii_tracer.model import Match, MatchTerm, Strategy
 from pii_tracer.plan import Copy, Gap, Mask, Mention
 from planners.carriage import Carriage, field_name
-from planners.drafts import CopyDraft, StepWriter
-from planners.elements import fixed_columns
+from planners.drafts import NO_ROWS, CopyDraft, StepWriter
+from planners.elements import FORMATS, fixed_columns
 from planners.held import gap_of
 from planners.shape import leaf_type
 from planners.survey import Survey
-
-FORMATS = frozenset({Format.DELTA, Format.HUDI, Format.ICEBERG}) | PLAIN
 
 _SAY = "`row: delete` where the row is the person's, `row: keep` where it is somebody else's, too"
 
@@ -106,7 +104,7 @@ def spare_stored(items: Sequence[CopyDraft]) -> tuple[tuple[CopyDraft, ...], lis
                 " again, then plan again (a waiver does not free it)"
             )
             gaps.append(several_persons(item, why))
-            blocked = item.copy.model_copy(update={"strategy": Strategy.BLOCKED, "match": None, "mentions": ()})
+            blocked = item.copy.model_copy(update={"strategy": Strategy.BLOCKED, **NO_ROWS})
             item = replace(item, copy=blocked)
         spared.append(item)
     return tuple(spared), gaps

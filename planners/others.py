@@ -12,6 +12,7 @@ from pii_tracer.model import BY_ROWS, PLAIN, Strategy
 from pii_tracer.plan import Gap
 from planners.drafts import CopyDraft, slug
 from planners.evidence import OthersRows
+from planners.held import gap_of
 from planners.survey import World
 
 _TODO = (
@@ -51,12 +52,11 @@ def telling_names(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
 
 
 def _names(item: CopyDraft) -> Gap:
-    return Gap(
-        id=f"gap-{GapKind.OBJECT_NAMES}-{slug(item.copy.id.removeprefix('c-'))}",
-        dataset=item.copy.dataset,
-        kind=GapKind.OBJECT_NAMES,
-        reason="names of files, or of folders above them, hold the persons, and no step changes a name",
-        evidence="their owner gives them other names, then plan again; or it is waived, and the run ends with residue"
+    return gap_of(
+        item,
+        GapKind.OBJECT_NAMES,
+        "names of files, or of folders above them, hold the persons, and no step changes a name",
+        "their owner gives them other names, then plan again; or it is waived, and the run ends with residue"
         " there until they are removed and it is resumed",
     )
 

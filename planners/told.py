@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from pii_tracer.config_subjects import Named, RowFate, SubjectTable
+from pii_tracer.config_subjects import Named, RowFate
 from pii_tracer.model import FieldAccess
 from planners.functions import INPUT
 from planners.traces import ColumnCarriage, Mentioned, Trace
@@ -28,7 +28,7 @@ def as_told(told: Named, key: str, place: Placing) -> tuple[dict[str, ColumnCarr
         traces[column].add(trace)
         return column, trace
 
-    for name, origin in _origins(told).items():
+    for name, origin in told.origins.items():
         put(name, origin)
     for owner in told.owners:
         put(owner, key, partial=len(told.owners) > 1)
@@ -38,9 +38,3 @@ def as_told(told: Named, key: str, place: Placing) -> tuple[dict[str, ColumnCarr
         if other.row is not RowFate.DELETE
     )
     return {column: ColumnCarriage(frozenset(found)) for column, found in traces.items()}, mentions
-
-
-def _origins(told: Named) -> Mapping[str, str]:
-    """What identifiers and record keys are called as the origin of values: those of a further table are its own."""
-    names = (*(i.column for i in told.identifiers), *told.record_keys)
-    return {name: told.origin(name) if isinstance(told, SubjectTable) else name for name in names}

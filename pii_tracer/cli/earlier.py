@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pii_tracer.config_subjects import Named, Subject
+from pii_tracer.config_subjects import Subject
 from pii_tracer.model import DatasetId
-from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState, Selection
+from pii_tracer.proof.deletion_log import FILE, DeletionLog, Entry, EntryState, Selection
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from planners.keys import Earlier, Keys, Wanted
 
-LOG = "deletion_log.sqlite"
 _DONE = (EntryState.ERASED, EntryState.PARTIAL)
 
 
@@ -33,29 +32,22 @@ def erased_earlier(
     """
     from planners.keys import Earlier
 
-    if not (state / LOG).exists():
+    if not (state / FILE).exists():
         return ()
-    entries = DeletionLog(state / LOG, estate).entries(Selection(newest=True))
+    log = DeletionLog(state / FILE, estate)
     found = []
     for person in wanted:
-        mine = [entry for entry in entries if entry.subject == person.reference]
+        mine = list(log.entries(Selection(subject=person.reference, newest=True)))
         for name, told in subject.by_table:
             here = [e for e in mine if name in aliases and e.step_id and e.dataset == str(aliases[name])]
             if not here:
                 continue
             done = any(entry.state in _DONE for entry in here)
             known = {origin for origin, pairs in keys.base.items() if person.reference in dict(pairs)}
-            origins = frozenset(o for o in _origins(subject, name, told) if done or o not in known)
+            origins = frozenset(o for o in told.origins.values() if done or o not in known)
             clean = frozenset(_clean(e for e in mine if e.plan_id == here[-1].plan_id))
             found.append(Earlier(person.request, name, origins, clean))
     return tuple(found)
-
-
-def _origins(subject: Subject, name: str, told: Named) -> Iterator[str]:
-    """What a table knows of a person beside the key."""
-    for column in told.named:
-        if column != told.key:
-            yield column if told is subject else f"{name}.{column}"
 
 
 def _clean(entries: Iterator[Entry]) -> Iterator[str]:

@@ -115,9 +115,9 @@ def _open(settings: Settings) -> DeletionLog:
     Raises:
         UsageError: there is none.
     """
-    from pii_tracer.proof.deletion_log import DeletionLog
+    from pii_tracer.proof.deletion_log import FILE, DeletionLog
 
-    file = settings.state / "deletion_log.sqlite"
+    file = settings.state / FILE
     if not file.is_file():
         raise UsageError("there is no deletion log yet", where=str(file), todo="a run writes it: `pii-tracer apply`")
     return DeletionLog(file, settings.estate().estate)

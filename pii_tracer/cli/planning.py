@@ -193,7 +193,7 @@ def make_plan(
     save(graph, graph_file(settings))
     say("resolving the persons' keys from the source")
     surveys = [
-        _survey(s, mine, settings, paths, inventory, harvested, references, say, source_erased)
+        _survey(s, mine, estate, settings.state, paths, inventory, harvested, references, say, source_erased)
         for s, mine in _by_subject(estate, requests)
     ]
     key_sets = tuple(k for s in surveys for k in s.key_sets.values())
@@ -266,7 +266,8 @@ def _by_subject(estate: Estate, requests: Sequence[Request]) -> list[tuple[Subje
 def _survey(
     subject: Subject,
     requests: Sequence[Request],
-    settings: Settings,
+    estate: Estate,
+    state: Path,
     paths: EstatePaths,
     inventory: Inventory,
     harvested: Harvested,
@@ -274,12 +275,11 @@ def _survey(
     say: Say,
     source_erased: bool,
 ) -> Survey:
-    estate = settings.estate()
-    states = {state.dataset: state for state in inventory.tables}
+    states = {table.dataset: table for table in inventory.tables}
     source = table_of(subject, subject.source, paths, states).dataset
     wanted = [Wanted(r.id, references[r.id], r.subject.key) for r in requests]
     keys = keys_of(subject, wanted, paths, states, say, source_erased=source_erased)
-    earlier = erased_earlier(settings.state, estate.estate, subject, wanted, keys, paths.aliases())
+    earlier = erased_earlier(state, estate.estate, subject, wanted, keys, paths.aliases())
     keys = replace(keys, earlier=earlier)
     graph, tags = harvested.graph, column_tags(harvested.notes.tags)
     further = further_tables(subject, paths, states)

@@ -99,14 +99,14 @@ class Searched:
 def search_places(inventory: Inventory, estate: Estate, patterns: Patterns, short: bool, say: Say) -> Searched:
     """Search every place in S3. short: whether a short number is looked for."""
     listed = [place for place in inventory.remote if not place.unlisted]
-    found = Searched(tables={str(p.location): _unlisted(p) for p in inventory.remote if p.unlisted and _is_table(p)})
+    tables = {str(p.location): _unlisted(p) for p in inventory.remote if p.unlisted and _is_table(p)}
     if not listed:
-        return found
+        return Searched(tables)
     from pii_tracer.estate.s3 import s3_clients
 
     clients = s3_clients(estate)
     known = [place.location for place in inventory.remote]
-    tables, places = dict(found.tables), dict(found.places)
+    places: dict[str, RemoteEvidence] = {}
     for place in listed:
         seen = _Search(place, clients(place.region), patterns, known).seen(say)
         if _is_table(place):

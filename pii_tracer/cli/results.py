@@ -17,7 +17,7 @@ from pii_tracer.cli.verifying import read_verdicts
 from pii_tracer.errors import ExitCode
 from pii_tracer.files import write_atomic
 from pii_tracer.journal import Kind, Record
-from pii_tracer.proof.deletion_log import DeletionLog
+from pii_tracer.proof.deletion_log import FILE, DeletionLog
 from pii_tracer.proof.leaves import lines_digest, scope_lines
 from pii_tracer.proof.log_rows import Logged, entries_of
 from pii_tracer.proof.log_table import fill_table
@@ -146,7 +146,7 @@ def counts_lost(records: Sequence[Record]) -> set[str]:
 
 def _deletion_log(ran: Ran, verdict: RunVerdict) -> DeletionLog:
     plan = ran.loaded.plan
-    log = DeletionLog(Path(ran.info.state) / "deletion_log.sqlite", plan.estate)
+    log = DeletionLog(Path(ran.info.state) / FILE, plan.estate)
     logged = Logged(
         plan=plan,
         records=ran.records,

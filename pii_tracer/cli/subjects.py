@@ -78,8 +78,7 @@ def keys_of(
     def rows(name: str, told: Named) -> tuple[SourceRows, Iterator[SourceRows]]:
         state = table_of(subject, name, paths, states)
         mine = {column: spot_of(spots, state.dataset, column) for column in told.named}
-        keys = {key.column for key in told.key_columns}
-        origins = frozenset(c if told is subject else f"{name}.{c}" for c in told.named if c not in keys)
+        origins = frozenset(told.origins.values())
         former = read_former(
             state, Sought(mine, told.key), paths, say, lambda why: unread.append(Unread(state.dataset, origins, why))
         )

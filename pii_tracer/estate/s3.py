@@ -19,7 +19,7 @@ from pii_tracer.aws import error_code
 from pii_tracer.config import S3, Archive, Estate
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.archive_manifest import of_others
-from pii_tracer.estate.s3_beyond import with_settings
+from pii_tracer.estate.s3_beyond import prefix_of, touches, with_settings
 from pii_tracer.estate.s3_inventory import ReportUnusable, iter_report, newest_report
 from pii_tracer.estate.s3_state import iter_uploads, with_locks
 from pii_tracer.estate.s3_versions import (
@@ -270,7 +270,7 @@ def _discover(place: _Place, client_factory: ClientFactory, found: _Found) -> di
         region=region,
         of=place.archive.of,
         format=place.archive.format,
-        copied_to=tuple(sorted({(_destination(r), _rule_prefix(r)) for r in rules if r.get("Status") == "Enabled"})),
+        copied_to=tuple(sorted({(_destination(r), prefix_of(r)) for r in rules if r.get("Status") == "Enabled"})),
         versioned=versioned,
         object_lock=object_lock,
         bypass_governance=place.archive.bypass_governance,
@@ -284,7 +284,7 @@ def _discover(place: _Place, client_factory: ClientFactory, found: _Found) -> di
     )
     targets: dict[str, bool] = {}
     for rule in rules:
-        if _touches(_rule_prefix(rule), prefix):
+        if touches(rule, prefix):
             targets[_destination(rule)] = targets.get(_destination(rule), False) or _feeds(rule, prefix)
     return targets
 
@@ -351,20 +351,11 @@ class _Settings:
             return None
 
 
-def _rule_prefix(rule: Mapping[str, Any]) -> str:
-    chosen = rule.get("Filter") or rule
-    return str((chosen.get("And") or chosen).get("Prefix") or "")
-
-
 def _feeds(rule: Mapping[str, Any], prefix: str) -> bool:
     """Whether a rule replicates every object that is written under the prefix from now on."""
     chosen = rule.get("Filter") or rule
     narrow = set(chosen.get("And") or chosen) & {"Tag", "Tags"}
-    return rule.get("Status") == "Enabled" and not narrow and prefix.startswith(_rule_prefix(rule))
-
-
-def _touches(rule_prefix: str, prefix: str) -> bool:
-    return rule_prefix.startswith(prefix) or prefix.startswith(rule_prefix)
+    return rule.get("Status") == "Enabled" and not narrow and prefix.startswith(prefix_of(rule))
 
 
 def _destination(rule: Mapping[str, Any]) -> str:
@@ -396,7 +387,7 @@ def expiry_of(rules: Any, prefix: str, versioned: bool) -> Expiry | None:
     for rule in rules:
         chosen = rule.get("Filter") or rule
         narrow = set(chosen.get("And") or chosen) & {"Tag", "Tags", "ObjectSizeGreaterThan", "ObjectSizeLessThan"}
-        if rule.get("Status") != "Enabled" or narrow or not prefix.startswith(_rule_prefix(rule)):
+        if rule.get("Status") != "Enabled" or narrow or not prefix.startswith(prefix_of(rule)):
             continue
         if "Days" in rule.get("Expiration", {}):
             current.append(int(rule["Expiration"]["Days"]))

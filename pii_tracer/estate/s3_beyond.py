@@ -73,7 +73,7 @@ def _cold_tiers(client: S3Client, objects: ObjectSet) -> tuple[str, ...]:
     for item in _configurations(
         client.list_bucket_intelligent_tiering_configurations, objects.bucket, "IntelligentTiering"
     ):
-        if item.get("Status") == "Enabled" and _touches(item, objects.prefix):
+        if item.get("Status") == "Enabled" and touches(item, objects.prefix):
             found |= {f"{tier['AccessTier']} after {tier['Days']} days" for tier in item.get("Tierings", ())}
     return tuple(sorted(found))
 
@@ -82,7 +82,7 @@ def _inventories(client: S3Client, objects: ObjectSet) -> tuple[str, ...]:
     """Places that S3 Inventory writes lists of the prefix's objects to, also such as are switched off by now."""
     found = set()
     for item in _configurations(client.list_bucket_inventory_configurations, objects.bucket, "Inventory"):
-        if _touches(item, objects.prefix):
+        if touches(item, objects.prefix):
             place = (item.get("Destination") or {}).get("S3BucketDestination") or {}
             bucket = str(place.get("Bucket", "")).rpartition(":")[2]
             account = f" of account {place['AccountId']}" if place.get("AccountId") else ""
@@ -106,7 +106,16 @@ def _configurations(call: Callable[..., Mapping[str, Any]], bucket: str, kind: s
         token = {"ContinuationToken": page["NextContinuationToken"]}
 
 
-def _touches(configuration: Mapping[str, Any], prefix: str) -> bool:
-    chosen = configuration.get("Filter") or {}
-    limited = str((chosen.get("And") or chosen).get("Prefix") or "")
+def prefix_of(configuration: Mapping[str, Any]) -> str:
+    """What the keys begin with that a rule, or another configuration of a bucket, is about; empty for all.
+
+    https://docs.aws.amazon.com/AmazonS3/latest/API/API_ReplicationRuleFilter.html
+    """
+    chosen = configuration.get("Filter") or configuration
+    return str((chosen.get("And") or chosen).get("Prefix") or "")
+
+
+def touches(configuration: Mapping[str, Any], prefix: str) -> bool:
+    """Whether it is about any key under a prefix."""
+    limited = prefix_of(configuration)
     return limited.startswith(prefix) or prefix.startswith(limited)

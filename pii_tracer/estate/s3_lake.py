@@ -20,7 +20,7 @@ from pii_tracer.estate.delta_log import DeltaSnapshot, read_log
 from pii_tracer.estate.delta_strays import strange_objects
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.registry import RemoteTable
-from pii_tracer.estate.s3_beyond import NOT_THERE
+from pii_tracer.estate.s3_beyond import NOT_THERE, touches
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.s3_versions import ClientFactory, S3Client
 from pii_tracer.gap_kinds import GapKind
@@ -65,8 +65,10 @@ def lake_tables(
         try:
             place = S3Path.of(table.location, clients)
             logs[location] = read_log(place)
-            bucket = buckets.setdefault(table.location.bucket, _Bucket.of(place.client, table.location.bucket))
-            against = _crowded(table.location, places, archives) or bucket.keeps(table.location.prefix)
+            name = table.location.bucket
+            if name not in buckets:
+                buckets[name] = _Bucket.of(place.client, name)
+            against = _crowded(table.location, places, archives) or buckets[name].keeps(table.location.prefix)
             against = against or _astray(logs[location], table.location)
             if against is None:
                 found[location] = _found(table, place, logs[location])
@@ -109,12 +111,8 @@ class _Bucket:
             return "its bucket can lock objects (Object Lock)"
         if self.mfa:
             return "versions in its bucket can only be deleted with the owner's MFA device"
-        for rule in self.rules:
-            # https://docs.aws.amazon.com/AmazonS3/latest/API/API_ReplicationRuleFilter.html
-            chosen = rule.get("Filter") or {}
-            limit = str((chosen.get("And") or chosen).get("Prefix") or rule.get("Prefix") or "")
-            if limit.startswith(prefix) or prefix.startswith(limit):
-                return "its bucket is replicated to another one, where no table is erased"
+        if any(touches(rule, prefix) for rule in self.rules):
+            return "its bucket is replicated to another one, where no table is erased"
         return None
 
 

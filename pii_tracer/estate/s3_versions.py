@@ -55,9 +55,8 @@ def versions_by_key(client: S3Client, bucket: str, prefix: str) -> Iterator[list
     for page in client.get_paginator("list_object_versions").paginate(Bucket=bucket, Prefix=prefix):
         for version in _versions_in(page):
             waiting.setdefault(version.key, []).append(version)
-        last = max(
-            waiting, default=None, key=str.encode
-        )  # S3 lists in the order of UTF-8; the next page may go on here
+        # S3 lists in the order of UTF-8; the next page may go on here
+        last = max(waiting, default=None, key=str.encode)
         for key in [key for key in waiting if key != last]:
             yield waiting.pop(key)
     yield from waiting.values()
