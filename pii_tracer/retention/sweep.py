@@ -180,4 +180,6 @@ def _why_not(
 def _blocks(gap: InventoryGap, state: TableState) -> bool:
     if gap.kind in _GAPS_OF_PLACES:
         return f"{gap.evidence}/".startswith(f"{state.location}/")
+    if gap.kind is GapKind.STRANGE_FILES and not isinstance(location_of(state.location), Path):
+        return False  # in S3 a sweep leaves them and counts them
     return gap.dataset == state.dataset and gap.kind in _BLOCKING_GAPS
