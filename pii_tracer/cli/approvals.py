@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.config import Policy
+from pii_tracer.config import Estate, Policy
 from pii_tracer.errors import NotApproved, ReviewError, UsageError
 from pii_tracer.files import read_bounded
 from pii_tracer.review.approval import holding
@@ -98,8 +98,23 @@ def signing_key(pem: Path | None, ssh: Path | None) -> PrivateKey:
     if pem is not None and ssh is None:
         return load_private(pem)
     if ssh is None or pem is not None:
-        raise UsageError("an approval needs one key", todo="give `--key KEY.pem` or `--ssh-key ~/.ssh/id_ed25519`")
+        raise UsageError("it has to be signed by one key", todo="give `--key KEY.pem` or `--ssh-key ~/.ssh/id_ed25519`")
     return load_signer(ssh)
+
+
+def refuse_unsigned(estate: Estate, key_file: Path | None) -> None:
+    """Refuse an approval without a signature where it would not count.
+
+    Raises:
+        UsageError: the estate is not `local`, or a key was named as well.
+    """
+    if key_file is not None:
+        raise UsageError("an unsigned approval has no key", todo="leave out `--unsigned`, or the key")
+    if estate.environment != "local":
+        raise UsageError(
+            f"unsigned approvals count in estates of environment `local` alone, and this one is `{estate.environment}`",
+            todo="sign with `--key KEY.pem` or `--ssh-key ~/.ssh/id_ed25519`",
+        )
 
 
 def detached(envelope: bytes) -> dict[str, bytes]:

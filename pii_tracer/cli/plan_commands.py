@@ -218,6 +218,7 @@ def show(plan_file: Path, fmt: str) -> int:
 @click.option(
     "--ssh-key", type=click.Path(path_type=Path), help="or an SSH key, e.g. ~/.ssh/id_ed25519; its .pub: from the agent"
 )
+@click.option("--unsigned", is_flag=True, help="without a key; counts in an estate of environment `local` alone")
 @click.option(
     "--hours", type=click.IntRange(min=1), default=24, show_default=True, help="for how long the approval is valid"
 )
@@ -231,13 +232,17 @@ def approve(
     reason: str,
     key_file: Path | None,
     ssh_key: Path | None,
+    unsigned: bool,
     hours: int,
 ) -> int:
     """Sign the exact bytes of a plan. Writes NAME.approval-APPROVER.json beside it (APPROVER-ROLE where that is taken);
     with an SSH key, also the signed bytes and their signature for `ssh-keygen -Y verify`."""
-    from pii_tracer.cli.approvals import signing_key
+    from pii_tracer.cli.approvals import refuse_unsigned, signing_key
 
-    settings, key = Settings(estate_file, state), signing_key(key_file, ssh_key)
+    settings = Settings(estate_file, state)
+    if unsigned:
+        refuse_unsigned(settings.estate(), key_file or ssh_key)
+    key = None if unsigned else signing_key(key_file, ssh_key)
     path = sign_plan(settings, load_plan(plan_file), plan_file, policy, approver, role, reason, key, hours)
     click.echo(str(path))
     return int(ExitCode.DONE)
@@ -251,10 +256,10 @@ def sign_plan(
     approver: str,
     role: str,
     reason: str,
-    key: PrivateKey,
+    key: PrivateKey | None,
     hours: int,
 ) -> Path:
-    """Write an approval beside the plan and return its path.
+    """Write an approval beside the plan and return its path. Without a key it is unsigned.
 
     Raises:
         NotApproved: `apply` would refuse the plan whoever signed it.

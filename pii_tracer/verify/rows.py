@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 _FLAG = "__pii_tracer_person"
+_NO_ZSTD = "native zStandard library not available"
+"""Hadoop's ZStandardCodec, as packages of PySpark have it."""
 
 
 class Verifier:
@@ -44,11 +46,8 @@ class Verifier:
                 raise
             except Exception as error:  # Spark raises py4j and Java errors of many kinds for a state that is gone
                 if state.kept:
-                    raise ScanError(
-                        f"the {state.name} state of copy {copy.id} cannot be read: {type(error).__name__}",
-                        where=copy.table or copy.location,
-                        todo="mend the table, or run `pii-tracer doctor`; without reading it nothing is proved",
-                    ) from None
+                    todo = "mend the table, or run `pii-tracer doctor`; without reading it nothing is proved"
+                    raise _unreadable(state, copy, error, todo) from None
                 reason = f"cannot be read any more: {type(error).__name__}"
                 result.append(StateRows(state=state.name, rows=None, reason=reason))
         return RowVerdict(copy_id=copy.id, states=tuple(result))
@@ -72,11 +71,7 @@ class Verifier:
             except ScanError:
                 raise
             except Exception as error:
-                raise ScanError(
-                    f"the {state.name} state of copy {copy.id} cannot be read: {type(error).__name__}",
-                    where=copy.table or copy.location,
-                    todo="mend the table before it is erased from",
-                ) from None
+                raise _unreadable(state, copy, error, "mend the table before it is erased from") from None
         return Baseline(copy_id=copy.id, states=tuple(result))
 
     def _count(self, state: State, match: Match, mask: Mask | None, before: Baseline | None) -> StateRows:
@@ -219,6 +214,17 @@ def _wanted(copy: Copy) -> Match:
             todo="verify it by its bytes; a rebuilt copy is compared with its source by its own step",
         )
     return copy.places
+
+
+def _unreadable(state: State, copy: Copy, error: Exception, todo: str) -> ScanError:
+    """Of an error that may quote the table's cells: its kind, and what it is known to mean."""
+    why = type(error).__name__
+    if _NO_ZSTD in str(error):
+        why = "this Spark has no Hadoop library for text in zstd"
+        todo = "run where Hadoop has its native library, or let the owner write the files as .gz; then plan again"
+    return ScanError(
+        f"the {state.name} state of copy {copy.id} cannot be read: {why}", where=copy.table or copy.location, todo=todo
+    )
 
 
 def _present(frame: DataFrame, match: Match) -> tuple[MatchTerm, ...]:

@@ -59,6 +59,27 @@ def test_people_whose_names_make_one_file_name_do_not_replace_each_other(
     assert sorted(who for who, *_ in approvals(base).values()) == ["Meera Iyer", "Meera-Iyer", "Meera/Iyer"]
 
 
+def test_a_local_estate_is_approved_without_a_key_and_production_is_not(
+    base: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [str(base / "p.plan.json"), "--approver", "asha", "--role", "dpo", "--reason", "r", "--unsigned"]
+    assert called(base, "approve", *words, "--key", str(base / "k.pem")) == ExitCode.USAGE
+    assert not approvals(base)
+    assert called(base, "approve", *words) == 0
+    checked = ["check", str(base / "p.plan.json"), "--trusted", str(base / "approvers.yaml")]
+    assert called(base, *checked) == 0
+    file = base / "pii-tracer.yaml"
+    file.write_text(file.read_text().replace("environment: local", "environment: production"))
+    capsys.readouterr()
+    assert called(base, *checked) != 0
+    assert "not signed" in capsys.readouterr().err
+    [path] = approval_files(base / "p.plan.json")
+    path.unlink()
+    assert called(base, "approve", *words) == ExitCode.USAGE
+    assert "`local` alone" in capsys.readouterr().err
+    assert not approvals(base)
+
+
 def test_names_in_another_script_have_a_file_each(base: Path) -> None:
     names = ["李雷", "韩梅梅", "王芳", "Ольга"]
     assert [approve(base, name, "dpo") for name in names] == [0] * 4

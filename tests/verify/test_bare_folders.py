@@ -13,6 +13,7 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 from pyarrow import orc
 
 from pii_tracer.errors import ScanError
@@ -211,6 +212,20 @@ def test_a_json_folder_that_was_wholly_the_persons_ends_clean(spark_estate: Spar
     for fmt in (Format.PARQUET, Format.JSON, Format.AVRO, Format.CSV):
         with pytest.raises(ScanError, match="cannot be read"):
             verifier.rows(a_copy(fmt, file.parent / "gone", match=MATCH), before)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", [Format.JSON, Format.CSV])
+def test_of_texts_in_zstd_the_error_says_what_spark_lacks(verifier: Verifier, tmp_path: Path, kind: Format) -> None:
+    """Packages of PySpark have no native Hadoop, which alone knows the codec; a cluster may."""
+    text = b'{"cust": "K-30011"}\n' if kind is Format.JSON else b"cust,n\nK-30011,1\n"
+    (tmp_path / f"a.{kind}.zst").write_bytes(zstandard.compress(text))
+    with pytest.raises(ScanError) as raised:
+        verifier.baseline(a_copy(kind, tmp_path, match=MATCH))
+    told = str(raised.value.what) + str(raised.value.todo)
+    assert "native library" in told
+    assert "as .gz" in told
+    assert "K-30011" not in told
 
 
 @pytest.mark.spark
