@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from datetime import datetime, timezone
 from itertools import product
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pii_tracer.config_subjects import Subject
+from pii_tracer.config_subjects import Identifier, Subject
 from pii_tracer.inventory import Inventory, TableState
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph
@@ -19,6 +20,7 @@ from planners.key_of_several import keys_of_several
 from planners.keys import SourceRows, Wanted, resolve
 from planners.same_key import SameKey, same_key
 from planners.survey import Survey, World
+from sample_lineage.people import populate
 
 Row = tuple[str, str | None, str | None]
 """Key, mail, phone."""
@@ -85,6 +87,8 @@ def slowly(rows: list[Row]) -> SameKey | None:
 @given(ROWS)
 @example([(KEY, "a", "b"), (KEY, "c", "b"), (OTHER, None, "b")])
 @example([(KEY, "a", "b"), (KEY, None, "d"), (KEY, "c", "d")])
+@example([(KEY, "a", "b"), (KEY, "c", "b"), ("", None, "b")])
+@example([(KEY, None, ""), (KEY, None, None)])
 def test_it_is_what_comparing_each_with_each_gives(rows: list[Row]) -> None:
     assert judged(rows).get(KEY) == slowly(rows)
 
@@ -134,26 +138,34 @@ def test_as_many_rows_as_a_guests_key_has_are_judged_at_once() -> None:
     assert judged(rows)[KEY].persons == number // 2
 
 
-SUBJECT = Subject(name="user", source="app.users", key="uid", record_keys=("event",))
 AT = DatasetId(namespace="file", name="/w/users")
+MAIL = Identifier(column="mail", category="email")
 
 
-def gaps(row_key: tuple[str, ...], kind: str = "bigint", keys: tuple[str, ...] = (KEY, KEY, OTHER)) -> list[Gap]:
-    """Of a source without identifiers. kind: the type of the column `more`."""
-    columns = tuple(Column(name=name, type=t) for name, t in (("uid", "bigint"), ("event", "string"), ("more", kind)))
+def gaps(
+    row_key: tuple[str, ...],
+    kind: str = "bigint",
+    keys: tuple[str, ...] = (KEY, KEY, OTHER),
+    mails: tuple[str, ...] = (),
+) -> list[Gap]:
+    """kind: the type of the source's column `more`. mails: of its rows, where it has any."""
+    names = (("uid", "bigint"), ("event", "string"), ("mail", "string"), ("more", kind))
     state = TableState(
         dataset=AT,
         table="app.users",
         location="/w/users",
         format=Format.HUDI,
         snapshot="1",
-        columns=columns,
+        columns=tuple(Column(name=name, type=type_) for name, type_ in names),
         row_key=row_key,
     )
-    rows = SourceRows({"uid": keys, "event": [str(n) for n in range(len(keys))]})
-    found = Survey(SUBJECT, AT, {}, resolve(SUBJECT, rows, [Wanted("R", "subj_1", KEY)]), {})
+    identifiers = (MAIL,) if mails else ()
+    subject = Subject(name="user", source="app.users", key="uid", record_keys=("event",), identifiers=identifiers)
+    columns = {"uid": keys, "event": tuple(str(n) for n in range(len(keys)))} | ({"mail": mails} if mails else {})
+    keys_found = resolve(subject, SourceRows(columns), [Wanted("R", "subj_1", KEY)])
     graph = LineageGraph(collect(columns={}, edges=[], memberships=[], jobs=[], gaps=[], aliases={}))
-    return keys_of_several(found, World(graph, Inventory(tables=(state,)), {}, lambda _: False))
+    world = World(graph, Inventory(tables=(state,)), {}, lambda _: False)
+    return keys_of_several(Survey(subject, AT, {}, keys_found, {}), world)
 
 
 def test_a_key_that_the_table_itself_takes_for_a_part_of_one_is_a_gap() -> None:
@@ -175,5 +187,25 @@ def test_since_when_a_row_holds_tells_no_persons_apart(kind: str) -> None:
     assert gaps(("uid", "more"), kind) == []
 
 
+def test_identifiers_that_connect_the_rows_go_before_what_the_table_says() -> None:
+    assert gaps(("uid", "more"), mails=("a@x.example", "A@x.example", "b@x.example")) == []
+
+
+def test_identifiers_that_differ_are_told_with_what_the_table_says() -> None:
+    (gap,) = gaps(("uid", "more"), mails=("a@x.example", "c@x.example", "b@x.example"))
+    assert "look like 2 persons: nothing that they have in mail connects them" in gap.reason
+    assert "(one made of more and uid)" in gap.reason
+    assert gap.evidence.endswith("its own key of a row: uid, more")
+
+
 def test_one_row_of_a_key_is_one_persons_whatever_the_table_says() -> None:
     assert gaps(("uid", "more"), keys=(KEY, OTHER)) == []
+
+
+def test_no_person_of_the_sample_estate_looks_like_several() -> None:
+    paid = populate(datetime(2026, 11, 20, 9, tzinfo=timezone.utc)).payments
+    identifiers: dict[str, list[str | None]] = {name: [getattr(p, name) for p in paid] for name in ("pan", "phone")}
+    keys = [str(p.user_id) for p in paid]
+    found = same_key(keys, identifiers, set(keys))
+    assert len(found) > 100
+    assert {(same.groups, same.persons) for same in found.values()} == {(1, 1)}
