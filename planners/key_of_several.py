@@ -46,7 +46,7 @@ def _why(found: Survey, request: str, same: SameKey, beside: tuple[str, ...]) ->
     if same.persons > 1:
         return (
             f"{rows} and look like {same.persons} persons: nothing that they have in {', '.join(same.columns)} connects"
-            f" them (as it would if one person had changed one of several identifiers)"
+            " them (as it would if one person had changed one of several identifiers)"
         )
     return (
         f"{rows}, and no identifier says that they are one person's, while {source} tells its rows apart by"
