@@ -184,6 +184,8 @@ class GapKind(StrEnum):
     """Other values than the person's key are not looked for, since an earlier run erased what knew them."""
     OTHERS_ROWS = "others_rows"
     """Rows that the plan's match does not find hold the person's value."""
+    KEY_OF_SEVERAL = "key_of_several"
+    """The source's rows with the person's key look like several persons', and all of them would go as one's."""
     SEVERAL_PERSONS = "several_persons"
     """Rows can name several persons, and nobody said whose they are, or no step can clear one of them."""
 

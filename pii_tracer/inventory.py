@@ -105,6 +105,7 @@ class TableState(Frozen):
     the folder itself tells which one counts.
     sharing: with whom files are shared, so that neither side's clean-up may remove what the other still reads.
     expiry: whether anything expires its snapshots (Iceberg).
+    row_key: columns by which the table itself tells rows apart (Hudi's record key, Iceberg's identifier fields).
     fixed: columns that cannot become NULL, and why (`NOT NULL`, a generated column).
     nessie: set where a Nessie catalog keeps the table; its other references are among `refs`.
     staged: ids of snapshots that write-audit-publish has staged and nobody published (Iceberg).
@@ -141,6 +142,7 @@ class TableState(Frozen):
     outside: tuple[str, ...] = ()
     expiry: Expiry | None = None
     staged: tuple[str, ...] = ()
+    row_key: tuple[str, ...] = ()
     fixed: dict[str, str] = {}
     uneven: tuple[str, ...] = ()
     loose: bool = False

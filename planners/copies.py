@@ -41,6 +41,7 @@ from planners.doubts import (
 from planners.drafts import CopyDraft, slug
 from planners.evidence import Evidence
 from planners.foreign import foreign_keys
+from planners.key_of_several import keys_of_several
 from planners.mentions import mentions_of, refused
 from planners.misfits import misfits
 from planners.origins import given_away, unconnected
@@ -118,6 +119,7 @@ def recognise(found: Survey, world: World) -> Recognised:
         + former_values(found)
         + former_unread(found)
         + shared_values(found)
+        + keys_of_several(found, world)
         + missing(found, world)
         + open_lineage(found, world, dark)
         + made_of_unseen(found, world, dark)

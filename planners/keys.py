@@ -14,6 +14,7 @@ from pii_tracer.config_subjects import Subject, SubjectTable
 from pii_tracer.errors import PlanError
 from pii_tracer.model import DatasetId, KeySet
 from planners.functions import INPUT, NotComputable, compiled, essence, is_plain
+from planners.same_key import SameKey, same_key
 
 WEAK_DIGITS = 10
 """A number of fewer digits than this is likely to mean something else elsewhere (an id of another table)."""
@@ -73,7 +74,8 @@ class Keys:
     case. Not of former versions: a key whose case was mended is the person's own. Not of identifiers: `Rao@x.example`
     may be the same mailbox as `rao@x.example`. key_only: requests whose person no version of the source has any more;
     recased: those of them whose key it has in another case. unread: what may know more former values. earlier: what
-    earlier runs left nobody to know.
+    earlier runs left nobody to know. same_key: by request, the source's current rows of its key, where there are
+    several.
     """
 
     subject: Subject
@@ -86,6 +88,7 @@ class Keys:
     recased: frozenset[str] = frozenset()
     unread: tuple[Unread, ...] = ()
     earlier: tuple[Earlier, ...] = ()
+    same_key: Mapping[str, SameKey] = field(default_factory=dict)
 
     def weak(self, column: str) -> bool:
         """True when any of the column's values is a short number."""
@@ -119,8 +122,11 @@ def resolve(
         raise _not_there(subject, gone[0], recased)
     found[subject.key].then |= {(person.reference, person.key) for person in gone}
     lost = frozenset(person.request for person in gone)
-    keys = Keys(subject=subject, base={}, others={}, key_only=lost, recased=recased)
-    return _joined(keys, found, {column: column for column in found}, {i.column for i in subject.identifiers})
+    identifiers = {i.column: rows.columns[i.column] for i in subject.identifiers}
+    alike = same_key(rows.columns[subject.key], identifiers, {person.key for person in wanted})
+    several = {person.request: alike[person.key] for person in wanted if person.key in alike}
+    keys = Keys(subject=subject, base={}, others={}, key_only=lost, recased=recased, same_key=several)
+    return _joined(keys, found, {column: column for column in found}, identifiers)
 
 
 def _not_there(subject: Subject, person: Wanted, recased: Collection[str]) -> PlanError:

@@ -123,6 +123,7 @@ def hudi_state(location: Path, paths: EstatePaths) -> Found:
         refs=tuple(Ref(name=t, kind=RefKind.SAVEPOINT, at=t) for t, action in timeline if action == "savepoint"),
         versions=max(len(commits), 1),
         properties=dict(sorted(properties.items())),
+        row_key=tuple(p.strip() for p in properties.get("hoodie.table.recordkey.fields", "").split(",") if p.strip()),
     )
     reason = f"{len(missing)} files of the current file slices do not exist"
     gaps = [gap(dataset, GapKind.MISSING_FILES, reason, str(missing[0]))] if missing else []

@@ -128,6 +128,7 @@ def iceberg_state(location: Path, paths: EstatePaths) -> Found:
         metadata=str(pointed) if pointed else None,
         expiry=_expiry(table),
         staged=staged_snapshots(table),
+        row_key=tuple(sorted(schema.identifier_field_names())),
         fixed={f.name: "NOT NULL" for f in schema.fields if f.required},
     )
     others = other_tables(table, location, paths.pointed_at)

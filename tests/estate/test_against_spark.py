@@ -167,6 +167,7 @@ def test_hudi_kind_instants_and_savepoint(spark: SparkSession, lake: Lake, inven
         ]
         assert (state.write_mode, state.snapshot, state.versions) == (mode, max(commits), len(commits))
         assert state.properties["hoodie.table.recordkey.fields"] == "uid"
+        assert state.row_key == ("uid",)
     savepoints = spark.sql("CALL show_savepoints(table => 'discovery.trips')").collect()
     assert state_at(inventory, lake, "hudi/trips").refs == tuple(
         Ref(name=r["savepoint_time"], kind=RefKind.SAVEPOINT, at=r["savepoint_time"]) for r in savepoints

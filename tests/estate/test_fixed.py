@@ -86,7 +86,8 @@ def iceberg(tmp_path: Path) -> tuple[Any, Path]:
     (tmp_path / "warehouse").mkdir()
     catalog = SqlCatalog("t", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/warehouse")
     catalog.create_namespace("prod")
-    schema = Schema(NestedField(1, "id", LongType(), required=True), NestedField(2, "note", StringType()))
+    fields = NestedField(1, "id", LongType(), required=True), NestedField(2, "note", StringType())
+    schema = Schema(*fields, identifier_field_ids=[1])
     table = catalog.create_table("prod.t", schema)
     types = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("note", pa.string())])
     for number in (1, 2):
@@ -101,7 +102,7 @@ def test_iceberg_tells_what_cannot_become_null_and_when_a_tag_lapses(tmp_path: P
     table.manage_snapshots().create_tag(first.snapshot_id, "q3", max_ref_age_ms=3 * day).commit()
     table.manage_snapshots().create_tag(second.snapshot_id, "ever").commit()
     state = iceberg_state(folder, EstatePaths(estate(), tmp_path)).state
-    assert state.fixed == {"id": "NOT NULL"}
+    assert (state.fixed, state.row_key) == ({"id": "NOT NULL"}, ("id",))
     when = datetime.fromtimestamp(first.timestamp_ms / 1000, timezone.utc) + timedelta(days=3)
     assert {r.name: r.lapses for r in state.refs} == {"ever": None, "q3": when.isoformat()}
 
