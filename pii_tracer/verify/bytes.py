@@ -61,8 +61,8 @@ def verify_bytes(
     """Search every file under `root`, the folder that holds everything of the copy.
 
     Weak numbers in columns that lineage proves to mean something else (`copy.other_keys`) are reported apart, and so is
-    what a hold keeps (`copy.mask`), in rows that hold nothing else. Cells of the columns by which the plan deletes here
-    (`copy.match`) are compared as a whole.
+    what a hold keeps (`copy.mask`), in rows that hold nothing else. Cells of the columns by which the plan deletes or
+    clears here (`copy.places`) are compared as a whole.
 
     Raises:
         ScanError: the folder is missing or cannot be listed.

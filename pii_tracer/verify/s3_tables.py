@@ -83,7 +83,7 @@ def verify_s3_table(copy: Copy, patterns: Patterns, folder: S3Folder) -> ByteVer
 
     Tags are asked for with each version, since an answer tells their number only to those who may read them.
     """
-    patterns = patterns.comparing(key_columns(copy.match))
+    patterns = patterns.comparing(key_columns(copy.places))
     seen = _Search(folder, patterns).seen()
     if not seen.files and not seen.refused and not seen.marked:
         seen.refused.append(f"{folder.place}: no object lies there; was the table moved?")

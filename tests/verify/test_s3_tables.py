@@ -14,8 +14,9 @@ import pytest
 
 from pii_tracer.cli.s3_looking import look
 from pii_tracer.model import KeySet
-from pii_tracer.plan import HeldColumn, Mask
+from pii_tracer.plan import HeldColumn, Mask, Mention
 from pii_tracer.scan.forms import build_patterns
+from pii_tracer.verify.bytes import verify_bytes
 from pii_tracer.verify.verdict import ByteVerdict
 from tests.s3support import World, standin, world
 from tests.verify.s3lake import MAIL, MATCH, OTHER, Lake, parquet
@@ -206,6 +207,24 @@ def test_a_longer_key_in_a_key_column_is_somebody_elses(lake: Lake) -> None:
     verdict = look(verification.estate, copy, copy.s3_table, verification.patterns)
     assert (verdict.residue, verdict.compared) == ((), ("mail",))
     assert lake.seen()[0], "without the plan's match nobody knows that it is a whole key"
+
+
+def test_a_column_that_is_only_cleared_is_compared_as_on_this_machine(lake: Lake, tmp_path: Path) -> None:
+    """Payees in rows that are other people's: one whose address begins as the person's is not hers."""
+    mention = Mention(match=MATCH, mask=Mask(columns=("mail",), held=(), found_by=("n",)))
+    for number, mails in enumerate(([f"{MAIL}x"], [OTHER, MAIL])):
+        lake.put("a.parquet", parquet(*mails))
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "a.parquet").write_bytes(parquet(*mails))
+        copy = lake.copy(mentions=(mention,))
+        verification = lake.verification(copy)
+        assert copy.s3_table is not None
+        there = look(verification.estate, copy, copy.s3_table, verification.patterns)
+        here = verify_bytes(copy, verification.patterns, folder)
+        assert bool(here.residue) is (MAIL in mails)
+        assert {r.where for r in there.residue} == {r.where for r in here.residue}
+        assert there.compared == here.compared == ("mail",)
 
 
 LONG = "christian.mueller" * 2
