@@ -172,7 +172,7 @@ class DeltaExecutor:
             self._ctx.spark.catalog.dropTempView(inventory)
         swept = self._due(step)
         remove(folder, [file.path for file in swept.going])
-        remove_partitions(folder, empty_partitions(folder, self._places.apart(folder)))
+        remove_partitions(folder, empty_partitions(folder))
         strange = {"strange_left": swept.strange} if swept.strange else {}
         return {"retain_hours": hours, "files_swept": len(swept.going), **strange}
 
@@ -250,7 +250,7 @@ class DeltaExecutor:
         stale = stale_manifests(folder)
         if stale:
             return [f"{len(stale)} symlink manifests name files that are not live: other engines read by them"]
-        empty = empty_partitions(folder, self._places.apart(folder))
+        empty = empty_partitions(folder)
         if empty:
             return [f"{len(empty)} empty folders of partitions are left"]
         left = self._due(step).going
@@ -287,8 +287,7 @@ class DeltaExecutor:
             RunError: it does not, so nothing is removed.
         """
         folder = self._place(step)
-        hours, apart = int(step.parameters["retain_hours"]), self._places.apart(folder)
-        found = due(folder, hours, self._ctx.in_flight_hours, apart)
+        found = due(folder, int(step.parameters["retain_hours"]), self._ctx.in_flight_hours)
         detail = self._sql(f"DESCRIBE DETAIL {_table(step)}").first()
         if detail is None or detail["numFiles"] != len(self._adds(step)):
             raise RunError(

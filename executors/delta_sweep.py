@@ -31,16 +31,15 @@ class Due:
     strange: int = 0
 
 
-def unreferenced(folder: AnyPlace, apart: tuple[str, ...] = ()) -> list[Listed]:
+def unreferenced(folder: AnyPlace) -> list[Listed]:
     """Files outside the log that the current version does not reference; hidden checksums of live files stay.
 
     The folder is listed before the log is read: a file that a writer commits in between is then referenced.
-    apart: as `Places.apart`.
 
     Raises:
         RunError: another table lies inside the folder, or the log has a hole.
     """
-    listed = files_below(folder, apart)
+    listed = files_below(folder)
     refuse_tables_inside(folder, listed)
     live = live_paths(folder)
     return [
@@ -50,7 +49,7 @@ def unreferenced(folder: AnyPlace, apart: tuple[str, ...] = ()) -> list[Listed]:
     ]
 
 
-def due(folder: AnyPlace, retain_hours: int, in_flight_hours: int, apart: tuple[str, ...] = ()) -> Due:
+def due(folder: AnyPlace, retain_hours: int, in_flight_hours: int) -> Due:
     """Unreferenced files that may go now.
 
     retain_hours: files that were removed from the table less than so long ago stay, for time travel.
@@ -62,7 +61,7 @@ def due(folder: AnyPlace, retain_hours: int, in_flight_hours: int, apart: tuple[
     Raises:
         RunError: as `unreferenced`.
     """
-    candidates = unreferenced(folder, apart)
+    candidates = unreferenced(folder)
     local = isinstance(folder, Path)
     if not candidates or (local and not retain_hours and not in_flight_hours):
         return Due(tuple(candidates))
@@ -97,9 +96,9 @@ def _data_file(path: str) -> str:
     return f"{front}{slash}{name[1:-4]}" if hidden else path
 
 
-def empty_partitions(folder: AnyPlace, apart: tuple[str, ...] = ()) -> list[str]:
+def empty_partitions(folder: AnyPlace) -> list[str]:
     """Folders of partitions of the table in which no file is left."""
-    return places.empty_partitions(folder, apart, _KEPT_FOLDERS)
+    return places.empty_partitions(folder, _KEPT_FOLDERS)
 
 
 def missing(folder: AnyPlace) -> list[str]:

@@ -68,16 +68,6 @@ class Places:
         with refusals(location):
             return S3Path.of(s3_location(location), self._clients)
 
-    def apart(self, folder: AnyPlace) -> tuple[str, ...]:
-        """What the keys of other declared tables and archives begin with that lie below a table in S3."""
-        if isinstance(folder, Path):
-            return ()
-        here = folder.location
-        declared = [t.location for c in self._estate.catalogs.values() for t in c.tables if is_s3(t.location)]
-        inside = {place.prefix for place in map(s3_location, declared) if here.holds(place)}
-        inside |= {archive.prefix for archive in self._estate.archives if archive.bucket == here.bucket}
-        return tuple(sorted(p for p in inside if p.startswith(here.prefix) and p != here.prefix))
-
 
 @contextmanager
 def refusals(location: object) -> Iterator[None]:
@@ -123,10 +113,10 @@ def files_in(folder: AnyPlace) -> list[AnyPlace]:
     return sorted((path for path in folder.iterdir() if path.is_file()), key=str)
 
 
-def files_below(folder: AnyPlace, apart: tuple[str, ...] = ()) -> list[Listed]:
-    """Every file below a folder, hidden ones included, sorted; links are not followed. apart: as `Places.apart`."""
+def files_below(folder: AnyPlace) -> list[Listed]:
+    """Every file below a folder, hidden ones included, sorted; links are not followed."""
     if isinstance(folder, S3Path):
-        return _listed(folder, apart)[0]
+        return _listed(folder)[0]
     found = []
     for path in local.files_below(folder):
         try:
@@ -138,14 +128,14 @@ def files_below(folder: AnyPlace, apart: tuple[str, ...] = ()) -> list[Listed]:
     return found
 
 
-def empty_partitions(folder: AnyPlace, apart: tuple[str, ...], kept: frozenset[str]) -> list[str]:
+def empty_partitions(folder: AnyPlace, kept: frozenset[str]) -> list[str]:
     """What is left of partitions in which no file is: folders, the deepest first, or objects that stand for them.
 
     kept: names of folders that are looked into no further.
     """
     if isinstance(folder, Path):
         return [str(p) for p in local.empty_folders(folder) if not kept.intersection(p.relative_to(folder).parts)]
-    files, markers = _listed(folder, apart)
+    files, markers = _listed(folder)
     filled = {file.parts[:depth] for file in files for depth in range(1, len(file.parts))}
     return [
         path
@@ -216,7 +206,7 @@ def refuse_tables_inside(folder: AnyPlace, there: Iterable[Listed]) -> None:
                 raise RunError(
                     "another table lies inside this folder; working on its files would break that table",
                     where=f"{folder}/{local.without_values('/'.join(parts))}",
-                    todo="move one of the two tables, or declare it, then plan again",
+                    todo="move one of the two tables, then plan again",
                 )
 
 
@@ -238,13 +228,11 @@ def read_all(read: Callable[[AnyPlace], T], places: Sequence[AnyPlace]) -> Itera
             yield from pool.map(read, places[start : start + _AT_ONCE])
 
 
-def _listed(folder: S3Path, apart: tuple[str, ...]) -> tuple[list[Listed], list[tuple[str, tuple[str, ...]]]]:
+def _listed(folder: S3Path) -> tuple[list[Listed], list[tuple[str, tuple[str, ...]]]]:
     """Files below a folder in S3, and what stands for folders: its path, and the parts of the folder's own."""
     files, markers = [], []
-    front, bucket = len(str(folder).rstrip("/")) + 1, f"s3://{folder.location.bucket}/"
+    front = len(str(folder).rstrip("/")) + 1
     for path, size, modified in folder.walk():
-        if apart and path.removeprefix(bucket).startswith(apart):
-            continue
         relative = path[front:]
         marked = relative.removesuffix(_MARKER) if relative.endswith(_MARKER) else relative
         if size == 0 and (marked != relative or relative.endswith("/") or not relative):

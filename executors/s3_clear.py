@@ -14,6 +14,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from executors.places import files_below, refusals, refuse_tables_inside
 from executors.s3_batches import Batches, Place
 from executors.s3_locks import Lock, locks
 from executors.s3_markers import BEHIND, hiding
@@ -21,8 +22,10 @@ from executors.s3_names import Shown, shown_names
 from executors.s3_objects import ClearParameters, S3Context, server_time
 from pii_tracer.aws import error_code
 from pii_tracer.errors import RunError
+from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.s3_versions import ClientFactory, S3Client, versions_by_key
 from pii_tracer.inventory import ObjectVersion
+from pii_tracer.locations import S3Location
 from pii_tracer.plan import Copy
 from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
 
@@ -81,7 +84,15 @@ class ClearingVersions:
         return f"s3://{self.parameters.bucket}/{self.parameters.prefix}"
 
     def check(self) -> None:
-        """Nothing beyond what every step is checked for."""
+        """A table with another one inside is not planned for; one that has come since must not lose its past.
+
+        Raises:
+            RunError: there is one, or the folder cannot be listed.
+        """
+        key = self.parameters.prefix.removesuffix("/")
+        folder = S3Path(S3Location(bucket=self.parameters.bucket, key=key), self._client)
+        with refusals(folder):
+            refuse_tables_inside(folder, files_below(folder))
 
     def run(self) -> Outcome:
         """Delete what is there now; what a lock with a date keeps is waited for.
@@ -179,8 +190,7 @@ class ClearingVersions:
         found: list[ObjectVersion] = []
         try:
             for versions in versions_by_key(self._client, self.parameters.bucket, self.parameters.prefix):
-                if not versions[0].key.startswith(self.parameters.without):
-                    found += [v for v in versions if _is_old(v) and (since is None or _old_since(v, versions) < since)]
+                found += [v for v in versions if _is_old(v) and (since is None or _old_since(v, versions) < since)]
                 if len(found) >= _AT_ONCE:
                     yield found
                     found = []

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 from urllib.parse import urlencode
 
 from botocore.exceptions import BotoCoreError, ClientError
-from pydantic import AwareDatetime, Field, model_validator
+from pydantic import AwareDatetime, Field
 
 from executors.s3_match import Keys
 from pii_tracer.aws import error_code
@@ -158,17 +158,10 @@ class AbortParameters(BucketParameters):
 class ClearParameters(BucketParameters):
     """S3_CLEAR_VERSIONS: delete every old version and every delete marker below a table's folder.
 
-    prefix: of the folder's keys, with its last slash. without: prefixes of keys below it that belong to others.
+    prefix: of the folder's keys, with its last slash.
     """
 
     prefix: str = Field(pattern=r"[^/].*/$|[^/]/$")
-    without: tuple[str, ...] = ()
-
-    @model_validator(mode="after")
-    def _inside(self) -> ClearParameters:
-        if not all(other.startswith(self.prefix) and other != self.prefix for other in self.without):
-            raise ValueError("`without` names places below `prefix`")
-        return self
 
 
 class ExpiryParameters(BucketParameters):

@@ -55,7 +55,6 @@ def version_steps(item: CopyDraft, place: RemotePlace, drafts: Sequence[Draft], 
         verification="below the folder there are current versions only",
         retained=True,
         prefix=place.location.prefix,
-        without=[],
         **where,
     )
     add_abort(steps, place.location.prefix, place.uploads, where)

@@ -155,7 +155,7 @@ def verify(plan_file: Path | None, estate_file: Path, state: Path, fmt: str) -> 
     from pii_tracer.plan import HELD
     from pii_tracer.review.planfile import load_plan
     from pii_tracer.sealed import KeyRing
-    from pii_tracer.verify.verdict import RunVerdict
+    from pii_tracer.verify.verdict import CopyVerdict, RunVerdict
     from reports.progress import Progress
 
     settings, digest = Settings(estate_file, state), None
@@ -195,9 +195,9 @@ def verify(plan_file: Path | None, estate_file: Path, state: Path, fmt: str) -> 
             progress.step(copy.id)
             verdicts.append(verification.look(copy))
         progress.step("datasets that are no copies")
-        elsewhere = verification.elsewhere()
+        verdicts += [CopyVerdict(copy_id=beside.copy_id, bytes=beside) for beside in verification.elsewhere()]
     verdict = RunVerdict(copies=tuple(verdicts))
-    residue = [*verdict.residue, *(r for v in elsewhere for r in v.residue)]
+    residue = verdict.residue
     counted = [c for c in plan.copies if c.origin is None]
     erased = set(verdict.erased) - {c.id for c in plan.copies if c.strategy in HELD}
     result: dict[str, Any] = {

@@ -143,8 +143,7 @@ def _places_of(plan: ErasurePlan) -> set[tuple[str, str]]:
 
 
 def _folder(estate: Estate, copy: Copy, place: S3Location) -> S3Folder:
-    client = s3_clients(estate)(copy.facts.get("region"))
-    return S3Folder.of(client, place, copy.facts.get("without", ()))
+    return S3Folder(s3_clients(estate)(copy.facts.get("region")), place)
 
 
 def _listed(place: S3Location) -> AbstractContextManager[None]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.delta import state_of, unknown_version
-from pii_tracer.estate.delta_log import read_log
+from pii_tracer.estate.delta_log import DeltaSnapshot, read_log
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.registry import RemoteTable
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.s3_versions import ClientFactory
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap
-from pii_tracer.locations import S3Location, s3_location
+from pii_tracer.locations import S3Location, is_s3, s3_location
 from pii_tracer.model import Format
 
 
@@ -23,41 +23,49 @@ def delta_tables(tables: Sequence[RemoteTable], clients: ClientFactory) -> tuple
     A shallow clone of another of them is told as one (`clone_of`); one that reads files of nobody's here has the gap
     `external_files`.
     """
-    places = {str(t.location): t for t in tables if t.format is Format.DELTA}
+    declared = {str(t.location): t for t in tables if t.format is Format.DELTA}
+    places = [table.location for table in declared.values()]
     found, gaps = [], []
-    for location, table in sorted(places.items()):
+    for location, table in sorted(declared.items()):
         try:
-            found.append(_table(table, S3Path.of(table.location, clients)))
+            found.append(_table(table, read_log(S3Path.of(table.location, clients)), places))
         except (EstateError, OSError) as error:
             reason = error.what if isinstance(error, EstateError) else f"S3 does not show it: {type(error).__name__}"
             gaps.append(gap(table.location.dataset, GapKind.UNREADABLE, reason, location))
-    return _with_clones(found), gaps
+    return found, gaps
 
 
-def _table(table: RemoteTable, place: S3Path) -> Found:
-    snapshot = read_log(place)
-    outside = tuple(str(f.path) for f in snapshot.files if f.external)
-    state = state_of(snapshot, str(place), table.location.dataset, table.name)
-    return Found(state.model_copy(update={"outside": outside}), tuple(unknown_version(state, snapshot)))
+def source_of(snapshot: DeltaSnapshot[S3Path]) -> S3Location | None:
+    """The place in S3 that a table was cloned from, as its log says."""
+    source = (snapshot.cloned_from or "").removeprefix("delta.").strip("`")
+    return s3_location(source) if is_s3(source) else None
 
 
-def _with_clones(found: Sequence[Found]) -> list[Found]:
-    places = [s3_location(f.state.location) for f in found]
-    return [_with_clone(one, places) for one in found]
+def origins(snapshot: DeltaSnapshot[S3Path], places: Collection[S3Location]) -> tuple[set[S3Location], list[str]]:
+    """Of some tables those whose files another one reads, of all that hold a file the innermost; and its files outside
+    that lie in none of them.
 
-
-def _with_clone(one: Found, places: Sequence[S3Location]) -> Found:
-    """The table with the one whose files it reads: of all that hold a file the innermost."""
-    origins: set[str] = set()
-    strange: list[str] = []
-    for file in one.state.outside:
-        holding = [place for place in places if place.holds(s3_location(file))]
+    A clone that has rewritten every file still holds its source's history, so the log's word counts too.
+    """
+    found = {place for place in places if place == source_of(snapshot)}
+    strange = []
+    for file in (file.path.location for file in snapshot.files if file.external):
+        holding = [place for place in places if place.holds(file)]
         if holding:
-            origins.add(str(max(holding, key=lambda place: len(place.key))))
+            found.add(max(holding, key=lambda place: len(place.key)))
         else:
-            strange.append(file)
-    state = one.state.model_copy(update={"clone_of": min(origins, default=None)})
-    if not strange and len(origins) < 2:
-        return Found(state, one.gaps)
-    reason = f"{len(state.outside)} data files lie outside the table's folder, and not all in one other table of S3"
-    return Found(state, (*one.gaps, gap(state.dataset, GapKind.EXTERNAL_FILES, reason, min(strange or origins))))
+            strange.append(str(file))
+    return found, strange
+
+
+def _table(table: RemoteTable, snapshot: DeltaSnapshot[S3Path], places: Collection[S3Location]) -> Found:
+    own = table.location
+    read, strange = origins(snapshot, [place for place in places if place != own])
+    outside = tuple(str(f.path) for f in snapshot.files if f.external)
+    known = state_of(snapshot, str(own), own.dataset, table.name)
+    state = known.model_copy(update={"outside": outside, "clone_of": min(map(str, read), default=None)})
+    gaps = unknown_version(state, snapshot)
+    if strange or len(read) > 1:
+        reason = f"{len(outside)} data files lie outside the table's folder, and not all in one other table of S3"
+        gaps.append(gap(own.dataset, GapKind.EXTERNAL_FILES, reason, min(strange or map(str, read))))
+    return Found(state, tuple(gaps))

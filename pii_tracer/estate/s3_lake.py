@@ -17,6 +17,7 @@ from pii_tracer.config import Archive
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.delta import state_of, unknown_version
 from pii_tracer.estate.delta_log import DeltaSnapshot, read_log
+from pii_tracer.estate.delta_s3 import origins, source_of
 from pii_tracer.estate.delta_strays import strange_objects
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.registry import RemoteTable
@@ -25,7 +26,7 @@ from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.s3_versions import ClientFactory, S3Client
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap
-from pii_tracer.locations import S3Location, is_s3, s3_location
+from pii_tracer.locations import S3Location, s3_location
 from pii_tracer.model import Format
 
 ONLY_DELTA = "only Delta tables that the estate file declares are erased there"
@@ -142,28 +143,17 @@ def _astray(snapshot: DeltaSnapshot[S3Path], location: S3Location) -> str | None
     """Why its files are not all its own: a shallow clone reads another's, and its log says so after that, too."""
     if any(file.external for file in snapshot.files):
         return "it reads files outside its folder"
-    origin = _origin(snapshot)
+    origin = source_of(snapshot)
     if origin is not None and origin != location:
         return f"it was cloned from {origin}, whose files its history may read"
     return None
 
 
-def _origin(snapshot: DeltaSnapshot[S3Path]) -> S3Location | None:
-    source = (snapshot.cloned_from or "").removeprefix("delta.").strip("`")
-    return s3_location(source) if is_s3(source) else None
-
-
 def _cloned(logs: Mapping[str, DeltaSnapshot[S3Path]]) -> dict[str, str]:
     """Tables whose files another table reads, and which."""
-    found = {}
-    for clone, snapshot in sorted(logs.items()):
-        outside = [file.path.location for file in snapshot.files if file.external]
-        origin = _origin(snapshot)
-        for location in logs:
-            here = s3_location(location)
-            if location != clone and (origin == here or any(here.holds(file) for file in outside)):
-                found[location] = clone
-    return found
+    places = [s3_location(location) for location in logs]
+    read = {clone: {str(place) for place in origins(snapshot, places)[0]} for clone, snapshot in sorted(logs.items())}
+    return {location: clone for clone, tables in read.items() for location in tables - {clone}}
 
 
 def _found(table: RemoteTable, place: S3Path, snapshot: DeltaSnapshot[S3Path]) -> Found:

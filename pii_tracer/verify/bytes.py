@@ -61,8 +61,8 @@ def verify_bytes(
     """Search every file under `root`, the folder that holds everything of the copy.
 
     Weak numbers in columns that lineage proves to mean something else (`copy.other_keys`) are reported apart, and so is
-    what a hold keeps (`copy.mask`), in rows that hold nothing else. Cells of the columns by which the plan deletes here
-    (`copy.match`) are compared as a whole.
+    what a hold keeps (`copy.mask`), in rows that hold nothing else. Cells of the columns by which the plan deletes or
+    clears here (`copy.places`) are compared as a whole.
 
     Raises:
         ScanError: the folder is missing or cannot be listed.
@@ -158,13 +158,16 @@ def _with_beside(result: FileScan, version: ObjectVersionBytes, patterns: Patter
 
 
 def look_past(name: str, root: str, scanned: Iterable[FileScan]) -> ByteVerdict:
-    """The verdict on what is no copy: only values that cannot be mistaken count, since no lineage leads here."""
+    """The verdict on what is no copy: only values that cannot be mistaken count, since no lineage leads here. What
+    could not be read is unverified here as everywhere."""
+    scans = tuple(scanned)
     residue = tuple(
         Residue(copy_id=name, file=scan.path, where=hit.column or hit.where, form=hit.form.value)
-        for scan in scanned
+        for scan in scans
         for hit in scan.strong
     )
-    return ByteVerdict(copy_id=name, root=root, files=(), residue=residue)
+    unread = tuple(f"{scan.path}: {reason}" for scan in scans for reason in scan.unread)
+    return ByteVerdict(copy_id=name, root=root, files=(), residue=residue, unverified=unread)
 
 
 def with_uploads(verdict: ByteVerdict, uploads: int) -> ByteVerdict:

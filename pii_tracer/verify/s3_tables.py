@@ -83,7 +83,7 @@ def verify_s3_table(copy: Copy, patterns: Patterns, folder: S3Folder) -> ByteVer
 
     Tags are asked for with each version, since an answer tells their number only to those who may read them.
     """
-    patterns = patterns.comparing(key_columns(copy.match))
+    patterns = patterns.comparing(key_columns(copy.places))
     seen = _Search(folder, patterns).seen()
     if not seen.files and not seen.refused and not seen.marked:
         seen.refused.append(f"{folder.place}: no object lies there; was the table moved?")
@@ -123,12 +123,11 @@ def _without_held(
 
 
 def look_past_s3(name: str, patterns: Patterns, folder: S3Folder) -> ByteVerdict:
-    """The verdict on a place in S3 that is no copy (see `look_past`), with what could not be read of it."""
+    """The verdict on a place in S3 that is no copy (see `look_past`), with what could not be listed of it."""
     seen = _Search(folder, patterns).seen()
-    scans = seen.told(folder.place)
-    unread = (f"{scan.path}: {reason}" for scan in scans for reason in scan.unread)
-    verdict = look_past(name, str(folder.place), scans)
-    return with_uploads(verdict.model_copy(update={"unverified": (*unread, *seen.refused)}), seen.uploads)
+    verdict = look_past(name, str(folder.place), seen.told(folder.place))
+    unverified = (*verdict.unverified, *seen.refused)
+    return with_uploads(verdict.model_copy(update={"unverified": unverified}), seen.uploads)
 
 
 @dataclass

@@ -56,7 +56,7 @@ class ScannedFile(Frozen):
 class ByteVerdict(Frozen):
     """One copy's files, decoded and searched. `files` is the scope of every claim.
 
-    compared: columns whose cells were compared as a whole, as the plan's delete compares them: a longer word in them is
+    compared: columns whose cells were compared as a whole, as the plan's steps compare them: a longer word in them is
     somebody else's key.
     """
 

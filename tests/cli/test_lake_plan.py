@@ -150,14 +150,24 @@ def test_rows_of_others_that_hold_the_person_are_told(shop: Shop) -> None:
     assert len(told) == 1
 
 
-def test_a_table_with_a_place_inside_is_left_alone(shop: Shop) -> None:
+@pytest.mark.parametrize("what", ["root", "table", "archive"])
+def test_a_table_with_a_place_inside_is_left_alone(shop: Shop, what: str) -> None:
     shop.delta("shop.tickets", PEOPLE)
     shop.put("delta/tickets/inner/x", b"x")
-    shop.roots.append(f"s3://{shop.bucket}/delta/tickets/inner")
+    why = "/delta/tickets/inner lies inside its folder"
+    if what == "root":
+        shop.roots.append(f"s3://{shop.bucket}/delta/tickets/inner")
+    elif what == "table":
+        shop.delta("shop.tickets/inner", OTHERS)
+        shop.tables["shop.inner"] = shop.tables.pop("shop.tickets/inner")
+    else:
+        place = f"bucket: {shop.bucket}, prefix: delta/tickets/inner/"
+        shop.more += f"archives: [{{name: old, of: shop.people, {place}, format: csv}}]\n"
+        why = "its folder and the archive `old` have objects in common"
     plan = shop.plan()
-    [told] = [g for g in plan["gaps"] if g["evidence"] == f"s3://{shop.bucket}/delta/tickets"]
-    assert "/delta/tickets/inner lies inside its folder" in told["reason"]
-    assert "hold the person" in told["reason"]
+    told = [g for g in plan["gaps"] if g["evidence"].partition(";")[0] == f"s3://{shop.bucket}/delta/tickets"]
+    assert [why in gap["reason"] for gap in told if gap["kind"] == "remote_table"] == [True]
+    assert "hold the person" in told[0]["reason"]
     assert "shop.tickets" not in copies(plan)
 
 

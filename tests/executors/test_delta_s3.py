@@ -79,12 +79,12 @@ class Lake:
         table = self.sql_name if named else None
         return {action: self.engine.step(action, table, self.location, **words) for action, words in steps}
 
-    def clearing(self, *without: str) -> tuple[Action, dict[str, Any]]:
+    def clearing(self) -> tuple[Action, dict[str, Any]]:
         where = {"bucket": self.bucket, "region": REGION, "plan_id": "p", "prefix": f"wh/{self.name}/"}
-        return Action.S3_CLEAR_VERSIONS, {**where, "without": without}
+        return Action.S3_CLEAR_VERSIONS, where
 
-    def clear(self, *without: str) -> dict[str, Any]:
-        return self.run(self.clearing(*without))[Action.S3_CLEAR_VERSIONS]
+    def clear(self) -> dict[str, Any]:
+        return self.run(self.clearing())[Action.S3_CLEAR_VERSIONS]
 
     def put(self, name: str, body: bytes = b"somebody's") -> str:
         self.world.put(self.bucket, f"wh/{self.name}/{name}", body)
@@ -125,7 +125,6 @@ class Lake:
 @pytest.fixture
 def lake(world: World, tmp_path: Path, pool: ProcessPoolExecutor) -> Lake:
     bucket, name = world.new("lake"), f"t{uuid.uuid4().hex[:8]}"
-    archive = {"name": "old", "of": f"sales.{name}", "bucket": bucket, "prefix": f"wh/{name}/old/", "format": "parquet"}
     estate = Estate.model_validate(
         {
             "version": 1,
@@ -142,7 +141,6 @@ def lake(world: World, tmp_path: Path, pool: ProcessPoolExecutor) -> Lake:
             "lineage": {},
             "subjects": [{"name": "customer", "source": f"sales.{name}", "key": "uid"}],
             "writers": [{"job": "shop"}],
-            "archives": [archive],
             "s3": {"endpoint_url": world.endpoint_url, "region": REGION},
         }
     )
@@ -175,9 +173,7 @@ def test_no_current_object_and_no_version_holds_the_person(lake: Lake, partition
     dead = lake.put(f"part-00000-{uuid.uuid4()}-c000.snappy.parquet", EMAIL.encode())
     s3_standin.age(lake.world.endpoint_url, 2 * DAY)
     flying = lake.put(f"part-00000-{uuid.uuid4()}-c000.snappy.parquet")
-    strange, archived = lake.put("finance.parquet"), lake.put(f"old/part-00000-{uuid.uuid4()}.parquet")
-    lake.put("old/rewritten", b"1")
-    lake.put("old/rewritten", b"2")
+    strange = lake.put("finance.parquet")
     others = lake.others()
     assert len(others) == 5
 
@@ -188,21 +184,21 @@ def test_no_current_object_and_no_version_holds_the_person(lake: Lake, partition
     assert now == []
     assert len(old) > 5, "all of it is still there as old versions"
     kept = lake.keys()
-    cleared = lake.clear(f"wh/{lake.name}/old/")
+    cleared = lake.clear()
     assert lake.holding() == ([], [])
     assert EMAIL not in str(cleared)
     assert lake.keys() == kept
-    assert {flying, strange, archived} <= kept
+    assert {flying, strange} <= kept
     assert dead not in kept
     versions = lake.world.client().list_object_versions(Bucket=lake.bucket, Prefix=f"wh/{lake.name}/")
-    assert {v["Key"] for v in versions["Versions"] if not v["IsLatest"]} == {f"wh/{lake.name}/old/rewritten"}
+    assert all(v["IsLatest"] for v in versions["Versions"])
     assert "DeleteMarkers" not in versions
     assert lake.others() == others
     assert lake.ids() == [row[0] for row in others]
 
     again = lake.run(*SEQUENCE, named=True)
     assert again[Action.DELTA_DELETE_ROWS]["rows_deleted"] == 0
-    lake.clear(f"wh/{lake.name}/old/")
+    lake.clear()
     lake.engine.append(lake.path, 900, 2, **days)
     assert lake.others()[:-2] == others
 

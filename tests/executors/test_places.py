@@ -99,25 +99,22 @@ def test_a_log_is_read_alike_here_and_in_s3(twins: Twins) -> None:
 
 
 def test_what_may_go_and_what_stays(twins: Twins) -> None:
-    """A dead writer's file goes, one in flight stays; so does what nobody's writer of Delta has named, and an archive."""
+    """A dead writer's file goes, one in flight stays; so does what nobody's writer of Delta has named."""
     old = {file.path for file in delta_sweep.unreferenced(twins.there)}
     dead = twins.put(f"day=x/{PART}")
     s3_standin.age(twins.world.endpoint_url, 2 * DAY)
-    flying, strange, archived = twins.put(PART), twins.put("finance.parquet"), twins.put(f"old/{PART}")
-    apart = (f"{twins.there.location.prefix}old/",)
-    found = delta_sweep.due(twins.there, 0, 24, apart)
+    flying, strange = twins.put(PART), twins.put("finance.parquet")
+    found = delta_sweep.due(twins.there, 0, 24)
     assert {file.path for file in found.going} == {*old, dead}
     assert found.strange == 1
-    stopped = {file.path for file in delta_sweep.due(twins.there, 0, 0, apart).going}
+    stopped = {file.path for file in delta_sweep.due(twins.there, 0, 0).going}
     assert stopped == {*old, dead, flying}
-    assert {strange, archived}.isdisjoint(stopped)
+    assert strange not in stopped
     s3_standin.age(twins.world.endpoint_url, -DAY)
-    assert {file.path for file in delta_sweep.due(twins.there, 0, 0, apart).going} == stopped, (
-        "S3's clock is ahead of ours"
-    )
-    assert old.isdisjoint(f.path for f in delta_sweep.due(twins.there, 200, 24, apart).going), "time travel"
+    assert {file.path for file in delta_sweep.due(twins.there, 0, 0).going} == stopped, "S3's clock is ahead of ours"
+    assert old.isdisjoint(f.path for f in delta_sweep.due(twins.there, 200, 24).going), "time travel"
     places.remove(twins.there, [file.path for file in found.going])
-    left = delta_sweep.due(twins.there, 0, 24, apart)
+    left = delta_sweep.due(twins.there, 0, 24)
     assert (left.going, left.strange) == ((), 1)
     assert delta_sweep.missing(twins.there) == []
 
@@ -126,16 +123,15 @@ def test_what_stands_for_an_empty_partition_goes(twins: Twins) -> None:
     """Objects that name a person's value and hold nothing."""
     gone = [twins.put(name, b"") for name in ("email=x/", "email=y/day=1/", "email=y/", "email=z_$folder$")]
     twins.put("email=x/day=2_$folder$", b"")
-    kept = ["email=w/", "day=2026-11-01/", "plain/", "", "_delta_log/", "_checkpoints/a=b/", "old/c=d/", "email=v/"]
+    kept = ["email=w/", "day=2026-11-01/", "plain/", "", "_delta_log/", "_checkpoints/a=b/", "email=v/"]
     for name in kept:
         twins.put(name, b"text" if name == "email=v/" else b"")
     twins.put(f"email=w/{PART}")
     before = twins.names()
-    apart = (f"{twins.there.location.prefix}old/",)
-    found = delta_sweep.empty_partitions(twins.there, apart)
+    found = delta_sweep.empty_partitions(twins.there)
     assert {*gone, f"{twins.there}/email=x/day=2_$folder$"} == set(found)
     places.remove_partitions(twins.there, found)
-    assert delta_sweep.empty_partitions(twins.there, apart) == []
+    assert delta_sweep.empty_partitions(twins.there) == []
     assert len(before - twins.names()) == 5
 
 
@@ -145,21 +141,6 @@ def test_a_table_inside_is_not_swept(twins: Twins, inner: str) -> None:
     with pytest.raises(RunError, match="another table") as refused:
         delta_sweep.unreferenced(twins.there)
     assert "a=1" not in str(refused.value.where)
-    declared = (f"{twins.there.location.prefix}{inner.split('in/')[0]}in/",)
-    assert delta_sweep.due(twins.there, 0, 24, declared).strange == 0
-
-
-def test_what_the_estate_declares_inside_a_tables_folder_is_left_apart(world: World) -> None:
-    tables = [{"name": f"s.{n}", "format": "delta", "location": f"s3a://b/{n}"} for n in ("wh/t", "wh/t/in", "wh/t2")]
-    archives = [
-        {"name": name, "of": "s.t", "bucket": bucket, "prefix": prefix, "format": "parquet"}
-        for name, bucket, prefix in (("a", "b", "wh/t/old/"), ("b", "other", "wh/t/old/"), ("c", "b", "wh/x/"))
-    ]
-    catalogs = {"spark_catalog": {"type": "declared", "tables": tables}}
-    found = Places(estate(world.endpoint_url, archives, catalogs=catalogs))
-    here = S3Path(S3Location(bucket="b", key="wh/t"), world.client())
-    assert found.apart(here) == ("wh/t/in/", "wh/t/old/")
-    assert found.apart(Path("/wh/t")) == ()
 
 
 def test_a_file_that_is_not_there_is_told(twins: Twins) -> None:

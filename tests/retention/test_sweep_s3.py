@@ -165,7 +165,11 @@ def test_a_table_in_s3_that_was_not_read_is_no_table_in_order(lake: Lake, capsys
     assert (code, told) == (4, {("unread", lake.uri), ("unread", f"s3://{lake.bucket}/wh/other")})
 
 
-def test_a_clone_in_s3_keeps_its_origin_from_being_swept(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("rewritten", [False, True])
+def test_a_clone_in_s3_keeps_its_origin_from_being_swept(
+    lake: Lake, capsys: pytest.CaptureFixture[str], rewritten: bool
+) -> None:
+    """Also one that has written every file anew: its older versions read the origin's."""
     lake.append(1)
     lake.append(2)
     [first, *_] = sorted(lake.keys())
@@ -175,8 +179,12 @@ def test_a_clone_in_s3_keeps_its_origin_from_being_swept(lake: Lake, capsys: pyt
     for line in map(json.loads, lines):
         if "add" in line:
             line["add"]["path"] = f"s3a://{lake.bucket}/{quote_plus(first, safe='/=')}"
+        if "commitInfo" in line:
+            line["commitInfo"] |= {"operation": "CLONE", "operationParameters": {"source": f"delta.`{lake.uri}`"}}
         clone.append(json.dumps(line))
     client.put_object(Bucket=lake.bucket, Key=f"dev/orders/{log}", Body="\n".join(clone).encode())
+    if rewritten:
+        lake.append(3, mode="overwrite", uri=f"s3://{lake.bucket}/dev/orders")
     dev = {"name": "dev.orders", "format": "delta", "location": f"s3a://{lake.bucket}/dev/orders"}
     kept = {"classes": {"long": 30}, "tables": {"sales.orders": "long", "dev.orders": "long"}}
     lake.write(dev, **kept)

@@ -91,9 +91,8 @@ class Lake:
         self.put(f"_delta_log/{number:020}.json", body)
 
     def copy(self, **more: Any) -> Copy:
-        facts = {"region": REGION, "without": list(more.pop("without", ()))}
         place = DatasetId(namespace=f"s3://{self.bucket}", name=self.key)
-        told = {"kind": CopyKind.SOURCE, "dataset": place, "facts": facts, "match": None, **more}
+        told = {"kind": CopyKind.SOURCE, "dataset": place, "facts": {"region": REGION}, "match": None, **more}
         return a_copy(Format.DELTA, self.uri, "sales.orders", **told)
 
     def verification(self, *copies: Copy, spark: Any = no_spark, **more: Any) -> Verification:

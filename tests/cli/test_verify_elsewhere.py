@@ -1,0 +1,78 @@
+"""`verify` looks at what is no copy, too; what it cannot read there is told, and its exit code says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from pii_tracer.errors import ExitCode
+from tests import storeservers
+from tests.cli.test_nested_subject import called
+from tests.cli.test_remote import OTHERS, PEOPLE, Shop
+from tests.storeservers import Store, signed
+
+__all__ = ["signed"]
+
+HELD = """writers: [{job: nightly, stopped: true}]
+holds:
+  - {id: tax, kind: retention_duty, basis: Tax Act, citation: s. 12, approver: Dr. Sen, datasets: [shop.people],
+     from: 2026-01-01T00:00:00Z, until: 2031-01-01T00:00:00Z}
+"""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with storeservers.standin(tmp_path_factory.mktemp("store")) as running:
+        yield running
+
+
+_numbers = iter(range(1000))
+
+
+@pytest.fixture
+def shop(store: Store, tmp_path: Path) -> Shop:
+    """The only copy is held, so that nothing is read by Spark; two tables are without the person."""
+    shop = Shop(tmp_path, store, f"elsewhere-{next(_numbers)}", more=HELD)
+    shop.delta("shop.tickets", OTHERS)
+    (tmp_path / "w" / "notes").mkdir()
+    pq.write_table(OTHERS, tmp_path / "w" / "notes" / "1.parquet")
+    return shop
+
+
+def verified(shop: Shop, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:
+    capsys.readouterr()
+    code = called(shop.base, "verify", str(shop.base / "p.plan.json"), "--format", "json")
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("where", ["here", "s3"])
+def test_what_cannot_be_read_in_what_is_no_copy_is_not_clean(
+    shop: Shop, where: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = shop.plan()
+    assert plan["complete"], plan["gaps"]
+    code, clean = verified(shop, capsys)
+    assert (code, clean["state"], clean["unverified"]) == (ExitCode.DONE, "complete", [])
+    if where == "here":
+        (shop.base / "w" / "notes" / "2.parquet").write_bytes(b"PAR1 cut off")
+    else:
+        shop.put("delta/tickets/old.parquet", b"x", StorageClass="GLACIER")
+    code, found = verified(shop, capsys)
+    assert (code, found["state"], found["residue"]) == (ExitCode.PARTIAL, "partial", [])
+    [told] = found["unverified"]
+    assert told.startswith("(no copy) ")
+    assert ("/w/notes: 2.parquet: " if where == "here" else " shop.tickets: old.parquet?") in told
+    assert called(shop.base, "verify", str(shop.base / "p.plan.json")) == ExitCode.PARTIAL
+    shown = capsys.readouterr().out
+    assert "unverified: (no copy) " in shown
+    assert "unverified 1" in shown
+    name = "w/notes/3.parquet" if where == "here" else "delta/tickets/new.parquet"
+    pq.write_table(PEOPLE, shop.base / "people.parquet")
+    data = (shop.base / "people.parquet").read_bytes()
+    (shop.base / name).write_bytes(data) if where == "here" else shop.put(name, data)
+    assert verified(shop, capsys)[0] == ExitCode.RESIDUE
