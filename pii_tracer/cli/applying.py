@@ -126,8 +126,9 @@ def gate(folder: RunFolder, info: RunInfo, loaded: LoadedPlan) -> Gate:
             "the estate file has changed since the plan was made", where=str(settings.estate_file), todo="plan again"
         )
     policy, policy_file = settings.policy(Path(info.policy_file))
-    production = settings.estate().environment == "production"
-    enforce(evaluate(loaded.plan, policy, production=production, now=now()))
+    estate = settings.estate()
+    production = estate.environment == "production"
+    enforce(evaluate(loaded.plan, policy, production=production, now=now(), holds=estate.holds))
     registry = settings.state / "consumed"
     approvals = verify_approvals(
         loaded,
