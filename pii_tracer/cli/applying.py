@@ -15,7 +15,7 @@ from pii_tracer.cli.holding import held
 from pii_tracer.cli.plan_commands import manifest_path
 from pii_tracer.cli.runs import RunFolder, RunInfo, folder_of
 from pii_tracer.cli.settings import Settings
-from pii_tracer.cli.telling import refuse_telling_approval
+from pii_tracer.cli.telling import refuse_telling_approval, refuse_telling_word
 from pii_tracer.cli.verifying import Verification, VerifyExecutor
 from pii_tracer.cli.witnessing import watched
 from pii_tracer.config import file_digest
@@ -333,7 +333,14 @@ def _executors(
     trusted = load_trusted(Path(info.trusted)) if info.trusted else ()
     suppressed = settings.state / SUPPRESSION_FILE
     own: tuple[Executor, ...] = (
-        PeopleExecutor(folder.confirmations, loaded.digest, trusted, now, ctx.verified_at),
+        PeopleExecutor(
+            folder.confirmations,
+            loaded.digest,
+            trusted,
+            now,
+            ctx.verified_at,
+            lambda word: refuse_telling_word(word.by, word.role, word.said, build_patterns(ctx.everything)),
+        ),
         SuppressionExecutor(ctx.keyring, settings.key(), suppressed, ctx.now),
         VerifyExecutor(verification, folder.verdicts),
     )
