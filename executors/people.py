@@ -6,15 +6,19 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from pii_tracer.errors import NotApproved, RunError
+from pii_tracer.errors import ReviewError, RunError
 from pii_tracer.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
-from pii_tracer.review.confirmation import Confirmed, confirmation_file, read_confirmation
+from pii_tracer.review.confirmation import Confirmation, Confirmed, confirmation_file, read_confirmation
 from pii_tracer.review.keys import Approver
 
 
 class PeopleExecutor:
-    """Executor `people`. folder: where confirmations of this run lie. began: when the steps before a step were over."""
+    """Executor `people`.
+
+    folder: where confirmations of this run lie. verified_at: when the steps before a step were over. refuse: raises
+    `ReviewError` where a word holds what must not be written down.
+    """
 
     name = "people"
 
@@ -25,9 +29,10 @@ class PeopleExecutor:
         trusted: Sequence[Approver],
         now: Callable[[], datetime],
         verified_at: Callable[[str], datetime | None],
+        refuse: Callable[[Confirmation], None] = lambda said: None,
     ) -> None:
         self._folder, self._digest, self._trusted = folder, plan_digest, trusted
-        self._now, self._verified_at = now, verified_at
+        self._now, self._verified_at, self._refuse = now, verified_at, refuse
 
     def check(self, step: Step, copy: Copy | None) -> None:
         """Raise `RunError` where nobody is trusted: no confirmation could count."""
@@ -88,6 +93,8 @@ class PeopleExecutor:
         except FileNotFoundError:
             return None
         try:
-            return read_confirmation(envelope, self._digest, step.id, self._trusted, self._now())
-        except NotApproved as error:
+            found = read_confirmation(envelope, self._digest, step.id, self._trusted, self._now())
+            self._refuse(found.said)
+        except ReviewError as error:
             raise RunError(error.what, where=step.id, todo=error.todo) from None
+        return found

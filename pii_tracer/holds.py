@@ -5,8 +5,8 @@ Which law holds what is the estate owner's word: `basis` and `citation` are show
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from itertools import combinations
 from typing import Literal
 
@@ -15,6 +15,9 @@ from pydantic import Field, model_validator
 from pii_tracer.enums import StrEnum
 from pii_tracer.model import Frozen
 from pii_tracer.moments import Moment
+
+LATE_BEGIN = timedelta(days=30)
+"""How much later than planned a run may begin that misses the deadline anyway: it is reviewed and approved first."""
 
 
 class HoldKind(StrEnum):
@@ -56,6 +59,18 @@ class Hold(Frozen):
     def ends(self) -> datetime | None:
         """When it lapses; None where nobody knows."""
         return None if isinstance(self.until, str) else self.until
+
+    def in_force(self, at: datetime) -> bool:
+        """Whether it holds at a moment."""
+        return self.from_ <= at and (self.ends is None or at < self.ends)
+
+    def counts(self, as_of: datetime, until: datetime) -> bool:
+        """Whether a plan of a day keeps what is held, if its run may last until a moment."""
+        return (self.ends is None or self.ends > as_of) and self.from_ <= until
+
+    def concerns(self, requests: Iterable[str]) -> bool:
+        """Whether it is about any of these requests."""
+        return not self.requests or not set(self.requests).isdisjoint(requests)
 
     def overlaps(self, other: Hold) -> bool:
         """Whether both are in force at some time."""

@@ -14,6 +14,7 @@ from pii_tracer.collecting import rare_collections
 from pii_tracer.config import Estate, Request
 from pii_tracer.errors import PlanError
 from pii_tracer.gap_kinds import GapKind
+from pii_tracer.holds import LATE_BEGIN
 from pii_tracer.model import Strategy
 from pii_tracer.plan import (
     FORMAT_VERSION,
@@ -62,8 +63,6 @@ from planners.topic_prefix import cut_topics
 from planners.topics import topic_copies
 from planners.vaults import whole_deletions
 
-LATE_BEGIN = timedelta(days=30)
-"""How much later than planned a run may begin that misses the deadline anyway: it is reviewed and approved first."""
 RECHECK_AFTER = timedelta(days=30)
 """From the end of a run to the day when somebody looks whether the persons are back: a month's backfills have run."""
 

@@ -57,7 +57,7 @@ def keep_held(
     held = Held()
     asked = {r.id for r in requests}
     for hold in holds:
-        if _counts(hold, as_of, until) and (not hold.requests or asked & set(hold.requests)):
+        if hold.counts(as_of, until) and hold.concerns(asked):
             _place(hold, found, world, held, asked)
     items = {i.copy.id: i for i in found.items}
     _mask_parts(items, held)
@@ -77,10 +77,6 @@ def keep_held(
     return _applied(found, held), _planned(held)
 
 
-def _counts(hold: Hold, as_of: datetime, until: datetime) -> bool:
-    return (hold.ends is None or hold.ends > as_of) and hold.from_ <= until
-
-
 def idle_holds(
     holds: Sequence[Hold], requests: Sequence[PlannedRequest], as_of: datetime, until: datetime
 ) -> tuple[Override, ...]:
@@ -90,7 +86,7 @@ def idle_holds(
     return tuple(
         Override(kind="hold", reason=f"the hold {hold.id} keeps nothing: it concerns {', '.join(hold.requests)} only")
         for hold in sorted(holds, key=lambda h: h.id)
-        if hold.requests and not asked & set(hold.requests) and _counts(hold, as_of, until)
+        if not hold.concerns(asked) and hold.counts(as_of, until)
     )
 
 

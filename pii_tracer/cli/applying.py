@@ -15,7 +15,7 @@ from pii_tracer.cli.holding import held
 from pii_tracer.cli.plan_commands import manifest_path
 from pii_tracer.cli.runs import RunFolder, RunInfo, folder_of
 from pii_tracer.cli.settings import Settings
-from pii_tracer.cli.telling import refuse_telling_approval
+from pii_tracer.cli.telling import refuse_telling_approval, refuse_telling_word
 from pii_tracer.cli.verifying import Verification, VerifyExecutor
 from pii_tracer.cli.witnessing import watched
 from pii_tracer.config import file_digest
@@ -126,8 +126,9 @@ def gate(folder: RunFolder, info: RunInfo, loaded: LoadedPlan) -> Gate:
             "the estate file has changed since the plan was made", where=str(settings.estate_file), todo="plan again"
         )
     policy, policy_file = settings.policy(Path(info.policy_file))
-    production = settings.estate().environment == "production"
-    enforce(evaluate(loaded.plan, policy, production=production, now=now()))
+    estate = settings.estate()
+    production = estate.environment == "production"
+    enforce(evaluate(loaded.plan, policy, production=production, now=now(), holds=estate.holds))
     registry = settings.state / "consumed"
     approvals = verify_approvals(
         loaded,
@@ -332,7 +333,14 @@ def _executors(
     trusted = load_trusted(Path(info.trusted)) if info.trusted else ()
     suppressed = settings.state / SUPPRESSION_FILE
     own: tuple[Executor, ...] = (
-        PeopleExecutor(folder.confirmations, loaded.digest, trusted, now, ctx.verified_at),
+        PeopleExecutor(
+            folder.confirmations,
+            loaded.digest,
+            trusted,
+            now,
+            ctx.verified_at,
+            lambda word: refuse_telling_word(word.by, word.role, word.said, build_patterns(ctx.everything)),
+        ),
         SuppressionExecutor(ctx.keyring, settings.key(), suppressed, ctx.now),
         VerifyExecutor(verification, folder.verdicts),
     )

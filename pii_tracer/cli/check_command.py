@@ -59,7 +59,8 @@ def check_plan(settings: Settings, plan_file: Path, policy: Path | None, trusted
 
     loaded = load_plan(plan_file)
     rules, policy_file = settings.policy(policy)
-    production = settings.estate().environment == "production"
+    estate = settings.estate()
+    production = estate.environment == "production"
     files = {
         "policy_digest": policy_file,
         "estate_digest": settings.estate_file,
@@ -76,6 +77,7 @@ def check_plan(settings: Settings, plan_file: Path, policy: Path | None, trusted
         if trusted
         else None,
         digests=digests,
+        holds=estate.holds,
     )
     return report_of(loaded, findings, plan_file=str(plan_file), policy_file=str(policy_file))
 

@@ -36,7 +36,9 @@ def confirm(
     """Sign that STEP (or the name of a backup) was done. `pii-tracer resume` then takes it as a person's word."""
     from pii_tracer.actions import Action
     from pii_tracer.cli.approvals import signing_key
+    from pii_tracer.cli.plan_commands import patterns_at_hand
     from pii_tracer.cli.runs import choose_run
+    from pii_tracer.cli.telling import refuse_telling_word
     from pii_tracer.files import write_atomic
     from pii_tracer.review import confirmation
     from pii_tracer.review.keys import load_trusted
@@ -63,6 +65,9 @@ def confirm(
         ) from None
     if not shown:
         raise UsageError("the evidence is empty", where=str(evidence), todo="name a file that shows it")
+    known = patterns_at_hand(folder.settings(), loaded.plan, Path(info.plan_file))
+    if known is not None:
+        refuse_telling_word(name, role, said, known)
     # to the microsecond: a word given in the second in which the erasure ended would otherwise seem older than it
     now = datetime.now(timezone.utc)
     word = confirmation.Confirmation(

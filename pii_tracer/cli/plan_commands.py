@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from pydantic import ValidationError
@@ -21,6 +22,9 @@ from pii_tracer.review.drift import DriftItem
 from pii_tracer.review.dsse import PrivateKey
 from pii_tracer.review.planfile import LoadedPlan, load_plan
 from pii_tracer.strict_yaml import load_yaml
+
+if TYPE_CHECKING:
+    from pii_tracer.scan.forms import Patterns
 
 
 @click.command()
@@ -303,15 +307,24 @@ def sign_plan(
 
 
 def _refuse_telling(settings: Settings, made: ErasurePlan, plan_file: Path, texts: tuple[str, str, str]) -> None:
-    """Refuse a person's value where the approver can know it: with the estate key and the manifest at hand."""
+    """Refuse a person's value where the approver can know it."""
     from pii_tracer.cli.telling import refuse_telling_approval
+
+    patterns = patterns_at_hand(settings, made, plan_file)
+    if patterns is not None:
+        refuse_telling_approval(*texts, patterns)
+
+
+def patterns_at_hand(settings: Settings, made: ErasurePlan, plan_file: Path) -> Patterns | None:
+    """All forms of the persons' values; None without the estate key and the manifest. Who signs need not have them:
+    the run has, and refuses what tells a value."""
     from pii_tracer.scan.forms import build_patterns
     from pii_tracer.sealed import KeyRing
 
     if not (manifest_path(plan_file).exists() and settings.key_file().exists()):
-        return  # an approver need not have them; `apply` has, and refuses such an approval
+        return None
     ring = KeyRing.open(manifest_path(plan_file), made.subjects_digest, settings.key())
-    refuse_telling_approval(*texts, build_patterns(ring.key_sets))
+    return build_patterns(ring.key_sets)
 
 
 def _refuse_unapplyable(made: ErasurePlan) -> None:

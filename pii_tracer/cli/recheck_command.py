@@ -22,7 +22,7 @@ from pii_tracer.config_subjects import Subject
 from pii_tracer.errors import EstateError, ExitCode
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.inventory import Inventory, TableState
-from pii_tracer.model import MatchTerm
+from pii_tracer.model import MatchTerm, Strategy
 from pii_tracer.plan import Copy, ErasurePlan, Mask
 from pii_tracer.sealed import EstateKey
 from pii_tracer.spots import find_spot
@@ -130,23 +130,44 @@ def elsewhere(
     """
     states = {s.location: s for s in inventory.tables}
     _refuse_unseen([copy for plan in plans for copy in plan.copies if copy.location not in states], inventory)
-    matches = {
-        copy.location: (copy, copy.places)
+    newest = _newest(plans)
+    found = {}
+    for copy in _ways(plans, states):
+        title = copy.table or copy.id.removeprefix("c-")
+        for term in copy.places.terms if copy.places else ():
+            for value in standing(states[copy.location], term, paths, copy.mask):
+                entry = known.find(term.key_set, value)
+                if entry is not None and _erased_as(copy, newest.get((copy.location, entry.subject), copy)):
+                    found[copy.location, entry.subject] = Returned(entry.subject, title, entry.since)
+    return [found[name] for name in sorted(found)]
+
+
+def _newest(plans: Sequence[ErasurePlan]) -> dict[tuple[str, str], Copy]:
+    """What was last done about a person (keyed reference) in a place."""
+    return {
+        (copy.location, request.subject): copy
+        for plan in sorted(plans, key=lambda made: made.created_at)
+        for copy in plan.copies
+        if copy.origin is None
+        for request in plan.requests
+    }
+
+
+def _ways(plans: Sequence[ErasurePlan], states: Mapping[str, TableState]) -> list[Copy]:
+    """Every way in which a plan found rows of a table: plans for others find theirs by other columns. Each way once."""
+    ways = {
+        (copy.location, str(copy.places), str(copy.mask)): copy
         for plan in plans
         for copy in plan.copies
         if copy.places and copy.origin is None and copy.location in states
     }
-    found = []
-    for location, (copy, match) in sorted(matches.items()):
-        there = {}
-        for term in match.terms:
-            for value in standing(states[location], term, paths, copy.mask):
-                entry = known.find(term.key_set, value)
-                if entry is not None:
-                    there[entry.subject] = entry
-        title = copy.table or copy.id.removeprefix("c-")
-        found += [Returned(subject, title, there[subject].since) for subject in sorted(there)]
-    return found
+    return [ways[name] for name in sorted(ways)]
+
+
+def _erased_as(copy: Copy, last: Copy) -> bool:
+    """Whether what was last done about a person left no more of them than this copy does: what a hold keeps of them is
+    not back."""
+    return last.strategy is not Strategy.EXEMPT and last.mask == copy.mask
 
 
 def _refuse_unseen(copies: Sequence[Copy], inventory: Inventory) -> None:

@@ -61,6 +61,17 @@ def refuse_telling_approval(approver: str, role: str, reason: str, patterns: Pat
             )
 
 
+def refuse_telling_word(by: str, role: str, said: str, patterns: Patterns) -> None:
+    """Raise `ReviewError` when a value of the persons stands in a confirmation: journal and attestation repeat it."""
+    for where, text in (("--by", by), ("--role", role), ("--said", said)):
+        if _tells(text, where, patterns):
+            raise ReviewError(
+                "a value of the person stands in the text of a confirmation, which is kept as evidence",
+                where=where,
+                todo="confirm again without the person's key, name or address",
+            )
+
+
 def _tells(text: str, where: str, patterns: Patterns) -> bool:
     looked = Collector(patterns)
     looked.text(text, where)

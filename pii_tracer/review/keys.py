@@ -24,9 +24,9 @@ from pii_tracer.errors import ConfigError, ReviewError
 from pii_tracer.files import read_bounded, write_atomic
 from pii_tracer.model import Frozen
 from pii_tracer.moments import Moment
-from pii_tracer.review.dsse import PublicKey, keyid
+from pii_tracer.review.dsse import PublicKey
 from pii_tracer.review.policy import person
-from pii_tracer.review.sshsig import parse_public
+from pii_tracer.review.sshsig import SshPublicKey, parse_public
 from pii_tracer.strict_yaml import parse_yaml
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -154,7 +154,7 @@ def load_trusted(path: Path) -> tuple[Approver, ...]:
             todo="list `approvers` with name, role and public_key, and `version: 1`; dates as 2027-01-01T00:00:00Z",
         ) from None
     names = [person(a.name) for a in trusted.approvers]
-    keys = [keyid(a.key()) for a in trusted.approvers]
+    keys = [_written_alike(a.key()) for a in trusted.approvers]
     if trusted.version != 1 or len(set(names)) != len(names) or len(set(keys)) != len(keys):
         raise ReviewError(
             "the trusted approvers file has another version than 1, or one name or key stands for two people",
@@ -162,6 +162,13 @@ def load_trusted(path: Path) -> tuple[Approver, ...]:
             todo="give everyone a name and a key of their own",
         )
     return trusted.approvers
+
+
+def _written_alike(key: PublicKey) -> bytes:
+    """A key whatever it was written as: one that signs as PEM and as an SSH key is still one person's."""
+    if isinstance(key, SshPublicKey):
+        return key.der
+    return key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 
 def trusted_yaml(approvers: Sequence[tuple[str, str, str]]) -> bytes:

@@ -12,6 +12,8 @@ from pii_tracer.config import Policy
 from pii_tracer.enums import StrEnum
 from pii_tracer.errors import PolicyDenied
 from pii_tracer.gap_kinds import GapKind
+from pii_tracer.holds import LATE_BEGIN, Hold
+from pii_tracer.locations import names_place
 from pii_tracer.plan import ErasurePlan
 
 Place = tuple[str | int, ...]
@@ -48,7 +50,7 @@ class PolicyInput:
     """All that the rules look at.
 
     approvers: None where nobody has asked yet (before the approvals). digests: of the files as they are now, by the
-    plan's field (`policy_digest`); only what was looked at is in it.
+    plan's field (`policy_digest`); only what was looked at is in it. holds: all that the estate file declares.
     """
 
     plan: ErasurePlan
@@ -57,6 +59,7 @@ class PolicyInput:
     now: datetime
     approvers: tuple[Signer, ...] | None = None
     digests: Mapping[str, str] = field(default_factory=dict)
+    holds: tuple[Hold, ...] = ()
 
 
 def person(name: str) -> str:
@@ -107,6 +110,12 @@ def _slack(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
             words = f"{late}; if it cannot end earlier, `allow_late: true` in the policy lets it through"
             yield Level.DENY, words, ("totals", "finish")
         return
+    if given.now > totals.deadline:  # no reason to leave the person where they are: only told
+        words = (
+            f"the legal deadline {totals.deadline.date()} has passed, and the plan was made for"
+            f" {given.plan.created_at.date()}: it does not end when it says"
+        )
+        yield Level.WARN, words, ("totals", "deadline")
     # `slack_days` is rounded, for people
     slack = (totals.deadline - totals.finish).total_seconds() / _DAY
     if slack < given.policy.min_slack_days:
@@ -174,6 +183,36 @@ def _exemptions(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
             yield Level.WARN, words, at
             if hold.until is not None and hold.until <= given.plan.totals.finish:
                 yield Level.WARN, _too_short(f"the hold {hold.id}", hold.until, given), at
+    for declared in _uncounted(given):
+        words = (
+            f"the hold {declared.id} is in force ({declared.basis}, {declared.citation}), and the plan was made for"
+            f" {given.plan.created_at.date()}, for which it did not count: what it keeps would be erased; plan again"
+        )
+        yield Level.DENY, words, ("created_at",)
+
+
+def _uncounted(given: PolicyInput) -> Iterable[Hold]:
+    """Holds of today that had not begun, or were to be over, on the day that the plan is for: the rules of the planner
+    for which holds count, asked once more, since a plan can be signed and run long after that day."""
+    plan, asked = given.plan, {request.id for request in given.plan.requests}
+    until = max(request.deadline for request in plan.requests)
+    if plan.totals.finish > until:
+        until = plan.totals.finish + LATE_BEGIN
+    known = {hold.id for hold in plan.holds}
+    for hold in given.holds:
+        now = hold.in_force(given.now) and hold.concerns(asked) and hold.id not in known
+        if now and not hold.counts(plan.created_at, until) and not _holds_no_copy(hold, plan):
+            yield hold
+
+
+def _holds_no_copy(hold: Hold, plan: ErasurePlan) -> bool:
+    """All that it names was looked at, and is no copy. A name that is not known may be a copy's, written wrongly."""
+    clean = [(e.table, e.dataset.name) for e in plan.examined]
+    copies = [(c.table, c.location, c.dataset.name) for c in plan.copies]
+    return all(
+        any(names_place(name, *places) for places in clean) and not any(names_place(name, *c) for c in copies)
+        for name in hold.datasets
+    )
 
 
 def _too_short(what: str, until: datetime, given: PolicyInput) -> str:
@@ -250,7 +289,11 @@ RULES: tuple[Rule, ...] = (
     Rule("unwaivable-gaps", "no gap of a kind that nobody may waive is waived", _unwaivable),
     Rule("immediate-retention", "time travel ends at once only where the policy allows it", _retention),
     Rule("overrides", "protections that the plan sets aside are seen by the reviewers", _overrides),
-    Rule("exemptions", "what a hold keeps is seen by the reviewers, and no hold has lapsed", _exemptions),
+    Rule(
+        "exemptions",
+        "what a hold keeps is seen by the reviewers, no hold has lapsed, and none is in force that did not count",
+        _exemptions,
+    ),
     Rule("writers-stopped", "no step that cannot be undone runs beside a writer", _writers),
     Rule("irreversible-unclassified", "no step that cannot be undone runs on an unclassified table", _unclassified),
     Rule("digests", "estate file, policy and sealed manifest are those the plan was made with", _digests),
@@ -267,9 +310,10 @@ def evaluate(
     now: datetime,
     approvers: tuple[Signer, ...] | None = None,
     digests: Mapping[str, str] | None = None,
+    holds: tuple[Hold, ...] = (),
 ) -> tuple[Finding, ...]:
-    """All findings, in the rules' order. approvers, digests: as in `PolicyInput`."""
-    given = PolicyInput(plan, policy, production, now, approvers, digests or {})
+    """All findings, in the rules' order. approvers, digests, holds: as in `PolicyInput`."""
+    given = PolicyInput(plan, policy, production, now, approvers, digests or {}, holds)
     return tuple(Finding(rule.id, *found) for rule in RULES for found in rule.looks(given))
 
 

@@ -65,6 +65,11 @@ class SshPublicKey:
         """`SHA256:…`, as ssh-keygen shows it."""
         return "SHA256:" + base64.b64encode(hashlib.sha256(self.blob).digest()).decode().rstrip("=")
 
+    @property
+    def der(self) -> bytes:
+        """The key itself, as other formats write it, too (SubjectPublicKeyInfo, RFC 5280, section 4.1)."""
+        return _loaded(self.blob).public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+
     def verifies(self, signature: bytes, message: bytes) -> bool:
         """Whether a signature (raw, without armour) by this key for our namespace is of these bytes."""
         try:

@@ -11,9 +11,12 @@ import pytest
 
 from pii_tracer.cli.main import run
 from pii_tracer.cli.runs import RunInfo, folder_of
+from pii_tracer.model import KeySet
+from pii_tracer.plan import digest_of
 from pii_tracer.review.confirmation import confirmation_file
 from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from pii_tracer.review.planfile import load_plan
+from pii_tracer.sealed import load_estate_key
 from tests.planners.smalllake import Lake
 
 DUMP = {"name": "nightly", "of": ["prod.a"], "owner": "dba", "location": "vault/nightly", "due_days": 7}
@@ -100,3 +103,21 @@ def test_a_word_given_in_the_second_in_which_the_erasure_ended_is_not_older_than
     envelope = confirmation_file(folder.confirmations, STEP).read_bytes()
     statement = json.loads(base64.b64decode(json.loads(envelope)["payload"]))
     assert datetime.fromisoformat(statement["predicate"]["confirmed_at"].replace("Z", "+00:00")) >= ended
+
+
+def test_a_word_that_names_the_person_is_not_signed(base: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Journal and attestation would repeat it."""
+    (base / "pii-tracer.yaml").write_text("")
+    key = load_estate_key(base / "state" / "keys" / "estate.key", create=True)
+    values = (("subj_R", "asha@example.org"),)
+    sealed = key.seal((KeySet(name="user.mail", origin="prod.a.mail", weak=False, values=values),))
+    (base / "p.subjects.sealed").write_bytes(sealed)
+    made = load_plan(base / "p.plan.json").plan.model_copy(update={"subjects_digest": digest_of(sealed)})
+    (base / "p.plan.json").write_bytes(made.to_bytes())
+    _started(base, str(base / "trusted.yaml"))
+    assert confirm(base, said="deleted what held Asha@example.org") != 0
+    told = capsys.readouterr()
+    assert "--said" in told.err
+    assert "asha" not in (told.out + told.err).lower()
+    assert not list((base / "state").rglob("confirmations/*"))
+    assert confirm(base) == 0

@@ -145,9 +145,9 @@ def test_a_hold_that_has_lapsed_is_due(estate: Estate, capsys: pytest.CaptureFix
     assert estate.recheck(capsys, "--as-of", "2027-01-01T00:00:00Z")[0] == 0
 
 
-def suppress(estate: Estate, uid: str, key_set: str = "user.uid") -> None:
+def suppress(estate: Estate, uid: str, key_set: str = "user.uid", person: str = "subj_x") -> None:
     known = SuppressionList(estate.state / FILE, estate.key)
-    known.extended([(key_set, "subj_x", uid)], plan_id="plan-1", since=NOW, recheck_on=NOW + timedelta(days=30))
+    known.extended([(key_set, person, uid)], plan_id="plan-1", since=NOW, recheck_on=NOW + timedelta(days=30))
 
 
 def test_who_stands_again_in_a_table_that_is_no_source_is_found(
@@ -254,6 +254,65 @@ def test_a_masked_row_is_no_return_and_a_whole_one_is(estate: Estate, capsys: py
         rows = pa.table({"uid": [1, 8841302], "note": ["x", note]}, schema=schema)
         pq.write_table(rows, folder / "a.parquet")
         assert estate.recheck(capsys)[0] == code, note
+
+
+def test_each_plan_tells_by_what_its_own_persons_are_found_in_a_table(
+    estate: Estate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A later plan for somebody else finds rows of the same table by another column."""
+    folder = estate.base / "w" / "contacts"
+    folder.mkdir(parents=True)
+    schema = pa.schema([("uid", pa.int64()), ("lead", pa.int64())])
+    for number, (column, who) in enumerate([("uid", "8841302"), ("lead", "7711")]):
+        suppress(estate, who, f"user.{column}", estate.key.reference("user", who))
+        estate.ran(of_table(estate, folder, number, column, who))
+    for row, code in (({"uid": 8841302, "lead": 1}, 9), ({"uid": 1, "lead": 7711}, 9), ({"uid": 7711, "lead": 1}, 0)):
+        pq.write_table(pa.Table.from_pylist([row], schema=schema), folder / "a.parquet")
+        assert estate.recheck(capsys)[0] == code, row
+
+
+def test_whom_a_hold_keeps_in_a_table_is_not_back_there(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
+    """An earlier plan erased somebody else from it; the hold is about the second request alone."""
+    folder = estate.base / "w" / "disputes"
+    folder.mkdir(parents=True)
+    erased = of_table(estate, folder, 0, "uid", "8841302")
+    made = of_table(estate, folder, 1, "uid", "7711")
+    hold = PlannedHold(
+        id="h",
+        kind="law",
+        basis="b",
+        citation="c",
+        from_=NOW,
+        until=None,
+        approver="a",
+        copies=(made.copies[0].id,),
+    )
+    kept = made.copies[0].model_copy(
+        update={"match": None, "strategy": Strategy.EXEMPT, "exemption": Exemption(holds=("h",), until=None)}
+    )
+    held_one = plan(plan_id=made.plan_id, copies=(kept,), holds=(hold,), requests=made.requests)
+    for one in (erased, held_one):
+        estate.ran(one)
+    for who in ("8841302", "7711"):
+        suppress(estate, who, person=estate.key.reference("user", who))
+    for uid, code in ((7711, 0), (8841302, 9)):
+        pq.write_table(pa.table({"uid": pa.array([1, uid], pa.int64())}), folder / "a.parquet")
+        assert estate.recheck(capsys)[0] == code, uid
+
+
+def of_table(estate: Estate, folder: Path, number: int, column: str, who: str) -> ErasurePlan:
+    """A plan for one person that finds rows of a table by one column; made a day after the one before."""
+    made = plan()
+    term = MatchTerm(column=column, key_set=f"user.{column}", type="bigint")
+    place = {"location": str(folder), "match": Match(terms=(term,)), "origin": None}
+    day = NOW + timedelta(days=number)
+    asked = made.requests[0].model_copy(update={"subject": estate.key.reference("user", who)})
+    return plan(
+        plan_id=f"plan-{number}",
+        copies=(made.copies[0].model_copy(update=place),),
+        requests=(asked,),
+        created_at=day,
+    )
 
 
 def ask(estate: Estate, capsys: pytest.CaptureFixture[str], values: str, *words: str) -> tuple[int, list[str]]:

@@ -12,7 +12,7 @@ import pytest
 
 from executors.people import PeopleExecutor
 from pii_tracer.actions import Action
-from pii_tracer.errors import NotApproved, RunError
+from pii_tracer.errors import NotApproved, ReviewError, RunError
 from pii_tracer.plan import Estimate, Step
 from pii_tracer.review import dsse
 from pii_tracer.review.confirmation import Confirmation, confirm, confirmation_file, read_confirmation
@@ -129,6 +129,22 @@ def test_a_word_from_before_the_erasure_does_not_count(
     path.write_bytes(confirm(DIGEST, WORD.model_copy(update={"confirmed_at": erased}), key))
     assert people.run(step(), None).waiting_until is None
     assert people.verify(step(), None).ok
+
+
+def test_a_word_that_tells_a_value_never_gets_into_the_journal(
+    signer: tuple[dsse.PrivateKey, Approver], tmp_path: Path
+) -> None:
+    """Who signed it had no means to know."""
+
+    def refuse(said: Confirmation) -> None:
+        raise ReviewError(f"a value stands in {len(said.said)} letters")
+
+    key, who = signer
+    people = PeopleExecutor(tmp_path, DIGEST, [who], lambda: NOW, lambda _: None, refuse)
+    confirmation_file(tmp_path, STEP).write_bytes(confirm(DIGEST, WORD, key))
+    for act in (people.run, people.verify):
+        with pytest.raises(RunError, match="a value stands"):
+            act(step(), None)
 
 
 def test_without_anybody_trusted_the_step_fails_before_it_waits(tmp_path: Path) -> None:

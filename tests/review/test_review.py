@@ -18,15 +18,16 @@ from securesystemslib.signer import SSlibKey
 
 from pii_tracer.config import Policy
 from pii_tracer.errors import NotApproved, PolicyDenied, ReviewError
+from pii_tracer.holds import Hold
 from pii_tracer.inventory import Inventory, ObjectSet, ObjectVersion, Ref, RefKind, TableState
-from pii_tracer.model import Column, DatasetId, Format
-from pii_tracer.plan import Gap, Override, PlannedHold, Precondition, Waiver
+from pii_tracer.model import Carries, Column, DatasetId, Format
+from pii_tracer.plan import Examined, Gap, Override, PlannedHold, Precondition, Waiver
 from pii_tracer.review import approval, dsse
 from pii_tracer.review.drift import MISSING, compare
 from pii_tracer.review.keys import Approver, generate, load_private, load_trusted, public_pem, trusted_yaml
 from pii_tracer.review.planfile import LoadedPlan, load_plan, parse_plan
 from pii_tracer.review.policy import Level, enforce, evaluate, person
-from tests.review.plans import DIGEST, NOW, plan, snapshot, step
+from tests.review.plans import DEADLINE, DIGEST, NOW, plan, snapshot, step
 
 KEY, OTHER = (Ed25519PrivateKey.from_private_bytes(bytes([n]) * 32) for n in (1, 2))
 ASHA = Approver(name="asha", role="dpo", public_key=public_pem(KEY.public_key()).decode())
@@ -300,6 +301,72 @@ def test_what_ends_before_the_plan_does_is_told(days: int, told: bool) -> None:
     assert [(f.rule, f.level) for f in found if "before the plan does" in f.message] == (
         [("gaps", Level.WARN), ("exemptions", Level.WARN)] if told else []
     )
+
+
+@pytest.mark.parametrize(
+    ("from_", "until", "more", "denied"),
+    [
+        (31, None, {}, True),  # began after the last day that the plan reckoned with
+        (29, None, {}, False),  # counted when the plan was made, and keeps nothing in it
+        (41, None, {}, False),  # not yet
+        (31, 39, {}, False),  # over by now
+        (31, None, {"requests": ["REQ-OTHER"]}, False),
+        (31, None, {"datasets": ["lake.looked_at"]}, False),
+        (31, None, {"datasets": ["lake.c1_written_wrongly"]}, True),
+    ],
+)
+def test_a_hold_that_began_since_the_day_of_the_plan_stops_it(
+    from_: int, until: int | None, more: dict[str, Any], denied: bool
+) -> None:
+    seen = Examined(
+        dataset=DatasetId(namespace="file", name="/lake/looked_at"),
+        table="lake.looked_at",
+        carries=Carries.NONE,
+        reason="clean",
+    )
+    found = evaluate(
+        plan(examined=(seen,)),
+        Policy(version=1),
+        production=False,
+        now=NOW + timedelta(days=40),
+        holds=(declared_hold(from_, until, **more),),
+    )
+    assert [f.message.split(",")[0] for f in found if f.rule == "exemptions"] == (
+        ["the hold H1 is in force (b"] if denied else []
+    )
+
+
+def test_a_hold_that_a_plan_of_a_later_day_takes_for_over_stops_it_today() -> None:
+    hold = declared_hold(-100, -1)
+    today = NOW - timedelta(days=10)
+    assert [f.rule for f in evaluate(plan(), Policy(version=1), production=False, now=today, holds=(hold,))] == [
+        "exemptions"
+    ]
+    assert not evaluate(plan(), Policy(version=1), production=False, now=NOW, holds=(hold,))
+
+
+def declared_hold(from_: int, until: int | None, **more: Any) -> Hold:
+    """A hold from and until so many days after the plan."""
+    return Hold.model_validate(
+        {
+            "id": "H1",
+            "kind": "legal_hold",
+            "datasets": ["lake.c1"],
+            "basis": "b",
+            "citation": "c",
+            "from": (NOW + timedelta(days=from_)).isoformat(),
+            "until": "indefinite" if until is None else (NOW + timedelta(days=until)).isoformat(),
+            "approver": "a",
+            **more,
+        }
+    )
+
+
+def test_a_deadline_that_has_passed_since_is_told() -> None:
+    late = DEADLINE + timedelta(hours=1)
+    (told,) = evaluate(plan(), Policy(version=1), production=False, now=late)
+    assert (told.rule, told.level) == ("min-slack", Level.WARN)
+    assert "has passed" in told.message
 
 
 def test_drift_of_every_kind() -> None:

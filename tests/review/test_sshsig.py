@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_ssh_public_key
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +23,7 @@ from pii_tracer.errors import NotApproved, ReviewError, UsageError
 from pii_tracer.review import dsse
 from pii_tracer.review.allowed_signers import looks_like_signers, parse_signers
 from pii_tracer.review.approval import approve, verify_approvals
-from pii_tracer.review.keys import Approver, load_trusted
+from pii_tracer.review.keys import Approver, load_trusted, trusted_yaml
 from pii_tracer.review.planfile import parse_plan
 from pii_tracer.review.sshsig import (
     NAMESPACE,
@@ -207,6 +208,17 @@ def test_ssh_keys_stand_in_the_yaml_file_too(keys: dict[str, Path], tmp_path: Pa
     path.write_text(f"version: 1\napprovers: [{entry}, {entry.replace('asha', 'bala')}]\n")
     with pytest.raises(ReviewError, match="two people"):
         load_trusted(path)
+
+
+def test_one_key_written_in_two_ways_is_not_two_people(keys: dict[str, Path], tmp_path: Path) -> None:
+    """Whoever has it could sign as both: with `--key` and with `--ssh-key`."""
+    path = tmp_path / "approvers.yaml"
+    for name in ("ed25519", "p256"):
+        line = line_of(keys[name])
+        pem = load_ssh_public_key(line.encode()).public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+        path.write_bytes(trusted_yaml([("asha", "dpo", pem.decode()), ("bala", "owner", line)]))
+        with pytest.raises(ReviewError, match="two people"):
+            load_trusted(path)
 
 
 # --- allowed signers
