@@ -7,8 +7,9 @@ and erased with.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 
 from pii_tracer.config_subjects import Subject, SubjectTable
 from pii_tracer.errors import PlanError
@@ -25,6 +26,10 @@ class SourceRows:
     """The identifying columns of a source table as text, row by row; None for NULL. Lives in memory only."""
 
     columns: Mapping[str, Sequence[str | None]]
+
+    def __post_init__(self) -> None:
+        if len({len(values) for values in self.columns.values()}) > 1:
+            raise ValueError("columns of one table differ in length")
 
     def __repr__(self) -> str:
         return f"SourceRows({', '.join(self.columns)})"
@@ -164,17 +169,23 @@ def with_table(
 class _Column:
     """The values of a column: of the persons now, of the persons formerly, of everybody else at any time.
 
-    alike: of others now, what differs from the persons' values of now only in case.
+    strange: of others now.
     """
 
     now: set[tuple[str, str]] = field(default_factory=set)
     then: set[tuple[str, str]] = field(default_factory=set)
     others: set[str] = field(default_factory=set)
-    alike: set[str] = field(default_factory=set)
+    strange: set[str] = field(default_factory=set)
 
     @property
     def all(self) -> set[tuple[str, str]]:
         return self.now | self.then
+
+    def alike(self) -> frozenset[str]:
+        """Of others now, what differs from the persons' values of now only in case."""
+        mine = {value for _, value in self.all}
+        folded = {value.casefold() for _, value in self.now}
+        return frozenset(v for v in self.strange if v.casefold() in folded and v not in mine)
 
     def clear(self) -> set[tuple[str, str]]:
         """The former values that no other key had at any time."""
@@ -191,28 +202,32 @@ def _gather(
     by_key = {person.key: person.reference for person in wanted}
     found = {column: _Column() for column in owners}
     for current, version in _versions(rows, former):
+        whose = {of: _whose(version, of, by_key) for of in {tuple(of) for of in owners.values()}}
         for column, of in found.items():
+            mine, strange = whose[tuple(owners[column])]
+            values = version.columns[column]
             theirs = of.now if current else of.then
-            for keys, value in _owned(version, owners[column], column):
-                references = [by_key[key] for key in keys if key in by_key]
-                theirs.update((reference, value) for reference in references)
-                # a row without a key (a guest's order) may be anybody's, also the person's: it makes nothing shared
-                if keys and not references:
-                    of.others.add(value)
-    for column, of in found.items():
-        mine = {value for _, value in of.all}
-        folded = {value.casefold() for _, value in of.now}
-        for keys, value in _owned(rows, owners[column], column):
-            if keys and by_key.keys().isdisjoint(keys) and value not in mine and value.casefold() in folded:
-                of.alike.add(value)
+            theirs.update((reference, value) for n, reference in mine if (value := values[n]))
+            others = {value for value in set(compress(values, strange)) if value}
+            of.others |= others
+            if current:
+                of.strange = others
     return found
 
 
-def _owned(rows: SourceRows, owners: Sequence[str], column: str) -> Iterator[tuple[list[str], str]]:
-    """The values of a column, each with the keys of whom its row is."""
-    for value, *keys in zip(rows.columns[column], *(rows.columns[owner] for owner in owners), strict=True):
-        if value:
-            yield [key for key in keys if key], value
+def _whose(
+    rows: SourceRows, owners: Sequence[str], by_key: Mapping[str, str]
+) -> tuple[list[tuple[int, str]], list[bool]]:
+    """The persons' rows by number, each with whose it is, and of every row whether it is somebody else's."""
+    mine: list[tuple[int, str]] = []
+    strange: list[bool] = []
+    for number, keys in enumerate(zip(*(rows.columns[owner] for owner in owners), strict=True)):
+        references = [by_key[key] for key in keys if key and key in by_key]
+        if references:
+            mine += [(number, reference) for reference in references]
+        # a row without a key (a guest's order) may be anybody's, also the person's: it makes nothing shared
+        strange.append(not references and any(keys))
+    return mine, strange
 
 
 def _versions(rows: SourceRows, former: Iterable[SourceRows]) -> Iterable[tuple[bool, SourceRows]]:
@@ -231,7 +246,7 @@ def _joined(keys: Keys, found: Mapping[str, _Column], origins: Mapping[str, str]
         others[origin] = frozenset(of.others)
         former[origin] = frozenset(clear)
         ambiguous[origin] = len({v for _, v in of.then - of.now - clear})
-        alike[origin] = frozenset() if column in identifiers else frozenset(of.alike)
+        alike[origin] = frozenset() if column in identifiers else of.alike()
     return replace(keys, base=base, others=others, former=former, ambiguous=ambiguous, alike=alike)
 
 
