@@ -178,8 +178,10 @@ def _answer(
     since = hidden_since(changes, rows)
     covers = covering(walk, dataset, part, changes, rows)
     best = _best(walk.subject, part.columns, covers)
+    if best.carries is not None:
+        return best
     spread = _all_terms(walk.subject, part.columns)
-    if best.carries is not None or not spread:
+    if not spread:
         return best
     hidden = (
         any(c.lost for c in part.columns.values())

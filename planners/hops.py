@@ -21,6 +21,8 @@ class Anonymisers(Frozen):
 
     def end(self, edge: Edge, place: Place) -> bool:
         """Whether the person ends on this edge."""
+        if not self.columns and not self.functions:
+            return False
         return edge.target in self.columns or bool(place.through & self.functions)
 
 
@@ -64,13 +66,18 @@ def along(edge: Edge, access: tuple[Access, ...]) -> tuple[Place, ...]:
 def value_edges(edges: Iterable[Edge]) -> tuple[Edge, ...]:
     """Edges that carry values. One without an expression is left out when a statement of the same job explains it."""
     direct = [e for e in edges if e.type is EdgeType.DIRECT]
+    if not any(_silent(e) for e in direct):
+        return tuple(direct)
     spoken: dict[tuple[ColumnId, ColumnId], set[str | None]] = defaultdict(set)
     for edge in direct:
-        if edge.expression is not None or edge.subtype is Subtype.IDENTITY:
+        if not _silent(edge):
             spoken[edge.source, edge.target] |= {e.job for e in edge.evidence}
-    return tuple(e for e in direct if not _explained(e, spoken[e.source, e.target]))
+    return tuple(e for e in direct if not (_silent(e) and _explained(e, spoken[e.source, e.target])))
+
+
+def _silent(edge: Edge) -> bool:
+    return edge.expression is None and edge.subtype is not Subtype.IDENTITY
 
 
 def _explained(edge: Edge, spoken: set[str | None]) -> bool:
-    silent = edge.expression is None and edge.subtype is not Subtype.IDENTITY
-    return silent and bool(edge.evidence) and all(e.job and e.job in spoken for e in edge.evidence)
+    return bool(edge.evidence) and all(e.job and e.job in spoken for e in edge.evidence)

@@ -77,10 +77,22 @@ class Reach:
 
     def sources_into(self, dataset: DatasetId) -> frozenset[DatasetId]:
         """The datasets that any value edge into a dataset comes from."""
-        first, last = self._run(dataset)
-        direct = np.arange(first, last)[is_direct(self._made.edge_kind[first:last])]
-        owners = np.searchsorted(self._made.column_start, self._made.edge_source[direct], "right") - 1
-        return frozenset(self._graph.dataset_numbered(n) for n in np.unique(owners).tolist())
+        number, size = self._graph.number(dataset), len(self._made.dataset_names)
+        if number is None:
+            return frozenset()
+        first, last = np.searchsorted(self._feeds, [number * size, (number + 1) * size])
+        return frozenset(self._graph.dataset_numbered(n) for n in (self._feeds[first:last] % size).tolist())
+
+    @cached_property
+    def _owner(self) -> Numbers:
+        """The number of the dataset of each column."""
+        return np.searchsorted(self._made.column_start, np.arange(len(self._twins)), "right") - 1
+
+    @cached_property
+    def _feeds(self) -> Numbers:
+        """Datasets that value edges go into, each with one that they come from: `target * size + source`, sorted."""
+        target = self._owner[numbers_of(self._made.edge_start)[self._numbers]].astype(np.int64)
+        return np.unique(target * len(self._made.dataset_names) + self._owner[self._made.edge_source[self._numbers]])
 
     def _run(self, dataset: DatasetId) -> tuple[int, int]:
         columns = self._columns_of(dataset)
@@ -98,7 +110,7 @@ class Reach:
         A row that names a person is the person's in all its columns, also in those that came from elsewhere. Where
         some column is an aggregate, the dataset counts as added up: other columns are what was grouped by.
         """
-        owner = np.searchsorted(self._made.column_start, np.arange(len(self._twins)), "right") - 1
+        owner = self._owner
         added, size = self._of_subtype(Subtype.AGGREGATION), len(self._made.dataset_names)
         pair = owner[self._from].astype(np.int64) * size + owner[self._to]
         all_pairs, row_pairs = np.unique(pair), np.setdiff1d(pair[~added], pair[added])

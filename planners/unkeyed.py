@@ -150,12 +150,12 @@ class Unkeyed:
     @cached_property
     def _texts(self) -> dict[Told, str]:
         """Where the statements are that write the dataset, by what is recorded of them."""
-        jobs = self._walk.graph.jobs_into(self._dataset)
+        jobs = self._walk.jobs[self._dataset]
         return {(job.statement, job.views): job.where or job.job for job in jobs if job.statement}
 
     def _runs(self, told: Collection[str]) -> set[str]:
         """Jobs without a text that take rows of persons one by one, from columns that hold no identifier."""
-        jobs = self._walk.graph.jobs_into(self._dataset)
+        jobs = self._walk.jobs[self._dataset]
         spoken = {*told, *(job.job for job in jobs if job.statement)}
         if jobs and all(job.job in spoken for job in jobs):
             return set()

@@ -61,13 +61,13 @@ class Walk:
         self.told |= {dataset: self._tell(dataset, table) for dataset, table in (further or {}).items()}
         self.several = {dataset: table for dataset, table in (further or {}).items() if table.several}
         self.order = self._order()
-        jobs = {d: graph.jobs_into(d) for d in (*self.told, *self.order)}
-        self._renames = Renames(graph, jobs)
+        self.jobs = {d: graph.jobs_into(d) for d in (*self.told, *self.order)}
+        self._renames = Renames(graph, self.jobs)
         begin = [column for dataset, columns in self.told.items() for column in columns_of(dataset, columns)]
         begin += [column for dataset in self.told for column in self._renames.former(dataset)]
         self.reach = Reach(graph, source, [*begin, *also])
         self.edges = {d: self._renames.told(self.reach.edges_into(d)) for d in self.order}
-        self._statements = {d: _statements(jobs[d]) for d in self.order}
+        self._statements = {d: _statements(self.jobs[d]) for d in self.order}
         self._names: dict[str, DatasetId] = {}
         self._parts: dict[DatasetId, tuple[Contribution, ...]] = {}
         self._grouped: dict[str, frozenset[str] | None] = {}

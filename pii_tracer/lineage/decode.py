@@ -28,7 +28,7 @@ def _readable() -> Iterator[None]:
 
 
 class Reader:
-    """Facts by the numbers of their datasets and columns. Only evidence, words and places are remembered."""
+    """Facts by the numbers of their datasets and columns. Only evidence, words, datasets and places are remembered."""
 
     def __init__(self, made: Columnar) -> None:
         self.made = made
@@ -36,9 +36,10 @@ class Reader:
         self._word = lru_cache(maxsize=65536)(made.words.__getitem__)
         self._namespaces = list(made.namespaces)
         self.number = lru_cache(maxsize=16384)(self._find)
+        self.dataset = lru_cache(maxsize=16384)(self._named)
 
-    def dataset(self, number: int) -> DatasetId:
-        """The dataset of a number."""
+    def _named(self, number: int) -> DatasetId:
+        """The dataset of a number. Who asks again gets the same one: tables of thousands are looked up by it."""
         namespace = self._namespaces[int(self.made.dataset_namespace[number])]
         return DatasetId(namespace=namespace, name=self.made.dataset_names[number])
 
