@@ -57,6 +57,8 @@ def _cannot(state: TableState, carriage: Carriage) -> str | None:
 
 def mentions_of(found: Survey, state: TableState, carriage: Carriage) -> tuple[Mention, ...]:
     """What becomes NULL in which rows, by column."""
+    if not carriage.mentions:
+        return ()
     spelled = {column.name.lower(): column for column in state.columns}
     made = []
     for told in carriage.mentions:

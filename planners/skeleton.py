@@ -45,10 +45,11 @@ class Cut:
         """What the columns of the query are called, as their text says it; None where one does not."""
         bare, start, depth = _bare(self.projections), 0, 0
         ends = []
-        for at, sign in enumerate(bare):
+        for mark in _MARK.finditer(bare):
+            sign = mark[0]
             depth += (sign in "([") - (sign in ")]")
             if sign == "," and not depth:
-                ends.append(at)
+                ends.append(mark.start())
         found = []
         for end in (*ends, len(bare)):
             told = _NAMED.fullmatch(self.projections[start:end].strip())
@@ -59,6 +60,7 @@ class Cut:
         return tuple(found)
 
 
+_MARK = re.compile(r"[,()\[\]]")
 _NAMED = re.compile(
     r"(?:[^'\"]*(?:\s|\))as\s+(?P<alias>\w+|`[^`]+`)|(?:\w+\.)*(?P<column>[^\W\d]\w*))", re.IGNORECASE | re.DOTALL
 )
