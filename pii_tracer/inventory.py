@@ -180,6 +180,16 @@ class ObjectVersion(Frozen):
     modified: str
     lock: ObjectLock | None = None
 
+    @property
+    def line(self) -> str:
+        """Key and version id on one line: a key may hold ends of lines."""
+        return f"{one_line(self.key)}@{self.version_id}"
+
+
+def one_line(key: str) -> str:
+    """An object's key where a line stands for it."""
+    return key.replace("\n", "\\n")
+
 
 def _packed(value: Any) -> Packed[ObjectVersion]:
     if isinstance(value, Packed):

@@ -24,6 +24,8 @@ from planners.subtotals import has_subtotals
 _NEIGHBOURS = frozenset({"lag", "lead", "first_value", "last_value", "nth_value", "first", "last"})
 """Functions of a window that look at other rows."""
 _WORD = re.compile(r"\w+")
+_OVER = re.compile(r"over\b")
+"""A window. Without a boundary in front, as of `skeleton`; INSERT OVERWRITE has none."""
 
 _UNITES = re.compile(r"\b(?:union|intersect|except|minus|left|right|full|rollup|cube|grouping)\b", re.IGNORECASE)
 
@@ -134,7 +136,7 @@ class Statement:
 
     def _own_apart(self, tables: Callable[[str], Rows | None]) -> bool:
         lower = self.text.lower()  # thousands of long texts: a plain word is found sooner than a pattern
-        windows = "over" in lower and not _NEIGHBOURS.isdisjoint(_WORD.findall(lower))
+        windows = _OVER.search(lower) and not _NEIGHBOURS.isdisjoint(_WORD.findall(lower))
         single = self._short is not None and not windows
         if self._tree is None or (single and self._carriers(tables) < 2):
             return False

@@ -137,7 +137,7 @@ def preconditions(item: CopyDraft) -> tuple[Precondition, ...]:
         return ()  # that they are gone when the day comes is what the step waits for
     if item.objects is not None:
         lapsing = item.lapsing.keys if item.lapsing is not None else frozenset()
-        ids = sorted(f"{v.key}@{v.version_id}" + (LAPSES if v.key in lapsing else "") for v in item.objects.versions)
+        ids = sorted(v.line + (LAPSES if v.key in lapsing else "") for v in item.objects.versions)
         place = item.objects.location
         rules = "\n".join(f"to {bucket}: {prefix}" for bucket, prefix in item.objects.copied_to)
         return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -80,7 +81,16 @@ def cli() -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Entry point: errors become a message for people on stderr and an exit code."""
+    _write_utf8()
     sys.exit(run(argv))
+
+
+def _write_utf8() -> None:
+    """Whatever the terminal's locale is: a sign that it lacks must not end a run that is done with an error, and JSON
+    is UTF-8. Names that are not UTF-8 are shown escaped."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def run(argv: list[str] | None = None) -> int:

@@ -41,13 +41,15 @@ def refuse_telling_texts(
     written = [(f"the id of request {number}", r.id) for number, r in enumerate(requests, 1)]
     written += [("--reason", reason or ""), ("--planner", planner), ("--out", out.name if out else "")]
     written += [(f"the waiver of {gap}", text) for gap, w in sorted(waivers.items()) for text in (w.who, w.why)]
-    for where, text in written:
-        if _tells(text, where, patterns):
-            raise ConfigError(
-                "a value of the person stands in a text that goes into the plan, which holds none",
-                where=where,
-                todo="write it without the person's key, name or address",
-            )
+    tells = next((where for where, text in written if _tells(text, where, patterns)), None)
+    if tells is None and out is not None and _led_by_value(out, patterns):
+        tells = "--out"
+    if tells is not None:
+        raise ConfigError(
+            "a value of the person stands in a text that goes into the plan, which holds none",
+            where=tells,
+            todo="write it without the person's key, name or address",
+        )
 
 
 def refuse_telling_approval(approver: str, role: str, reason: str, patterns: Patterns) -> None:
@@ -70,6 +72,13 @@ def refuse_telling_word(by: str, role: str, said: str, patterns: Patterns) -> No
                 where=where,
                 todo="confirm again without the person's key, name or address",
             )
+
+
+def _led_by_value(path: Path, patterns: Patterns) -> bool:
+    """Whether folders on the way to a file hold a value that cannot be mistaken: what is shown names the whole way."""
+    looked = Collector(patterns)
+    looked.text(str(path.parent), "--out")
+    return any(not hit.weak for hit in looked.hits())
 
 
 def _tells(text: str, where: str, patterns: Patterns) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from pii_tracer.inventory import Inventory, ObjectSet, TableState, TopicState
+from pii_tracer.inventory import Inventory, ObjectSet, TableState, TopicState, one_line
 from pii_tracer.lakefs_state import LakefsState
 from pii_tracer.plan import LAPSES, ErasurePlan, Precondition, Step
 
@@ -129,8 +129,8 @@ def _versions(objects: ObjectSet, precondition: Precondition) -> str:
     lapsing = [line for line in precondition.expected.split("\n") if line.endswith(LAPSES)]
     ids = {line.removesuffix(LAPSES) for line in lapsing}
     keys = {line.rpartition("@")[0] for line in ids}
-    others = (v for v in objects.versions if not (v.delete_marker and v.key in keys))
-    return "\n".join(sorted([*lapsing, *({f"{v.key}@{v.version_id}" for v in others} - ids)]))
+    others = (v for v in objects.versions if not (v.delete_marker and one_line(v.key) in keys))
+    return "\n".join(sorted([*lapsing, *({v.line for v in others} - ids)]))
 
 
 def _only_new(readers: Iterable[str], precondition: Precondition) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 from pii_tracer.cli.naive import naive_lines
 from pii_tracer.cli.settings import DEFAULT_ESTATE, DEFAULT_STATE, Settings
 from reports.views import NaiveLeft, NaivePanel
+from tests.review.plans import plan
 
 
 def test_only_settings_that_are_not_default_are_repeated() -> None:
@@ -28,3 +32,17 @@ def test_the_naive_panel_says_what_was_really_read_and_where() -> None:
     assert "PAN and phone number can still be read in 1 file:" in text
     assert "data/a.parquet" in text
     assert "Aadhaar" not in text
+
+
+def test_a_locale_without_a_sign_ends_no_command_with_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "p.plan.json"
+    file.write_bytes(plan().to_bytes())
+    locale = {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    shown = subprocess.run(
+        [sys.executable, "-m", "pii_tracer.cli.main", "show", str(file)],
+        env={**os.environ, **locale},
+        capture_output=True,
+        check=False,
+    )
+    assert (shown.returncode, shown.stderr) == (0, b"")
+    assert "\u20b90" in shown.stdout.decode()

@@ -45,6 +45,17 @@ def test_a_value_of_the_person_in_a_text_is_refused(
     assert not (tmp_path / "p.plan.json").exists()
 
 
+def test_a_plan_does_not_go_into_a_folder_that_is_called_by_a_value(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its Markdown and HTML name the whole way to it, in the commands that come next."""
+    base = estate(tmp_path)
+    out = base / "requests" / MAIL / "p.plan.json"
+    assert called(base, "plan", str(base / "request.yaml"), "--out", str(out)) == 1
+    assert "where: --out" in capsys.readouterr().err
+    assert not out.exists()
+
+
 def test_a_file_of_no_table_is_shown_without_the_value_in_its_name(tmp_path: Path) -> None:
     (estate(tmp_path) / "w" / "notes").mkdir()
     (tmp_path / "w" / "notes" / f"{MAIL}.txt").write_text("x")

@@ -21,7 +21,7 @@ from pii_tracer.errors import NotApproved, PolicyDenied, ReviewError
 from pii_tracer.holds import Hold
 from pii_tracer.inventory import Inventory, ObjectSet, ObjectVersion, Ref, RefKind, TableState
 from pii_tracer.model import Carries, Column, DatasetId, Format
-from pii_tracer.plan import Examined, Gap, Override, PlannedHold, Precondition, Waiver
+from pii_tracer.plan import LAPSES, Examined, Gap, Override, PlannedHold, Precondition, Waiver
 from pii_tracer.review import approval, dsse
 from pii_tracer.review.drift import MISSING, compare
 from pii_tracer.review.keys import Approver, generate, load_private, load_trusted, public_pem, trusted_yaml
@@ -367,6 +367,31 @@ def test_a_deadline_that_has_passed_since_is_told() -> None:
     (told,) = evaluate(plan(), Policy(version=1), production=False, now=late)
     assert (told.rule, told.level) == ("min-slack", Level.WARN)
     assert "has passed" in told.message
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_key_of_two_lines_that_is_left_to_the_lifecycle_is_no_drift(gone: bool) -> None:
+    def version(key: str, name: str, **changes: Any) -> ObjectVersion:
+        return ObjectVersion(key=key, version_id=name, latest=True, size=1, modified="2026-01-01T00:00:00Z", **changes)
+
+    going, stays = version("p/a\nb", "v1"), version("p/z", "v2")
+    there = [version("p/a\nb", "v3", delete_marker=True), stays] if gone else [going, stays]
+    found = ObjectSet(
+        dataset=DatasetId(namespace="s3://b", name="p"),
+        bucket="b",
+        prefix="p",
+        region="r",
+        of="t",
+        format=Format.PARQUET,
+        versioned=True,
+        object_lock=False,
+        expires_after_days=3,
+        versions=there,
+    )
+    expected = "\n".join(sorted([going.line + LAPSES, stays.line]))
+    planned = Precondition(kind="object_versions", target=found.location, expected=expected)
+    inventory = Inventory(tables=(), objects=(found,))
+    assert compare(plan([step("s1", preconditions=(planned,))]), inventory) == []
 
 
 def test_drift_of_every_kind() -> None:
