@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from executors.profiles import profile_of
@@ -24,9 +22,10 @@ from pii_tracer.scan.bounds import without_explained
 from pii_tracer.scan.collect import Collector
 from pii_tracer.scan.decode.metadata import Role, role_of
 from pii_tracer.scan.forms import Patterns
-from pii_tracer.scan.hits import FileScan, Form, Hit
+from pii_tracer.scan.hits import FileScan, Hit
 from pii_tracer.scan.named_files import named_files
 from pii_tracer.scan.tree import path_hits, scan_bytes
+from pii_tracer.several import several
 from planners.evidence import Evidence, RemoteEvidence, RemoteKind
 
 if TYPE_CHECKING:
@@ -36,10 +35,7 @@ if TYPE_CHECKING:
 
     Say = Callable[[str], None]
 
-WORKERS = 4
-"""Objects that are read at once; each has its bytes in memory, or in a file, while it is searched."""
-_PART = 500
-_TELL_EVERY = 20 * _PART
+_TELL_EVERY = 10_000
 _METADATA = (".avro", ".json", ".json.gz", ".puffin", ".stats", ".text")
 
 
@@ -173,10 +169,8 @@ class _Seen:
 
     def explained(self, root: S3Location) -> list[tuple[ObjectVersion, FileScan]]:
         """What is marked, without cut bounds of files that hold nothing of the persons."""
-        scans = [scan for _, scan in self.marked]
-        if any(hit.form is Form.PREFIX for scan in scans for hit in scan.hits):
-            others = (FileScan(path=p, size=size, sha256="", decoded_as=kind) for p, size, kind in self.clean)
-            scans = list(without_explained(root, [*scans, *others])[: len(scans)])
+        clean = (FileScan(path=p, size=size, sha256="", decoded_as=kind) for p, size, kind in self.clean)
+        scans = without_explained(root, [scan for _, scan in self.marked], clean)
         return [(version, scan) for (version, _), scan in zip(self.marked, scans, strict=True)]
 
 
@@ -191,16 +185,12 @@ class _Search:
 
     def seen(self, say: Say) -> _Seen:
         """All versions, read once."""
-        seen, done, total = _Seen(), 0, len(self.place.versions)
-        waiting = iter(self.place.versions)
+        seen, total = _Seen(), len(self.place.versions)
         say(f"looking for the persons in {self.place.location}: {total:,} versions")
-        with ThreadPoolExecutor(WORKERS) as pool:
-            while part := list(islice(waiting, _PART)):
-                for one in pool.map(self._look, part):
-                    seen.take(one, self.patterns)
-                done += len(part)
-                if done < total and done % _TELL_EVERY == 0:
-                    say(f"looking for the persons in {self.place.location}: {done:,} of {total:,} versions")
+        for done, one in enumerate(several(self._look, self.place.versions), 1):
+            seen.take(one, self.patterns)
+            if done < total and done % _TELL_EVERY == 0:
+                say(f"looking for the persons in {self.place.location}: {done:,} of {total:,} versions")
         return seen
 
     def _look(self, version: ObjectVersion) -> _Looked:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import partial
-from itertools import islice
 from pathlib import PurePosixPath
 
 from pii_tracer.cli.refusals import unreadable
@@ -22,11 +20,11 @@ from pii_tracer.locations import S3Location, s3_place
 from pii_tracer.plan import Copy, ErasurePlan
 from pii_tracer.proof.witness import COMMIT, FileBefore, Seen
 from pii_tracer.scan.forms import Patterns
-from pii_tracer.verify.s3_tables import WORKERS, S3Folder, look_past_s3, verify_s3_table
+from pii_tracer.several import several
+from pii_tracer.verify.s3_tables import S3Folder, look_past_s3, verify_s3_table
 from pii_tracer.verify.verdict import ByteVerdict
 
 _REACH = "make the bucket reachable, then verify again"
-_PART = 200
 
 
 def look(estate: Estate, copy: Copy, place: S3Location, patterns: Patterns) -> ByteVerdict:
@@ -88,12 +86,11 @@ def hashed(
         EstateError, ScanError: refused.
     """
     folder, names = _folder(estate, copy, place), frozenset(known)
-    with _listed(place), ThreadPoolExecutor(WORKERS) as pool:
+    with _listed(place):
         # a delete marker that is current goes with the versions behind it
         wanted = (v for v in folder.versions() if not old or not v.latest or v.delete_marker)
         waiting = (v for v in wanted if v.version_id == NULL or folder.named(v, patterns) not in names)
-        while part := list(islice(waiting, _PART)):
-            yield from pool.map(partial(_before, folder, patterns), part)
+        yield from several(partial(_before, folder, patterns), waiting)
 
 
 def _before(folder: S3Folder, patterns: Patterns, version: ObjectVersion) -> FileBefore:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -12,9 +10,9 @@ from botocore.exceptions import ClientError
 from pii_tracer.aws import error_code
 from pii_tracer.estate.s3_versions import GONE, S3Client, head_version, iso
 from pii_tracer.inventory import ObjectLock, ObjectVersion, Upload
+from pii_tracer.several import several
 
 _WORKERS = 8
-_PART = 1000
 
 
 def iter_uploads(client: S3Client, bucket: str, prefix: str) -> Iterator[Upload]:
@@ -56,10 +54,7 @@ def with_locks(client: S3Client, bucket: str, versions: Iterable[ObjectVersion])
             raise
         return version.model_copy(update={"lock": lock}) if lock else version
 
-    waiting = iter(versions)
-    with ThreadPoolExecutor(_WORKERS) as pool:
-        while part := list(islice(waiting, _PART)):
-            yield from pool.map(asked, part)
+    return several(asked, versions, _WORKERS)
 
 
 def _lock(head: Any) -> ObjectLock | None:

@@ -19,8 +19,12 @@ _OF_ROWS = frozenset({"parquet", "orc", "avro"})
 _LOG = "_delta_log"
 
 
-def without_explained(root: Location, files: Iterable[FileScan]) -> tuple[FileScan, ...]:
+def without_explained(
+    root: Location, files: Iterable[FileScan], clean: Iterable[FileScan] = ()
+) -> tuple[FileScan, ...]:
     """The files of a folder without those prefixes that surely are not the person's.
+
+    clean: its other files, without any hit, where they are kept apart; they are only asked for where a prefix was seen.
 
     A bound of a file that is gone, lies elsewhere, has another size than the bound's owner says, was not read to its
     end or holds anything of the person keeps counting.
@@ -29,7 +33,7 @@ def without_explained(root: Location, files: Iterable[FileScan]) -> tuple[FileSc
     if not any(hit.form is Form.PREFIX for scan in scans for hit in scan.hits):
         return scans
     base = root if isinstance(root, S3Location) else root.resolve()
-    by_path = _by_path(root, scans)
+    by_path = _by_path(root, (*scans, *clean))
     return tuple(_without(scan, base, by_path) for scan in scans)
 
 

@@ -7,9 +7,7 @@ What cannot be read, or even listed, is unverified, never clean.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, BinaryIO
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -26,17 +24,13 @@ from pii_tracer.scan.beside import search_beside
 from pii_tracer.scan.bounds import without_explained
 from pii_tracer.scan.columns import key_columns
 from pii_tracer.scan.forms import Patterns
-from pii_tracer.scan.hits import FileScan, Form
+from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.tree import scan_bytes
+from pii_tracer.several import several
 from pii_tracer.verify.bytes import judge, judge_held, look_past, with_uploads
 from pii_tracer.verify.kept import rows_with_more
 from pii_tracer.verify.kept_rows import PARQUET
 from pii_tracer.verify.verdict import ByteVerdict, ScannedFile
-
-WORKERS = 4
-"""Objects that are read at once; each has its bytes in memory, or in a file, while it is searched."""
-_PART = 200
-"""So many results wait at most."""
 
 _REFUSALS = (ClientError, BotoCoreError)
 
@@ -154,11 +148,9 @@ class _Seen:
 
     def told(self, root: S3Location) -> tuple[FileScan, ...]:
         """What is marked, without cut bounds of files that hold nothing of the persons, each named with its version."""
-        scans = [scan for _, scan in self.marked]
-        if any(hit.form is Form.PREFIX for scan in scans for hit in scan.hits):
-            known = {_of_version(scan.path, version) for version, scan in self.marked}
-            others = [_plain(file) for file in self.files if file.path not in known]
-            scans = list(without_explained(root, [*scans, *others])[: len(scans)])
+        known = {_of_version(scan.path, version) for version, scan in self.marked}
+        clean = (_plain(file) for file in self.files if file.path not in known)
+        scans = without_explained(root, [scan for _, scan in self.marked], clean)
         pairs = zip(self.marked, scans, strict=True)
         return tuple(scan.model_copy(update={"path": _of_version(scan.path, v)}) for (v, _), scan in pairs)
 
@@ -182,11 +174,8 @@ class _Search:
         """Everything in the folder, searched. What refuses is told, and what was found until then counts."""
         seen = _Seen()
         try:
-            waiting = self.folder.versions()
-            with ThreadPoolExecutor(WORKERS) as pool:
-                while part := list(islice(waiting, _PART)):
-                    for version, scan in zip(part, pool.map(self._scan, part), strict=True):
-                        seen.take(version, scan)
+            for version, scan in several(lambda one: (one, self._scan(one)), self.folder.versions()):
+                seen.take(version, scan)
         except _REFUSALS as error:
             seen.refused.append(f"{self.folder.place}: it cannot be listed ({error_code(error)})")
         try:
