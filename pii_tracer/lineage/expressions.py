@@ -134,12 +134,19 @@ _NESTED = (exp.Subquery, exp.Query, exp.Exists)
 _WRAPPED = (exp.Binary, exp.Unary, exp.Between, exp.In)
 
 Resolve = Callable[[exp.Expression], Field]
-"""Answers a column, a star or a nested query with what it stands for."""
+"""Answers a column, a star, what a text names or a nested query with what it stands for."""
 
 
 def is_star(node: exp.Expression) -> bool:
     """`*`, `t.*` or `struct.*`."""
     return isinstance(node, exp.Star) or (isinstance(node, exp.Column | exp.Dot) and node.is_star)
+
+
+def named_by_text(node: exp.Expression) -> bool:
+    """`IDENTIFIER('a')` and `COLUMNS('a.*')`: columns that a text names, which may be put together or given later."""
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower() == "identifier"
+    return node.key in ("dynamicidentifier", "columns")
 
 
 def kind_of(node: exp.Expression) -> Kind:
@@ -306,6 +313,9 @@ def _leaves(
     if is_star(node):  # among the arguments of a function; `count(*)` counts rows and reads no column
         if not (isinstance(node, exp.Star) and isinstance(node.parent, exp.Count)):
             found[id(node)] = (node, resolve(node))
+        return
+    if named_by_text(node):
+        found[id(node)] = (node, resolve(node))
         return
     if isinstance(node, exp.Column):
         if node.parts[0].name.lower() not in shadowed:

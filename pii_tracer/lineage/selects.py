@@ -9,7 +9,7 @@ from typing import cast
 from sqlglot import exp
 
 from pii_tracer.lineage.edges import Subtype
-from pii_tracer.lineage.expressions import evaluate, is_star
+from pii_tracer.lineage.expressions import evaluate, is_star, named_by_text
 from pii_tracer.lineage.froms import Ctes, FromItems
 from pii_tracer.lineage.relations import (
     TRANSFORMATION,
@@ -64,6 +64,9 @@ class Query(FromItems):
         def resolve(node: exp.Expression) -> Field:
             if is_star(node):
                 return spread(node, scope, resolve)
+            if named_by_text(node):
+                self.findings.doubt("a text names columns: every column is taken to be meant")
+                return spread(exp.Star(), scope, resolve)
             if isinstance(node, exp.Column):
                 return scope.column(node, aliases_first=aliases_first)
             if isinstance(node, exp.Exists):  # what it selects does not matter, only whether there are rows

@@ -97,6 +97,23 @@ CASES = (
         complete=False,
     ),
     Case(
+        "a column that a text names",
+        "SELECT identifier('email') e FROM users",
+        """users.user_id -> lineage_out.e TRANSFORMATION
+        users.email -> lineage_out.e TRANSFORMATION
+        users.age -> lineage_out.e TRANSFORMATION""",
+        complete=False,
+    ),
+    Case(
+        "columns that a text names, in a function",
+        "SELECT sha2(columns('e.*'), 256) e FROM users",
+        """users.user_id -> lineage_out.e TRANSFORMATION masked
+        users.email -> lineage_out.e TRANSFORMATION masked
+        users.age -> lineage_out.e TRANSFORMATION masked""",
+        complete=False,
+        dialect="duckdb",
+    ),
+    Case(
         "every column as an object",
         "SELECT object_construct(*) o FROM users",
         """users.user_id -> lineage_out.o TRANSFORMATION
