@@ -134,7 +134,19 @@ _NESTED = (exp.Subquery, exp.Query, exp.Exists)
 _WRAPPED = (exp.Binary, exp.Unary, exp.Between, exp.In)
 
 Resolve = Callable[[exp.Expression], Field]
-"""Answers a column or a nested query with what it stands for."""
+"""Answers a column, a star, what a text names or a nested query with what it stands for."""
+
+
+def is_star(node: exp.Expression) -> bool:
+    """`*`, `t.*` or `struct.*`."""
+    return isinstance(node, exp.Star) or (isinstance(node, exp.Column | exp.Dot) and node.is_star)
+
+
+def named_by_text(node: exp.Expression) -> bool:
+    """`IDENTIFIER('a')` and `COLUMNS('a.*')`: columns that a text names, which may be put together or given later."""
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower() == "identifier"
+    return node.key in ("dynamicidentifier", "columns")
 
 
 def kind_of(node: exp.Expression) -> Kind:
@@ -271,11 +283,15 @@ def _members(expression: exp.Expression, resolve: Resolve) -> Mapping[str, Field
     node = expression.unalias()
     if not isinstance(node, exp.Struct):
         return {}
-    result = {}
+    result: dict[str, Field] = {}
     for item in node.expressions:
         if isinstance(item, exp.PropertyEQ | exp.Alias):
             value = item.expression if isinstance(item, exp.PropertyEQ) else item.this
             name = item.this.name if isinstance(item, exp.PropertyEQ) else item.alias
+        elif is_star(item):
+            for alt in resolve(item).alts:
+                result |= alt.members
+            continue
         elif isinstance(item, exp.Column):
             value, name = item, item.name
         else:
@@ -294,8 +310,15 @@ def _leaves(
         shadowed |= {p.name.lower() for p in node.expressions}
         _leaves(node.this, resolve, shadowed, found)
         return
+    if is_star(node):  # among the arguments of a function; `count(*)` counts rows and reads no column
+        if not (isinstance(node, exp.Star) and isinstance(node.parent, exp.Count)):
+            found[id(node)] = (node, resolve(node))
+        return
+    if named_by_text(node):
+        found[id(node)] = (node, resolve(node))
+        return
     if isinstance(node, exp.Column):
-        if node.parts[0].name.lower() not in shadowed and not isinstance(node.this, exp.Star):
+        if node.parts[0].name.lower() not in shadowed:
             found[id(node)] = (node, resolve(node))
         return
     if isinstance(node, _NESTED):
@@ -373,6 +396,9 @@ def _substituted(
 
 def _replaced(tree: exp.Expression, node: exp.Expression, value: exp.Expression) -> exp.Expression:
     new = value.copy()
+    if is_star(node):
+        node.replace(new.expressions)
+        return tree
     if isinstance(new, _WRAPPED) and not isinstance(new, exp.Paren | exp.Dot) and isinstance(node.parent, _WRAPPED):
         new = exp.Paren(this=new)
     if node is tree:

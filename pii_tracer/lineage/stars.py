@@ -1,15 +1,16 @@
-"""`*`, `t.*` and `struct.*` in a SELECT list, with EXCEPT, REPLACE and RENAME."""
+"""`*`, `t.*` and `struct.*` in a SELECT list and in the arguments of functions, with EXCEPT, REPLACE and RENAME."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import cast
 
 from sqlglot import exp
 
 from pii_tracer.lineage.expressions import evaluate
 from pii_tracer.lineage.relations import Field, Relation
-from pii_tracer.lineage.scopes import Scope, Source, member, struct_fields
+from pii_tracer.lineage.scopes import Scope, Source, member, struct_fields, whole_row
 
 
 def star(
@@ -35,6 +36,30 @@ def star(
     if unknown and (node.args.get("except_") or node.args.get("rename") or node.args.get("replace")):
         scope.findings.doubt("`* EXCEPT` of a table whose schema is not given: the excepted columns are taken as well")
     return _filtered(node, fields, resolve), unknown
+
+
+def spread(item: exp.Expression, scope: Scope, resolve: Callable[[exp.Expression], Field]) -> Field:
+    """A star among the arguments of a function: what every column it stands for brings, and its columns as members.
+
+    Its expression, where there is one, has the columns in the star's place.
+    """
+    fields, unknown = star(item, scope, resolve)
+    relation = Relation(fields, tuple(unknown))
+    for table in relation.bases():
+        scope.findings.doubt(f"the columns of {table} are not known: give its schema")
+    whole = whole_row(relation).alts[0]
+    certain = [f.alts[0] for f in fields if len(f.alts) == 1 and f.alts[0].expression is not None]
+    if unknown or len(certain) < len(fields) or item.index is None:
+        return Field("", (whole,))
+    named = isinstance(item.parent, exp.Struct)
+    values = [cast(exp.Expression, alt.expression).copy() for alt in certain]
+    if named:
+        values = [
+            exp.PropertyEQ(this=exp.to_identifier(field.name), expression=value)
+            for field, value in zip(fields, values, strict=True)
+        ]
+    size = 1 + sum(alt.size for alt in certain)
+    return Field("", (replace(whole, expression=exp.Tuple(expressions=values), size=size),))
 
 
 def _struct(

@@ -44,6 +44,84 @@ CASES = (
         "payments.amount -> lineage_out.s AGGREGATION masked",
     ),
     Case(
+        "every column in a function",
+        "SELECT to_json(struct(*)) j, sha2(concat_ws('|', u.*), 256) h, count(*) OVER () n FROM users u",
+        """users.user_id -> lineage_out.j TRANSFORMATION
+        users.email -> lineage_out.j TRANSFORMATION
+        users.age -> lineage_out.j TRANSFORMATION
+        users.user_id -> lineage_out.h TRANSFORMATION masked
+        users.email -> lineage_out.h TRANSFORMATION masked
+        users.age -> lineage_out.h TRANSFORMATION masked""",
+    ),
+    Case(
+        "every column in a function, but some",
+        "SELECT to_json(struct(* EXCEPT (age, email))) j, count(DISTINCT u.*) n FROM users u",
+        """users.user_id -> lineage_out.j TRANSFORMATION
+        users.user_id -> lineage_out.n AGGREGATION masked
+        users.email -> lineage_out.n AGGREGATION masked
+        users.age -> lineage_out.n AGGREGATION masked""",
+        dialect="databricks",
+    ),
+    Case(
+        "every column decides",
+        "SELECT age FROM users WHERE coalesce(*) IS NOT NULL ORDER BY hash(*)",
+        "users.age -> lineage_out.age IDENTITY",
+        "users.user_id FILTER, users.email FILTER, users.age FILTER, "
+        "users.user_id SORT, users.email SORT, users.age SORT",
+    ),
+    Case(
+        "every column becomes rows",
+        "SELECT t.c FROM users LATERAL VIEW explode(array(*)) t AS c",
+        """users.user_id -> lineage_out.c TRANSFORMATION
+        users.email -> lineage_out.c TRANSFORMATION
+        users.age -> lineage_out.c TRANSFORMATION""",
+    ),
+    Case(
+        "every column in an aggregate of a pivot",
+        "SELECT a FROM users PIVOT (collect_list(struct(*)) FOR age IN (1 AS a))",
+        """users.user_id -> lineage_out.a AGGREGATION
+        users.email -> lineage_out.a AGGREGATION
+        users.age -> lineage_out.a AGGREGATION
+        users.age -> lineage_out.a CONDITIONAL""",
+        "users.user_id GROUP_BY, users.email GROUP_BY",
+    ),
+    Case(
+        "a member of a struct of every column",
+        "SELECT s.mail FROM (SELECT struct(*) AS s FROM (SELECT user_id, lower(email) AS mail FROM users))",
+        "users.email -> lineage_out.mail TRANSFORMATION",
+    ),
+    Case(
+        "every column in a function, of a table without a schema",
+        "SELECT to_json(struct(*)) j FROM nowhere",
+        "nowhere.* -> lineage_out.j TRANSFORMATION",
+        complete=False,
+    ),
+    Case(
+        "a column that a text names",
+        "SELECT identifier('email') e FROM users",
+        """users.user_id -> lineage_out.e TRANSFORMATION
+        users.email -> lineage_out.e TRANSFORMATION
+        users.age -> lineage_out.e TRANSFORMATION""",
+        complete=False,
+    ),
+    Case(
+        "columns that a text names, in a function",
+        "SELECT sha2(columns('e.*'), 256) e FROM users",
+        """users.user_id -> lineage_out.e TRANSFORMATION masked
+        users.email -> lineage_out.e TRANSFORMATION masked
+        users.age -> lineage_out.e TRANSFORMATION masked""",
+        complete=False,
+        dialect="duckdb",
+    ),
+    Case(
+        "every column as an object",
+        "SELECT object_construct(*) o FROM users",
+        """users.user_id -> lineage_out.o TRANSFORMATION
+        users.email -> lineage_out.o TRANSFORMATION
+        users.age -> lineage_out.o TRANSFORMATION""",
+        dialect="snowflake",
+    ),
+    Case(
         "case",
         "SELECT CASE WHEN amount > 1 THEN pan ELSE phone END x FROM payments",
         """payments.amount -> lineage_out.x CONDITIONAL

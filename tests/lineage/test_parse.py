@@ -50,6 +50,12 @@ def test_expression_is_composed_down_to_the_sources():
     assert found["lineage_out.m"] == "(payments.user_id + 1) * 2"
 
 
+def test_columns_stand_in_a_stars_place_in_the_expression():
+    sql = "SELECT to_json(struct(x.*)) AS j FROM (SELECT user_id AS k, lower(email) AS mail FROM users) x"
+    (text,) = {e["expression"] for e in answer_sql(sql, "spark", TYPED)["edges"]}
+    assert text == "TO_JSON(STRUCT(users.user_id AS k, LOWER(users.email) AS mail))"
+
+
 def test_defaults_qualify_and_schemas_are_found_by_them():
     answer = answer_sql("SELECT * FROM orders", "snowflake", {"db.sales.orders": [("id", "")]}, "db", "sales")
     assert edges_of(answer) == {"db.sales.orders.id -> lineage_out.id IDENTITY"}
