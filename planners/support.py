@@ -10,6 +10,7 @@ from pii_tracer.spots import struct_fields
 
 CATALOG_MANAGED = ("delta.feature.catalogManaged", "delta.feature.catalogOwned-preview")
 _APPEND_ONLY = "delta.appendOnly"
+_HUDI_CDC = "hoodie.table.cdc.enabled"
 _UNIFORM = "delta.universalFormat.enabledFormats"
 
 
@@ -25,7 +26,7 @@ def unsupported(state: TableState, keys: Collection[str] = ()) -> str | None:
     if state.nessie is not None:
         return _nessie(state, state.nessie)
     if state.format is Format.HUDI:
-        return _partitioned_by(state, keys)
+        return _logs_changes(state) or _partitioned_by(state, keys)
     if state.format in PLAIN:
         return _folders_named_by(state, keys)
     if state.format is not Format.DELTA:
@@ -66,6 +67,11 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]]) ->
                 f"lineage says that {column} is a key, and not every file of the folder has this column: whose the"
                 " rows of the others are cannot be told; write these files again with it"
             )
+        if column.lower() in {name.lower() for name in state.padded}:
+            return (
+                f"lineage says that {column} is a key, and it is of type CHAR: blanks are added to its values, and no"
+                " step compares such ones; its owner makes it STRING, then plan again"
+            )
         for step in access if kind else ():
             if not isinstance(step, FieldAccess):
                 break  # a text with JSON, whose members no schema tells
@@ -88,6 +94,16 @@ def _lacking(state: TableState) -> str:
     return (
         "the table has no such column: renamed or dropped since; add the statement (ALTER TABLE … RENAME COLUMN) to the"
         " lineage's SQL, or harvest the newest statement of the job that writes it, then plan again"
+    )
+
+
+def _logs_changes(state: TableState) -> str | None:
+    """https://hudi.apache.org/docs/sql_queries, "Change Data Capture": a write puts the rows as they were beside it."""
+    if state.properties.get(_HUDI_CDC, "").lower() != "true":
+        return None
+    return (
+        f"a Hudi table that logs its changes ({_HUDI_CDC} is true): the log of a DELETE holds the rows that it takes"
+        " out, and no step removes such logs; its owner switches it off and writes the table again, then plan again"
     )
 
 

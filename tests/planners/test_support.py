@@ -84,6 +84,32 @@ def test_a_hudi_table_partitioned_by_a_key_is_blocked() -> None:
     assert "c-prod.a" in touched(other)
 
 
+def test_a_hudi_table_that_logs_its_changes_is_blocked() -> None:
+    """A DELETE writes what it takes out into such a log (tests/executors/test_hudi_cdc.py)."""
+    table = {"format": Format.HUDI, "write_mode": "cow"}
+    made = Lake(states={"a": table | {"properties": {"hoodie.table.cdc.enabled": "true"}}}).plan()
+    assert not made.applyable
+    assert "c-prod.a" not in touched(made)
+    assert [g.reason for g in made.gaps if "a Hudi table that logs its changes" in g.reason]
+    assert Lake(states={"a": table | {"properties": {"hoodie.table.cdc.enabled": "false"}}}).plan().applyable
+
+
+@pytest.mark.parametrize(("kind", "padded"), [("char(12)", True), ("array<char(2)>", True), ("varchar(12)", False)])
+def test_a_delta_table_whose_key_is_padded_with_blanks_is_blocked(tmp_path: Path, kind: str, padded: bool) -> None:
+    folder = tmp_path / "t"
+    write_deltalake(folder, pa.table({"uid": ["K-1         "], "n": [1]}))
+    log = folder / "_delta_log" / f"{0:020}.json"
+    [metadata] = [a["metaData"] for a in map(json.loads, log.read_text().splitlines()) if "metaData" in a]
+    schema = json.loads(metadata["schemaString"])
+    schema["fields"][0]["metadata"] = {"__CHAR_VARCHAR_TYPE_STRING": kind}
+    change_last_commit(folder, "metaData", {"schemaString": json.dumps(schema)})
+    state = state_of(folder)
+    assert state.padded == (("uid",) if padded else ())
+    made = Lake(states={"a": {"columns": state.columns, "padded": state.padded}}).plan()
+    assert made.applyable is not padded
+    assert [g.reason for g in made.gaps if "of type CHAR" in g.reason] == [g.reason for g in made.gaps]
+
+
 def test_what_a_delta_table_needs_is_said_at_its_steps() -> None:
     plan = Lake(
         states={"a": {"partition_columns": ("UID",)}, "b": {"properties": {"delta.feature.clustering": "supported"}}}

@@ -1,0 +1,42 @@
+"""A Hudi table that logs its changes: a DELETE writes the person once more, and discovery sees that it does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pii_tracer.config import Estate
+from pii_tracer.estate.hudi import hudi_state
+from pii_tracer.estate.paths import EstatePaths
+from planners.support import unsupported
+from tests.executors.test_hudi import DELETE
+from tests.executors.test_hudi_indexes import make
+from tests.executors.world import residue
+from tests.sparksession import SparkEstate
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+def test_what_a_delete_takes_out_stands_in_the_log_of_changes(spark: SparkSession, spark_estate: SparkEstate) -> None:
+    steps = make(spark, spark_estate, "changes", **{"hoodie.table.cdc.enabled": "true"})
+    estate = Estate.model_validate(
+        {
+            "version": 1,
+            "estate": "t",
+            "environment": "local",
+            "catalogs": {},
+            "roots": ["."],
+            "lineage": {},
+            "subjects": [{"name": "user", "source": "users", "key": "uid"}],
+        }
+    )
+    state = hudi_state(steps.location, EstatePaths(estate, steps.location.parent)).state
+    assert state is not None
+    assert "logs its changes" in (unsupported(state) or "")
+    steps.all(DELETE)
+    spark.sql(f"CALL run_clean(table => '{steps.table}', retain_commits => 1)")
+    assert any(".cdc" in place for place in map(str, residue(steps.location)))
