@@ -128,7 +128,8 @@ class KeyRing:
             raise PlanError(
                 f"the sealed manifest cannot be read: {error.strerror}",
                 where=str(path),
-                todo="it lies beside the plan; without it nobody can be erased: make the plan again",
+                todo="it lies beside the plan until the request is closed; without it nobody can be erased or verified:"
+                " put it back, or make the plan again",
             ) from None
         if digest_of(sealed) != digest:
             raise PlanError(

@@ -119,6 +119,7 @@ def status(run: str | None, state: Path, fmt: str) -> int:
                 "torn_bytes": torn,
                 "run_by": held_by(Settings(Path(info.estate_file), Path(info.state)), folder),
                 "state": (folder.last_result() or {}).get("state", "not finished"),
+                "closed": folder.closed_at(),
             }
         )
     if fmt == "json":
@@ -128,6 +129,8 @@ def status(run: str | None, state: Path, fmt: str) -> int:
             click.echo(
                 f"{item['plan_id']}: {item['state']}, {item['done']} of {item['steps']} steps, last {item['last']}"
             )
+            if item["closed"]:
+                click.echo(f"    closed {item['closed']}")
             if item["run_by"]:
                 click.echo(f"    run by {item['run_by']}")
             for step in item["failed"]:

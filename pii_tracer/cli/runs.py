@@ -88,6 +88,17 @@ class RunFolder:
     def result(self) -> Path:
         return self.path / "result.json"
 
+    @property
+    def closed(self) -> Path:
+        return self.path / "closed.json"
+
+    def closed_at(self) -> str | None:
+        """When the persons' values that the plan needed were destroyed; None where they may still be there."""
+        try:
+            return str(json.loads(self.closed.read_bytes())["closed_at"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
     def info(self) -> RunInfo:
         """What the run was started with.
 

@@ -146,3 +146,12 @@ def test_the_verifier_counts_rows_that_stay(spark: Any, tmp_path: Path, act: str
     spark.sql(act.format(t="pay.counted"))
     told = compare(before, verifier.baseline(copy, before))
     assert (told.lost, told.equal) == (lost, equal)
+
+
+def test_closed_it_can_look_no_more_and_who_is_back_is_seen_all_the_same(done: Run) -> None:
+    """The last test here: it destroys the values, after another one has brought the person back."""
+    assert run(["close", "--state", str(done.base / "state")]) == 0
+    assert not (done.base / "p.subjects.sealed").exists()
+    assert cli(done.base, "verify", str(done.base / "p.plan.json")) == 1
+    assert cli(done.base, "recheck") == 9
+    assert run(["report", "--state", str(done.base / "state")]) == 0

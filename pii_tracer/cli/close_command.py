@@ -1,0 +1,100 @@
+"""`close`: the request is answered, and the persons' values that its plan needed are destroyed."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from pathlib import Path
+
+import click
+
+from pii_tracer.cli.plan_commands import manifest_path
+from pii_tracer.cli.runs import RunFolder, choose_run, nothing_left
+from pii_tracer.cli.settings import format_option, state_option
+from pii_tracer.errors import ExitCode, ReviewError, UsageError
+from pii_tracer.files import write_atomic
+from pii_tracer.plan import ErasurePlan, digest_of
+
+
+@click.command()
+@click.argument("run", required=False)
+@state_option
+@format_option("text", "json")
+def close(run: str | None, state: Path, fmt: str) -> int:
+    """Destroy the sealed manifest of a RUN (a plan id) that is over. Without RUN, the newest.
+
+    Its plan can erase and verify nothing after that; attestation, deletion log and `recheck` need no values."""
+    folder = choose_run(state, run, unfinished=False)
+    plan = folder.approved().plan
+    if not nothing_left(folder.last_result() or {}):
+        raise UsageError(
+            "the run is not over: it needs the persons' values to go on",
+            where=plan.plan_id,
+            todo="`pii-tracer status` says what is open; go on with `pii-tracer resume`",
+        )
+    plan_file = Path(folder.info().plan_file)
+    manifest = manifest_path(plan_file)
+    destroyed = _destroy(manifest, plan)
+    at = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    told = {"plan_id": plan.plan_id, "closed_at": at, "manifest": str(manifest), "destroyed": destroyed}
+    if destroyed or folder.closed_at() is None:
+        write_atomic(folder.closed, (json.dumps(told, indent=2, sort_keys=True) + "\n").encode())
+    told["others"] = [str(path) for path in _others(plan_file, plan)]
+    if fmt == "json":
+        click.echo(json.dumps(told, sort_keys=True))
+    else:
+        _show(told, folder)
+    return int(ExitCode.DONE)
+
+
+def _destroy(manifest: Path, plan: ErasurePlan) -> bool:
+    """Remove it. False where it was gone already.
+
+    Raises:
+        UsageError: another plan's manifest lies there, or it cannot be removed.
+    """
+    try:
+        if digest_of(manifest.read_bytes()) != plan.subjects_digest:
+            raise UsageError(
+                "the sealed manifest there is not that of the run's plan",
+                where=str(manifest),
+                todo="put the plan and its manifest back to where they were; nothing was removed",
+            )
+        manifest.unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise UsageError(
+            f"the sealed manifest cannot be removed: {error.strerror}",
+            where=str(manifest),
+            todo="make its folder writable, then close again",
+        ) from None
+    return True
+
+
+def _others(plan_file: Path, closed: ErasurePlan) -> list[Path]:
+    """Sealed manifests beside it of plans for some of the same persons: they may wait for a run of their own."""
+    from pii_tracer.review.planfile import load_plan
+
+    persons = {request.subject for request in closed.requests}
+    found = []
+    for path in sorted(plan_file.parent.glob("*.plan.json")):
+        if path == plan_file or not manifest_path(path).exists():
+            continue
+        try:
+            plan = load_plan(path).plan
+        except ReviewError:
+            continue  # no plan of this version: whose values its manifest holds cannot be told
+        if not persons.isdisjoint(request.subject for request in plan.requests):
+            found.append(manifest_path(path))
+    return found
+
+
+def _show(told: dict[str, object], folder: RunFolder) -> None:
+    if told["destroyed"]:
+        click.echo(f"{told['plan_id']} is closed: its sealed manifest is destroyed ({told['manifest']})")
+    else:
+        click.echo(f"{told['plan_id']} was closed on {folder.closed_at()}: its sealed manifest is not there")
+    for path in told["others"] if isinstance(told["others"], list) else ():
+        click.echo(f"    still there, of another plan for the same persons: {path}")
+    click.echo("yours to destroy: the request file, and copies of the manifest in version control and backups")

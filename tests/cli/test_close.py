@@ -1,0 +1,92 @@
+"""`close` destroys the values of a run that is over, and nothing that is still needed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pii_tracer.cli.applying import start_run
+from pii_tracer.cli.main import run
+from pii_tracer.cli.runs import RunFolder
+from pii_tracer.cli.settings import Settings
+from pii_tracer.errors import ExitCode
+from tests.cli.test_nested_subject import called, estate
+
+OVER = {"state": "complete", "residue": []}
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> RunFolder:
+    """A run that was let through the gate; beside its plan another one for the same person, and a plan of old."""
+    estate(tmp_path)
+    for name in ("p", "q"):
+        out = str(tmp_path / f"{name}.plan.json")
+        assert called(tmp_path, "plan", str(tmp_path / "request.yaml"), "--out", out) == 0
+    (tmp_path / "old.plan.json").write_text("{}")
+    (tmp_path / "old.subjects.sealed").write_text("x")
+    words = ["--approver", "asha", "--role", "dpo", "--reason", "r", "--unsigned"]
+    assert called(tmp_path, "approve", str(tmp_path / "p.plan.json"), *words) == 0
+    return start_run(
+        Settings(tmp_path / "pii-tracer.yaml", tmp_path / "state"), tmp_path / "p.plan.json", None, [], None
+    )
+
+
+def close(folder: RunFolder, *words: str) -> int:
+    return run(["close", folder.path.name, "--state", folder.info().state, *words])
+
+
+def ended(folder: RunFolder, **result: Any) -> None:
+    folder.result.write_text(json.dumps(result))
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {},
+        {"state": "waiting", "waiting_until": "2026-12-01T00:00:00Z"},
+        {"state": "partial", "residue": [{"copy": "c"}]},
+        {"state": "partial", "left_out": ["c"], "failed": [{"step": "s"}]},
+    ],
+)
+def test_a_run_that_is_not_over_keeps_its_values(
+    begun: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str], result: dict[str, Any]
+) -> None:
+    if result:
+        ended(begun, **result)
+    assert close(begun) == ExitCode.USAGE
+    assert "not over" in capsys.readouterr().err
+    assert (tmp_path / "p.subjects.sealed").exists()
+    assert not begun.closed.exists()
+
+
+@pytest.mark.parametrize("result", [OVER, {"state": "partial", "left_out": ["c"]}])
+def test_the_values_of_a_run_that_is_over_are_destroyed_once(
+    begun: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str], result: dict[str, Any]
+) -> None:
+    ended(begun, **result)
+    capsys.readouterr()
+    assert close(begun, "--format", "json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["destroyed"]
+    assert told["others"] == [str(tmp_path / "q.subjects.sealed")]
+    assert {p.name for p in tmp_path.glob("*.sealed")} == {"q.subjects.sealed", "old.subjects.sealed"}
+    assert begun.closed_at() == told["closed_at"]
+    assert close(begun) == 0
+    assert f"was closed on {told['closed_at']}" in capsys.readouterr().out
+    assert called(tmp_path, "verify", str(tmp_path / "p.plan.json")) == ExitCode.ERROR
+    assert "until the request is closed" in capsys.readouterr().err
+    run(["status", begun.path.name, "--state", begun.info().state])
+    assert f"closed {told['closed_at']}" in capsys.readouterr().out
+
+
+def test_the_manifest_of_a_plan_that_was_made_anew_stays(
+    begun: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended(begun, **OVER)
+    (tmp_path / "p.subjects.sealed").write_bytes(b"of a plan that was written over this one")
+    assert close(begun) == ExitCode.USAGE
+    assert "not that of the run's plan" in capsys.readouterr().err
+    assert (tmp_path / "p.subjects.sealed").exists()
