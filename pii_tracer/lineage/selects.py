@@ -9,7 +9,7 @@ from typing import cast
 from sqlglot import exp
 
 from pii_tracer.lineage.edges import Subtype
-from pii_tracer.lineage.expressions import evaluate, is_star, named_by_text
+from pii_tracer.lineage.expressions import evaluate, is_star
 from pii_tracer.lineage.froms import Ctes, FromItems
 from pii_tracer.lineage.relations import (
     TRANSFORMATION,
@@ -25,7 +25,7 @@ from pii_tracer.lineage.relations import (
     union_by_name,
 )
 from pii_tracer.lineage.scopes import Scope, Source, whole_row
-from pii_tracer.lineage.stars import spread, star
+from pii_tracer.lineage.stars import meant, star
 
 MAX_ROUNDS = 20
 """Rounds after which the dependencies of a recursive query are given up as not settled."""
@@ -62,11 +62,9 @@ class Query(FromItems):
 
     def resolver(self, scope: Scope, ctes: Ctes, *, aliases_first: bool = False) -> Callable[[exp.Expression], Field]:
         def resolve(node: exp.Expression) -> Field:
-            if is_star(node):
-                return spread(node, scope, resolve)
-            if named_by_text(node):
-                self.findings.doubt("a text names columns: every column is taken to be meant")
-                return spread(exp.Star(), scope, resolve)
+            columns = meant(node, scope, resolve)
+            if columns is not None:
+                return columns
             if isinstance(node, exp.Column):
                 return scope.column(node, aliases_first=aliases_first)
             if isinstance(node, exp.Exists):  # what it selects does not matter, only whether there are rows

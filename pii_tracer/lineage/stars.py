@@ -8,7 +8,7 @@ from typing import cast
 
 from sqlglot import exp
 
-from pii_tracer.lineage.expressions import evaluate
+from pii_tracer.lineage.expressions import evaluate, is_star, named_by_text
 from pii_tracer.lineage.relations import Field, Relation
 from pii_tracer.lineage.scopes import Scope, Source, member, struct_fields, whole_row
 
@@ -36,6 +36,16 @@ def star(
     if unknown and (node.args.get("except_") or node.args.get("rename") or node.args.get("replace")):
         scope.findings.doubt("`* EXCEPT` of a table whose schema is not given: the excepted columns are taken as well")
     return _filtered(node, fields, resolve), unknown
+
+
+def meant(node: exp.Expression, scope: Scope, resolve: Callable[[exp.Expression], Field]) -> Field | None:
+    """What stands for columns that are not named one by one: a star, or a text that names them. None: neither."""
+    if is_star(node):
+        return spread(node, scope, resolve)
+    if named_by_text(node):
+        scope.findings.doubt("a text names columns: every column is taken to be meant")
+        return spread(exp.Star(), scope, resolve)
+    return None
 
 
 def spread(item: exp.Expression, scope: Scope, resolve: Callable[[exp.Expression], Field]) -> Field:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from pii_tracer.lineage.edges import Subtype
-from pii_tracer.lineage.expressions import evaluate, is_star
+from pii_tracer.lineage.expressions import evaluate
 from pii_tracer.lineage.relations import CONDITIONAL, TRANSFORMATION, Alt, Dep, Field, Relation, limited
 from pii_tracer.lineage.scopes import Scope, Source, struct_fields
-from pii_tracer.lineage.stars import spread
+from pii_tracer.lineage.stars import meant
 
 _DEFAULT_NAMES = {"posexplode": ("pos", "col"), "posexplodeouter": ("pos", "col"), "unnest": ("col",)}
 
@@ -49,8 +49,9 @@ def pivoted(pivot: exp.Pivot, relation: Relation, scope: Scope) -> Relation:
     inner = Scope(scope.findings, [Source((), relation)], scope.outer)
 
     def resolve(node: exp.Expression) -> Field:
-        if is_star(node):
-            return spread(node, inner, resolve)
+        columns = meant(node, inner, resolve)
+        if columns is not None:
+            return columns
         return inner.column(node) if isinstance(node, exp.Column) else Field("", ())
 
     if pivot.args.get("unpivot"):

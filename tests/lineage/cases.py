@@ -86,6 +86,17 @@ CASES = (
         "users.user_id GROUP_BY, users.email GROUP_BY",
     ),
     Case(
+        "a text names what a pivot aggregates",
+        "SELECT a FROM users PIVOT (max(IDENTIFIER('email')) FOR age IN (1 AS a))",
+        """users.user_id -> lineage_out.a AGGREGATION
+        users.email -> lineage_out.a AGGREGATION
+        users.age -> lineage_out.a AGGREGATION
+        users.age -> lineage_out.a CONDITIONAL""",
+        "users.user_id GROUP_BY, users.email GROUP_BY",
+        complete=False,
+        dialect="databricks",
+    ),
+    Case(
         "a member of a struct of every column",
         "SELECT s.mail FROM (SELECT struct(*) AS s FROM (SELECT user_id, lower(email) AS mail FROM users))",
         "users.email -> lineage_out.mail TRANSFORMATION",
