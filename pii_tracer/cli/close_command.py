@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from pii_tracer.cli.plan_commands import manifest_path
-from pii_tracer.cli.runs import RunFolder, choose_run, nothing_left
+from pii_tracer.cli.runs import choose_run, nothing_left
 from pii_tracer.cli.settings import format_option, state_option
 from pii_tracer.errors import ExitCode, ReviewError, UsageError
 from pii_tracer.files import write_atomic
@@ -34,24 +34,20 @@ def close(run: str | None, state: Path, fmt: str) -> int:
         )
     plan_file = Path(folder.info().plan_file)
     manifest = manifest_path(plan_file)
-    destroyed = _destroy(manifest, plan)
-    at = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    told = {"plan_id": plan.plan_id, "closed_at": at, "manifest": str(manifest), "destroyed": destroyed}
-    if destroyed or folder.closed_at() is None:
+    destroyed = manifest.exists() or folder.closed_at() is None
+    if destroyed:
+        _destroy(manifest, plan)
+        told = {"plan_id": plan.plan_id, "closed_at": datetime.now(timezone.utc).isoformat(timespec="seconds")}
         write_atomic(folder.closed, (json.dumps(told, indent=2, sort_keys=True) + "\n").encode())
-    told["others"] = [str(path) for path in _others(plan_file, plan)]
-    if fmt == "json":
-        click.echo(json.dumps(told, sort_keys=True))
-    else:
-        _show(told, folder)
+    _show(plan, manifest, destroyed, str(folder.closed_at()), _others(plan_file, plan), fmt)
     return int(ExitCode.DONE)
 
 
-def _destroy(manifest: Path, plan: ErasurePlan) -> bool:
-    """Remove it. False where it was gone already.
+def _destroy(manifest: Path, plan: ErasurePlan) -> None:
+    """Remove it.
 
     Raises:
-        UsageError: another plan's manifest lies there, or it cannot be removed.
+        UsageError: it is not there, which says nothing of where it is; another plan's lies there; or it stays.
     """
     try:
         if digest_of(manifest.read_bytes()) != plan.subjects_digest:
@@ -61,15 +57,12 @@ def _destroy(manifest: Path, plan: ErasurePlan) -> bool:
                 todo="put the plan and its manifest back to where they were; nothing was removed",
             )
         manifest.unlink()
-    except FileNotFoundError:
-        return False
     except OSError as error:
         raise UsageError(
             f"the sealed manifest cannot be removed: {error.strerror}",
             where=str(manifest),
-            todo="make its folder writable, then close again",
+            todo="put it back to beside the plan if it was moved, or make its folder writable; then close again",
         ) from None
-    return True
 
 
 def _others(plan_file: Path, closed: ErasurePlan) -> list[Path]:
@@ -90,11 +83,15 @@ def _others(plan_file: Path, closed: ErasurePlan) -> list[Path]:
     return found
 
 
-def _show(told: dict[str, object], folder: RunFolder) -> None:
-    if told["destroyed"]:
-        click.echo(f"{told['plan_id']} is closed: its sealed manifest is destroyed ({told['manifest']})")
+def _show(plan: ErasurePlan, manifest: Path, destroyed: bool, at: str, others: list[Path], fmt: str) -> None:
+    if fmt == "json":
+        told = {"plan_id": plan.plan_id, "closed_at": at, "manifest": str(manifest), "destroyed": destroyed}
+        click.echo(json.dumps({**told, "others": [str(path) for path in others]}, sort_keys=True))
+        return
+    if destroyed:
+        click.echo(f"{plan.plan_id} is closed: its sealed manifest is destroyed ({manifest})")
     else:
-        click.echo(f"{told['plan_id']} was closed on {folder.closed_at()}: its sealed manifest is not there")
-    for path in told["others"] if isinstance(told["others"], list) else ():
+        click.echo(f"{plan.plan_id} was closed on {at}: its sealed manifest is not there")
+    for path in others:
         click.echo(f"    still there, of another plan for the same persons: {path}")
     click.echo("yours to destroy: the request file, and copies of the manifest in version control and backups")

@@ -74,6 +74,9 @@ def test_the_values_of_a_run_that_is_over_are_destroyed_once(
     assert told["others"] == [str(tmp_path / "q.subjects.sealed")]
     assert {p.name for p in tmp_path.glob("*.sealed")} == {"q.subjects.sealed", "old.subjects.sealed"}
     assert begun.closed_at() == told["closed_at"]
+    assert close(begun, "--format", "json") == 0
+    again = json.loads(capsys.readouterr().out)
+    assert (again["destroyed"], again["closed_at"]) == (False, told["closed_at"])
     assert close(begun) == 0
     assert f"was closed on {told['closed_at']}" in capsys.readouterr().out
     assert called(tmp_path, "verify", str(tmp_path / "p.plan.json")) == ExitCode.ERROR
@@ -90,3 +93,13 @@ def test_the_manifest_of_a_plan_that_was_made_anew_stays(
     assert close(begun) == ExitCode.USAGE
     assert "not that of the run's plan" in capsys.readouterr().err
     assert (tmp_path / "p.subjects.sealed").exists()
+
+
+def test_a_manifest_that_lies_elsewhere_is_not_said_to_be_destroyed(
+    begun: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended(begun, **OVER)
+    (tmp_path / "p.subjects.sealed").rename(tmp_path / "kept")
+    assert close(begun) == ExitCode.USAGE
+    assert "cannot be removed" in capsys.readouterr().err
+    assert begun.closed_at() is None
