@@ -20,6 +20,11 @@ LATE_BEGIN = timedelta(days=30)
 """How much later than planned a run may begin that misses the deadline anyway: it is reviewed and approved first."""
 
 
+def may_begin_until(deadline: datetime, finish: datetime) -> datetime:
+    """Until when a hold that begins is reckoned with by a plan that ends at `finish`."""
+    return finish + LATE_BEGIN if finish > deadline else deadline
+
+
 class HoldKind(StrEnum):
     """Why data is held: an order or a dispute, or a law that sets a floor."""
 

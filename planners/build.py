@@ -14,7 +14,7 @@ from pii_tracer.collecting import rare_collections
 from pii_tracer.config import Estate, Request
 from pii_tracer.errors import PlanError
 from pii_tracer.gap_kinds import GapKind
-from pii_tracer.holds import LATE_BEGIN
+from pii_tracer.holds import may_begin_until
 from pii_tracer.model import Strategy
 from pii_tracer.plan import (
     FORMAT_VERSION,
@@ -115,9 +115,9 @@ def build_plan(inputs: PlanInputs) -> ErasurePlan:
     requests = planned_requests(inputs.requests, inputs.references, as_of)
     until = max(r.deadline for r in requests)
     plan = _built(inputs, requests, as_of, until)
-    last = plan.totals.finish + LATE_BEGIN
     # a run that misses the deadline may last longer than that
-    if plan.totals.finish > until and any(until < hold.from_ <= last for hold in inputs.estate.holds):
+    last = may_begin_until(until, plan.totals.finish)
+    if any(until < hold.from_ <= last for hold in inputs.estate.holds):
         return _built(inputs, requests, as_of, last)
     return plan
 

@@ -261,7 +261,7 @@ def _copy(
     place = world.place_of(state)
     doubtful = doubted(found, world, state.location)
     left = {c.name for c in telling_columns(found, state.columns)}
-    explained = [c for c in state.columns if c.name not in left and not (doubtful and c.name.lower() in doubtful)]
+    explained = [c for c in state.columns if c.name not in left and c.name.lower() not in doubtful]
     copy = Copy(
         id="c-" + slug(title(state)),
         kind=kind,

@@ -54,23 +54,22 @@ def refuse_telling_texts(
 
 def refuse_telling_approval(approver: str, role: str, reason: str, patterns: Patterns) -> None:
     """Raise `ReviewError` when an approver wrote a value of the persons into what lies beside the plan for good."""
-    for where, text in (("--approver", approver), ("--role", role), ("--reason", reason)):
-        if _tells(text, where, patterns):
-            raise ReviewError(
-                "a value of the person stands in the text of an approval, which is kept as evidence",
-                where=where,
-                todo="approve again without the person's key, name or address; delete the file that holds them",
-            )
+    said = {"--approver": approver, "--role": role, "--reason": reason}
+    todo = "approve again without the person's key, name or address; delete the file that holds them"
+    _refuse_evidence("an approval", said, patterns, todo)
 
 
 def refuse_telling_word(by: str, role: str, said: str, patterns: Patterns) -> None:
     """Raise `ReviewError` when a value of the persons stands in a confirmation: journal and attestation repeat it."""
-    for where, text in (("--by", by), ("--role", role), ("--said", said)):
+    todo = "confirm again without the person's key, name or address"
+    _refuse_evidence("a confirmation", {"--by": by, "--role": role, "--said": said}, patterns, todo)
+
+
+def _refuse_evidence(kind: str, said: Mapping[str, str], patterns: Patterns, todo: str) -> None:
+    for where, text in said.items():
         if _tells(text, where, patterns):
             raise ReviewError(
-                "a value of the person stands in the text of a confirmation, which is kept as evidence",
-                where=where,
-                todo="confirm again without the person's key, name or address",
+                f"a value of the person stands in the text of {kind}, which is kept as evidence", where=where, todo=todo
             )
 
 

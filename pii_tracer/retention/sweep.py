@@ -11,7 +11,7 @@ from pii_tracer.config import RetentionClasses
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.holds import Hold
 from pii_tracer.inventory import Inventory, InventoryGap, TableState
-from pii_tracer.locations import Location, location_of
+from pii_tracer.locations import Location, is_s3, location_of
 from pii_tracer.model import Format, Frozen
 from pii_tracer.retention.check import FindingKind, Table, check_table
 from pii_tracer.retention.classes import class_of, hold_on
@@ -180,6 +180,6 @@ def _why_not(
 def _blocks(gap: InventoryGap, state: TableState) -> bool:
     if gap.kind in _GAPS_OF_PLACES:
         return f"{gap.evidence}/".startswith(f"{state.location}/")
-    if gap.kind is GapKind.STRANGE_FILES and not isinstance(location_of(state.location), Path):
+    if gap.kind is GapKind.STRANGE_FILES and is_s3(state.location):
         return False  # in S3 a sweep leaves them and counts them
     return gap.dataset == state.dataset and gap.kind in _BLOCKING_GAPS

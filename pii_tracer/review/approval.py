@@ -170,10 +170,9 @@ def _one(
     try:
         opened = dsse.unseal(envelope, [a.key() for a in trusted])
         predicate = ApprovalPredicate.model_validate(opened.statement["predicate"])
-        claimed = bool(dsse.strict_json(envelope)["signatures"])
     except (ReviewError, ValidationError):
         raise _no("an approval was tampered with or is none: it cannot be read", "approve again") from None
-    _signed_by(opened, by_key, predicate, claimed, production, now)
+    _signed_by(opened, by_key, predicate, production, now)
     _about(opened.statement, loaded, predicate)
     if predicate.policy_digest != policy_digest:
         raise _no("the approval was given under another policy", "approve again under the policy of today")
@@ -186,12 +185,11 @@ def _signed_by(
     opened: dsse.Opened,
     by_key: Mapping[str, Approver],
     predicate: ApprovalPredicate,
-    claimed: bool,
     production: bool,
     now: datetime | None,
 ) -> None:
     if not opened.keyids:
-        if claimed:
+        if opened.claimed:
             raise _no("the approval's signature is not of a trusted key, or it was tampered with", _WHO_IS_TRUSTED)
         if production:
             raise _no("the approval is not signed", "sign it with a key of a trusted approver")

@@ -48,11 +48,12 @@ PrivateKey = Ed25519PrivateKey | SshSigner | KeygenSigner | RemoteSigner
 
 @dataclass(frozen=True)
 class Opened:
-    """A parsed envelope. keyids: of the signatures that verified."""
+    """A parsed envelope. keyids: of the signatures that verified. claimed: whether it carries any signature."""
 
     statement: Mapping[str, Any]
     payload: bytes
     keyids: tuple[str, ...]
+    claimed: bool
 
 
 def keyid(key: PublicKey) -> str:
@@ -118,7 +119,7 @@ def unseal(envelope: bytes, trusted: Iterable[PublicKey]) -> Opened:
         raise ReviewError("this is not a DSSE envelope with an in-toto statement", todo="sign it again") from None
     keys = {keyid(key): key for key in trusted}
     good = {name for name, sig in signatures if name in keys and _verifies(keys[name], sig, payload)}
-    return Opened(body, payload, tuple(sorted(good)))
+    return Opened(body, payload, tuple(sorted(good)), bool(signatures))
 
 
 def _decoded(text: str) -> bytes:

@@ -12,7 +12,7 @@ from pii_tracer.config import Policy
 from pii_tracer.enums import StrEnum
 from pii_tracer.errors import PolicyDenied
 from pii_tracer.gap_kinds import GapKind
-from pii_tracer.holds import LATE_BEGIN, Hold
+from pii_tracer.holds import Hold, may_begin_until
 from pii_tracer.locations import names_place
 from pii_tracer.plan import ErasurePlan
 
@@ -195,9 +195,7 @@ def _uncounted(given: PolicyInput) -> Iterable[Hold]:
     """Holds of today that had not begun, or were to be over, on the day that the plan is for: the rules of the planner
     for which holds count, asked once more, since a plan can be signed and run long after that day."""
     plan, asked = given.plan, {request.id for request in given.plan.requests}
-    until = max(request.deadline for request in plan.requests)
-    if plan.totals.finish > until:
-        until = plan.totals.finish + LATE_BEGIN
+    until = may_begin_until(max(request.deadline for request in plan.requests), plan.totals.finish)
     known = {hold.id for hold in plan.holds}
     for hold in given.holds:
         now = hold.in_force(given.now) and hold.concerns(asked) and hold.id not in known

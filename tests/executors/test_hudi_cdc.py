@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_tracer.config import Estate
 from pii_tracer.estate.hudi import hudi_state
 from pii_tracer.estate.paths import EstatePaths
 from planners.support import unsupported
@@ -23,18 +22,12 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 def test_what_a_delete_takes_out_stands_in_the_log_of_changes(spark: SparkSession, spark_estate: SparkEstate) -> None:
     steps = make(spark, spark_estate, "changes", **{"hoodie.table.cdc.enabled": "true"})
-    estate = Estate.model_validate(
-        {
-            "version": 1,
-            "estate": "t",
-            "environment": "local",
-            "catalogs": {},
-            "roots": ["."],
-            "lineage": {},
-            "subjects": [{"name": "user", "source": "users", "key": "uid"}],
-        }
-    )
-    state = hudi_state(steps.location, EstatePaths(estate, steps.location.parent)).state
+    state = hudi_state(
+        steps.location,
+        EstatePaths(
+            steps.ctx.estate.model_copy(update={"roots": (str(steps.location.parent),)}), steps.location.parent
+        ),
+    ).state
     assert state is not None
     assert "logs its changes" in (unsupported(state) or "")
     steps.all(DELETE)
