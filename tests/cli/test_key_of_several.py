@@ -27,7 +27,8 @@ TENANTS: Mapping[str, Sequence[Any]] = {
     "email": ["asha@north.example", "ben@south.example", "chen@north.example"],
     "phone": ["+91 98450 11111", "+44 20 7946 0000", "+91 98450 33333"],
 }
-VALUES = ("asha", "ben@", "chen", "98450", "7946", "rao@")
+VALUES = ("asha@", "ben@", "chen@", "rao@", "+91 98450", "+44 20")
+"""How the persons' values begin, each with a character that no digest has: five digits alone stand in one by chance."""
 WAIVER = "{who: Meera Iyer, why: 'one person, ticket 77', until: 2099-12-31T00:00:00Z}"
 
 
