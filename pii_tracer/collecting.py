@@ -6,19 +6,21 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_ALLOCATIONS = 200_000
+_STATEMENTS = 200_000
+PLAN = 1_000_000
+"""Objects of a plan stay; the trees that it lets go of in the meantime are 150 MiB at most."""
 
 
 @contextmanager
-def rare_collections() -> Iterator[None]:
+def rare_collections(allocations: int = _STATEMENTS) -> Iterator[None]:
     """Syntax trees point back at their parents, and the collector would walk the living ones again and again.
 
     It runs rarely inside, does not look at what was there before (an inventory is millions of objects), and goes on as
-    always afterwards.
+    always afterwards. allocations: containers made and not let go of, until it runs.
     """
     before = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(_ALLOCATIONS, *before[1:])
+    gc.set_threshold(allocations, *before[1:])
     try:
         yield
     finally:

@@ -29,10 +29,10 @@ class DatasetId(Frozen):
         return f"{self.namespace}:{self.name}"
 
     def __hash__(self) -> int:  # pydantic's own asks for every field by name: too slow for keys of large graphs
-        return hash((self.namespace, self.name))
+        return hash(self.name)  # few datasets have the name of another namespace's, and a string knows its hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, DatasetId) and (self.namespace, self.name) == (other.namespace, other.name)
+        return isinstance(other, DatasetId) and self.name == other.name and self.namespace == other.namespace
 
     def __lt__(self, other: DatasetId) -> bool:
         return (self.namespace, self.name) < (other.namespace, other.name)

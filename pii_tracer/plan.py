@@ -6,7 +6,6 @@ Stable interface: see docs/plan-format.md. No value of any person is in it; subj
 from __future__ import annotations
 
 import hashlib
-import json
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +13,7 @@ import msgspec
 from pydantic import ConfigDict, Field
 
 from pii_tracer.actions import Action
-from pii_tracer.collecting import rare_collections
+from pii_tracer.collecting import PLAN, rare_collections
 from pii_tracer.gap_kinds import NamedKind
 from pii_tracer.locations import S3Location, is_s3, s3_location
 from pii_tracer.model import Carries, CopyKind, Currency, DatasetId, Format, Frozen, Match, Strategy
@@ -331,11 +330,11 @@ class ErasurePlan(Frozen):
     holds: tuple[PlannedHold, ...] = ()
     only: tuple[str, ...] = ()
 
-    @rare_collections()
+    @rare_collections(PLAN)
     def to_bytes(self) -> bytes:
         """Sorted, indented UTF-8 JSON with a final newline."""
         data = self.model_dump(mode="json", by_alias=True)
-        return indented(json.dumps(data, sort_keys=True, ensure_ascii=False).encode()) + b"\n"
+        return indented(msgspec.json.encode(data, order="sorted")) + b"\n"
 
     def copy_by_id(self, copy_id: str) -> Copy:
         """The copy with this id.

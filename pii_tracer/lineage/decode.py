@@ -28,7 +28,9 @@ def _readable() -> Iterator[None]:
 
 
 class Reader:
-    """Facts by the numbers of their datasets and columns. Only evidence, words, datasets and places are remembered."""
+    """Facts by the numbers of their datasets and columns. Only evidence, words, datasets, places and jobs are
+    remembered.
+    """
 
     def __init__(self, made: Columnar) -> None:
         self.made = made
@@ -37,6 +39,7 @@ class Reader:
         self._namespaces = list(made.namespaces)
         self.number = lru_cache(maxsize=16384)(self._find)
         self.dataset = lru_cache(maxsize=16384)(self._named)
+        self.jobs = lru_cache(maxsize=4096)(self._jobs_into)
 
     def _named(self, number: int) -> DatasetId:
         """The dataset of a number. Who asks again gets the same one: tables of thousands are looked up by it."""
@@ -73,13 +76,11 @@ class Reader:
         return ColumnId(dataset=self.dataset(self.owner(column)), column=self.column_name(column))
 
     def columns(self, numbers: Iterable[int]) -> Iterator[ColumnId]:
-        """Columns by ascending numbers; those of one dataset share its object."""
-        owner, stop = DatasetId(namespace="", name=""), 0
-        for number in numbers:
-            if number >= stop:
-                place = self.owner(number)
-                owner, stop = self.dataset(place), int(self.made.column_start[place + 1])
-            yield ColumnId(dataset=owner, column=self.column_name(number))
+        """Columns by their numbers; those of one dataset share its object."""
+        wanted = np.fromiter(numbers, np.uint32)
+        owners = np.searchsorted(self.made.column_start, wanted, "right") - 1
+        for owner, name in zip(owners.tolist(), self.made.column_name[wanted].tolist(), strict=True):
+            yield ColumnId(dataset=self.dataset(owner), column=self._word(name))
 
     def column_number(self, column: ColumnId) -> int | None:
         """The number of a column, or None when the graph does not know it."""
@@ -102,7 +103,7 @@ class Reader:
         """The names of a dataset's columns: the declared ones in their order, then those that lineage mentions."""
         run = slice(int(self.made.schema_start[dataset]), int(self.made.schema_start[dataset + 1]))
         declared = self.made.schema_column[run].tolist()
-        known = [self.column_name(n) for n in declared]
+        known = [self._word(n) for n in self.made.column_name[declared].tolist()]
         others = set(self.columns_of(dataset)).difference(declared)
         if not others:
             return tuple(known)
@@ -160,7 +161,7 @@ class Reader:
             for n in range(int(made.member_start[dataset]), int(made.member_start[dataset + 1]))
         )
 
-    def jobs(self, dataset: int) -> tuple[JobRef, ...]:
+    def _jobs_into(self, dataset: int) -> tuple[JobRef, ...]:
         """The jobs that write a dataset, latest last."""
         run = range(int(self.made.job_start[dataset]), int(self.made.job_start[dataset + 1]))
         with _readable():
