@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -47,21 +48,36 @@ production_approvers: 2
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path())
 @state_option
 def init(folder: Path, state: Path) -> int:
-    """Write a first estate file, a policy and the estate's key into FOLDER."""
+    """Write what is not there yet of a first estate file and a policy into FOLDER, and of the estate's key."""
     from pii_tracer.files import write_atomic
 
     files = {folder / "pii-tracer.yaml": ESTATE_TEMPLATE, folder / "policy.yaml": POLICY_TEMPLATE}
-    for path in files:
-        if path.exists():
-            raise UsageError("the file is already here", where=str(path), todo="edit it, or choose another folder")
-    for path, text in files.items():
-        write_atomic(path, text.encode())
-        click.echo(f"wrote {path}")
     settings = Settings(folder / "pii-tracer.yaml", state)
+    key = settings.key_file()
+    _refuse_init([*files, key], state)
+    for path, text in files.items():
+        if path.exists():
+            click.echo(f"{path} is here already and stays as it is")
+        else:
+            write_atomic(path, text.encode())
+            click.echo(f"wrote {path}")
     settings.key(create=True)
-    click.echo(f"the estate's key is {settings.key_file()}; keep it secret and keep it: plans are sealed with it")
+    click.echo(f"the estate's key is {key}; keep it secret and keep it: plans are sealed with it")
     click.echo("next: describe your estate in pii-tracer.yaml, then run `pii-tracer doctor` and `pii-tracer inventory`")
     return int(ExitCode.DONE)
+
+
+def _refuse_init(files: Sequence[Path], state: Path) -> None:
+    """Where nothing is to be made, and where another key would not open what the old one sealed."""
+    if all(path.exists() for path in files):
+        raise UsageError("nothing to make: all is already here", where=str(files[0]), todo="edit it")
+    *_, key = files
+    if not key.exists() and any((state / "runs").glob("*")):
+        raise UsageError(
+            "the state folder knows runs, and the key of their plans is not there: a new one opens none of them",
+            where=str(key),
+            todo="put the key back, or name its file (PII_TRACER_ESTATE_KEY); for a new estate use another --state",
+        )
 
 
 @click.command()
