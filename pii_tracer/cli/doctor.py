@@ -81,7 +81,7 @@ def _packages() -> Iterator[Finding]:
         "pyiceberg": "",
         "deltalake": "",
         "hudi": "",
-        "boto3": "pip install 'pii-tracer[aws]'",
+        "boto3": "",
         "confluent-kafka": "pip install 'pii-tracer[kafka]' (only estates with topics need it)",
         "protobuf": "pip install 'pii-tracer[kafka]' (only estates with topics need it)",
         "moto": "pip install 'pii-tracer[demo]' (only the demo needs it)",
@@ -264,10 +264,8 @@ def _catalogs(estate: Estate, base: Path) -> Iterator[Finding]:
 
 
 def _credentials() -> Finding:
-    try:
-        import boto3
-    except ImportError:
-        return Finding(Level.MISSING, "S3", "boto3 is not installed", "pip install 'pii-tracer[aws]'")
+    import boto3
+
     if boto3.Session().get_credentials() is None:
         return Finding(Level.MISSING, "S3 credentials", "boto3 finds none", "set AWS_PROFILE or the AWS_* variables")
     return Finding(Level.OK, "S3 credentials", "boto3 finds some")

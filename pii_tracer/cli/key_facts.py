@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -26,16 +25,8 @@ NOT_TOLD = "not told"
 def key_facts(
     estate: Estate, surveys: Sequence[Survey], inventory: Inventory, paths: EstatePaths, say: Callable[[str], None]
 ) -> Mapping[str, KeyFacts]:
-    """By name of a key table. A table that cannot be read is said to be unread, never to be nobody's.
-
-    Raises:
-        EstateError: the client of KMS is missing.
-    """
+    """By name of a key table. A table that cannot be read is said to be unread, never to be nobody's."""
     found = {}
-    if any(isinstance(t.wrapping, KmsWrapping) for t in estate.keys) and importlib.util.find_spec("boto3") is None:
-        raise EstateError(
-            "the estate's keys are in KMS and its client is missing", todo="pip install 'pii-tracer[aws]'"
-        )
     asked = {survey.subject.name for survey in surveys}
     for table in (t for t in estate.keys if t.subject in asked):
         say(f"reading whose keys are in {table.table}")

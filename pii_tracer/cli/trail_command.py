@@ -9,7 +9,7 @@ import click
 
 from pii_tracer.cli.runs import choose_run
 from pii_tracer.cli.settings import state_option
-from pii_tracer.errors import ExitCode, ProofError, UsageError
+from pii_tracer.errors import ExitCode, ProofError
 
 
 @click.command()
@@ -24,12 +24,8 @@ def trail(run: str | None, state: Path, bucket: str, prefix: str, region: str, o
 
     Credentials come from the environment, as boto3 finds them. `attest verify --trail` checks the folder offline.
     """
-    try:
-        import boto3
-    except ImportError:
-        raise UsageError(
-            "CloudTrail needs boto3, which is not installed", todo="pip install 'pii-tracer[aws]'"
-        ) from None
+    import boto3
+
     from pii_tracer.journal import parse
     from pii_tracer.proof.reading import read_limited
     from pii_tracer.proof.trail.harvest import KEYS_NAME, fetch_trail

@@ -95,19 +95,13 @@ def list_catalogs(estate: Estate, base: Path) -> Iterator[Listing]:
 
             yield list_rest(name, catalog)
         elif catalog.type is CatalogType.GLUE:
-            yield _glue(name, catalog)
+            from pii_tracer.estate.catalog_glue import list_glue
+
+            yield list_glue(name, catalog)
         elif catalog.type is CatalogType.NESSIE:
             from pii_tracer.estate.catalog_nessie import list_nessie
 
             yield list_nessie(name, catalog)
-
-
-def _glue(name: str, catalog: Catalog) -> Listing:
-    if importlib.util.find_spec("boto3") is None:
-        raise EstateError("the estate names Glue and boto3 is missing", todo="pip install 'pii-tracer[aws]'")
-    from pii_tracer.estate.catalog_glue import list_glue
-
-    return list_glue(name, catalog)
 
 
 # --- SQL catalogs (https://iceberg.apache.org/docs/latest/jdbc/) ---

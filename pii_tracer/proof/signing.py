@@ -119,10 +119,8 @@ def _from_environment(name: str) -> Ed25519PrivateKey:
 
 
 def _kms(settings: KmsKey) -> KmsSigner:
-    try:
-        import boto3
-    except ImportError:
-        raise ProofError("AWS KMS needs boto3, which is not installed", todo="pip install 'pii-tracer[aws]'") from None
+    import boto3
+
     client = boto3.client("kms", region_name=settings.region)
     answer = _asked(lambda: client.get_public_key(KeyId=settings.key_id), settings.key_id)
     public = load_der_public_key(bytes(answer["PublicKey"]))
