@@ -300,8 +300,9 @@ class Walk:
     def named(self, table: str) -> DatasetId:
         """The dataset of a table's name in a statement, as the harvest names it."""
         if table not in self._names:
-            known = self._identities.of_table(table)
-            self._names[table] = known or DatasetId(namespace=UNRESOLVED, name=table.replace("`", ""))
+            unknown = DatasetId(namespace=UNRESOLVED, name=table.replace("`", ""))
+            told = self.graph.number(unknown) is not None  # a table of its own that looks like another one's branch
+            self._names[table] = unknown if told else self._identities.of_rows(table) or unknown
         return self._names[table]
 
     def all_edges(self, dataset: DatasetId, tellers: Collection[Teller] | None = None) -> tuple[Edge, ...]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from pii_tracer.config import Relocation
+from pii_tracer.lineage.iceberg_names import Part, parts_of
 from pii_tracer.lineage.names import PATH_FORMATS
 from pii_tracer.model import DatasetId
 
@@ -45,6 +46,7 @@ class Identities:
         self._aliases: dict[str, DatasetId] = {}
         self._by_end: dict[str, set[DatasetId]] = defaultdict(set)  # datasets of longer aliases that end so
         declared = {name: self._spelled(d.namespace, d.name) for name, d in aliases.items()}
+        self._tables: set[str] = set()
         self._roots = frozenset(declared.values())
         for name, dataset in declared.items():
             self.learn(name, dataset)
@@ -56,6 +58,10 @@ class Identities:
             self._aliases[plain] = dataset
             for end in _ends(plain):
                 self._by_end[end].add(dataset)
+
+    def add_table(self, name: str) -> None:
+        """A table is known to have this name: it stands for nothing else, though nobody knows where the table is."""
+        self._tables.add(_plain(name))
 
     @property
     def aliases(self) -> dict[str, DatasetId]:
@@ -107,13 +113,33 @@ class Identities:
         path = _PATH_TABLE.match(name)
         if path:
             return self.of_path(path["path"])
-        plain = _plain(name)
+        found = self._meant(_plain(name))
+        return next(iter(found)) if len(found) == 1 else None
+
+    def _meant(self, plain: str) -> set[DatasetId]:
+        """All that a name may mean."""
         if plain in self._aliases:
-            return self._aliases[plain]
+            return {self._aliases[plain]}
         longer = self._by_end.get(plain, set())
-        if not longer:  # an alias without its catalog, as symlinks have it; never one whose catalog is known
-            longer = {self._aliases[a] for a in _ends(plain) if a in self._aliases and a not in self._by_end}
-        return next(iter(longer)) if len(longer) == 1 else None
+        if longer:
+            return longer
+        # an alias without its catalog, as symlinks have it; never one whose catalog is known
+        ends = (a for a in _ends(plain) if a in self._aliases and a not in self._by_end)
+        return {self._aliases[a] for a in ends}
+
+    def part_of(self, name: str) -> Part | None:
+        """What of a known table a name stands for (`db.t.branch_audit`), where nothing itself is called so."""
+        if _plain(name) in self._tables or self._meant(_plain(name)):
+            return None
+        tables = ((part, self.of_table(part.table)) for part in parts_of(name))
+        return next((part for part, dataset in tables if dataset is not None and dataset.namespace != VIEW), None)
+
+    def of_rows(self, name: str, *, written: bool = False) -> DatasetId | None:
+        """The dataset whose rows a statement reads, or writes, under a name: also by a branch, a tag or a snapshot."""
+        part = self.part_of(name)
+        if part is None or part.metadata or (written and not part.writable):
+            return self.of_table(name)
+        return self.of_table(part.table)
 
 
 def _ends(plain: str) -> Iterator[str]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
+from pii_tracer.lineage.iceberg_names import Part, parts_of
+
 PATH_FORMATS = frozenset({"delta", "parquet", "orc", "json", "csv", "avro", "text", "iceberg", "hudi", "binaryfile"})
 """Formats that Spark SQL reads directly by path: https://spark.apache.org/docs/latest/sql-data-sources-load-save-functions.html"""
 
@@ -67,16 +69,21 @@ class Names:
     def of_text(self, written: str) -> str:
         """The name of a table given as dotted text."""
         plain = self._plain(written)
+        found = self._meant(plain)
+        if len(found) == 1:
+            return self._schemas[found[0]][0]
+        return self._spell(self._qualified(written.replace("`", "")), self._qualified(plain))
+
+    def _meant(self, plain: str) -> list[str]:
+        """The tables with schemas that may be called so."""
         full = self._qualified(plain)
         for name in (plain, full):
             if name in self._schemas:
-                return self._schemas[name][0]
+                return [name]
         ends = [key for key in self._schemas if key.endswith("." + plain)]
         if self._defaults:  # a table of the same name in another schema is another table
             ends = [key for key in ends if full.endswith("." + key) or key.endswith("." + full)]
-        if len(ends) == 1:
-            return self._schemas[ends[0]][0]
-        return self._spell(self._qualified(written.replace("`", "")), full)
+        return ends
 
     def _qualified(self, name: str) -> str:
         missing = len(self._defaults) + 1 - len(name.split("."))
@@ -88,11 +95,32 @@ class Names:
     def columns(self, name: str) -> tuple[tuple[str, str], ...]:
         """Columns (name, type) of a table as spelled here; empty when its schema is not known."""
         key = self._key(name)
-        return self._schemas[key][1] if key is not None else ()
+        if key is not None:
+            return self._schemas[key][1]
+        part = self._part(name)
+        if part is None:
+            return ()
+        return tuple((column, "") for column in part.columns) if part.metadata else self.columns(part.table)
 
     def loose(self, name: str) -> bool:
         """Whether the columns of a table are known and their order is not."""
-        return bool(self._loose) and self._key(name) in self._loose
+        if not self._loose and not any(parts_of(name)):  # nothing has to be looked for
+            return False
+        key = self._key(name)
+        if key is not None:
+            return key in self._loose
+        part = self._part(name)
+        return part is not None and (part.loose if part.metadata else self.loose(part.table))
+
+    def _part(self, name: str) -> Part | None:
+        """What a name stands for that no table has, of a table with a schema; that is named as the schema is."""
+        parts = tuple(parts_of(name))
+        for part in () if not parts or self._meant(self._plain(name)) else parts:
+            found = self._meant(self._plain(part.table))
+            key = found[0] if len(found) == 1 else self._key(part.table)
+            if key is not None:
+                return Part(key, part.what)
+        return None
 
     def _key(self, name: str) -> str | None:
         plain = self._plain(name)

@@ -48,6 +48,7 @@ class StatementLineage:
     reasons: why it is not complete; empty when it is. assumed: those that only say how columns were named.
     emptied: columns whose values it takes out of the rows that are there, by a change of the schema.
     views: the session's views that it reads, by name with their statements, each after those that it reads itself.
+    makes: whether its output is a table or view that it makes, and not one that has to be there.
     """
 
     sql: str
@@ -65,6 +66,7 @@ class StatementLineage:
     opaque: bool = False
     emptied: tuple[str, ...] = ()
     views: tuple[tuple[str, str], ...] = ()
+    makes: bool = False
 
     @property
     def complete(self) -> bool:
@@ -81,6 +83,7 @@ class Draft:
     unknown: tuple[str, ...] = ()
     location: str | None = None
     emptied: tuple[str, ...] = ()
+    makes: bool = False
 
     def relation(self) -> Relation:
         """What reading the output would give."""

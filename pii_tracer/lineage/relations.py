@@ -177,7 +177,7 @@ def table_field(table: str, column: str, type_: str = "") -> Field:
 
 def _qualifier(table: str) -> exp.Identifier:
     """The table's name as one identifier: dots stay, so that the text reads `db.table.column`."""
-    plain = all(part.replace("_", "a").isalnum() for part in table.split("."))
+    plain = all(part.replace("_", "a").isalnum() and not part.isdigit() for part in table.split("."))
     return exp.Identifier(this=table, quoted=not plain)
 
 

@@ -17,6 +17,7 @@ from pii_tracer.lineage import writes
 from pii_tracer.lineage.audit import audit
 from pii_tracer.lineage.bodies import T_SQL, task_of
 from pii_tracer.lineage.hoisting import hoisted
+from pii_tracer.lineage.iceberg_names import parts_of
 from pii_tracer.lineage.moves import Move, moves_of
 from pii_tracer.lineage.names import Names
 from pii_tracer.lineage.outcome import Draft, Effect, StatementLineage
@@ -238,6 +239,7 @@ class Script:
             opaque=query.findings.opaque,
             emptied=draft.emptied,
             views=tuple(query.findings.views),
+            makes=draft.makes or draft.effect in (Effect.CLONE, Effect.RENAME),
         )
         self._remember(draft, made)
         return made
@@ -249,7 +251,9 @@ class Script:
         whole = draft.effect in (Effect.REPLACE, Effect.VIEW, Effect.TEMPORARY, Effect.CLONE)
         if whole or draft.effect is Effect.SCHEMA:
             self.created.add(key)
-        if whole and made.columns and draft.effect is not Effect.TEMPORARY:
+        lasts = draft.effect is not Effect.TEMPORARY
+        part = any(parts_of(draft.output))  # a table's branch has no columns of its own; a table of such a name has
+        if whole and lasts and (made.makes if part else made.columns):
             self.names.learn(draft.output, [(c, "") for c in made.columns])
         if draft.effect is Effect.RENAME and made.inputs and made.inputs[0].lower() in self.views:
             self.views[key] = self.views.pop(made.inputs[0].lower())

@@ -64,7 +64,7 @@ def created(query: Query, node: exp.Create) -> Draft:
         relation = renamed(query.relation(cast(exp.Expression, body)), columns)
         effect = (Effect.TEMPORARY if temporary else Effect.VIEW) if view else Effect.REPLACE
         draft = drafted(query, effect, target, relation, list(relation.fields))
-        draft.location = location
+        draft.location, draft.makes = location, True
         return draft
     if view and location:
         source = path_table(location.rstrip("/"))
@@ -79,7 +79,7 @@ def created(query: Query, node: exp.Create) -> Draft:
     elif isinstance(node.this, exp.Schema):
         defs = [c for c in node.this.expressions if isinstance(c, exp.ColumnDef)]
         query.names.learn(target, [(c.name, c.kind.sql("spark") if c.kind is not None else "") for c in defs])
-    return Draft(Effect.SCHEMA, target, location=location)
+    return Draft(Effect.SCHEMA, target, location=location, makes=True)
 
 
 def _option(listed: Sequence[exp.Expression]) -> str | None:

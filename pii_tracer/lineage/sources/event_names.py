@@ -32,7 +32,7 @@ def tell_names(events: Events, ledger: Ledger) -> None:
     for run in events.runs:
         for dataset in sorted(_read(run) - known):
             for name in _names(dataset, symlinks):
-                table = ledger.identities.of_table(name)
+                table = ledger.identities.of_rows(name)
                 if table in known and table not in run.outputs and (dataset, table) not in told:
                     told.add((dataset, table))
                     ledger.plain_gaps.append(_gap(run, dataset, name, table))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.edges import DIRECT_SUBTYPES, Edge, EdgeType, JobRef, LineageGap, Membership, Subtype
+from pii_tracer.lineage.iceberg_names import parts_of
 from pii_tracer.lineage.identity import UNRESOLVED, Identities
 from pii_tracer.lineage.names import Loose
 from pii_tracer.lineage.sources.proof import Proof, iso, united
@@ -70,9 +71,13 @@ class Ledger:
         """Something is not complete."""
         self._gaps[dataset, kind, reason, closes].add(proof)
 
-    def dataset(self, table: str, proof: Proof) -> DatasetId:
-        """The dataset of a table in SQL; a name that nothing explains is kept as such, with a gap."""
-        found = self.identities.of_table(table)
+    def dataset(self, table: str, proof: Proof, *, written: bool = False) -> DatasetId:
+        """The dataset of a table in SQL; a name that nothing explains is kept as such, with a gap.
+
+        A read of a table's branch, tag or metadata is one of the table, and so is a write to a branch.
+        """
+        part = None if written else self.identities.part_of(table)
+        found = self.identities.of_rows(part.table if part is not None else table, written=written)
         if found is not None:
             return found
         made = DatasetId(namespace=UNRESOLVED, name=table.replace("`", ""))
@@ -86,6 +91,8 @@ class Ledger:
         for alias, dataset in self.identities.aliases.items():
             if dataset in self.columns:
                 known[alias] = self._columns(dataset)
+            elif any(parts_of(alias)):  # a table of its own, and nobody may take another one's columns for its
+                known.setdefault(alias, [])
         for dataset in self.columns:
             if dataset.namespace == "file":
                 for kind in ("delta", "parquet", "iceberg", "hudi", "orc", "path"):

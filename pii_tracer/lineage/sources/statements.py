@@ -13,6 +13,7 @@ from pii_tracer.lineage.identity import VIEW
 from pii_tracer.lineage.names import Names
 from pii_tracer.lineage.openlineage import Run
 from pii_tracer.lineage.outcome import Effect, StatementLineage
+from pii_tracer.lineage.sources.inspected import CLOSES, inspected, reason, taken
 from pii_tracer.lineage.sources.ledger import Ledger
 from pii_tracer.lineage.sources.proof import Proof
 from pii_tracer.lineage.sql import Script
@@ -63,6 +64,15 @@ def locations(told: Iterable[Told], ledger: Ledger) -> None:
             ledger.identities.learn(one.made.output, ledger.identities.of_path(one.made.location))
 
 
+def tables(told: Iterable[Told], ledger: Ledger) -> None:
+    """A name under which a table was made, altered or dropped is that of a table, also where it looks like another
+    one's branch.
+    """
+    for one in told:
+        if one.made.output and (one.made.makes or one.made.effect in (Effect.SCHEMA, Effect.DROP)):
+            ledger.identities.add_table(one.made.output)
+
+
 def views(told: Iterable[Told], ledger: Ledger) -> None:
     """A name that statements only make a view of is a view; one that is also written like a table may be a table."""
     effects: dict[str, set[Effect]] = defaultdict(set)
@@ -78,37 +88,55 @@ def tell(told: Told, ledger: Ledger) -> None:
     """Edges, memberships, job and gaps of one statement."""
     made, proof = told.made, told.proof
     if made.output is None or made.effect in _QUIET:
-        known = ledger.identities.of_table(made.output) if made.output is not None else None
-        for reason in told.reasons if made.effect not in (Effect.QUERY, Effect.TEMPORARY) else ():
-            ledger.gap(known, LineageGapKind.SQL_OPAQUE, reason, proof, "rewrite the statement, or say what it does")
+        known = ledger.identities.of_rows(made.output, written=True) if made.output is not None else None
+        for why in told.reasons if made.effect not in (Effect.QUERY, Effect.TEMPORARY) else ():
+            ledger.gap(known, LineageGapKind.SQL_OPAQUE, why, proof, "rewrite the statement, or say what it does")
         if made.emptied and known is not None:  # nothing comes in by it, and what was there finds nobody any more
             ledger.job(proof.job, None, frozenset(), known, proof, made.sql)
         return
     if made.effect not in _MOVES_DATA:
         return
-    target = ledger.dataset(made.output, proof)
+    target = ledger.dataset(made.output, proof, written=True)
     inputs = {table: ledger.dataset(table, proof) for table in made.inputs}
+    metadata = inspected(
+        {*inputs, *(e.source[0] for e in made.edges), *(t for t, _, _ in made.indirect)}, ledger.identities
+    )
 
     def source(table: str) -> DatasetId:
         return inputs.get(table) or ledger.dataset(table, proof)
 
     for edge in made.edges:
-        if "*" not in (edge.source[1], edge.target[1]):
+        if "*" not in (edge.source[1], edge.target[1]) and edge.source[0] not in metadata:
             origin = ColumnId(dataset=source(edge.source[0]), column=edge.source[1])
             goal = ColumnId(dataset=target, column=edge.target[1])
+            if origin == goal and edge.subtype is Subtype.IDENTITY:
+                continue  # between a table and its branch, or two branches
             ledger.edge(origin, goal, edge.subtype, edge.masking, proof, edge.expression)
             if made.effect is Effect.RENAME:  # what was made of it under the old name was made of these rows
                 ledger.edge(goal, origin, Subtype.IDENTITY, False, replace(proof, job=RENAME))
     for table, column, subtype in made.indirect:
-        ledger.member(ColumnId(dataset=source(table), column=column), target, subtype, proof)
-    alone = set(made.read) <= set(made.inputs) | {made.output}
-    sql = made.sql if made.effect in _REBUILDS and alone and told.rebuild and not told.failed else None
+        if table not in metadata:
+            ledger.member(ColumnId(dataset=source(table), column=column), target, subtype, proof)
+    sql = made.sql if _again(told, ledger) else None
     ledger.job(proof.job, sql, frozenset(inputs.values()), target, proof, made.sql, made.views)
-    if made.complete:
+    lost = [(table, columns) for table in sorted(metadata) if (columns := taken(made, table))]
+    if made.complete and not lost:
         ledger.resolved.update((dataset, target) for dataset in inputs.values())
     kind = LineageGapKind.SQL_OPAQUE if made.opaque else LineageGapKind.SQL_PARTIAL
-    for reason in told.reasons:
-        ledger.gap(target, kind, reason, proof, "give the schemas of the tables it reads")
+    for why in told.reasons:
+        ledger.gap(target, kind, why, proof, "give the schemas of the tables it reads")
+    for table, columns in lost:
+        ledger.gap(target, LineageGapKind.SQL_PARTIAL, reason(table, columns), proof, CLOSES)
+
+
+def _again(told: Told, ledger: Ledger) -> bool:
+    """Whether the statement, run by itself, writes its whole output anew: not one that needs a session's views, nor one
+    that wrote to a branch.
+    """
+    made = told.made
+    alone = set(made.read) <= {*made.inputs, made.output}
+    whole = made.effect in _REBUILDS and made.output is not None and ledger.identities.part_of(made.output) is None
+    return alone and whole and told.rebuild and not told.failed
 
 
 class Mended:
@@ -123,7 +151,7 @@ class Mended:
             if one.made.output is not None or one.made.effect is Effect.NONE:
                 self._own.update(one.texts)
             if one.made.effect in _MOVES_DATA:
-                read = frozenset(ledger.identities.of_table(t) for t in one.made.inputs)
+                read = frozenset(ledger.identities.of_rows(t) for t in one.made.inputs)
                 for dataset in read:
                     if dataset is not None:
                         self._reading[dataset].append(read)
