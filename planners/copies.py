@@ -255,7 +255,8 @@ def _copy(
         strategy = _of_several(state, carriage, strategy)
     rebuild = Recorded()
     if strategy is Strategy.REBUILD:
-        rebuild = recorded(world.graph.jobs_into(state.dataset), state, dynamic=world.splits_partitions)
+        jobs = world.graph.jobs_into(state.dataset)
+        rebuild = recorded(jobs, state, dynamic=world.splits_partitions, passing=world.is_part)
     if (strategy is Strategy.REBUILD and rebuild.sql is None) or not _executable(state, carriage, strategy):
         strategy = Strategy.BLOCKED
     place = world.place_of(state)

@@ -8,7 +8,7 @@ compared when the run begins (executors.before_rebuild); here is what the text t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
@@ -19,6 +19,7 @@ from pii_tracer.inventory import TableState
 from pii_tracer.lineage.edges import JobRef
 from pii_tracer.lineage.splitting import prepared
 from pii_tracer.model import Format
+from planners.branches import table_name
 from planners.expressions import function_name
 from planners.renames import ALTER
 from planners.skeleton import Cut, cut
@@ -120,10 +121,17 @@ def splits_partitions(conf: Mapping[str, str]) -> bool:
     return any(str(conf.get(name, "")).lower() == "dynamic" for name in _MODES)
 
 
-def recorded(jobs: Sequence[JobRef], state: TableState, *, dynamic: bool = False) -> Recorded:
+def recorded(
+    jobs: Sequence[JobRef],
+    state: TableState,
+    *,
+    dynamic: bool = False,
+    passing: Callable[[str], bool] = lambda name: False,
+) -> Recorded:
     """The newest recorded statement that writes the whole table, if all that is recorded lets it be run again.
 
     jobs: all that write the table, latest last. dynamic: as of `splits_partitions` for the estate's sessions.
+    passing: whether a table's name in a statement stands for a branch, a version or the metadata of a table.
     """
     writing = [job for job in jobs if job.inputs or not ALTER.match(job.statement or "")]
     texts = dict.fromkeys(job.statement or job.sql or "" for job in writing)
@@ -141,7 +149,7 @@ def recorded(jobs: Sequence[JobRef], state: TableState, *, dynamic: bool = False
             why="different recorded statements overwrite the whole table: nobody can tell which one made what stands"
             " there"
         )
-    why = next((why for one in whole if (why := one.unsteady or _misfit(one, state))), None)
+    why = next((why for one in whole if (why := one.unsteady or _passing(one, passing) or _misfit(one, state))), None)
     return Recorded(why=why) if why else Recorded(newest, "")
 
 
@@ -191,6 +199,14 @@ def _unsteady(tree: exp.Expression | None) -> str | None:
         if word:
             return f"its recorded statement uses {word}: it gives other rows than those that it wrote"
     return None
+
+
+def _passing(one: _Overwrite, passing: Callable[[str], bool]) -> str | None:
+    """Why what it reads is another thing once its tables were erased; None where it reads whole tables."""
+    tree = one.tree if one.parts is None else parsed(one.parts.body)
+    names = (table_name(table) for table in (tree.find_all(exp.Table) if tree is not None else ()))
+    name = next((name for name in names if passing(name)), None)
+    return name and f"its recorded statement reads {name}, a branch, a version or the metadata of a table"
 
 
 def _changing(node: exp.Expression) -> str | None:

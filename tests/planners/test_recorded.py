@@ -8,6 +8,7 @@ import pytest
 
 from pii_tracer.inventory import TableState
 from pii_tracer.lineage.edges import JobRef, Subtype
+from pii_tracer.lineage.identity import Identities
 from pii_tracer.model import Column, DatasetId, Format
 from planners.recorded import recorded, splits_partitions
 from tests.planners.smalllake import Lake, dataset, kinds, strategies
@@ -156,3 +157,20 @@ def test_the_plan_blocks_and_says_why() -> None:
     assert not made.applyable
     good = Lake(copies=copies, sql={"b": "INSERT OVERWRITE b SELECT sum(x) AS amount FROM users"}).plan()
     assert strategies(good)["c-prod.b"] == "rebuild"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSERT OVERWRITE prod.out SELECT day, count(*) AS n FROM prod.users.branch_audit GROUP BY day",
+        "CREATE OR REPLACE TABLE prod.out AS SELECT day, n FROM (SELECT day, n FROM lake.prod.users.`tag_v1.0`)",
+        "WITH u AS (SELECT * FROM prod.users.files) INSERT OVERWRITE prod.out SELECT spec_id AS day, 1 AS n FROM u",
+    ],
+)
+def test_what_reads_a_branch_a_tag_or_metadata_is_not_run_again(sql: str) -> None:
+    """After the erasure these are others, or none; a table that is called so is like any other."""
+    names = Identities({"lake.prod.users": dataset("users")})
+    found = recorded([job(sql)], TABLE, passing=lambda name: names.part_of(name) is not None)
+    assert found.sql is None
+    assert "a branch, a version or the metadata" in found.why
+    assert recorded([job(sql)], TABLE).sql == sql
