@@ -26,6 +26,7 @@ from pii_tracer.lineage.sources.lines import files_of
 from pii_tracer.lineage.sources.notes import Notes, Tag
 from pii_tracer.lineage.sources.proof import in_file
 from pii_tracer.lineage.sources.queries import Parser, log_files, parse_here, read_queries
+from pii_tracer.lineage.sources.session_views import share
 from pii_tracer.lineage.sources.statements import SPARK, Mended, Told, locations, parsed, tables, tell, views
 from pii_tracer.lineage.sources.told_runs import tell_changes, tell_gaps, tell_run
 from pii_tracer.lineage.sql import known_dialect
@@ -142,6 +143,7 @@ def harvest_all(sources: LineageSources, given: Given) -> Harvested:
     locations(told, ledger)
     tables(told, ledger)
     views(told, ledger)
+    share([one.made for one in told], ledger)
     for one in told:
         tell(one, ledger)
     tell_changes(events.notes.changes, ledger)

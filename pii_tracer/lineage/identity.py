@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from pii_tracer.config import Relocation
+from pii_tracer.lineage.global_views import is_global_view
 from pii_tracer.lineage.iceberg_names import Part, parts_of
 from pii_tracer.lineage.names import PATH_FORMATS
 from pii_tracer.model import DatasetId
@@ -56,7 +57,7 @@ class Identities:
         plain = _plain(name)
         if plain not in self._aliases:
             self._aliases[plain] = dataset
-            for end in _ends(plain):
+            for end in () if is_global_view(plain) else _ends(plain):  # no shorter name means such a view
                 self._by_end[end].add(dataset)
 
     def add_table(self, name: str) -> None:
@@ -123,9 +124,9 @@ class Identities:
         longer = self._by_end.get(plain, set())
         if longer:
             return longer
-        # an alias without its catalog, as symlinks have it; never one whose catalog is known
+        # an alias without its catalog, as symlinks have it; never one whose catalog is known, nor a session's view
         ends = (a for a in _ends(plain) if a in self._aliases and a not in self._by_end)
-        return {self._aliases[a] for a in ends}
+        return {self._aliases[a] for a in ends if not is_global_view(a)}
 
     def part_of(self, name: str) -> Part | None:
         """What of a known table a name stands for (`db.t.branch_audit`), where nothing itself is called so."""

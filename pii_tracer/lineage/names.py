@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
+from pii_tracer.lineage.global_views import global_view, is_global_view
 from pii_tracer.lineage.iceberg_names import Part, parts_of
 
 PATH_FORMATS = frozenset({"delta", "parquet", "orc", "json", "csv", "avro", "text", "iceberg", "hudi", "binaryfile"})
@@ -69,6 +70,8 @@ class Names:
     def of_text(self, written: str) -> str:
         """The name of a table given as dotted text."""
         plain = self._plain(written)
+        if is_global_view(plain):  # in no catalog, and in no other database
+            return global_view(plain.rpartition(".")[2])
         found = self._meant(plain)
         if len(found) == 1:
             return self._schemas[found[0]][0]
@@ -80,7 +83,7 @@ class Names:
         for name in (plain, full):
             if name in self._schemas:
                 return [name]
-        ends = [key for key in self._schemas if key.endswith("." + plain)]
+        ends = [key for key in self._schemas if key.endswith("." + plain) and not is_global_view(key)]
         if self._defaults:  # a table of the same name in another schema is another table
             ends = [key for key in ends if full.endswith("." + key) or key.endswith("." + full)]
         return ends
@@ -126,7 +129,7 @@ class Names:
         plain = self._plain(name)
         if plain in self._schemas or _is_path(plain):
             return plain if plain in self._schemas else None
-        shorter = [key for key in self._schemas if plain.endswith("." + key)]
+        shorter = [key for key in self._schemas if plain.endswith("." + key) and not is_global_view(key)]
         return shorter[0] if len(shorter) == 1 else None
 
     def learn(self, name: str, columns: Sequence[tuple[str, str]]) -> None:

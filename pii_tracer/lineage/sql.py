@@ -16,6 +16,7 @@ from pii_tracer.errors import LineageError
 from pii_tracer.lineage import writes
 from pii_tracer.lineage.audit import audit
 from pii_tracer.lineage.bodies import T_SQL, task_of
+from pii_tracer.lineage.global_views import is_global_view
 from pii_tracer.lineage.hoisting import hoisted
 from pii_tracer.lineage.iceberg_names import parts_of
 from pii_tracer.lineage.moves import Move, moves_of
@@ -251,7 +252,7 @@ class Script:
         whole = draft.effect in (Effect.REPLACE, Effect.VIEW, Effect.TEMPORARY, Effect.CLONE)
         if whole or draft.effect is Effect.SCHEMA:
             self.created.add(key)
-        lasts = draft.effect is not Effect.TEMPORARY
+        lasts = draft.effect is not Effect.TEMPORARY or is_global_view(draft.output)
         part = any(parts_of(draft.output))  # a table's branch has no columns of its own; a table of such a name has
         if whole and lasts and (made.makes if part else made.columns):
             self.names.learn(draft.output, [(c, "") for c in made.columns])

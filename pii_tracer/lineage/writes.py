@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from pii_tracer.lineage.edges import Subtype
 from pii_tracer.lineage.froms import Ctes
+from pii_tracer.lineage.global_views import global_view
 from pii_tracer.lineage.names import path_table
 from pii_tracer.lineage.outcome import Draft, Effect, by_name
 from pii_tracer.lineage.placing import placed
@@ -47,7 +48,6 @@ def created(query: Query, node: exp.Create) -> Draft:
             query.findings.doubt(f"the body of CREATE {node.args.get('kind')} is not followed")
         return Draft(Effect.NONE, None)
     table = node.this.this if isinstance(node.this, exp.Schema) else node.this
-    target = query.names.of(table) if isinstance(table, exp.Table) else ""
     properties = node.args.get("properties")
     listed = properties.expressions if properties is not None else []
     location = next((p.this.name for p in listed if isinstance(p, exp.LocationProperty)), None) or _option(listed)
@@ -55,6 +55,9 @@ def created(query: Query, node: exp.Create) -> Draft:
     # a materialised view is a table that its engine fills
     stored = any(isinstance(p, exp.MaterializedProperty) for p in listed)
     view = str(node.args.get("kind") or "").upper() == "VIEW" and not stored
+    shared = view and temporary and any(isinstance(p, exp.GlobalProperty) for p in listed)
+    named = query.names.of(table) if isinstance(table, exp.Table) and not shared else ""
+    target = global_view(table.name) if shared else named
     columns = (
         [c.name for c in node.this.expressions if isinstance(c, exp.ColumnDef | exp.Identifier)]
         if isinstance(node.this, exp.Schema)

@@ -51,3 +51,12 @@ def test_what_took_values_out_of_metadata_is_not_settled_by_a_scan() -> None:
     }
     assert dark("CREATE TABLE prod.out AS SELECT sum(record_count) AS n FROM prod.users.files") == set()
     assert dark("CREATE TABLE prod.out AS SELECT * FROM prod.users.history") == set()
+
+
+def test_a_global_view_of_another_text_leads_to_the_persons_key() -> None:
+    """Within one text it is seen through; here it is read before it is made, as from another one."""
+    sql = (
+        "CREATE TABLE prod.out AS SELECT user_id AS ref FROM global_temp.v;"
+        "CREATE GLOBAL TEMPORARY VIEW v AS SELECT user_id FROM prod.users"
+    )
+    assert terms(carriage(sql)) == ["ref = user_id"]

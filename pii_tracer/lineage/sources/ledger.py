@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.edges import DIRECT_SUBTYPES, Edge, EdgeType, JobRef, LineageGap, Membership, Subtype
+from pii_tracer.lineage.global_views import is_global_view
 from pii_tracer.lineage.iceberg_names import parts_of
 from pii_tracer.lineage.identity import UNRESOLVED, Identities
 from pii_tracer.lineage.names import Loose
@@ -25,6 +26,7 @@ class Ledger:
 
     loose: datasets of whose columns nobody knows the order.
     resolved: pairs of datasets of which a statement that left nothing open goes from one to the other.
+    ambiguous: global temporary views that several statements make, each in its own way.
     """
 
     identities: Identities
@@ -37,6 +39,7 @@ class Ledger:
     plain_gaps: list[LineageGap] = field(default_factory=list)
     declared: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     resolved: set[tuple[DatasetId, DatasetId]] = field(default_factory=set)
+    ambiguous: set[str] = field(default_factory=set)
 
     def edge(
         self,
@@ -81,9 +84,20 @@ class Ledger:
         if found is not None:
             return found
         made = DatasetId(namespace=UNRESOLVED, name=table.replace("`", ""))
-        reason = f"no catalog, symlink or path explains the table name {table}"
-        self.gap(made, LineageGapKind.UNRESOLVED_NAME, reason, proof, "declare its catalog in the estate file")
+        reason, closes = self._unexplained(table)
+        self.gap(made, LineageGapKind.UNRESOLVED_NAME, reason, proof, closes)
         return made
+
+    def _unexplained(self, table: str) -> tuple[str, str]:
+        """Why nobody knows which dataset a table is, and what would tell it."""
+        if not is_global_view(table):
+            reason = f"no catalog, symlink or path explains the table name {table}"
+            return reason, "declare its catalog in the estate file"
+        if table in self.ambiguous:
+            reason = f"several statements make the global temporary view {table}, and nothing tells which one was read"
+            return reason, "give each view a name of its own, or have each made in the text that reads it"
+        reason = f"{table} is a global temporary view, which no catalog has, and no SQL that was read makes it"
+        return reason, "give the statement that makes it among the SQL (CREATE GLOBAL TEMPORARY VIEW … AS …)"
 
     def known_tables(self) -> dict[str, list[tuple[str, str]]]:
         """Every known name of a table with its columns."""

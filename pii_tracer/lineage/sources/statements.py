@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pii_tracer.errors import LineageError
 from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.edges import RENAME, Subtype
+from pii_tracer.lineage.global_views import is_global_view
 from pii_tracer.lineage.identity import VIEW
 from pii_tracer.lineage.names import Names
 from pii_tracer.lineage.openlineage import Run
@@ -16,6 +17,7 @@ from pii_tracer.lineage.outcome import Effect, StatementLineage
 from pii_tracer.lineage.sources.inspected import CLOSES, inspected, reason, taken
 from pii_tracer.lineage.sources.ledger import Ledger
 from pii_tracer.lineage.sources.proof import Proof
+from pii_tracer.lineage.sources.session_views import is_shared
 from pii_tracer.lineage.sql import Script
 from pii_tracer.model import ColumnId, DatasetId
 
@@ -87,14 +89,15 @@ def views(told: Iterable[Told], ledger: Ledger) -> None:
 def tell(told: Told, ledger: Ledger) -> None:
     """Edges, memberships, job and gaps of one statement."""
     made, proof = told.made, told.proof
-    if made.output is None or made.effect in _QUIET:
+    shared = is_shared(made, ledger)
+    if made.output is None or (made.effect in _QUIET and not shared):
         known = ledger.identities.of_rows(made.output, written=True) if made.output is not None else None
         for why in told.reasons if made.effect not in (Effect.QUERY, Effect.TEMPORARY) else ():
             ledger.gap(known, LineageGapKind.SQL_OPAQUE, why, proof, "rewrite the statement, or say what it does")
         if made.emptied and known is not None:  # nothing comes in by it, and what was there finds nobody any more
             ledger.job(proof.job, None, frozenset(), known, proof, made.sql)
         return
-    if made.effect not in _MOVES_DATA:
+    if made.effect not in _MOVES_DATA and not shared:
         return
     target = ledger.dataset(made.output, proof, written=True)
     inputs = {table: ledger.dataset(table, proof) for table in made.inputs}
@@ -130,11 +133,11 @@ def tell(told: Told, ledger: Ledger) -> None:
 
 
 def _again(told: Told, ledger: Ledger) -> bool:
-    """Whether the statement, run by itself, writes its whole output anew: not one that needs a session's views, nor one
-    that wrote to a branch.
+    """Whether the statement, run by itself, writes its whole output anew: not one that needs a session's views, and
+    not one that wrote to a branch.
     """
     made = told.made
-    alone = set(made.read) <= {*made.inputs, made.output}
+    alone = set(made.read) <= {*made.inputs, made.output} and not any(map(is_global_view, made.inputs))
     whole = made.effect in _REBUILDS and made.output is not None and ledger.identities.part_of(made.output) is None
     return alone and whole and told.rebuild and not told.failed
 
