@@ -10,7 +10,6 @@ from functools import cached_property
 from pii_tracer.config_subjects import Subject
 from pii_tracer.inventory import Inventory, KeyFacts, RemotePlace, TableState
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.lineage.identity import Identities
 from pii_tracer.model import DatasetId, KeySet
 from planners.carriage import Carriage
 from planners.evidence import (
@@ -99,13 +98,9 @@ class World:
     def _titles(self) -> dict[DatasetId, str]:
         return {state.dataset: title(state) for state in reversed(self.inventory.tables)}
 
-    @cached_property
-    def _identities(self) -> Identities:
-        return Identities(self.graph.aliases())
-
     def is_part(self, name: str) -> bool:
         """Whether a table's name in a statement stands for a branch, a version or the metadata of a table."""
-        return self._identities.part_of(name) is not None
+        return self.graph.identities.part_of(name) is not None
 
     def place_of(self, state: TableState) -> RemotePlace | None:
         """Of a table in S3: its folder there, with all versions."""

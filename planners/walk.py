@@ -14,7 +14,7 @@ from functools import cached_property
 from pii_tracer.config_subjects import Named, Subject, SubjectTable
 from pii_tracer.lineage.edges import Edge, Evidence, JobRef, Subtype
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.lineage.identity import UNRESOLVED, Identities
+from pii_tracer.lineage.identity import UNRESOLVED
 from pii_tracer.model import ColumnId, DatasetId, FieldAccess
 from pii_tracer.spots import Spots, spot_of, struct_fields
 from planners.expressions import Fate, Place, compose
@@ -293,16 +293,12 @@ class Walk:
         exact = (evidence.source, job, evidence.where)
         return exact if exact in self._statements[dataset] else (evidence.source, job, "")
 
-    @cached_property
-    def _identities(self) -> Identities:
-        return Identities(self.graph.aliases())
-
     def named(self, table: str) -> DatasetId:
         """The dataset of a table's name in a statement, as the harvest names it."""
         if table not in self._names:
             unknown = DatasetId(namespace=UNRESOLVED, name=table.replace("`", ""))
             told = self.graph.number(unknown) is not None  # a table of its own that looks like another one's branch
-            self._names[table] = unknown if told else self._identities.of_rows(table) or unknown
+            self._names[table] = unknown if told else self.graph.identities.of_rows(table) or unknown
         return self._names[table]
 
     def all_edges(self, dataset: DatasetId, tellers: Collection[Teller] | None = None) -> tuple[Edge, ...]:

@@ -18,6 +18,7 @@ from pii_tracer.lineage.decode import Reader
 from pii_tracer.lineage.edges import Edge, Evidence, JobRef, LineageGap, Membership
 from pii_tracer.lineage.encode import encode
 from pii_tracer.lineage.facts import Facts
+from pii_tracer.lineage.identity import Identities
 from pii_tracer.model import Column, ColumnId, DatasetId
 
 
@@ -49,6 +50,11 @@ class LineageGraph:
     def facts(self) -> Facts:
         """Everything as objects: of a large graph, more than one wants."""
         return self._read.facts()
+
+    @cached_property
+    def identities(self) -> Identities:
+        """What names in statements mean, as the harvest knew at its end."""
+        return Identities(self.aliases())
 
     @cached_property
     def _digest(self) -> str:

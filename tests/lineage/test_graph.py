@@ -39,6 +39,7 @@ def answers(graph: LineageGraph) -> dict[str, Any]:
     found: dict[str, Any] = {m.__name__: [m(d) for d in EVERY_DATASET] for m in per_dataset}
     found |= {m.__name__: [m(c) for c in EVERY_COLUMN] for m in per_column}
     found |= {
+        "identities": graph.identities.aliases,
         "influenced": [graph.columns_downstream(c, influence=True) for c in EVERY_COLUMN],
         "influencing": [graph.columns_upstream(c, influence=True) for c in EVERY_COLUMN],
         "candidates": [graph.candidates(n) for n in SAID],
