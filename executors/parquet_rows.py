@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from executors.bare_mask import blanked, holding_more, places, refuse_required
 from executors.s3_match import BY_HAND, Keys, RowsError, person_mask, present_terms, resolve
+from pii_tracer.estate.types import without_views
 from pii_tracer.model import Match, MatchTerm
 from pii_tracer.plan import Mask
 
@@ -206,7 +207,16 @@ def _kept(source: pq.ParquetFile, terms: tuple[MatchTerm, ...], keys: Keys, mask
     for index in range(source.num_row_groups):
         table = source.read_row_group(index)
         mine = person_mask(table, terms, keys)
-        yield table.filter(pc.invert(mine)) if mask is None else blanked(table, mine, mask)
+        whole = _without_views(table)
+        kept = whole.filter(pc.invert(mine)) if mask is None else blanked(whole, mine, mask)
+        yield kept if whole is table else kept.cast(table.schema)
+
+
+def _without_views(table: pa.Table) -> pa.Table:
+    """The table with text end to end: of views, which a file's Arrow schema may ask for, Arrow takes no rows out."""
+    fields = [field.with_type(without_views(field.type)) for field in table.schema]
+    changed = any(field.type != old.type for field, old in zip(fields, table.schema, strict=True))
+    return table.cast(pa.schema(fields, table.schema.metadata)) if changed else table
 
 
 def _holding_more(source: pq.ParquetFile, group: int, mine: pa.Array, mask: Mask) -> int:

@@ -121,6 +121,8 @@ def _as_text(array: pa.Array, term: MatchTerm) -> pa.Array:
         return found.cast(pa.large_string())
     if isinstance(array, pa.UuidArray):
         return pa.array([None if value is None else str(value) for value in array.to_pylist()], pa.large_string())
+    if isinstance(array, pa.ExtensionArray):
+        return _as_text(array.storage, term)
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         texts = [None if raw is None else raw.decode("utf-8", "replace") for raw in array.to_pylist()]
         return pa.array(texts, pa.large_string())

@@ -15,8 +15,13 @@ from pii_tracer.model import WHOLE_NUMBER
 if TYPE_CHECKING:
     import pyarrow as pa
 
-EXACT = {"double": 2**53, "float": 2**24}
-"""By Spark's names: below these every whole number is itself in the type (IEEE 754: so many bits of significand)."""
+EXACT = {"double": 2**53, "float": 2**24, "halffloat": 2**11}
+"""By Spark's names, and Arrow's where Spark has none.
+
+Below these every whole number is itself in the type (IEEE 754: so many bits of significand).
+"""
+
+_WIDTHS = {64: "double", 32: "float", 16: "halffloat"}
 
 _WHOLE = re.compile(WHOLE_NUMBER)
 _LONGEST = 40
@@ -60,7 +65,7 @@ def plain_texts(array: pa.Array) -> pa.Array | None:
     kind = array.type
     if pa.types.is_floating(kind):
         array = array.cast(pa.float64()) if pa.types.is_float16(kind) else array
-        exact = pc.and_(pc.equal(array, pc.floor(array)), pc.less(pc.abs(array), EXACT[_named(kind)]))
+        exact = pc.and_(pc.equal(array, pc.floor(array)), pc.less(pc.abs(array), EXACT[_WIDTHS[kind.bit_width]]))
         return pc.if_else(exact, array, None).cast(pa.int64()).cast(pa.string())
     if pa.types.is_decimal(kind):
         return pc.replace_substring_regex(array.cast(pa.string()), WHOLE_NUMBER, r"\1")
@@ -68,7 +73,3 @@ def plain_texts(array: pa.Array) -> pa.Array | None:
     if any(test(kind) for test in (*known, pa.types.is_integer, pa.types.is_date)):
         return array.cast(pa.string())
     return pa.nulls(len(array), pa.string()) if array.null_count == len(array) else None
-
-
-def _named(kind: pa.DataType) -> str:
-    return "float" if kind.bit_width == 32 else "double"

@@ -12,6 +12,11 @@ CATALOG_MANAGED = ("delta.feature.catalogManaged", "delta.feature.catalogOwned-p
 _APPEND_ONLY = "delta.appendOnly"
 _HUDI_CDC = "hoodie.table.cdc.enabled"
 _UNIFORM = "delta.universalFormat.enabledFormats"
+_TYPED = frozenset({Format.PARQUET, Format.ORC, Format.AVRO})
+"""Formats of bare folders in which a value has a type, by which Arrow compares it and not Spark."""
+
+_TIMES = ("timestamp", "time32", "time64", "duration")
+"""How the types begin that have more than one text for a value."""
 
 
 def unsupported(state: TableState, keys: Collection[str] = ()) -> str | None:
@@ -83,6 +88,11 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]]) ->
             if kind and struct_fields(kind) is not None:
                 return (
                     f"lineage says that {column} is a key, and it is a struct there: which field holds it is not told"
+                )
+            if state.format in _TYPED and kind.startswith(_TIMES):
+                return (
+                    f"lineage says that {column} is a key, and it is of type {kind}, whose values no step compares;"
+                    " its job writes the key as text or a number, then plan again"
                 )
     return None
 

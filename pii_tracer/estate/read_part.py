@@ -13,6 +13,7 @@ from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.paths import EstatePaths, local_path
 from pii_tracer.estate.read import delta_batches, folder_files, guarded, open_delta, rows_of_file
 from pii_tracer.estate.s3_path import S3Path
+from pii_tracer.estate.types import without_views
 from pii_tracer.inventory import TableState
 from pii_tracer.locations import is_s3
 from pii_tracer.model import Format
@@ -181,29 +182,10 @@ def _with(batch: pa.RecordBatch, columns: list[str], partition: Mapping[str, Any
     for name in columns:
         if name not in partition and name in batch.schema.names:
             column = batch.column(name)
-            kind = _copied(column.type)
+            kind = without_views(column.type)
             found.append(column if kind == column.type else column.cast(kind))
         else:
             value = partition.get(name)
             kind = pa.null() if value is None else pa.string()
             found.append(pa.array([value] * batch.num_rows, kind))
     return pa.record_batch(found, names=columns)
-
-
-def _copied(kind: pa.DataType) -> pa.DataType:
-    """The type with text and bytes end to end: rows of views, as delta-rs writes them, cannot be taken out."""
-    import pyarrow as pa
-
-    if pa.types.is_string_view(kind):
-        return pa.large_string()
-    if pa.types.is_binary_view(kind):
-        return pa.large_binary()
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_copied(field.type)) for field in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(_copied(kind.key_type), _copied(kind.item_type))
-    if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_copied(kind.value_type)))
-    if pa.types.is_large_list(kind):
-        return pa.large_list(kind.value_field.with_type(_copied(kind.value_type)))
-    return kind

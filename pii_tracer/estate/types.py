@@ -27,8 +27,10 @@ _ARROW = {
     "bool": "boolean",
     "string": "string",
     "large_string": "string",
+    "string_view": "string",
     "binary": "binary",
     "large_binary": "binary",
+    "binary_view": "binary",
     "date32[day]": "date",
 }
 
@@ -78,6 +80,8 @@ def arrow_type(kind: pa.DataType) -> str:
 
     if pa.types.is_dictionary(kind):
         return arrow_type(kind.value_type)
+    if isinstance(kind, pa.BaseExtensionType) and kind != pa.uuid():  # of a UUID Spark has no type
+        return arrow_type(kind.storage_type)
     if pa.types.is_struct(kind):
         return "struct<" + ",".join(f"{f.name}:{arrow_type(f.type)}" for f in kind) + ">"
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
@@ -92,6 +96,25 @@ def arrow_type(kind: pa.DataType) -> str:
     if pa.types.is_fixed_size_binary(kind):
         return "binary"
     return _ARROW.get(str(kind), str(kind))
+
+
+def without_views(kind: pa.DataType) -> pa.DataType:
+    """The type with text and bytes end to end: rows of views, as delta-rs writes them, cannot be taken out."""
+    import pyarrow as pa
+
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    if pa.types.is_binary_view(kind):
+        return pa.large_binary()
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(without_views(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(without_views(kind.key_type), without_views(kind.item_type))
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(without_views(kind.value_type)))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(kind.value_field.with_type(without_views(kind.value_type)))
+    return kind
 
 
 _AVRO = {"long": "bigint", "int": "int", "bytes": "binary", "enum": "string"}

@@ -101,6 +101,8 @@ def _kind(kind: pa.DataType) -> _Kind:
     is_ = pa.types
     if is_.is_dictionary(kind):
         return _kind(kind.value_type)
+    if isinstance(kind, pa.BaseExtensionType) and kind != pa.uuid():
+        return _kind(kind.storage_type)
     if is_.is_struct(kind):
         inner = [(field, _kind(field.type)) for field in kind]
         struct = t.StructType([t.StructField(field.name, one[0]) for field, one in inner])
@@ -131,14 +133,14 @@ def _leaf(kind: pa.DataType) -> _Kind:
         return (t.DoubleType() if kind == pa.float64() else t.FloatType()), kind, _maybe(float)
     if is_.is_decimal(kind) and kind.precision <= _MOST_DIGITS:
         return t.DecimalType(kind.precision, kind.scale), kind, _maybe(Decimal)
-    if is_.is_binary(kind) or is_.is_large_binary(kind) or is_.is_fixed_size_binary(kind):
+    if any(test(kind) for test in (is_.is_binary, is_.is_large_binary, is_.is_fixed_size_binary, is_.is_binary_view)):
         return t.BinaryType(), kind, _maybe(bytearray)
     # instants, times and lengths of time as the number that is stored: it says all that the file says
     if is_.is_timestamp(kind) or is_.is_time64(kind) or is_.is_duration(kind):
         return t.StringType(), pa.int64(), _maybe(str)
     if is_.is_time32(kind):
         return t.StringType(), pa.int32(), _maybe(str)
-    if is_.is_string(kind) or is_.is_large_string(kind) or is_.is_null(kind):
+    if any(test(kind) for test in (is_.is_string, is_.is_large_string, is_.is_string_view, is_.is_null)):
         return t.StringType(), pa.string(), _maybe(str)
     if is_.is_date(kind) or is_.is_decimal(kind) or kind in (pa.uint64(), pa.uuid()):
         return t.StringType(), kind, _maybe(str)

@@ -61,6 +61,22 @@ def test_nanoseconds_beside_what_is_no_number_are_written_again() -> None:
     assert repr(done.drop(["at"]).to_pylist()) == repr(kept.drop(["at"]).to_pylist())
 
 
+def test_text_in_views_is_written_again_as_such() -> None:
+    """What an Arrow schema in the file asks for, as Polars writes it; Arrow takes no single rows out of views."""
+    views = pa.array(["a", None, "c"]).cast(pa.string_view())
+    columns = {
+        "user_id": pa.array([PERSON, "5", "6"]).cast(pa.string_view()),
+        "note": views,
+        "raw": pa.array([b"a", None, b"c"]).cast(pa.binary_view()),
+        "tags": pa.array([["a"], [None], None], pa.list_(pa.string_view())),
+        "who": pa.StructArray.from_arrays([views], ["name"]),
+    }
+    kept = pa.table(columns).to_pylist()[1:]
+    done = pq.read_table(io.BytesIO(drop(parquet(pa.table(columns)), by("user_id")).data))
+    assert done.schema.types == [column.type for column in columns.values()]
+    assert done.to_pylist() == kept
+
+
 @pytest.mark.parametrize("kind", [Format.PARQUET, Format.CSV])
 def test_an_object_without_bytes_holds_nobody(kind: Format) -> None:
     done = drop(b"", by("user_id"), kind)

@@ -37,6 +37,8 @@ def test_a_float_that_cannot_hold_the_key_is_not_called_clean() -> None:
         (str(2**53), "double", False),
         (str(2**53 - 1), "double", True),
         ("16777216", "float", False),
+        ("2048", "halffloat", False),
+        ("2047", "halffloat", True),
         ("2026-01-01", "date", True),
         ("0055", "interval day", True),
     ],

@@ -142,6 +142,20 @@ def test_a_bare_folder_in_which_some_files_lack_the_key_column_is_blocked() -> N
     assert Lake(states={"a": folder | {"uneven": ("note",)}}).plan().applyable
 
 
+@pytest.mark.parametrize("kind", ["time64[us]", "time32[ms]", "duration[ns]", "timestamp", "timestamp_ntz"])
+def test_a_bare_folder_whose_key_is_a_time_is_blocked(kind: str) -> None:
+    """No step compares such values; beside the key they are written again as they are. Text is text, however it looks."""
+    folder = {"format": Format.PARQUET, "table": None}
+    made = Lake(states={"a": folder | {"columns": (Column(name="uid", type=kind),)}}).plan()
+    assert not made.applyable
+    (reason,) = [g.reason for g in made.gaps]
+    assert reason.startswith(f"lineage says that uid is a key, and it is of type {kind}")
+    beside = (Column(name="uid", type="string"), Column(name="at", type=kind))
+    assert Lake(states={"a": folder | {"columns": beside}}).plan().applyable
+    text = {"format": Format.JSON, "table": None, "columns": (Column(name="uid", type=kind),)}
+    assert Lake(states={"a": text}).plan().applyable
+
+
 @pytest.mark.parametrize("fmt", [Format.DELTA, Format.ICEBERG, Format.HUDI])
 def test_a_table_without_the_key_column_is_blocked(fmt: Format) -> None:
     """Renamed or dropped since: its run would end with `a key column is missing`, and planning again gives the same."""

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pii_tracer.model import KeySet
 from pii_tracer.scan.collect import Collector
 from pii_tracer.scan.decode import parquet as decoder
 from pii_tracer.scan.forms import build_patterns
@@ -165,3 +166,15 @@ def test_decimals_of_any_length_in_a_dictionary_that_no_row_uses_are_found() -> 
         result = scan("a.parquet", data)
         assert places(result) == ({("user_id", "dictionary page", "id")} if red else set())
         assert not result.unread
+
+
+@pytest.mark.parametrize("kind", [pa.float16(), pa.decimal32(8, 2), pa.decimal64(12, 2)])
+@pytest.mark.parametrize("inner", [lambda kind: kind, pa.list_])
+def test_numbers_of_types_that_arrow_does_not_compare_are_read(kind: pa.DataType, inner: Any) -> None:
+    """Beside a key they left the whole file unread, and a run that had erased it could not be verified."""
+    patterns = build_patterns([KeySet(name="n", origin="n", weak=True, values=(("s", "1234"), ("t", "99999999")))])
+    for number, hits in ((1234, {("n", "data", "v")}), (1235, set())):
+        values = pa.array([1, number, None], pa.float32() if kind == pa.float16() else pa.decimal128(12, 2)).cast(kind)
+        column = values if inner(kind) == kind else pa.ListArray.from_arrays([0, 1, 3, 3], values)
+        result = scan("a.parquet", parquet(pa.table({"v": column}), write_statistics=False), patterns)
+        assert (result.unread, places(result)) == ((), hits)

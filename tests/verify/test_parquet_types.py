@@ -46,6 +46,11 @@ READ: dict[str, pa.Array] = {
     "tags": pa.array([["x"], None], pa.list_(pa.string())),
     "who": pa.array([{"x": 1, "y": [0.5]}, None]),
     "more": pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int64())),
+    "lasted": pa.array([5, None], pa.duration("us")),
+    "view": pa.array(["a", None]).cast(pa.string_view()),
+    "bytes": pa.array([b"x", None]).cast(pa.binary_view()),
+    "doc": pa.ExtensionArray.from_storage(pa.json_(), pa.array(["{}", None])),
+    "bit": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, None], pa.int8())),
 }
 
 
@@ -91,6 +96,11 @@ def test_rows_keep_what_tells_them_apart(tmp_path: Path) -> None:
         "tags": ["x"],
         "who": (1, [0.5]),
         "more": {"k": 1},
+        "lasted": "5",
+        "view": "a",
+        "bytes": bytearray(b"x"),
+        "doc": "{}",
+        "bit": 1,
     }
     assert first[-1] == second[-1] == "east"
     assert second[:3] == (str(HIS), "1700000000123456789", None)

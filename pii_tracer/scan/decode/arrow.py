@@ -176,6 +176,8 @@ def _as_text(array: Any) -> Any:
 
 def _search_numbers(array: Any, collector: Collector, where: str, label: str) -> None:
     wanted = _as_type(collector.patterns.ints, array.type)
+    if (wide := _computable(array.type)) != array.type:
+        array, wanted = array.cast(wide), wanted.cast(wide)
     extremes = pc.min_max(array)
     least, most = extremes["min"], extremes["max"]
     if least.is_valid:  # none of a few numbers within the bounds is the rule
@@ -187,6 +189,19 @@ def _search_numbers(array: Any, collector: Collector, where: str, label: str) ->
     for value in matched.to_pylist():
         if value is not None:
             collector.number(value, where, label)
+
+
+def _computable(kind: pa.DataType) -> pa.DataType:
+    """A type that has every value of this one as it is, and that Arrow compares.
+
+    Of half floats and short decimals it has neither the smallest nor a set of values
+    (https://arrow.apache.org/docs/cpp/compute.html, "Aggregations").
+    """
+    if pa.types.is_float16(kind):
+        return pa.float32()
+    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
+        return pa.decimal128(kind.precision, kind.scale)
+    return kind
 
 
 def _as_type(values: Any, kind: pa.DataType) -> Any:
