@@ -108,7 +108,7 @@ class TableState(Frozen):
     expiry: whether anything expires its snapshots (Iceberg).
     row_key: columns by which the table itself tells rows apart (Hudi's record key, Iceberg's identifier fields).
     fixed: columns that cannot become NULL, and why (`NOT NULL`, a generated column).
-    padded: columns of CHAR(n), whose values end in blanks (Delta).
+    padded: columns of CHAR(n), whose values end in blanks, as far as that is told (Delta, bare folders).
     nessie: set where a Nessie catalog keeps the table; its other references are among `refs`.
     staged: ids of snapshots that write-audit-publish has staged and nobody published (Iceberg).
     uneven: columns of a bare folder that not every file has (JSON apart, where a row may always lack a field), sorted.

@@ -43,7 +43,7 @@ from planners.evidence import Evidence
 from planners.foreign import foreign_keys
 from planners.key_of_several import keys_of_several
 from planners.mentions import mentions_of, refused
-from planners.misfits import misfits
+from planners.misfits import blanks, misfits, with_blanks
 from planners.origins import given_away, unconnected
 from planners.recorded import Recorded, recorded
 from planners.shape import leaf_type
@@ -174,6 +174,7 @@ def _table(
         reason = f"{why}{carriage.reason}; what it holds of the person is other people's, too"
         known = Examined(dataset=state.dataset, table=state.table, carries=carriage.carries, reason=reason)
         return [known, *shared_in(found, state, carriage)]
+    state = with_blanks(found, state, seen)
     wrong = misfits(found, state, carriage)
     # nobody could look for them
     unsure = bool(wrong) or any(found.derived[t.origin, t.expression].unsure for _, t in carriage.found_in)
@@ -184,6 +185,7 @@ def _table(
             return [_Clean(told, _origin(found, world, state, carriage, why, seen))]
         return [told.model_copy(update={"reason": f"{why}{carriage.reason}; the person has no value to be found by"})]
     item = _copy(found, world, state, carriage, why, seen)
+    wrong += blanks(found, state, item, seen)
     return [item, *doubts(found, state, carriage, item), *wrong, *foreign_keys(found, world, state, carriage)]
 
 

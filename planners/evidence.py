@@ -36,6 +36,19 @@ class OthersRows:
 
 
 @dataclass(frozen=True)
+class Padded:
+    """Rows in which a key column has a value of a key set with blanks behind it. column: as `MatchTerm.column`.
+
+    alone: no row has one without blanks.
+    """
+
+    key_set: str
+    column: str
+    rows: int
+    alone: bool
+
+
+@dataclass(frozen=True)
 class Digits:
     """Where in a location a short number of a key set was seen.
 
@@ -75,6 +88,7 @@ class Evidence:
 
     strong: names of key sets whose unmistakable values were found. weak: columns (or `text`) in which only a short
     number was found; digits: the same, by key set and column. unread: files that could not be decoded, with the reason.
+    padded: what stands in key columns with blanks behind it, as CHAR has it, where the rows were read.
     places: where among the rows of files values stand, of short numbers those in known columns.
     """
 
@@ -87,6 +101,7 @@ class Evidence:
     rows: int | None = None
     places: frozenset[Place] = frozenset()
     digits: frozenset[Digits] = frozenset()
+    padded: frozenset[Padded] = frozenset()
 
     @property
     def found(self) -> bool:

@@ -10,11 +10,12 @@ import re
 
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import TableState
-from pii_tracer.model import Format
+from pii_tracer.model import Format, Strategy
 from pii_tracer.plan import Gap
 from pii_tracer.whole import EXACT
 from planners.carriage import Carriage
-from planners.drafts import slug
+from planners.drafts import CopyDraft, slug
+from planners.evidence import Evidence, Padded
 from planners.shape import leaf_type
 from planners.survey import Survey, title
 
@@ -44,6 +45,36 @@ def misfits(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]:
             )
             gaps[gap.id] = gap
     return list(gaps.values())
+
+
+def with_blanks(found: Survey, state: TableState, seen: Evidence | None) -> TableState:
+    """The table, with what its rows tell of columns of CHAR: the persons' keys stand there with blanks behind them.
+
+    Spark's ORC files are such: blanks are added, and the schema says STRING.
+    """
+    told = {p.column for p in _padded(found, seen) if p.alone}
+    return state.model_copy(update={"padded": (*state.padded, *sorted(told.difference(state.padded)))})
+
+
+def blanks(found: Survey, state: TableState, item: CopyDraft, seen: Evidence | None) -> list[Gap]:
+    """A gap for each column of keys in which some rows have one with blanks behind it: no match finds these."""
+    if item.copy.strategy is Strategy.BLOCKED:
+        return []
+    return [
+        Gap(
+            id=f"gap-blanks-{slug(title(state))}-{slug(p.column)}-{slug(p.key_set)}",
+            dataset=state.dataset,
+            kind=GapKind.VALUE_NOT_CERTAIN,
+            reason=f"in {p.rows} row(s) of the persons {p.column} has blanks behind the value, as a column of type CHAR"
+            " adds them: no step compares such values, and the rows stay",
+            evidence="their owner takes the blanks away, then plan again; or waive it by name",
+        )
+        for p in sorted(_padded(found, seen), key=lambda p: (p.column, p.key_set))
+    ]
+
+
+def _padded(found: Survey, seen: Evidence | None) -> list[Padded]:
+    return [p for p in (seen.padded if seen else ()) if p.key_set in found.key_sets]
 
 
 def _fits(value: str, kind: str) -> bool:

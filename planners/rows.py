@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.model import FieldAccess, KeySet, Match, MatchTerm
 from pii_tracer.whole import plain, plain_texts, spellings
+from planners.evidence import Padded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,9 +35,33 @@ def theirs(batch: pa.RecordBatch, match: Match, key_sets: Mapping[str, KeySet]) 
         cells = _texts(batch, term)
         if cells is None:
             return None
-        values = pa.array(sorted(spellings(value for _, value in key_sets[term.key_set].values)), pa.string())
-        found = pc.or_(found, pc.is_in(cells, value_set=values))
+        found = pc.or_(found, pc.is_in(cells, value_set=_wanted(term, key_sets)))
     return found
+
+
+def padded(table: pa.Table, match: Match, key_sets: Mapping[str, KeySet]) -> frozenset[Padded]:
+    """What no term finds and would be found without the blanks behind it, which CHAR(n) adds."""
+    import pyarrow.compute as pc
+
+    rows: Counter[MatchTerm] = Counter()
+    plain: Counter[MatchTerm] = Counter()
+    for batch in table.combine_chunks().to_batches():
+        mine = theirs(batch, match, key_sets)
+        for term in match.terms if mine is not None else ():
+            cells = _texts(batch, term)
+            if cells is None:
+                continue
+            values = _wanted(term, key_sets)
+            plain[term] += pc.is_in(cells, value_set=values).true_count
+            near = pc.is_in(pc.utf8_rtrim(cells, " "), value_set=values)
+            rows[term] += pc.and_(near, pc.invert(mine)).true_count
+    return frozenset(Padded(t.key_set, t.column, number, alone=not plain[t]) for t, number in rows.items() if number)
+
+
+def _wanted(term: MatchTerm, key_sets: Mapping[str, KeySet]) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array(sorted(spellings(value for _, value in key_sets[term.key_set].values)), pa.string())
 
 
 def _texts(batch: pa.RecordBatch, term: MatchTerm) -> pa.Array | None:

@@ -46,13 +46,13 @@ from planners.build import Digests, PlanInputs, build_plan
 from planners.carriage import follow
 from planners.categories import column_tags
 from planners.copies import match_of
-from planners.evidence import Evidence, LakefsEvidence, TopicEvidence
+from planners.evidence import Evidence, LakefsEvidence, Padded, TopicEvidence
 from planners.hops import declared_anonymisers
 from planners.keys import Wanted
 from planners.keytables import declared_edges
 from planners.recorded import splits_partitions
 from planners.requests import planned_requests
-from planners.rows import count_rows
+from planners.rows import count_rows, padded
 from planners.schedule import Retention
 from planners.survey import Survey, World, survey
 
@@ -338,14 +338,17 @@ def count_persons(
         for state in inventory.tables:
             match = match_of(found, state, by_location)
             if match is not None:
-                rows = _rows(state, match, found.key_sets, paths)
-                result[state.location] = replace(result[state.location], rows=rows)
+                seen = result[state.location]
+                rows, blanks = _rows(state, match, found.key_sets, paths)
+                result[state.location] = replace(seen, rows=rows, padded=seen.padded | blanks)
     return result
 
 
-def _rows(state: TableState, match: Match, key_sets: Mapping[str, KeySet], paths: EstatePaths) -> int | None:
+def _rows(
+    state: TableState, match: Match, key_sets: Mapping[str, KeySet], paths: EstatePaths
+) -> tuple[int | None, frozenset[Padded]]:
     try:
         table = read_columns(state, sorted({t.column for t in match.terms}), paths)
     except EstateError:
-        return None  # a reader that does not know the table's features; the plan says rows: null
-    return count_rows(table.to_pylist(), match, key_sets)
+        return None, frozenset()  # a reader that does not know the table's features; the plan says rows: null
+    return count_rows(table.to_pylist(), match, key_sets), padded(table, match, key_sets)

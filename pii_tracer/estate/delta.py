@@ -11,7 +11,7 @@ from pii_tracer.estate.delta_log import LOG, DeltaSnapshot, LiveFile, Place, rea
 from pii_tracer.estate.delta_strays import strangers
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.paths import EstatePaths, local_path
-from pii_tracer.estate.types import spark_columns
+from pii_tracer.estate.types import padded_columns, spark_columns
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import GENERATED, InventoryGap, TableState
 from pii_tracer.model import DatasetId, Format
@@ -96,7 +96,7 @@ def state_of(snapshot: DeltaSnapshot[Place], location: str, dataset: DatasetId, 
         versions=snapshot.version - snapshot.earliest + 1,
         properties=dict(sorted({**config, **_features(snapshot)}.items())),
         fixed=_fixed(snapshot.schema),
-        padded=_padded(snapshot.schema),
+        padded=padded_columns(snapshot.schema),
     )
 
 
@@ -116,15 +116,6 @@ def _fixed(schema: dict[str, Any]) -> dict[str, str]:
         if told or field.get("nullable") is False:
             fixed[str(field["name"])] = told[0] if told else "NOT NULL"
     return fixed
-
-
-_CHAR = re.compile(r"(?<!var)char\(")
-
-
-def _padded(schema: dict[str, Any]) -> tuple[str, ...]:
-    """Columns of CHAR(n), or with a field of it: the log has them as strings, and Spark's note of what they are."""
-    kinds = {str(f["name"]): (f.get("metadata") or {}).get("__CHAR_VARCHAR_TYPE_STRING") for f in schema["fields"]}
-    return tuple(name for name, kind in kinds.items() if _CHAR.search(str(kind)))
 
 
 _TELLING = ("catalogManaged", "catalogOwned-preview", "clustering")

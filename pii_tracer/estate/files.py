@@ -22,7 +22,7 @@ from pii_tracer.estate.column_order import table_order
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.streams import SINK_LOG
-from pii_tracer.estate.types import arrow_type, avro_type, spark_columns
+from pii_tracer.estate.types import arrow_type, avro_type, padded_columns, spark_columns
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import ENCODING, TableState
 from pii_tracer.model import Column, Format
@@ -137,6 +137,7 @@ def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) 
         bytes=sum(f.path.stat().st_size for f in mine),
         uneven=tuple(sorted({c.name for c in columns} - common)) if common and kind is not Format.JSON else (),
         loose=not ordered,
+        padded=tuple(sorted({name for file in mine for name in _padded(file)})),
         fixed=dict.fromkeys((name for file in mine for name in _required(file)), "NOT NULL"),
         properties=({SINK_LOG: "streaming file sink"} if (folder / SINK_LOG).is_dir() else {})
         | ({ENCODING: encoding} if encoding else {})
@@ -261,6 +262,18 @@ def _required(file: DataFile) -> tuple[str, ...]:
             schema: Any = fastavro.reader(stream).writer_schema
         return tuple(f["name"] for f in schema["fields"] if not (isinstance(f["type"], list) and "null" in f["type"]))
     return ()
+
+
+def _padded(file: DataFile) -> tuple[str, ...]:
+    """Columns of CHAR(n), as far as the file tells: ORC files of Spark have no word of it."""
+    if file.format is not Format.PARQUET:
+        return ()
+    import json
+
+    import pyarrow.parquet as pq
+
+    written = (pq.read_metadata(file.path).metadata or {}).get(_SPARK_SCHEMA)
+    return padded_columns(json.loads(written)) if written else ()
 
 
 def _arrow_columns(schema: Any) -> tuple[Column, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.errors import EstateError
@@ -54,6 +55,18 @@ def spark_type(node: Any) -> str:
 def spark_columns(schema: dict[str, Any]) -> tuple[Column, ...]:
     """Top-level columns of a schema in Spark's JSON."""
     return tuple(Column(name=f["name"], type=spark_type(f["type"])) for f in schema["fields"])
+
+
+_CHAR = re.compile(r"(?<!var)char\(")
+
+
+def padded_columns(schema: dict[str, Any]) -> tuple[str, ...]:
+    """Columns of CHAR(n), or with a field of it: Spark's schema has them as strings, and a note of what they are.
+
+    https://spark.apache.org/docs/latest/sql-ref-datatypes.html: blanks are added to what is written to them.
+    """
+    kinds = {str(f["name"]): (f.get("metadata") or {}).get("__CHAR_VARCHAR_TYPE_STRING") for f in schema["fields"]}
+    return tuple(name for name, kind in kinds.items() if _CHAR.search(str(kind)))
 
 
 def iceberg_type(kind: IcebergType) -> str:
