@@ -113,6 +113,8 @@ class TableState(Frozen):
     staged: ids of snapshots that write-audit-publish has staged and nobody published (Iceberg).
     uneven: columns of a bare folder that not every file has (JSON apart, where a row may always lack a field), sorted.
     loose: nobody knows the order of its columns, which INSERT goes by: a folder of JSON, or one whose files disagree.
+    mixed: columns of a folder of JSON in or below which one line has an object or a list and another something else,
+    which Spark takes for text as long as there are both.
     outside: data files beyond the table's folder that it reads, sorted (Iceberg: `add_files`, `snapshot`; Delta: a
     shallow clone's).
     """
@@ -149,6 +151,7 @@ class TableState(Frozen):
     padded: tuple[str, ...] = ()
     uneven: tuple[str, ...] = ()
     loose: bool = False
+    mixed: tuple[str, ...] = ()
 
 
 class ObjectLock(Frozen):

@@ -36,6 +36,9 @@ class PlannedColumn(Frozen):
     category: str
 
 
+TEXTS = "texts"
+"""Fact of a copy: columns of JSON lines that are read as text, whatever they hold; rows would change their types."""
+
 NUMBERED = "numbered"
 """In `Copy.facts`: columns that hold keys of rows and nothing else, with the key sets that mean the persons there. The
 digits of another weak one in them are the number of somebody else's row."""

@@ -20,7 +20,7 @@ from pii_tracer.model import (
     MatchTerm,
     Strategy,
 )
-from pii_tracer.plan import NUMBERED, Copy, Examined, Found, Gap, Mention, PlannedColumn
+from pii_tracer.plan import NUMBERED, TEXTS, Copy, Examined, Found, Gap, Mention, PlannedColumn
 from pii_tracer.whereabouts import Standing
 from planners.archive_gaps import taken_along
 from planners.beyond import archives, telling_names, with_history
@@ -283,6 +283,7 @@ def _copy(
         found=_found(seen),
         facts=({"nessie": state.nessie.catalog} if state.nessie else {})
         | ({"region": place.region} if place else {})
+        | ({TEXTS: list(state.mixed)} if state.mixed else {})
         | ({"encoding": state.properties[ENCODING]} if ENCODING in state.properties else {})
         | ({NUMBERED: numbered} if (numbered := _numbered(found, carriage)) else {}),
     )

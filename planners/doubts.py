@@ -167,6 +167,7 @@ def missing(found: Survey, world: World) -> list[Gap]:
     """Lineage leads there, and discovery found nothing."""
     known = {s.dataset for s in world.inventory.tables} | {o.dataset for o in world.inventory.objects}
     known |= {t.dataset for t in world.inventory.topics}
+    known |= {gap.dataset for gap in world.inventory.gaps if gap.kind == GapKind.UNREADABLE and gap.dataset}
     remote = [place.location for place in world.inventory.remote]  # each is a gap of its own
     return [
         Gap(

@@ -14,6 +14,8 @@ from planners.evidence import Padded
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_ROWS = 65_536
+
 
 def count_rows(rows: Iterable[Mapping[str, Any]], match: Match, key_sets: Mapping[str, KeySet]) -> int:
     """Number of rows in which any term matches. Rows are mappings from column to Python value."""
@@ -45,7 +47,7 @@ def padded(table: pa.Table, match: Match, key_sets: Mapping[str, KeySet]) -> fro
 
     rows: Counter[MatchTerm] = Counter()
     plain: Counter[MatchTerm] = Counter()
-    for batch in table.combine_chunks().to_batches():
+    for batch in table.to_batches(max_chunksize=_ROWS):
         mine = theirs(batch, match, key_sets)
         for term in match.terms if mine is not None else ():
             cells = _texts(batch, term)

@@ -77,6 +77,11 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]]) ->
                 f"lineage says that {column} is a key, and it is of type CHAR: blanks are added to its values, and no"
                 " step compares such ones; its owner makes it STRING, then plan again"
             )
+        if access and column.lower() in {name.lower() for name in state.mixed}:
+            return (
+                f"lineage says that {column} has a key in it, and there one line has an object or a list where another"
+                " has something else: no reader finds the key in both; its job writes the lines alike, then plan again"
+            )
         for step in access if kind else ():
             if not isinstance(step, FieldAccess):
                 break  # a text with JSON, whose members no schema tells

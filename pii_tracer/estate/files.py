@@ -20,6 +20,7 @@ from pii_tracer.config_catalogs import TextEncoding
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.column_order import table_order
 from pii_tracer.estate.found import Found, gap
+from pii_tracer.estate.json_lines import Shape
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.streams import SINK_LOG
 from pii_tracer.estate.types import arrow_type, avro_type, padded_columns, spark_columns
@@ -122,7 +123,7 @@ def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) 
     dataset = paths.dataset_of(folder)
     partitions = _partition_columns(folder, mine)
     names = {c.name for c in partitions}
-    columns, rows, common, ordered = _columns_and_rows(mine)
+    columns, rows, common, ordered, mixed = _columns_and_rows(mine)
     state = TableState(
         dataset=dataset,
         table=paths.table_at(folder),
@@ -137,6 +138,7 @@ def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) 
         bytes=sum(f.path.stat().st_size for f in mine),
         uneven=tuple(sorted({c.name for c in columns} - common)) if common and kind is not Format.JSON else (),
         loose=not ordered,
+        mixed=mixed,
         padded=tuple(sorted({name for file in mine for name in _padded(file)})),
         fixed=dict.fromkeys((name for file in mine for name in _required(file)), "NOT NULL"),
         properties=({SINK_LOG: "streaming file sink"} if (folder / SINK_LOG).is_dir() else {})
@@ -164,9 +166,9 @@ def _summarised(folder: Path, files: tuple[DataFile, ...]) -> bool:
 
 def _columns_and_rows(
     files: tuple[DataFile, ...],
-) -> tuple[tuple[Column, ...], int | None, frozenset[str], bool]:
-    """Columns of all files, their rows where the format counts them, the columns of each, and whether the files tell
-    the table's order; where they do not, columns stand as they appear.
+) -> tuple[tuple[Column, ...], int | None, frozenset[str], bool, tuple[str, ...]]:
+    """Columns of all files, their rows where the format counts them, the columns of each, whether the files tell
+    the table's order (where they do not, columns stand as they appear), and `TableState.mixed`.
 
     Files without any column (empty ones) say nothing of the last two.
     """
@@ -174,9 +176,14 @@ def _columns_and_rows(
     orders: list[tuple[DataFile, tuple[str, ...]]] = []
     rows: int | None = 0
     common: frozenset[str] | None = None
+    shape = Shape()
     for file in files:
         try:
-            found, count = file_columns(file)
+            if file.format is Format.JSON:  # of what lines are alike, all files tell together
+                there = frozenset(_shape(file, shape))
+                found, count = tuple(c for c in _columns_of(shape) if c.name in there), None
+            else:
+                found, count = file_columns(file)
         except EstateError:
             raise
         except Exception as error:  # every format's parser has errors of its own
@@ -194,8 +201,11 @@ def _columns_and_rows(
         rows = None if rows is None or count is None else rows + count
     # a record of JSON lacks what is NULL, and readers sort what they infer
     order = None if files[0].format is Format.JSON else _order(orders)
-    found_all = tuple(columns[name] for name in order) if order is not None else tuple(columns.values())
-    return found_all, rows, common or frozenset(), order is not None
+    if order is not None:
+        found_all = tuple(columns[name] for name in order)
+    else:
+        found_all = _columns_of(shape) or tuple(columns.values())
+    return found_all, rows, common or frozenset(), order is not None, tuple(sorted(shape.mixed))
 
 
 def _order(orders: Sequence[tuple[DataFile, tuple[str, ...]]]) -> tuple[str, ...] | None:
@@ -229,13 +239,33 @@ def file_columns(file: DataFile) -> tuple[tuple[Column, ...], int | None]:
         if file.encoding is None:
             _refuse_other_encodings(file)
         return tuple(Column(name=name, type="string") for name in csv_header(file)[0]), None
+    shape = Shape()
+    _shape(file, shape)
+    return _columns_of(shape), None
+
+
+def _shape(file: DataFile, shape: Shape) -> tuple[str, ...]:
+    """Put a file of JSON lines to what others are like; its columns."""
+    import pyarrow as pa
     from pyarrow import json
 
     with decompressed(file) as stream:
         if not stream.read(1):
-            return (), None
-    with decompressed(file) as stream:
-        return _arrow_columns(json.read_json(stream).schema), None
+            return ()
+    mine = Shape()
+    try:
+        with decompressed(file) as stream:
+            mine.add((field.name, field.type) for field in json.read_json(stream).schema)
+    except pa.ArrowInvalid:
+        with decompressed(file) as stream:
+            mine.read(stream)
+    shape.add(mine.types.items())
+    shape.mixed |= mine.mixed
+    return tuple(mine.types)
+
+
+def _columns_of(shape: Shape) -> tuple[Column, ...]:
+    return tuple(Column(name=name, type=arrow_type(kind)) for name, kind in shape.types.items())
 
 
 def _parquet(path: Path) -> tuple[tuple[Column, ...], int]:

@@ -15,6 +15,8 @@ from pii_tracer.estate.delta_log import log_of
 from pii_tracer.estate.files import DataFile, csv_header, data_file, decompressed, partition_values
 from pii_tracer.estate.hudi import load_hudi, slice_files
 from pii_tracer.estate.iceberg import load_iceberg
+from pii_tracer.estate.json_lines import Shape
+from pii_tracer.estate.json_lines import rows as json_rows
 from pii_tracer.estate.paths import EstatePaths, local_path
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.inventory import ENCODING, TableState
@@ -194,10 +196,30 @@ def folder_files(state: TableState) -> list[DataFile]:
 def _folder(state: TableState, columns: list[str]) -> pa.Table:
     import pyarrow as pa
 
+    try:
+        return _tables(state, columns, rows_of_file)
+    except pa.ArrowException:
+        if state.format is not Format.JSON:
+            raise
+    shape = Shape()  # a column has another type in another file
+    for file in folder_files(state):
+        with decompressed(file) as stream:
+            shape.read(stream)
+
+    def read(file: DataFile, wanted: list[str]) -> pa.Table:
+        with decompressed(file) as stream:
+            return json_rows(stream, wanted, shape.types)
+
+    return _tables(state, columns, read)
+
+
+def _tables(state: TableState, columns: list[str], read: Callable[[DataFile, list[str]], pa.Table]) -> pa.Table:
+    import pyarrow as pa
+
     tables = []
     for file in folder_files(state):
         partition = partition_values(Path(state.location), file.path)
-        table = rows_of_file(file, [c for c in columns if c not in partition])
+        table = read(file, [c for c in columns if c not in partition])
         for name in columns:
             if name not in table.schema.names:  # a partition column, or one that came with later files
                 value = partition.get(name)
@@ -231,10 +253,23 @@ def rows_of_file(file: DataFile, columns: list[str]) -> pa.Table:
             return pa.Table.from_pylist(list(fastavro.reader(stream)))
     if file.format is Format.CSV:
         return _csv(file)
+    return _json(file, columns)
+
+
+def _json(file: DataFile, columns: list[str]) -> pa.Table:
+    """By Arrow, where all lines have the same types."""
+    import pyarrow as pa
     from pyarrow import json
 
-    with decompressed(file) as stream:
-        return json.read_json(stream)
+    try:
+        with decompressed(file) as stream:
+            return json.read_json(stream)
+    except pa.ArrowInvalid:
+        shape = Shape()
+        with decompressed(file) as stream:
+            shape.read(stream)
+        with decompressed(file) as stream:
+            return json_rows(stream, columns, shape.types)
 
 
 def _csv(file: DataFile) -> pa.Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pii_tracer.errors import ScanError
 from pii_tracer.locations import engine_path
 from pii_tracer.model import Format
-from pii_tracer.plan import Copy
+from pii_tracer.plan import TEXTS, Copy
 from pii_tracer.verify.avro import avro_frame
 from pii_tracer.verify.csv_files import csv_frame
 from pii_tracer.verify.nessie import NESSIE, nessie_states
@@ -19,6 +19,7 @@ from pii_tracer.verify.parquet import beyond_spark, parquet_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 _WRITTEN = (Format.CSV, Format.JSON)
 _INSTANT = re.compile(r"(\d{14,17})(?:_\d{14,17})?\.(?:commit|deltacommit|replacecommit)\Z")
@@ -158,10 +159,20 @@ def _files(spark: SparkSession, copy: Copy) -> DataFrame:
     if copy.format is Format.JSON:
         # as texts: with types that Spark guesses, one row less could make another type of everybody's numbers
         reader = reader.option("primitivesAsString", "true")
+        if texts := {name.lower() for name in copy.facts.get(TEXTS, ())}:
+            reader = reader.schema(_as_texts(reader.format("json").load(copy.location).schema, texts))
     else:
         # else the columns of one file are taken for everybody's, and what others have more is compared with nothing
         reader = reader.option("mergeSchema", "true")
     return reader.format(copy.format.value).load(copy.location)
+
+
+def _as_texts(schema: StructType, names: Collection[str]) -> StructType:
+    """The schema with text for some columns: an object is given as it is written, whatever other lines have there."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    fields = [StructField(f.name, StringType()) if f.name.lower() in names else f for f in schema.fields]
+    return StructType(fields)
 
 
 def _loose(copy: Copy) -> bool:
