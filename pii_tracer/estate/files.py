@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import date
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -23,7 +22,7 @@ from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.json_lines import Shape
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.streams import SINK_LOG
-from pii_tracer.estate.types import arrow_type, avro_type, padded_columns, spark_columns
+from pii_tracer.estate.types import arrow_type, avro_type, padded_columns, partition_type, spark_columns
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import ENCODING, TableState
 from pii_tracer.model import Column, Format
@@ -397,20 +396,4 @@ def _partition_columns(folder: Path, files: tuple[DataFile, ...]) -> tuple[Colum
     for file in files:
         for name, value in partition_values(folder, file.path).items():
             values.setdefault(name, []).extend([] if value is None else [value])
-    return tuple(Column(name=name, type=_infer(found)) for name, found in values.items())
-
-
-def _infer(values: list[str]) -> str:
-    """Spark's partition type inference for the types it meets most: int, bigint, date, else string."""
-    if values and all(re.fullmatch(r"-?\d{1,18}", v) for v in values):
-        return "int" if all(-(2**31) <= int(v) < 2**31 for v in values) else "bigint"
-    if values and all(_is_date(v) for v in values):
-        return "date"
-    return "string"
-
-
-def _is_date(text: str) -> bool:
-    try:
-        return re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) is not None and bool(date.fromisoformat(text))
-    except ValueError:
-        return False
+    return tuple(Column(name=name, type=partition_type(found)) for name, found in values.items())

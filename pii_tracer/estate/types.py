@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.errors import EstateError
@@ -160,3 +161,19 @@ def avro_type(node: Any) -> str:
     if kind == "map":
         return f"map<string,{avro_type(node['values'])}>"
     return "binary" if kind == "fixed" else avro_type(kind)
+
+
+def partition_type(values: list[str]) -> str:
+    """Spark's partition type inference for the types it meets most: int, bigint, date, else string."""
+    if values and all(re.fullmatch(r"-?\d{1,18}", v) for v in values):
+        return "int" if all(-(2**31) <= int(v) < 2**31 for v in values) else "bigint"
+    if values and all(_is_date(v) for v in values):
+        return "date"
+    return "string"
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) is not None and bool(date.fromisoformat(text))
+    except ValueError:
+        return False
