@@ -53,7 +53,7 @@ def with_blanks(found: Survey, state: TableState, seen: Evidence | None) -> Tabl
     Spark's ORC files are such: blanks are added, and the schema says STRING.
     """
     told = {p.column for p in _padded(found, seen) if p.alone}
-    return state.model_copy(update={"padded": (*state.padded, *sorted(told.difference(state.padded)))})
+    return state.model_copy(update={"padded": tuple(sorted(told.union(state.padded)))}) if told else state
 
 
 def blanks(found: Survey, state: TableState, item: CopyDraft, seen: Evidence | None) -> list[Gap]:
