@@ -22,6 +22,9 @@ from pii_tracer.packed import Packed
 ENCODING = "csv.encoding"
 """In `TableState.properties`: what the estate file declares of CSV files that are not UTF-8."""
 
+HUDI_BOOTSTRAPPED = "hoodie.bootstrap.base.path"
+"""Of a Hudi table: the place whose files it was made of, and may read still."""
+
 GENERATED = "a generated column"
 """In `TableState.fixed`: the table itself makes the column from others."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from pii_tracer.inventory import NessieTable, RefKind, TableState
+from pii_tracer.inventory import HUDI_BOOTSTRAPPED, NessieTable, RefKind, TableState
 from pii_tracer.model import PLAIN, Access, FieldAccess, Format
 from pii_tracer.spots import struct_fields
 
@@ -31,7 +31,7 @@ def unsupported(state: TableState, keys: Collection[str] = ()) -> str | None:
     if state.nessie is not None:
         return _nessie(state, state.nessie)
     if state.format is Format.HUDI:
-        return _logs_changes(state) or _partitioned_by(state, keys)
+        return _logs_changes(state) or _bootstrapped(state) or _partitioned_by(state, keys)
     if state.format in PLAIN:
         return _folders_named_by(state, keys)
     if state.format is not Format.DELTA:
@@ -119,6 +119,17 @@ def _logs_changes(state: TableState) -> str | None:
     return (
         f"a Hudi table that logs its changes ({_HUDI_CDC} is true): the log of a DELETE holds the rows that it takes"
         " out, and no step removes such logs; its owner switches it off and writes the table again, then plan again"
+    )
+
+
+def _bootstrapped(state: TableState) -> str | None:
+    """https://hudi.apache.org/docs/migration_guide, "Bootstrap with metadata only"."""
+    if HUDI_BOOTSTRAPPED not in state.properties:
+        return None
+    return (
+        "a Hudi table that was bootstrapped: it may read rows by their position in the files that it was made of"
+        f" ({state.properties[HUDI_BOOTSTRAPPED]}), and gives others' rows wrong keys once one is taken out there;"
+        " its owner writes it anew as a table that has all of its rows itself, then plan again"
     )
 
 

@@ -6,6 +6,7 @@ Timeline and names: https://hudi.apache.org/docs/timeline and the technical spec
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,8 @@ from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.types import arrow_type
 from pii_tracer.gap_kinds import GapKind
-from pii_tracer.inventory import Ref, RefKind, TableState
+from pii_tracer.inventory import HUDI_BOOTSTRAPPED, Ref, RefKind, TableState
+from pii_tracer.locations import location_of
 from pii_tracer.model import Column, Format
 
 if TYPE_CHECKING:
@@ -130,7 +132,20 @@ def hudi_state(location: Path, paths: EstatePaths) -> Found:
     if (state.format_version or 0) > TABLE_VERSION:
         reason = f"the table has version {state.format_version}, and {TABLE_VERSION} is the newest that is known here"
         gaps.append(gap(dataset, GapKind.UNKNOWN_VERSION, reason, str(location / ".hoodie" / "hoodie.properties")))
-    return Found(state, tuple(gaps))
+    return Found(state, tuple(gaps), _bootstrapped(properties))
+
+
+def _bootstrapped(properties: Mapping[str, str]) -> frozenset[Path]:
+    """Files that the table reads beside its own: bootstrapped by metadata alone, it has the keys of rows and reads the
+    rest of each from the place that it was made of, by position (https://hudi.apache.org/docs/migration_guide).
+    """
+    try:
+        base = location_of(properties.get(HUDI_BOOTSTRAPPED, ""))
+    except EstateError:  # in a store that nobody here reads; the plan has the table blocked
+        return frozenset()
+    if not isinstance(base, Path) or not base.is_absolute():
+        return frozenset()
+    return frozenset(p.resolve() for p in base.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
 
 
 def _rows(base: list[Path]) -> int | None:

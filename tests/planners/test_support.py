@@ -94,6 +94,15 @@ def test_a_hudi_table_that_logs_its_changes_is_blocked() -> None:
     assert Lake(states={"a": table | {"properties": {"hoodie.table.cdc.enabled": "false"}}}).plan().applyable
 
 
+def test_a_hudi_table_that_was_bootstrapped_is_blocked() -> None:
+    """It reads another place's files by position (tests/executors/test_hudi_bootstrap.py)."""
+    table = {"format": Format.HUDI, "write_mode": "cow", "properties": {"hoodie.bootstrap.base.path": "file:/w/old"}}
+    made = Lake(states={"a": table}).plan()
+    assert not made.applyable
+    assert "c-prod.a" not in touched(made)
+    assert [g.reason for g in made.gaps if "bootstrapped" in g.reason and "file:/w/old" in g.reason]
+
+
 @pytest.mark.parametrize(("kind", "padded"), [("char(12)", True), ("array<char(2)>", True), ("varchar(12)", False)])
 def test_a_delta_table_whose_key_is_padded_with_blanks_is_blocked(tmp_path: Path, kind: str, padded: bool) -> None:
     folder = tmp_path / "t"
