@@ -177,7 +177,7 @@ class _Run:
         self.journal.append(Kind.LEASE, token=self.lease.token)
         if not self._drifts(self.order if not self.tracks else ()):
             self._walk()
-        if len(self.done) == len(self.order):
+        if self.failed or len(self.done) == len(self.order):
             self._look_back()
         state = self._verdict()
         self.journal.append(
@@ -212,8 +212,13 @@ class _Run:
         return [d for d in step.depends_on if d not in self.done]
 
     def _look_back(self) -> None:
-        """A step that holds no longer is open again: it failed, and the next run looks at it anew."""
+        """A step that holds no longer is open again: it failed, and the next run looks at it anew.
+
+        Where another one failed, too: what a result calls erased was looked at when the run ended.
+        """
         for position, step in enumerate(self.order, 1):
+            if step.id not in self.done:
+                continue
             try:
                 reason = _guard(lambda step=step: self.undone(step))  # type: ignore[misc]
             except _Failed as failed:

@@ -130,7 +130,7 @@ def _place(hold: Hold, found: Recognised, world: World, held: Held, asked: set[s
         if others:
             raise PlanError(
                 f"the hold {hold.id} concerns {', '.join(hold.requests)} and not {', '.join(others)},"
-                f" whose rows lie in {name} too",
+                f" and rows of all of them may lie in {name}: it is treated in one piece",
                 todo="make one plan for the held requests and one for the others",
             )
         for item in items:

@@ -297,8 +297,8 @@ class VerifyExecutor:
         findings = [f"{len(verdict.residue)} places still hold the person"] if verdict.residue else []
         if verdict.unverified:
             findings.append(f"{len(verdict.unverified)} could not be verified: {verdict.unverified[0]}")
-        if verdict.bystanders and not (verdict.bystanders.equal and not verdict.bystanders.lost):
-            findings.append(f"{verdict.bystanders.lost} rows of other people are gone or changed")
+        if verdict.bystanders and verdict.bystanders.finding:
+            findings.append(verdict.bystanders.finding)
         return Check(verdict.erased, tuple(findings), _numbers(verdict))
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:

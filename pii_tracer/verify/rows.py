@@ -189,7 +189,7 @@ def compare(before: Baseline, after: Baseline) -> Bystanders:
     Where a hold keeps columns, the persons' own rows and what is held in them count as well.
     """
     now = {state.state: state for state in after.states}
-    lost, equal, missing = 0, True, []
+    lost, added, equal, missing = 0, 0, True, []
     for state in before.states:
         found = now.get(state.state)
         if found is None:
@@ -198,11 +198,14 @@ def compare(before: Baseline, after: Baseline) -> Bystanders:
             equal = equal and not state.rows_other
             continue
         lost += max(0, state.rows_other - found.rows_other)
+        added += max(0, found.rows_other - state.rows_other)
         if state.held is not None:
             lost += max(0, state.rows_person - found.rows_person)
             equal = equal and (found.rows_person, found.held) == (state.rows_person, state.held)
         equal = equal and found.rows_other == state.rows_other and found.checksum == state.checksum
-    return Bystanders(copy_id=before.copy_id, lost=lost, equal=equal and not missing, missing=tuple(missing))
+    return Bystanders(
+        copy_id=before.copy_id, lost=lost, equal=equal and not missing, missing=tuple(missing), added=added
+    )
 
 
 def _wanted(copy: Copy) -> Match:

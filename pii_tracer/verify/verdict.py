@@ -155,8 +155,8 @@ class Baseline(Frozen):
 class Bystanders(Frozen):
     """Baseline before against after. lost: rows fewer than before, over all states that were there before.
 
-    equal: the same rows came back everywhere. missing: states (branches, tags) that are gone. lapsed: records of a
-    topic that left by its own retention meanwhile; these are neither lost nor changed.
+    equal: the same rows came back everywhere. added: rows more than before. missing: states (branches, tags) that are
+    gone. lapsed: records of a topic that left by its own retention meanwhile; these are neither lost nor changed.
     """
 
     copy_id: str
@@ -164,6 +164,20 @@ class Bystanders(Frozen):
     equal: bool
     missing: tuple[str, ...] = ()
     lapsed: int = 0
+    added: int = 0
+
+    @property
+    def finding(self) -> str | None:
+        """What is wrong with them, if anything. A sum over rows does not tell new ones from changed ones."""
+        if self.equal and not self.lost:
+            return None
+        if self.lost or self.missing or not self.added:
+            return f"{self.lost} rows of other people are gone or changed"
+        return (
+            f"{self.added} rows of other people more than before the run: somebody wrote meanwhile, and whether all"
+            " from before are as they were is not known. Stop the writer, look at what it did, and plan again"
+            " (`--source-erased` where the source is done): that run counts from what is there then"
+        )
 
 
 class CopyVerdict(Frozen):

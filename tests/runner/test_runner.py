@@ -303,6 +303,21 @@ def test_a_step_that_holds_no_longer_at_the_end_keeps_the_plan_open(tmp_path: Pa
     assert violations(Journal.open(tmp_path / "journal.jsonl", Ticking()).records, a_plan) == []
 
 
+def test_what_holds_no_longer_is_said_where_another_step_failed(tmp_path: Path) -> None:
+    """Such a run ended with the verdicts of the runs before it: a copy that changed since was called erased."""
+    a_plan, world = plan([step("c1/1"), step("c2/1"), step("c3/1", after=["c2/1"])]), World()
+    asked = []
+
+    def back(a_step: Step) -> str | None:
+        asked.append(a_step.id)
+        return "the person is back" if a_step.id == "c1/1" else None
+
+    state = go(tmp_path, a_plan, FakeExecutor(world, unverifiable={"c2/1"}), undone=back)
+    assert (state.state, state.done, {f.step for f in state.failed}) == (State.PARTIAL, (), {"c1/1", "c2/1"})
+    assert asked == ["c1/1"], "what is not done is not looked at"
+    assert go(tmp_path, a_plan, FakeExecutor(world)).state is State.COMPLETE
+
+
 @pytest.mark.parametrize("retention", ["immediate", "retain"])
 def test_what_was_undone_is_done_again_when_the_run_goes_on(tmp_path: Path, retention: str) -> None:
     """A writer, a RESTORE or a compaction brings the person back: the approved steps that hold no longer are repeated.
