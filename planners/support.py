@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from pathlib import Path
 
+from pii_tracer.errors import EstateError
 from pii_tracer.inventory import HUDI_BOOTSTRAPPED, NessieTable, RefKind, TableState
+from pii_tracer.locations import location_of
 from pii_tracer.model import PLAIN, Access, FieldAccess, Format
 from pii_tracer.spots import struct_fields
 
@@ -12,6 +15,7 @@ CATALOG_MANAGED = ("delta.feature.catalogManaged", "delta.feature.catalogOwned-p
 _APPEND_ONLY = "delta.appendOnly"
 _HUDI_CDC = "hoodie.table.cdc.enabled"
 _UNIFORM = "delta.universalFormat.enabledFormats"
+_DATA_PATHS = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
 _TYPED = frozenset({Format.PARQUET, Format.ORC, Format.AVRO})
 """Formats of bare folders in which a value has a type, by which Arrow compares it and not Spark."""
 
@@ -32,6 +36,8 @@ def unsupported(state: TableState, keys: Collection[str] = ()) -> str | None:
         return _nessie(state, state.nessie)
     if state.format is Format.HUDI:
         return _logs_changes(state) or _bootstrapped(state) or _partitioned_by(state, keys)
+    if state.format is Format.ICEBERG:
+        return _writes_elsewhere(state)
     if state.format in PLAIN:
         return _folders_named_by(state, keys)
     if state.format is not Format.DELTA:
@@ -120,6 +126,27 @@ def _logs_changes(state: TableState) -> str | None:
         f"a Hudi table that logs its changes ({_HUDI_CDC} is true): the log of a DELETE holds the rows that it takes"
         " out, and no step removes such logs; its owner switches it off and writes the table again, then plan again"
     )
+
+
+def _writes_elsewhere(state: TableState) -> str | None:
+    """https://iceberg.apache.org/docs/latest/configuration/#write-properties; older names are longer."""
+    for name in _DATA_PATHS:
+        told = state.properties.get(name)
+        if told and not _is_inside(told, state.location):
+            return (
+                f"an Iceberg table whose data files go to a folder of their own ({name}): no step clears that folder,"
+                " and it is not searched with the table; its owner unsets the property and has the files written again"
+                " in the table's folder (rewrite_data_files, expire_snapshots), then plan again"
+            )
+    return None
+
+
+def _is_inside(text: str, location: str) -> bool:
+    try:
+        place = location_of(text)
+    except EstateError:
+        return False
+    return isinstance(place, Path) and place.is_relative_to(location)
 
 
 def _bootstrapped(state: TableState) -> str | None:

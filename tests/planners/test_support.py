@@ -103,6 +103,28 @@ def test_a_hudi_table_that_was_bootstrapped_is_blocked() -> None:
     assert [g.reason for g in made.gaps if "bootstrapped" in g.reason and "file:/w/old" in g.reason]
 
 
+@pytest.mark.parametrize(
+    ("name", "path", "blocked"),
+    [
+        ("write.data.path", "/elsewhere/a", True),
+        ("write.object-storage.path", "s3://bucket/a", True),
+        ("write.folder-storage.path", "abfs://store/a", True),
+        ("write.data.path", "file:{location}/files", False),
+        ("write.metadata.path", "/elsewhere/a", False),
+    ],
+)
+def test_an_iceberg_table_whose_data_goes_elsewhere_is_blocked(name: str, path: str, blocked: bool) -> None:
+    """Its files stayed in the other folder, which counted as somebody's copy of them."""
+    plain = Lake(states={"a": {"format": Format.ICEBERG}}).plan()
+    (location,) = (copy.location for copy in plain.copies if copy.id == "c-prod.a")
+    properties = {name: path.format(location=location)}
+    made = Lake(states={"a": {"format": Format.ICEBERG, "properties": properties}}).plan()
+    assert plain.applyable
+    assert made.applyable is not blocked
+    assert ("c-prod.a" in touched(made)) is not blocked
+    assert any(name in gap.reason for gap in made.gaps) is blocked
+
+
 @pytest.mark.parametrize(("kind", "padded"), [("char(12)", True), ("array<char(2)>", True), ("varchar(12)", False)])
 def test_a_delta_table_whose_key_is_padded_with_blanks_is_blocked(tmp_path: Path, kind: str, padded: bool) -> None:
     folder = tmp_path / "t"
