@@ -16,6 +16,7 @@ from pii_tracer.model import Column, DatasetId
 from tests.lineage.conftest import ALIASES, COPY, PAYMENTS, SCHEMAS
 
 BOTH = {("user_id", "uid"), ("pan", "pan")}
+SAME = {("user_id", "user_id"), ("pan", "pan")}
 REAL = DatasetId(namespace="file", name="/lakehouse/lake/prod/payments/branch_x")
 
 
@@ -64,8 +65,8 @@ def test_a_version_in_the_clause_still_is_one_of_its_table(estate):
          " pan = s.pan WHEN NOT MATCHED THEN INSERT (user_id, pan) VALUES (s.uid, s.pan)",
          {("uid", "user_id"), ("pan", "pan")}),
         ("DELETE FROM lake.prod.payments.branch_a WHERE pan = 'x'", set()),
-        ("INSERT INTO lake.prod.payments.branch_a SELECT * FROM lake.prod.payments", set()),
-        ("INSERT INTO lake.prod.payments.branch_a SELECT * FROM lake.prod.payments.branch_b", set()),
+        ("INSERT INTO lake.prod.payments.branch_a SELECT * FROM lake.prod.payments", SAME),
+        ("INSERT INTO lake.prod.payments.branch_a SELECT * FROM lake.prod.payments.branch_b", SAME),
     ],
 )  # fmt: skip
 def test_a_write_to_a_branch_puts_rows_into_its_table(estate, sql: str, expected: set[tuple[str, str]]):

@@ -112,8 +112,6 @@ def tell(told: Told, ledger: Ledger) -> None:
         if "*" not in (edge.source[1], edge.target[1]) and edge.source[0] not in metadata:
             origin = ColumnId(dataset=source(edge.source[0]), column=edge.source[1])
             goal = ColumnId(dataset=target, column=edge.target[1])
-            if origin == goal and edge.subtype is Subtype.IDENTITY:
-                continue  # between a table and its branch, or two branches
             ledger.edge(origin, goal, edge.subtype, edge.masking, proof, edge.expression)
             if made.effect is Effect.RENAME:  # what was made of it under the old name was made of these rows
                 ledger.edge(goal, origin, Subtype.IDENTITY, False, replace(proof, job=RENAME))
