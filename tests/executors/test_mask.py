@@ -121,6 +121,7 @@ def test_delta(spark: SparkSession, spark_estate: SparkEstate) -> None:
         "equal": True,
         "missing": (),
         "lapsed": 0,
+        "added": 0,
     }
 
 
