@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from executors.bare_mask import blanked, holding_more, places, refuse_required
 from executors.s3_match import BY_HAND, Keys, RowsError, person_mask, present_terms, resolve
-from pii_tracer.estate.types import without_views
+from pii_tracer.estate.types import with_leaves, without_views
 from pii_tracer.model import Match, MatchTerm
 from pii_tracer.plan import Mask
 
@@ -156,21 +156,12 @@ def _bits(column: pa.ChunkedArray) -> pa.Array:
     array = column.combine_chunks()
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    return array.view(_without_floats(array.type))
+    return array.view(with_leaves(array.type, _without_float))
 
 
-def _without_floats(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_floating(kind):
-        return {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[kind.bit_width]
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_without_floats(field.type)) for field in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(_without_floats(kind.key_type), _without_floats(kind.item_type))
-    if pa.types.is_large_list(kind):
-        return pa.large_list(kind.value_field.with_type(_without_floats(kind.value_type)))
-    if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_without_floats(kind.value_type)))
-    return kind
+def _without_float(leaf: pa.DataType) -> pa.DataType:
+    whole = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
+    return whole[leaf.bit_width] if pa.types.is_floating(leaf) else leaf
 
 
 def _columns(source: pq.ParquetFile, terms: tuple[MatchTerm, ...]) -> list[str]:
@@ -215,8 +206,8 @@ def _kept(source: pq.ParquetFile, terms: tuple[MatchTerm, ...], keys: Keys, mask
 def _without_views(table: pa.Table) -> pa.Table:
     """The table with text end to end: of views, which a file's Arrow schema may ask for, Arrow takes no rows out."""
     fields = [field.with_type(without_views(field.type)) for field in table.schema]
-    changed = any(field.type != old.type for field, old in zip(fields, table.schema, strict=True))
-    return table.cast(pa.schema(fields, table.schema.metadata)) if changed else table
+    plain = pa.schema(fields, table.schema.metadata)
+    return table if plain == table.schema else table.cast(plain)
 
 
 def _holding_more(source: pq.ParquetFile, group: int, mine: pa.Array, mask: Mask) -> int:

@@ -22,6 +22,10 @@ from pii_tracer.packed import Packed
 ENCODING = "csv.encoding"
 """In `TableState.properties`: what the estate file declares of CSV files that are not UTF-8."""
 
+ICEBERG_DATA_PATHS = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
+"""Of an Iceberg table: where its data files go, newest name first
+(https://iceberg.apache.org/docs/latest/aws/#object-store-file-layout)."""
+
 HUDI_BOOTSTRAPPED = "hoodie.bootstrap.base.path"
 """Of a Hudi table: the place whose files it was made of, and may read still."""
 

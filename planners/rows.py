@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.model import FieldAccess, KeySet, Match, MatchTerm
@@ -29,16 +30,8 @@ def theirs(batch: pa.RecordBatch, match: Match, key_sets: Mapping[str, KeySet]) 
     That is so where a key is neither text nor a number or date: Spark casts others to text of its own.
     Columns and fields are found in any case, as Spark finds them.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    found = pa.array([False] * batch.num_rows, pa.bool_())
-    for term in match.terms:
-        cells = _texts(batch, term)
-        if cells is None:
-            return None
-        found = pc.or_(found, pc.is_in(cells, value_set=_wanted(term, key_sets)))
-    return found
+    looked = _looked(batch, match, {term: _wanted(term, key_sets) for term in match.terms})
+    return _any(batch, [hits for _, hits in looked.values()]) if looked is not None else None
 
 
 def padded(table: pa.Table, match: Match, key_sets: Mapping[str, KeySet]) -> frozenset[Padded]:
@@ -47,17 +40,38 @@ def padded(table: pa.Table, match: Match, key_sets: Mapping[str, KeySet]) -> fro
 
     rows: Counter[MatchTerm] = Counter()
     plain: Counter[MatchTerm] = Counter()
+    wanted = {term: _wanted(term, key_sets) for term in match.terms}
     for batch in table.to_batches(max_chunksize=_ROWS):
-        mine = theirs(batch, match, key_sets)
-        for term in match.terms if mine is not None else ():
-            cells = _texts(batch, term)
-            if cells is None:
-                continue
-            values = _wanted(term, key_sets)
-            plain[term] += pc.is_in(cells, value_set=values).true_count
-            near = pc.is_in(pc.utf8_rtrim(cells, " "), value_set=values)
+        looked = _looked(batch, match, wanted) or {}
+        mine = _any(batch, [hits for _, hits in looked.values()])
+        for term, (cells, hits) in looked.items():
+            plain[term] += hits.true_count
+            near = pc.is_in(pc.utf8_rtrim(cells, " "), value_set=wanted[term])
             rows[term] += pc.and_(near, pc.invert(mine)).true_count
     return frozenset(Padded(t.key_set, t.column, number, alone=not plain[t]) for t, number in rows.items() if number)
+
+
+def _looked(
+    batch: pa.RecordBatch, match: Match, wanted: Mapping[MatchTerm, pa.Array]
+) -> dict[MatchTerm, tuple[pa.Array, pa.BooleanArray]] | None:
+    """By term the texts that it looks at, and which of them are wanted; None where only Spark can tell."""
+    import pyarrow.compute as pc
+
+    found = {}
+    for term in match.terms:
+        cells = _texts(batch, term)
+        if cells is None:
+            return None
+        found[term] = cells, pc.is_in(cells, value_set=wanted[term])
+    return found
+
+
+def _any(batch: pa.RecordBatch, marks: Iterable[pa.BooleanArray]) -> pa.BooleanArray:
+    """Rows that any of these mark."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return reduce(pc.or_, marks, pa.array([False] * batch.num_rows, pa.bool_()))
 
 
 def _wanted(term: MatchTerm, key_sets: Mapping[str, KeySet]) -> pa.Array:

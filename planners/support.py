@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from pii_tracer.errors import EstateError
-from pii_tracer.inventory import HUDI_BOOTSTRAPPED, NessieTable, RefKind, TableState
+from pii_tracer.inventory import HUDI_BOOTSTRAPPED, ICEBERG_DATA_PATHS, NessieTable, RefKind, TableState
 from pii_tracer.locations import location_of
 from pii_tracer.model import PLAIN, Access, FieldAccess, Format
 from pii_tracer.spots import struct_fields
@@ -15,7 +15,6 @@ CATALOG_MANAGED = ("delta.feature.catalogManaged", "delta.feature.catalogOwned-p
 _APPEND_ONLY = "delta.appendOnly"
 _HUDI_CDC = "hoodie.table.cdc.enabled"
 _UNIFORM = "delta.universalFormat.enabledFormats"
-_DATA_PATHS = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
 _TYPED = frozenset({Format.PARQUET, Format.ORC, Format.AVRO})
 """Formats of bare folders in which a value has a type, by which Arrow compares it and not Spark."""
 
@@ -130,7 +129,7 @@ def _logs_changes(state: TableState) -> str | None:
 
 def _writes_elsewhere(state: TableState) -> str | None:
     """https://iceberg.apache.org/docs/latest/configuration/#write-properties; older names are longer."""
-    for name in _DATA_PATHS:
+    for name in ICEBERG_DATA_PATHS:
         told = state.properties.get(name)
         if told and not _is_inside(told, state.location):
             return (

@@ -31,6 +31,8 @@ from pii_tracer.scan.decode.packed import unpack
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow.parquet as pq
+
 _SUFFIXES = {
     ".parquet": Format.PARQUET,
     ".orc": Format.ORC,
@@ -216,7 +218,12 @@ def _by_spark(file: DataFile) -> bool:
         return False
     import pyarrow.parquet as pq
 
-    return _SPARK_SCHEMA in (pq.read_metadata(file.path).metadata or {})
+    return _spark_schema(pq.read_metadata(file.path)) is not None
+
+
+def _spark_schema(footer: pq.FileMetaData) -> bytes | None:
+    """The schema that Spark notes in files that it writes, as JSON."""
+    return (footer.metadata or {}).get(_SPARK_SCHEMA)
 
 
 def file_columns(file: DataFile) -> tuple[tuple[Column, ...], int | None]:
@@ -273,7 +280,7 @@ def _parquet(path: Path) -> tuple[tuple[Column, ...], int]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        written = (file.metadata.metadata or {}).get(_SPARK_SCHEMA)
+        written = _spark_schema(file.metadata)
         columns = spark_columns(json.loads(written)) if written else _arrow_columns(file.schema_arrow)
         return columns, int(file.metadata.num_rows)
 
@@ -301,7 +308,7 @@ def _padded(file: DataFile) -> tuple[str, ...]:
 
     import pyarrow.parquet as pq
 
-    written = (pq.read_metadata(file.path).metadata or {}).get(_SPARK_SCHEMA)
+    written = _spark_schema(pq.read_metadata(file.path))
     return padded_columns(json.loads(written)) if written else ()
 
 

@@ -9,14 +9,14 @@ from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import gap
 from pii_tracer.estate.registry import RemoteTable
 from pii_tracer.gap_kinds import GapKind
-from pii_tracer.inventory import InventoryGap, RemotePlace
+from pii_tracer.inventory import ICEBERG_DATA_PATHS, InventoryGap, RemotePlace
 from pii_tracer.locations import S3Location, location_of
 
 NO_SETTINGS = "the estate file does not say how S3 is reached (`s3`)"
 NOT_ASKED = "this command does not look into it"
 
-_FOLDERS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
-"""Table properties that lead files elsewhere: https://iceberg.apache.org/docs/latest/aws/#object-store-file-layout"""
+_FOLDERS = (*ICEBERG_DATA_PATHS, "write.metadata.path")
+"""Table properties that lead files elsewhere."""
 
 
 def places_of(tables: Iterable[RemoteTable], why: str) -> tuple[RemotePlace, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -116,19 +117,30 @@ def without_views(kind: pa.DataType) -> pa.DataType:
     """The type with text and bytes end to end: rows of views, as delta-rs writes them, cannot be taken out."""
     import pyarrow as pa
 
-    if pa.types.is_string_view(kind):
-        return pa.large_string()
-    if pa.types.is_binary_view(kind):
-        return pa.large_binary()
+    def end_to_end(leaf: pa.DataType) -> pa.DataType:
+        if pa.types.is_string_view(leaf):
+            return pa.large_string()
+        return pa.large_binary() if pa.types.is_binary_view(leaf) else leaf
+
+    return with_leaves(kind, end_to_end)
+
+
+def with_leaves(kind: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """The type with others in place of those that have no type inside; structs, maps and lists stay what they are."""
+    import pyarrow as pa
+
+    def inner(field: pa.Field) -> pa.Field:
+        return field.with_type(with_leaves(field.type, change))
+
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(without_views(field.type)) for field in kind])
+        return pa.struct([inner(field) for field in kind])
     if pa.types.is_map(kind):
-        return pa.map_(without_views(kind.key_type), without_views(kind.item_type))
+        return pa.map_(with_leaves(kind.key_type, change), with_leaves(kind.item_type, change))
     if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(without_views(kind.value_type)))
+        return pa.list_(inner(kind.value_field))
     if pa.types.is_large_list(kind):
-        return pa.large_list(kind.value_field.with_type(without_views(kind.value_type)))
-    return kind
+        return pa.large_list(inner(kind.value_field))
+    return change(kind)
 
 
 _AVRO = {"long": "bigint", "int": "int", "bytes": "binary", "enum": "string"}

@@ -204,7 +204,7 @@ class CopyVerdict(Frozen):
     def erased(self) -> bool:
         """Looked at, nothing found, nothing unread, nobody else lost."""
         looked = self.bytes is not None or self.rows is not None
-        kept = self.bystanders is None or (self.bystanders.lost == 0 and self.bystanders.equal)
+        kept = self.bystanders is None or self.bystanders.finding is None
         return looked and kept and not self.residue and not self.unverified
 
 

@@ -79,8 +79,11 @@ class Ledger:
 
         A read of a table's branch, tag or metadata is one of the table, and so is a write to a branch.
         """
-        part = None if written else self.identities.part_of(table)
-        found = self.identities.of_rows(part.table if part is not None else table, written=written)
+        if written:
+            found = self.identities.of_rows(table, written=True)
+        else:
+            part = self.identities.part_of(table)
+            found = self.identities.of_table(part.table if part is not None else table)
         if found is not None:
             return found
         made = DatasetId(namespace=UNRESOLVED, name=table.replace("`", ""))
