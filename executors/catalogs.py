@@ -17,6 +17,7 @@ from pii_tracer.estate.catalogs import secret, sqlite_file
 
 SQLITE_JDBC = "org.xerial:sqlite-jdbc:3.46.1.3"
 POSTGRES_JDBC = "org.postgresql:postgresql:42.7.4"
+_HADOOP_IO = "org.apache.iceberg.hadoop.HadoopFileIO"
 ICEBERG_AWS = "org.apache.iceberg:iceberg-aws-bundle:1.12.0"
 
 # Spark's own pattern knows passwords and tokens; what a REST catalog calls `credential` is one too
@@ -29,6 +30,9 @@ def catalog_conf(estate: Estate, base: Path) -> dict[str, str]:
     conf: dict[str, str] = {}
     for name, catalog in estate.catalogs.items():
         settings = _settings(name, catalog, base)
+        if settings and catalog.type is CatalogType.ICEBERG_REST and estate.s3 is not None:
+            # else Iceberg's own client of S3, where its jar is, which the estate file's `s3` says nothing to
+            settings = {**settings, "io-impl": _HADOOP_IO}
         if settings:
             prefix = f"spark.sql.catalog.{name}"
             conf[prefix] = "org.apache.iceberg.spark.SparkCatalog"
@@ -71,7 +75,7 @@ def _settings(name: str, catalog: Catalog, base: Path) -> Mapping[str, str]:
             "client.region": str(catalog.region),
             "warehouse": _warehouse(catalog.warehouse or "spark-warehouse", base),
             # discovery reads tables on file systems; the default would only read S3
-            "io-impl": "org.apache.iceberg.hadoop.HadoopFileIO",
+            "io-impl": _HADOOP_IO,
             **endpoint,
         }
     if catalog.type is CatalogType.NESSIE:

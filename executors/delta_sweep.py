@@ -14,6 +14,7 @@ from executors.delta_log import live_paths, mentioned
 from executors.places import AnyPlace, Listed, files_below, named, opened, place_at, refuse_tables_inside, snapshot_of
 from pii_tracer.errors import RunError
 from pii_tracer.estate.delta_strays import as_written
+from pii_tracer.model import Format
 
 _HOUR_MS = 3_600_000
 _MANIFESTS = "_symlink_format_manifest"
@@ -40,7 +41,7 @@ def unreferenced(folder: AnyPlace) -> list[Listed]:
         RunError: another table lies inside the folder, or the log has a hole.
     """
     listed = files_below(folder)
-    refuse_tables_inside(folder, listed)
+    refuse_tables_inside(folder, listed, Format.DELTA)
     live = live_paths(folder)
     return [
         file

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from executors.connect import refuse_without_jvm
 from executors.context import ExecutionContext
-from executors.iceberg_files import forget_snapshots, lost_columns_of, remove_orphans, untracked, with_deleted_entries
+from executors.iceberg_files import Untracked, forget_snapshots, lost_columns_of, untracked, with_deleted_entries
 from executors.iceberg_lapse import AwaitingRef
-from executors.local import empty_folders, local_path, remove_empty
 from executors.mask import (
     assignments,
     count_unmasked,
@@ -26,11 +24,13 @@ from executors.mask import (
     treated,
 )
 from executors.match import condition, count, match_of, places_of
+from executors.places import AnyPlace, Places, empty_partitions, refusals, remove, remove_partitions
 from executors.rebuild import difference, overwrite, refuse_one_plan
 from executors.retry import on_conflict
 from executors.spark import quote, quote_table, string_literal
 from pii_tracer.actions import Action
 from pii_tracer.errors import RunError
+from pii_tracer.estate.s3_versions import ClientFactory
 from pii_tracer.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 
@@ -39,6 +39,7 @@ _TRIM = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.p
 _SAVED = "pii-tracer.saved-settings"
 _DAY_MS = 86_400_000
 _WORK_BRANCH = "pii_tracer_work"
+_KEPT_FOLDERS = frozenset({"metadata"})
 _EVERY_FILE = "'rewrite-all', 'true'"
 _OF_ANY_SIZE = "'min-file-size-bytes', '0', 'max-file-size-bytes', '9223372036854775807'"
 """So that only files with deletes are written again, and small or large ones are not packed anew on the way
@@ -46,12 +47,16 @@ _OF_ANY_SIZE = "'min-file-size-bytes', '0', 'max-file-size-bytes', '922337203685
 
 
 class IcebergExecutor:
-    """Every run is safe to repeat: each statement leads to a state, and a state reached already stays."""
+    """Every run is safe to repeat: each statement leads to a state, and a state reached already stays.
+
+    clients: of S3, for tables that lie there; made from the estate file unless given.
+    """
 
     name = "iceberg"
 
-    def __init__(self, ctx: ExecutionContext) -> None:
+    def __init__(self, ctx: ExecutionContext, clients: ClientFactory | None = None) -> None:
         self._ctx = ctx
+        self._places = Places(ctx.estate, clients)
         self._acts: dict[Action, Callable[[Step, Copy | None], dict[str, Any]]] = {
             Action.ICEBERG_DELETE_ROWS: self._delete_rows,
             Action.ICEBERG_MASK_ROWS: self._mask_rows,
@@ -97,14 +102,16 @@ class IcebergExecutor:
             return AwaitingRef(self._ctx, step).run()
         branch = step.parameters.get("branch")
         before = self._snapshot(step, branch)
-        facts = on_conflict(lambda: self._acts[step.action](step, copy))
+        with refusals(step.parameters["location"]):
+            facts = on_conflict(lambda: self._acts[step.action](step, copy))
         return Outcome({"snapshot_before": before, "snapshot_after": self._snapshot(step, branch), **facts})
 
     def verify(self, step: Step, copy: Copy | None) -> Check:
         """Look at the table itself."""
         if step.action is Action.ICEBERG_AWAIT_REF:
             return AwaitingRef(self._ctx, step).verify()
-        findings = self._looks[step.action](step, copy)
+        with refusals(step.parameters["location"]):
+            findings = self._looks[step.action](step, copy)
         return Check(not findings, tuple(findings), {"snapshot": self._snapshot(step)})
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:
@@ -186,7 +193,7 @@ class IcebergExecutor:
         name, kind = step.parameters["ref"], step.parameters["kind"]
         if name not in self._refs(step):
             return  # for the statements to tell
-        lost = lost_columns_of(self._ctx, _name(step), step.parameters["location"], self._ref_snapshot(step, name))
+        lost = lost_columns_of(self._ctx, self._place(step), _name(step), self._ref_snapshot(step, name))
         if lost:
             raise RunError(
                 f"the {kind} {name} has columns that the table no longer has, or has in another type"
@@ -204,7 +211,7 @@ class IcebergExecutor:
             (", 'max-files-to-rewrite', '1'", {"files_rewritten": 1}),
             ("", {"rewritten_in_full": True}),
         ):
-            if not with_deleted_entries(self._ctx, step.parameters["location"], _name(step)):
+            if not with_deleted_entries(self._ctx, _name(step)):
                 break
             self._call(step, "rewrite_data_files", f"options => map({_EVERY_FILE}{limit})")
             self._merge_manifests(step)
@@ -234,11 +241,11 @@ class IcebergExecutor:
             self._set(step, saved)
         unset = ", ".join(string_literal(key) for key in (*_TRIM, _SAVED) if key not in saved)
         self._sql(f"ALTER TABLE {_table(step)} UNSET TBLPROPERTIES ({unset})")
-        removed = remove_orphans(
-            self._ctx, step.parameters["location"], _name(step), step.parameters.get("sharing", ())
-        )
-        remove_empty(empty_folders(local_path(step.parameters["location"])))
-        return {"files_removed": len(removed)}
+        found, folder = self._untracked(step), self._place(step)
+        remove(folder, [file.path for file in found.going])
+        remove_partitions(folder, empty_partitions(folder, _KEPT_FOLDERS))
+        strange = {"strange_left": found.strange} if found.strange else {}
+        return {"files_removed": len(found.going), **strange}
 
     # -- looks ---------------------------------------------------------------------------------------------------
 
@@ -276,7 +283,7 @@ class IcebergExecutor:
         return findings
 
     def _deleted_entries(self, step: Step, copy: Copy | None) -> list[str]:
-        left = with_deleted_entries(self._ctx, step.parameters["location"], _name(step))
+        left = with_deleted_entries(self._ctx, _name(step))
         return [f"{len(left)} manifests still have DELETED entries"] if left else []
 
     def _old_snapshots(self, step: Step, copy: Copy | None) -> list[str]:
@@ -292,13 +299,19 @@ class IcebergExecutor:
     def _orphans_left(self, step: Step, copy: Copy | None) -> list[str]:
         if _SAVED in self._properties(step):
             return ["the settings of the metadata log were not put back"]
-        empty = empty_folders(local_path(step.parameters["location"]))
+        empty = empty_partitions(self._place(step), _KEPT_FOLDERS)
         if empty:
             return [f"{len(empty)} empty folders of partitions are left"]
-        left = untracked(self._ctx, step.parameters["location"], _name(step), step.parameters.get("sharing", ()))
-        return [f"{len(left)} files in the folder are not referenced, first {Path(left[0]).name}"] if left else []
+        left = self._untracked(step).going
+        return [f"{len(left)} files in the folder are not referenced, first {left[0].parts[-1]}"] if left else []
 
     # -- helpers -------------------------------------------------------------------------------------------------
+
+    def _place(self, step: Step) -> AnyPlace:
+        return self._places.at(step.parameters["location"])
+
+    def _untracked(self, step: Step) -> Untracked:
+        return untracked(self._ctx, self._place(step), _name(step), step.parameters.get("sharing", ()))
 
     def _of_head(self, step: Step, part: str, ref: str | None, what: str, where: str = "true") -> list[str]:
         """How many rows a metadata table has as of the head of main, a branch or a tag, as a finding."""

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from executors.context import ExecutionContext
-from executors.local import as_local, files_below, local_path, refuse_nested
+from executors.places import AnyPlace, Listed, files_below, missing, named, place_at, refuse_tables_inside
 from executors.spark import quote_table
 from pii_tracer.errors import EstateError, RunError
 from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.iceberg_history import lost_columns
 from pii_tracer.estate.iceberg_json import metadata_json
+from pii_tracer.estate.iceberg_strays import as_written
+from pii_tracer.model import Format
 from pii_tracer.retention.iceberg_expiry import referenced
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _HINT = "version-hint.text"
+_METADATA_FILES = (".metadata.json", ".metadata.json.gz")
+"""Those of the log may be gone: writers remove the oldest."""
 
 
-def with_deleted_entries(ctx: ExecutionContext, location: str, table: str) -> list[str]:
+def with_deleted_entries(ctx: ExecutionContext, table: str) -> list[str]:
     """Manifests of the current snapshot that list deleted files, whose bounds they keep (hazard I4b)."""
     name = quote_table(table)
     rows = ctx.spark.sql(
@@ -36,83 +41,91 @@ Sharers = Sequence[Mapping[str, str | None]]
 """Tables that share files with the one at work, as `planners.iceberg.sharers` writes them into steps."""
 
 
-def untracked(ctx: ExecutionContext, location: str, table: str, sharing: Sharers = ()) -> list[str]:
+@dataclass(frozen=True)
+class Untracked:
+    """Files in a table's folder that nothing names. going: those that may go, listed anew each time. strange: how many
+    others lie there, of a table in S3, that are named as no writer of Iceberg names its.
+    """
+
+    going: tuple[Listed, ...]
+    strange: int = 0
+
+
+def untracked(ctx: ExecutionContext, folder: AnyPlace, table: str, sharing: Sharers = ()) -> Untracked:
     """Files in the folder that no snapshot, reference or metadata file of the table names, nor of one that shares some.
 
     The folder is listed before the references are read: a file that a writer commits in between is then referenced.
-    While writers run, files that are young stay: theirs are committed after they were written.
+    While writers run, files that are young stay: theirs are committed after they were written. In S3 files stay that
+    may be somebody's: a gap of the plan says so (`strange_files`).
 
     Raises:
         RunError: a file that the table names is not there, or another table lies inside the folder.
     """
-    there = list_table(location)
-    own = _with_links(_referenced(ctx, table))
-    refuse_missing(location, there, {p for p in own if not p.endswith(".metadata.json")})
-    return loose(ctx, there, own | _with_links(read_by(ctx, sharing)))
+    there = list_table(folder)
+    own = _with_links(folder, _referenced(ctx, folder, table))
+    refuse_missing(folder, there, {p for p in own if not p.endswith(_METADATA_FILES)})
+    found = loose(ctx, there, own | _with_links(folder, read_by(ctx, sharing)))
+    if isinstance(folder, Path):
+        return Untracked(tuple(found))
+    going = tuple(file for file in found if as_written(file.parts[-1]))
+    return Untracked(going, len(found) - len(going))
 
 
-def _with_links(named: Set[str]) -> set[str]:
+def _with_links(folder: AnyPlace, named: Set[str]) -> set[str]:
     """Names as metadata writes them, and with links followed: the folder is listed at its real place."""
-    return set(named) | {str(Path(path).resolve()) for path in named}
+    return set(named) | ({str(Path(path).resolve()) for path in named} if isinstance(folder, Path) else set())
 
 
-def list_table(location: str) -> list[str]:
+def list_table(folder: AnyPlace) -> list[Listed]:
     """Every file in a table's folder.
 
     Raises:
         RunError: another table lies inside it.
     """
-    folder = local_path(location)
-    refuse_nested(folder, own=lambda place: place == folder / "metadata")
-    return [str(path) for path in files_below(folder)]
+    there = files_below(folder)
+    refuse_tables_inside(folder, there, Format.ICEBERG)
+    return there
 
 
-def refuse_missing(location: str, there: Sequence[str], named: Iterable[str]) -> None:
+def refuse_missing(folder: AnyPlace, there: Sequence[Listed], named: Iterable[str]) -> None:
     """Nothing is swept where files are missing that the table names.
 
     Raises:
         RunError: one inside the folder is.
     """
-    listed = set(there)
-    inside = (p for p in named if p not in listed and p.startswith(f"{local_path(location)}/"))
-    gone = sorted(p for p in inside if not Path(p).exists())
+    listed = {file.path for file in there}
+    inside = [p for p in named if p not in listed and p.startswith(f"{folder}/")]
+    gone = missing(folder, inside) if inside else []
     if gone:
         raise RunError(
-            f"{len(gone)} files that the table names are not there, first {Path(gone[0]).name}",
-            where=location,
+            f"{len(gone)} files that the table names are not there, first {gone[0].rpartition('/')[2]}",
+            where=str(folder),
             todo="restore them from a backup before anything is swept",
         )
 
 
-def loose(ctx: ExecutionContext, there: Sequence[str], kept: Set[str]) -> list[str]:
+def loose(ctx: ExecutionContext, there: Sequence[Listed], kept: Set[str]) -> list[Listed]:
     """Of the files in a folder those that nothing keeps; while writers run, only those that are old enough."""
-    old = time.time() - ctx.in_flight_hours * 3600
-    found = [path for path in there if path not in kept and not _companion(path, kept)]
-    return [path for path in found if not ctx.in_flight_hours or _written(path) < old]
-
-
-def _written(path: str) -> float:
-    try:
-        return Path(path).stat().st_mtime
-    except FileNotFoundError:
-        return time.time()
+    old = (time.time() - ctx.in_flight_hours * 3600) * 1000
+    found = [file for file in there if file.path not in kept and not _companion(file.path, kept)]
+    return [file for file in found if not ctx.in_flight_hours or file.modified < old]
 
 
 def read_by(ctx: ExecutionContext, sharing: Sharers) -> set[str]:
-    """Every file that other tables read now.
+    """Every file that other tables read now. They lie on this machine: in S3 no table that shares files is erased.
 
     Raises:
         RunError: one of them cannot be asked; nothing may be removed then.
     """
     found: set[str] = set()
     for other in sharing:
-        table, location = other["table"], other["location"]
+        table, location = other["table"], Path(str(other["location"]))
         try:
-            found |= _referenced(ctx, table) if table else referenced(Path(str(location)), None)
+            found |= _referenced(ctx, location, table) if table else referenced(location, None)
         except Exception as error:  # Spark's and Java's errors for a table that is gone or broken are many
             raise RunError(
                 f"a table that shares files with this one cannot be read: {type(error).__name__}",
-                where=table or location,
+                where=table or str(location),
                 todo="look at that table; if it was dropped, plan again",
             ) from None
     return found
@@ -141,20 +154,20 @@ def forget_snapshots(ctx: ExecutionContext, table: str, older_than: str | None) 
     return int(gone.size())
 
 
-def lost_columns_of(ctx: ExecutionContext, table: str, location: str, snapshot_id: int) -> tuple[str, ...]:
+def lost_columns_of(ctx: ExecutionContext, folder: AnyPlace, table: str, snapshot_id: int) -> tuple[str, ...]:
     """`lost_columns` of a snapshot, by the metadata that Spark would write by.
 
     Raises:
         RunError: that metadata cannot be read; nothing may be written then.
     """
-    metadata = metadata_file(ctx.spark, quote_table(table))
+    metadata = metadata_file(ctx.spark, folder, quote_table(table))
     try:
-        return lost_columns(load_iceberg(Path(location), str(metadata)), snapshot_id)
+        return lost_columns(load_iceberg(folder, str(metadata)), snapshot_id)
     except EstateError as error:
         raise RunError(error.what, where=table, todo="repair the table's metadata, then resume") from None
 
 
-def _referenced(ctx: ExecutionContext, table: str) -> set[str]:
+def _referenced(ctx: ExecutionContext, folder: AnyPlace, table: str) -> set[str]:
     name = quote_table(table)
     kept: set[str] = set()
     for column, part in (
@@ -165,11 +178,11 @@ def _referenced(ctx: ExecutionContext, table: str) -> set[str]:
         ("file", "metadata_log_entries"),
     ):
         rows = ctx.spark.sql(f"SELECT {column} FROM {name}.{part}").collect()
-        kept |= {as_local(row[0]) for row in rows}
-    return kept | _statistics(ctx, name)
+        kept |= {named(folder, row[0]) for row in rows}
+    return kept | _statistics(ctx, folder, name)
 
 
-def _statistics(ctx: ExecutionContext, name: str) -> set[str]:
+def _statistics(ctx: ExecutionContext, folder: AnyPlace, name: str) -> set[str]:
     """Statistics files (Puffin) and partition statistics: no metadata table lists them, the metadata file does.
 
     https://iceberg.apache.org/spec/#table-statistics
@@ -177,16 +190,17 @@ def _statistics(ctx: ExecutionContext, name: str) -> set[str]:
     Raises:
         RunError: the metadata file cannot be read; nothing may be swept then.
     """
-    current = metadata_file(ctx.spark, name)
+    current = metadata_file(ctx.spark, folder, name)
     try:
-        metadata = metadata_json(current.read_bytes())
+        with current.open("rb") as stream:
+            metadata = metadata_json(stream.read())
     except (OSError, ValueError):
         raise RunError("the table's metadata file cannot be read", where=str(current), todo="look at it") from None
     entries = [*metadata.get("statistics", []), *metadata.get("partition-statistics", [])]
-    return {as_local(entry["statistics-path"]) for entry in entries}
+    return {named(folder, entry["statistics-path"]) for entry in entries}
 
 
-def metadata_file(spark: SparkSession, name: str) -> Path:
+def metadata_file(spark: SparkSession, folder: AnyPlace, name: str) -> AnyPlace:
     """The metadata file that Spark reads and writes by: the last of its log, in the log's own order.
 
     name: quoted. https://iceberg.apache.org/docs/latest/spark-queries/#metadata-log-entries
@@ -197,22 +211,12 @@ def metadata_file(spark: SparkSession, name: str) -> Path:
     rows = spark.sql(f"SELECT file FROM {name}.metadata_log_entries").collect()
     if not rows:
         raise RunError("the table names no metadata file", where=name, todo="look at the catalog")
-    return Path(as_local(rows[-1][0]))
+    return place_at(folder, named(folder, rows[-1][0]))
 
 
 def _companion(path: str, kept: Set[str]) -> bool:
     """The version hint of a Hadoop catalog, and Hadoop's checksum beside a file that is kept."""
-    file = Path(path)
-    if file.name == _HINT or file.name == f".{_HINT}.crc":
+    front, slash, name = path.rpartition("/")
+    if name in (_HINT, f".{_HINT}.crc"):
         return True
-    if file.name.startswith(".") and file.name.endswith(".crc"):
-        return str(file.with_name(file.name[1:-4])) in kept
-    return False
-
-
-def remove_orphans(ctx: ExecutionContext, location: str, table: str, sharing: Sharers = ()) -> list[str]:
-    """Remove every untracked file, hidden ones and old metadata included; returns their paths."""
-    removed = untracked(ctx, location, table, sharing)
-    for path in removed:
-        Path(path).unlink(missing_ok=True)
-    return removed
+    return name.startswith(".") and name.endswith(".crc") and f"{front}{slash}{name[1:-4]}" in kept

@@ -73,8 +73,8 @@ class NessieExecutor(IcebergExecutor):
     def _orphans(self, step: Step, copy: Copy | None) -> dict[str, Any]:
         drop_work(client_of(self._ctx, step))
         removed = unreached(self._ctx, step)
-        for path in removed:
-            Path(path).unlink(missing_ok=True)
+        for file in removed:
+            Path(file.path).unlink(missing_ok=True)
         return {"files_removed": len(removed)}
 
     # -- looks ---------------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ class NessieExecutor(IcebergExecutor):
 
     def _orphans_left(self, step: Step, copy: Copy | None) -> list[str]:
         left = unreached(self._ctx, step)
-        return [f"{len(left)} files are reached by no reference, first {Path(left[0]).name}"] if left else []
+        return [f"{len(left)} files are reached by no reference, first {left[0].parts[-1]}"] if left else []
 
     def _head(self, step: Step) -> LiveHead:
         """The step's reference.

@@ -10,6 +10,7 @@ from pathlib import Path
 from executors.context import ExecutionContext
 from executors.iceberg_files import list_table, loose, refuse_missing
 from executors.local import local_path
+from executors.places import Listed
 from pii_tracer.config_catalogs import CatalogType
 from pii_tracer.errors import RunError
 from pii_tracer.estate.catalog_nessie import ICEBERG_TABLE, KINDS, table_name
@@ -139,7 +140,7 @@ def drop_work(client: NessieClient) -> None:
             client.delete(reference)
 
 
-def unreached(ctx: ExecutionContext, step: Step) -> list[str]:
+def unreached(ctx: ExecutionContext, step: Step) -> list[Listed]:
     """Files in the table's folder that no branch or tag of the catalog reaches; old commits do not count.
 
     The folder is listed before the references are read, and the references are read again before the answer: one that
@@ -149,12 +150,12 @@ def unreached(ctx: ExecutionContext, step: Step) -> list[str]:
         RunError: a reference is not known to the plan, a file that one names is missing, or they never stand still.
         EstateError: the server, or a metadata file, cannot be read.
     """
-    location = str(step.parameters["location"])
-    there = list_table(location)
+    folder = local_path(step.parameters["location"])
+    there = list_table(folder)
     live = heads(ctx, step)
     for _ in range(_LOOKS):
-        kept = _reached(location, live)
-        refuse_missing(location, there, kept)
+        kept = _reached(folder, live)
+        refuse_missing(folder, there, kept)
         found = loose(ctx, there, kept)
         again = heads(ctx, step)
         if [h.metadata for h in again] == [h.metadata for h in live]:
@@ -167,7 +168,7 @@ def unreached(ctx: ExecutionContext, step: Step) -> list[str]:
     )
 
 
-def _reached(location: str, live: Sequence[LiveHead]) -> frozenset[str]:
+def _reached(folder: Path, live: Sequence[LiveHead]) -> frozenset[str]:
     """What all references together need.
 
     Raises:
@@ -175,6 +176,8 @@ def _reached(location: str, live: Sequence[LiveHead]) -> frozenset[str]:
     """
     if not live:
         raise RunError(
-            "no branch or tag has the table any more", where=location, todo="remove its folder by hand, or plan again"
+            "no branch or tag has the table any more",
+            where=str(folder),
+            todo="remove its folder by hand, or plan again",
         )
-    return frozenset().union(*(reached(local_path(location), h.metadata) for h in live))
+    return frozenset().union(*(reached(folder, h.metadata) for h in live))

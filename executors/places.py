@@ -23,6 +23,7 @@ from pii_tracer.estate.s3 import s3_clients
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.s3_versions import ClientFactory
 from pii_tracer.locations import engine_path, is_s3, s3_location
+from pii_tracer.model import Format
 
 AnyPlace = Path | S3Path
 T = TypeVar("T")
@@ -31,6 +32,7 @@ _AT_ONCE = 16
 _MARKER = "_$folder$"
 _LOG = "_delta_log"
 _TABLES = frozenset({_LOG, ".hoodie"})
+_ICEBERG = "metadata"
 _METADATA = (".metadata.json", ".metadata.json.gz")
 
 
@@ -189,25 +191,33 @@ def missing(folder: AnyPlace, paths: Iterable[str]) -> list[str]:
     return sorted(path for path in asked if path.startswith(front) or not folder.placed(path).is_file())
 
 
-def refuse_tables_inside(folder: AnyPlace, there: Iterable[Listed]) -> None:
-    """A Delta table below whose folder another table lies cannot be swept: its files would be taken for nobody's.
+def refuse_tables_inside(folder: AnyPlace, there: Iterable[Listed], kind: Format | None) -> None:
+    """A table below whose folder another table lies cannot be swept: its files would be taken for nobody's.
+
+    kind: what the table itself is; where nobody knows, every sign of a table counts as another one's.
 
     Raises:
         RunError: there is one.
     """
     if isinstance(folder, Path):
-        local.refuse_nested(folder, own=lambda place: _LOG in place.relative_to(folder).parts)
+        local.refuse_nested(folder, own=lambda place: _is_own(place.relative_to(folder).parts, kind))
         return
     for file in there:
         inner = [file.parts[:n] for n, part in enumerate(file.parts[:-1]) if n and part in _TABLES]
         inner += [file.parts[:-1]] if len(file.parts) > 1 and file.parts[-1].endswith(_METADATA) else []
+        inner += [(part,) for part in file.parts[:1] if part in _TABLES and not _is_own((part,), kind)]
         for parts in inner:
-            if _LOG not in parts:
+            if not _is_own(parts, kind):
                 raise RunError(
                     "another table lies inside this folder; working on its files would break that table",
                     where=f"{folder}/{local.without_values('/'.join(parts))}",
                     todo="move one of the two tables, then plan again",
                 )
+
+
+def _is_own(parts: tuple[str, ...], kind: Format | None) -> bool:
+    """Whether a folder with the sign of a table belongs to the table that lies around it. parts: below that."""
+    return _LOG in parts if kind is Format.DELTA else parts == (_ICEBERG,) and kind is Format.ICEBERG
 
 
 def opened(place: AnyPlace) -> BinaryIO:

@@ -92,7 +92,7 @@ class ClearingVersions:
         key = self.parameters.prefix.removesuffix("/")
         folder = S3Path(S3Location(bucket=self.parameters.bucket, key=key), self._client)
         with refusals(folder):
-            refuse_tables_inside(folder, files_below(folder))
+            refuse_tables_inside(folder, files_below(folder), self.copy.format if self.copy else None)
 
     def run(self) -> Outcome:
         """Delete what is there now; what a lock with a date keeps is waited for.

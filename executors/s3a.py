@@ -1,4 +1,4 @@
-"""S3 for Spark: Hadoop's S3A, which Delta tables are written through.
+"""S3 for Spark: Hadoop's S3A, which Delta and Iceberg tables are written through.
 
 https://hadoop.apache.org/docs/r3.3.4/hadoop-aws/tools/hadoop-aws/index.html. Credentials are not among the settings:
 S3A finds them in the environment and from the machine's role; other ways are set in the estate file, `spark.conf`.
@@ -14,6 +14,8 @@ from pii_tracer.plan import ErasurePlan
 
 SCHEME = "s3a://"
 
+_FILE_SYSTEM = "org.apache.hadoop.fs.s3a.S3AFileSystem"
+
 
 def reaches_s3(plan: ErasurePlan) -> bool:
     """Whether Spark has to reach S3 for a plan: a table of it lies there."""
@@ -28,6 +30,9 @@ def s3a_conf(estate: Estate) -> dict[str, str]:
     """
     settings = s3_settings(estate)
     conf = {
+        # Iceberg's metadata names files as whoever wrote it spells them
+        "spark.hadoop.fs.s3.impl": _FILE_SYSTEM,
+        "spark.hadoop.fs.s3n.impl": _FILE_SYSTEM,
         "spark.hadoop.fs.s3a.endpoint.region": settings.region,
         # a refusal is told soon; the default waits for minutes
         "spark.hadoop.fs.s3a.attempts.maximum": "5",

@@ -126,7 +126,9 @@ def _needed(spark: SparkSession, target: Target, store: Store) -> frozenset[str]
 
 def _pointed(spark: SparkSession, target: Target) -> str | None:
     """The metadata file that the table's catalog points at now; None where the folder itself tells."""
-    return str(metadata_file(spark, quote_table(str(target.sql_name)))) if target.pointed else None
+    if not target.pointed:
+        return None
+    return str(metadata_file(spark, _folder(target), quote_table(str(target.sql_name))))
 
 
 def _folder(target: Target) -> Path:

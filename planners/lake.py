@@ -12,7 +12,7 @@ from pii_tracer.actions import Action
 from pii_tracer.config import Estate
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import RemotePlace
-from pii_tracer.model import Strategy
+from pii_tracer.model import Format, Strategy
 from pii_tracer.plan import Gap
 from planners.archives import add_abort
 from planners.drafts import CopyDraft, Draft, StepWriter
@@ -23,8 +23,8 @@ _GUARDS = ("spark.delta.logStore.s3a.impl", "spark.delta.logStore.class")
 
 
 def unguarded(items: Sequence[CopyDraft], estate: Estate) -> tuple[Gap, ...]:
-    """Tables in S3 that somebody may write to meanwhile: two commits from different clusters can be one, and the rows
-    of the other are lost (Delta's page, "Amazon S3").
+    """Delta tables in S3 that somebody may write to meanwhile: two commits from different clusters can be one, and the
+    rows of the other are lost (Delta's page, "Amazon S3"). Iceberg's catalogs let one of two commits win.
     """
     stopped = bool(estate.writers) and all(writer.stopped for writer in estate.writers)
     if stopped or any(name in estate.spark.conf for name in _GUARDS):
@@ -39,7 +39,9 @@ def unguarded(items: Sequence[CopyDraft], estate: Estate) -> tuple[Gap, ...]:
             item.copy.location,
         )
         for item in items
-        if item.place is not None and item.copy.strategy not in (Strategy.BLOCKED, Strategy.EXEMPT)
+        if item.place is not None
+        and item.copy.format is Format.DELTA
+        and item.copy.strategy not in (Strategy.BLOCKED, Strategy.EXEMPT)
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pii_tracer.errors import EstateError
 from pii_tracer.inventory import HUDI_BOOTSTRAPPED, ICEBERG_DATA_PATHS, NessieTable, RefKind, TableState
-from pii_tracer.locations import location_of
+from pii_tracer.locations import S3Location, location_of
 from pii_tracer.model import PLAIN, Access, FieldAccess, Format
 from pii_tracer.spots import struct_fields
 
@@ -142,10 +142,12 @@ def _writes_elsewhere(state: TableState) -> str | None:
 
 def _is_inside(text: str, location: str) -> bool:
     try:
-        place = location_of(text)
+        place, folder = location_of(text), location_of(location)
     except EstateError:
         return False
-    return isinstance(place, Path) and place.is_relative_to(location)
+    if isinstance(folder, S3Location):
+        return isinstance(place, S3Location) and folder.holds(place)
+    return isinstance(place, Path) and place.is_relative_to(folder)
 
 
 def _bootstrapped(state: TableState) -> str | None:

@@ -10,11 +10,12 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from executors.profiles import profile_of
 from tests.kafkasupport import free_ports
 from tests.servers import end, own_java, retrieved, spark_jars
 
@@ -42,33 +43,50 @@ _IVY = f"""\
 
 @dataclass(frozen=True)
 class RestServer:
-    """A running server. uri: for clients; warehouse: folder that its tables lie in."""
+    """A running server. uri: for clients; warehouse: folder that its tables lie in, where they lie in one."""
 
     uri: str
     warehouse: Path
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[RestServer]:
-    """A server whose database and warehouse lie in a folder, until the block ends."""
+def serving(
+    folder: Path, warehouse: str | None = None, hadoop: Mapping[str, str] | None = None
+) -> Iterator[RestServer]:
+    """A server whose database and warehouse lie in a folder, until the block ends.
+
+    warehouse: another place for its tables, in S3; hadoop: then S3A's settings. Its jars are those of a Spark session
+    that reaches S3 and was there before.
+    """
     (port,) = free_ports(1)
-    warehouse = folder / "warehouse"
-    hadoop = [str(p) for name in ("hadoop-client-*", "commons-logging-*") for p in spark_jars().glob(f"{name}.jar")]
+    here = folder / "warehouse"
+    hadoop_jars = [
+        str(p) for name in ("hadoop-client-*", "commons-logging-*") for p in spark_jars().glob(f"{name}.jar")
+    ]
+    if hadoop is not None:
+        properties = (f"<property><name>{k}</name><value>{v}</value></property>" for k, v in hadoop.items())
+        (folder / "conf").mkdir()
+        (folder / "conf" / "core-site.xml").write_text(f"<configuration>{''.join(properties)}</configuration>")
+        fetched = Path.home() / profile_of("3.5").ivy / "jars"
+        hadoop_jars += [
+            str(p) for name in ("*hadoop-aws*", "*aws-java-sdk-bundle*") for p in fetched.glob(f"{name}.jar")
+        ]
+        hadoop_jars.append(str(folder / "conf"))
     settings = {
         "CATALOG_CATALOG_NAME": "rest_backend",
         "CATALOG_REST_PORT": str(port),
         "CATALOG_URI": f"jdbc:sqlite:{folder / 'rest.db'}",
-        "CATALOG_WAREHOUSE": str(warehouse),
+        "CATALOG_WAREHOUSE": warehouse or str(here),
         "CATALOG_CATALOG__IMPL": "org.apache.iceberg.jdbc.JdbcCatalog",
         "CATALOG_JDBC_SCHEMA__VERSION": "V1",
     }
     small = ("-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
-    classes = ":".join([f"{retrieved('iceberg-rest', VERSION, ivy=_IVY)}/*", *hadoop])
+    classes = ":".join([*hadoop_jars, f"{retrieved('iceberg-rest', VERSION, ivy=_IVY)}/*"])
     command = [own_java(), *small, "-cp", classes, "org.apache.iceberg.rest.RESTCatalogServer"]
     with (folder / "rest.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **settings})
     try:
-        server = RestServer(f"http://127.0.0.1:{port}", warehouse)
+        server = RestServer(f"http://127.0.0.1:{port}", here)
         _await(server, process)
         yield server
     finally:

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
-from pathlib import PurePosixPath
 
 from pii_tracer.cli.refusals import unreadable
 from pii_tracer.config import Estate
@@ -18,7 +17,7 @@ from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import ObjectVersion
 from pii_tracer.locations import S3Location, s3_place
 from pii_tracer.plan import Copy, ErasurePlan
-from pii_tracer.proof.witness import COMMIT, FileBefore, Seen
+from pii_tracer.proof.witness import FileBefore, Seen, in_log
 from pii_tracer.scan.forms import Patterns
 from pii_tracer.several import several
 from pii_tracer.verify.s3_tables import S3Folder, look_past_s3, verify_s3_table
@@ -50,29 +49,24 @@ def changed(estate: Estate, copy: Copy, place: S3Location, verdict: ByteVerdict,
 
 
 def listing(estate: Estate, copy: Copy, place: S3Location, patterns: Patterns) -> Seen:
-    """Names and sizes of all versions, and the digest of the newest commit: nothing else is read.
+    """Names and sizes of all versions, and the digest of the newest file of its log: nothing else is read.
 
     Raises:
         EstateError, ScanError: refused.
     """
     folder = _folder(estate, copy, place)
     files: dict[str, int] = {}
-    newest: ObjectVersion | None = None
+    last, newest = ("", ""), None
     with _listed(place):
         for version in folder.versions():
             files[folder.named(version, patterns)] = version.size
-            if version.latest and _is_commit(folder, version):
-                newest = version  # S3 lists keys in their order, and commits are numbered with leading zeros
+            order = in_log(folder.relative(version.key), copy.format)
+            if order is not None and order > last and version.latest and not version.delete_marker:
+                last, newest = order, version
     if newest is None:
         return Seen(files)
     data, _ = fetch(folder.client, place.bucket, newest)
     return Seen(files, f"sha256:{hashlib.sha256(data).hexdigest()}")
-
-
-def _is_commit(folder: S3Folder, version: ObjectVersion) -> bool:
-    path = PurePosixPath(folder.relative(version.key))
-    told = str(path.parent) == "_delta_log" and COMMIT.fullmatch(path.name) is not None
-    return told and not version.delete_marker
 
 
 def hashed(

@@ -35,6 +35,11 @@ _OWN = re.compile(rf"{UUID}|^version-hint\.text$|^v\d+(\.gz)?\.metadata\.json(\.
 """Hadoop tables number their metadata files; everything else that writers of Iceberg leave has a UUID in its name."""
 
 
+def as_written(name: str) -> bool:
+    """Whether a file is named as writers of Iceberg name theirs."""
+    return _OWN.search(name) is not None
+
+
 def strangers(location: Path, referenced: Container[Path]) -> tuple[Path, ...]:
     """Files with bytes that no snapshot names and that are not named as writers of Iceberg name theirs, sorted.
 
@@ -45,7 +50,7 @@ def strangers(location: Path, referenced: Container[Path]) -> tuple[Path, ...]:
         sorted(
             path
             for path in _files(location)
-            if not _OWN.search(path.name) and path.resolve() not in referenced and has_bytes(path)
+            if not as_written(path.name) and path.resolve() not in referenced and has_bytes(path)
         )
     )
 

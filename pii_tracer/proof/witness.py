@@ -191,9 +191,12 @@ def _kept(path: Path) -> Seen | None:
 
 # -- the newest file of a table's own log ------------------------------------------------------------------------------
 
-COMMIT = re.compile(r"(\d{20})\.json")
-"""Names of Delta's commits."""
-_METADATA = re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
+_LOGS = {
+    Format.DELTA: ("_delta_log", re.compile(r"(\d{20})\.json")),
+    Format.ICEBERG: ("metadata", re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")),
+}
+"""Folders and names of Delta's commits and Iceberg's metadata files."""
+_DIGITS = 40
 _INSTANT = re.compile(r"(\d{17}(?:_\d{17})?)\.\w+")
 
 
@@ -203,10 +206,9 @@ def manifest_of(root: Path, kind: Format) -> str | None:
     https://github.com/delta-io/delta/blob/master/PROTOCOL.md#delta-log-entries,
     https://iceberg.apache.org/spec/#table-metadata, https://hudi.apache.org/tech-specs-1point0/#timeline
     """
-    if kind is Format.DELTA:
-        newest = _newest(root / "_delta_log", COMMIT)
-    elif kind is Format.ICEBERG:
-        newest = _newest(root / "metadata", _METADATA)
+    if kind in _LOGS:
+        place, name = _LOGS[kind]
+        newest = _newest(root / place, name)
     elif kind is Format.HUDI:
         timeline = root / ".hoodie" / "timeline"
         newest = _newest(timeline if timeline.is_dir() else root / ".hoodie", _INSTANT)
@@ -215,8 +217,19 @@ def manifest_of(root: Path, kind: Format) -> str | None:
     return None if newest is None else "sha256:" + hashlib.sha256(newest.read_bytes()).hexdigest()
 
 
+def in_log(path: str, kind: Format) -> tuple[str, str] | None:
+    """What orders a file among its table's commits (Delta) or metadata files (Iceberg); None of any other file.
+
+    path: below the table's folder, with slashes.
+    """
+    folder, _, name = path.rpartition("/")
+    place, pattern = _LOGS[kind]
+    match = pattern.fullmatch(name) if folder == place else None
+    return (match[1].zfill(_DIGITS), name) if match else None
+
+
 def _newest(folder: Path, name: re.Pattern[str]) -> Path | None:
     if not folder.is_dir():
         return None
-    found = [(match[1].zfill(40), path.name, path) for path in folder.iterdir() if (match := name.fullmatch(path.name))]
+    found = [(m[1].zfill(_DIGITS), path.name, path) for path in folder.iterdir() if (m := name.fullmatch(path.name))]
     return max(found)[2] if found else None

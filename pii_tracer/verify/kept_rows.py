@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
 _PIECE = 1 << 20
 _ORC = "orc"
+_AVRO = "avro"
 
 PARQUET = "parquet"
 
 Source = Path | BinaryIO
-"""What a file is read from; rows of Parquet also from a stream."""
+"""What a file is read from; rows of lake tables' formats also from a stream."""
 
 Row = Iterable[tuple[str, Any]]
 """Names, in lower case, with their values; a name may stand twice."""
@@ -48,14 +49,16 @@ def rows_with_more(
     """
     if kind == PARQUET:
         return _in_tables(*_parquet(source), copy, mask, patterns, shown)
-    if not isinstance(source, Path):
-        raise ValueError("only Parquet is read from a stream")
-    return _rows_of_path(source, kind, copy, mask, patterns, shown)
-
-
-def _rows_of_path(path: Path, kind: str, copy: Copy, mask: Mask, patterns: Patterns, shown: set[str]) -> int | None:
     if kind == _ORC:
-        return _in_tables(*_orc(path), copy, mask, patterns, shown)
+        return _in_tables(*_orc(source), copy, mask, patterns, shown)
+    if kind == _AVRO:
+        return _in_records(_avro(source), copy, mask, patterns, shown)
+    if not isinstance(source, Path):
+        raise ValueError("text is not read from a stream")
+    return _rows_of_text(source, kind, copy, mask, patterns, shown)
+
+
+def _rows_of_text(path: Path, kind: str, copy: Copy, mask: Mask, patterns: Patterns, shown: set[str]) -> int | None:
     if kind != "csv":
         return _in_records(_RECORDS[kind](path), copy, mask, patterns, shown)
     try:
@@ -170,15 +173,16 @@ def _parquet(source: Source) -> tuple[list[str], Callable[[list[str]], Iterator[
     return file.schema_arrow.names, lambda columns: file.iter_batches(columns=columns)
 
 
-def _orc(path: Path) -> tuple[list[str], Callable[[list[str]], Iterator[pa.RecordBatch]]]:
+def _orc(source: Source) -> tuple[list[str], Callable[[list[str]], Iterator[pa.RecordBatch]]]:
     from pyarrow import orc
 
-    file = orc.ORCFile(path)
+    file = orc.ORCFile(source)
     return file.schema.names, lambda columns: (file.read_stripe(n, columns=columns) for n in range(file.nstripes))
 
 
-def _avro(path: Path) -> Iterator[Row]:
-    for record in open_container(memoryview(path.read_bytes())).records():
+def _avro(source: Source) -> Iterator[Row]:
+    data = source.read_bytes() if isinstance(source, Path) else source.read()
+    for record in open_container(memoryview(data)).records():
         yield [(name.lower(), value) for name, value in record.items()]
 
 
@@ -226,6 +230,7 @@ def _lines(path: Path, encoding: str) -> Iterator[str]:
             yield carried.decode(encoding, "surrogateescape").removeprefix(mark)
 
 
-_RECORDS: Mapping[str, Callable[[Path], Iterator[Row]]] = {"avro": _avro, "json": _json, "json lines": _json}
-READABLE = frozenset({PARQUET, _ORC, *_RECORDS, "csv"})
-"""Kinds of files whose rows can be read again."""
+_RECORDS: Mapping[str, Callable[[Path], Iterator[Row]]] = {"json": _json, "json lines": _json}
+IN_STREAMS = frozenset({PARQUET, _ORC, _AVRO})
+READABLE = frozenset({*IN_STREAMS, *_RECORDS, "csv"})
+"""Kinds of files whose rows can be read again; of those in S3 the first ones."""

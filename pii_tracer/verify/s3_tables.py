@@ -29,7 +29,7 @@ from pii_tracer.scan.tree import scan_bytes
 from pii_tracer.several import several
 from pii_tracer.verify.bytes import judge, judge_held, look_past, with_uploads
 from pii_tracer.verify.kept import rows_with_more
-from pii_tracer.verify.kept_rows import PARQUET
+from pii_tracer.verify.kept_rows import IN_STREAMS
 from pii_tracer.verify.verdict import ByteVerdict, ScannedFile
 
 _REFUSALS = (ClientError, BotoCoreError)
@@ -99,7 +99,7 @@ def verify_s3_table(copy: Copy, patterns: Patterns, folder: S3Folder) -> ByteVer
 def _without_held(
     copy: Copy, mask: Mask, seen: _Seen, files: tuple[FileScan, ...], patterns: Patterns, folder: S3Folder
 ) -> ByteVerdict:
-    """As `verify_bytes` where a hold keeps columns. Rows are read again of Parquet alone: Delta has no others."""
+    """As `verify_bytes` where a hold keeps columns. Rows are read again of the formats that lake tables have."""
     kept, versions = frozenset(mask.kept), {_of_version(scan.path, version): version for version, scan in seen.marked}
 
     def at(name: str) -> BinaryIO:
@@ -111,7 +111,7 @@ def _without_held(
         data, _ = fetch(folder.client, folder.place.bucket, version)
         return pa.BufferReader(pa.py_buffer(data))  # type: ignore[no-any-return]
 
-    more, unread = rows_with_more(copy, mask, files, kept, at, patterns, readable=(PARQUET,))
+    more, unread = rows_with_more(copy, mask, files, kept, at, patterns, readable=IN_STREAMS)
     rest = judge(copy, str(folder.place), files, frozenset(copy.other_keys), kept)
     return judge_held(copy, mask, rest, files, kept, more, unread)
 

@@ -44,13 +44,13 @@ def states(spark: SparkSession, copy: Copy) -> Iterator[State]:
     """Every state of a copy, the current one first. A copy that stands for one branch or tag has only that state.
 
     Raises:
-        ScanError: an Iceberg copy without a table name, or a table in S3 that is not Delta's.
+        ScanError: an Iceberg copy without a table name, or a table in S3 of another format than Delta's and Iceberg's.
     """
-    if copy.s3_table and copy.format is not Format.DELTA:
+    if copy.s3_table and copy.format not in (Format.DELTA, Format.ICEBERG):
         raise ScanError(
             f"rows of {copy.format} tables in S3 are not read",
             where=copy.table or copy.location,
-            todo="plan again: only Delta tables are erased there",
+            todo="plan again: only Delta and Iceberg tables are erased there",
         )
     if NESSIE in copy.facts:
         yield from (State(name, load, kept) for name, load, kept in nessie_states(spark, copy))

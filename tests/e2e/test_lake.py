@@ -1,4 +1,4 @@
-"""Delta tables in a bucket with versions, erased from request to proof: killed on the way, resumed, and searched."""
+"""Tables in a bucket with versions, erased from request to proof: killed on the way, resumed, and searched."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 import yaml
 from deltalake import DeltaTable, QueryBuilder
+from pyiceberg.catalog.sql import SqlCatalog
 
 from pii_tracer.cli.main import run
 from pii_tracer.errors import ExitCode
@@ -22,7 +23,7 @@ from pii_tracer.journal import Kind
 from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from pii_tracer.review.planfile import load_plan
 from tests import storeservers
-from tests.e2e import bazaar
+from tests.e2e import bazaar, harbour
 from tests.e2e.processes import REPO, history, run_until
 from tests.leaks import Person, leaks, watched_spark
 from tests.storeservers import ACCESS, REGION, SECRET, Store, signed
@@ -47,6 +48,9 @@ class Bazaar:
     store: Store
     bucket: str
 
+    module = bazaar.__name__
+    front = ""
+
     @property
     def options(self) -> dict[str, str]:
         found = {"AWS_ENDPOINT_URL": self.store.endpoint_url, "AWS_REGION": REGION, "AWS_ALLOW_HTTP": "true"}
@@ -61,7 +65,7 @@ class Bazaar:
         for name in bazaar.TABLES:
             table = DeltaTable(f"s3://{self.bucket}/lake/{name}", storage_options=self.options)
             query = QueryBuilder().register("t", table).execute("SELECT * FROM t")
-            found[name] = sorted(tuple(row.values()) for row in pa.table(query.read_all()).to_pylist())
+            found[name] = _rows(pa.table(query.read_all()))
         return found
 
     def versions(self, into: Path) -> dict[str, int]:
@@ -83,20 +87,45 @@ class Bazaar:
         return counts
 
 
+class Harbour(Bazaar):
+    """The same of Iceberg tables."""
+
+    module = harbour.__name__
+    front = "lake."
+
+    def rows(self) -> dict[str, list[tuple[Any, ...]]]:
+        """With those of branches and tags; read by PyIceberg, through Arrow's own client of S3."""
+        reach = {"s3.endpoint": self.store.endpoint_url, "s3.region": REGION}
+        reach |= {"s3.access-key-id": ACCESS, "s3.secret-access-key": SECRET}
+        catalog = SqlCatalog("lake", uri=f"sqlite:///{self.base}/catalog.db", **reach)
+        found = {}
+        for name in harbour.TABLES:
+            table = catalog.load_table(f"shop.{name}")
+            for ref, at in table.refs().items():
+                found[name if ref == "main" else f"{name}@{ref}"] = _rows(
+                    table.scan(snapshot_id=at.snapshot_id).to_arrow()
+                )
+        return found
+
+
+def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in table.to_pylist())
+
+
 _numbers = iter(range(100))
 
 
-@pytest.fixture
-def estate(store: Store, tmp_path: Path) -> Bazaar:
+@pytest.fixture(params=[Bazaar, Harbour])
+def estate(store: Store, tmp_path: Path, request: pytest.FixtureRequest) -> Bazaar:
     bucket = f"bazaar-{next(_numbers)}"
     client = store.client()
     client.create_bucket(Bucket=bucket)
     client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
     base = tmp_path / "bazaar"
-    command = [sys.executable, "-m", "tests.e2e.bazaar", str(base), store.endpoint_url, bucket, REGION]
+    command = [sys.executable, "-m", request.param.module, str(base), store.endpoint_url, bucket, REGION]
     done = subprocess.run(command, capture_output=True, text=True, cwd=REPO, env=dict(os.environ), check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    return Bazaar(base, store, bucket)
+    return request.param(base, store, bucket)  # type: ignore[no-any-return]
 
 
 def others(found: dict[str, list[tuple[Any, ...]]]) -> dict[str, list[tuple[Any, ...]]]:
@@ -121,9 +150,12 @@ def test_erased_to_the_last_version(estate: Bazaar, tmp_path: Path) -> None:
     seen = estate.versions(tmp_path / "before")
     assert leaks(bazaar.PERSON, [tmp_path / "before"]) != []
     assert {row[0] for row in before["letters"]} >= {bazaar.FORMER}, "only the source's history knows this address"
+    assert estate.front == "" or {"orders@audit", "orders@quarter"} <= before.keys()
     file = approved(estate)
     plan = load_plan(file).plan
-    assert {c.table for c in plan.copies if c.location.startswith("s3://")} == {f"shop.{n}" for n in bazaar.TABLES}
+    assert {c.table for c in plan.copies if c.location.startswith("s3://")} == {
+        f"{estate.front}shop.{name}" for name in bazaar.TABLES
+    }
     journal = estate.base / "state" / "runs" / plan.plan_id / "journal.jsonl"
 
     def clearing() -> bool:
@@ -158,7 +190,6 @@ HOLD = {
     "basis": "Tax Act",
     "citation": "s. 12",
     "approver": "Dr. Sen",
-    "datasets": ["shop.invoices"],
     "columns": ["buyer", "amount"],
     "from": "2026-01-01T00:00:00Z",
     "until": "2031-01-01T00:00:00Z",
@@ -167,11 +198,11 @@ HOLD = {
 
 def test_what_a_hold_keeps_stays_and_nothing_else(estate: Bazaar, tmp_path: Path) -> None:
     before = estate.rows()
-    file = estate.base / "pii-tracer.yaml"
-    file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | {"holds": [HOLD]}))
+    file, held = estate.base / "pii-tracer.yaml", f"{estate.front}shop.invoices"
+    file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | {"holds": [HOLD | {"datasets": [held]}]}))
     plan = approved(estate)
-    [held] = [copy for copy in load_plan(plan).plan.copies if copy.mask]
-    assert (held.table, held.mask and held.mask.columns) == ("shop.invoices", ("mail",))
+    [masked] = [copy for copy in load_plan(plan).plan.copies if copy.mask]
+    assert (masked.table, masked.mask and masked.mask.columns) == (held, ("mail",))
     words = estate.words("apply", str(plan), "--trusted", str(estate.base / "approvers.yaml"), "--format", "json")
     done = run_until(words, tmp_path / "1")
     assert done.code == 0, done

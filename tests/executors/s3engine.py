@@ -24,12 +24,15 @@ from pii_tracer.config import Estate
 from pii_tracer.errors import PiiTracerError
 from pii_tracer.model import Format, Match
 from pii_tracer.plan import Step
+from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.tree import scan_bytes
 from sample_lineage import s3_standin
 from tests.executors.crashes import Effects, die_and_resume
 from tests.executors.world import BY_UID, NOW, Keyring, Steps, frame, rows
 from tests.review.plans import plan
+from tests.s3support import REGION, World
 
-_WRITES = re.compile(r"\s*(DELETE|INSERT|UPDATE|MERGE|ALTER|REORG|VACUUM)\b", re.IGNORECASE)
+_WRITES = re.compile(r"\s*(DELETE|INSERT|UPDATE|MERGE|ALTER|REORG|VACUUM|CALL)\b", re.IGNORECASE)
 
 
 def started() -> Iterator[ProcessPoolExecutor]:
@@ -63,7 +66,7 @@ class Engine:
         return self.pool.submit(_sql, self.estate, self.base, statement).result()
 
     def append(self, location: str, first: int, count: int, person: tuple[int, ...] = (), **columns: str) -> None:
-        """Rows of `world.rows` into the Delta table of a place; columns: more, by their SQL."""
+        """Rows of `world.rows` into the Delta table of a place, or an Iceberg table; columns: more, by their SQL."""
         self.pool.submit(_append, self.estate, self.base, location, (first, count, person), columns).result()
 
     def step(
@@ -73,9 +76,51 @@ class Engine:
         work = (table, location, match, action, parameters)
         return self.pool.submit(_step, self.estate, self.base, *work).result()
 
-    def killed(self, *order: tuple[Action, dict[str, Any]], location: str, journal: Path) -> list[str]:
+    def killed(
+        self, *order: tuple[Action, dict[str, Any]], location: str, journal: Path, table: str | None = None
+    ) -> list[str]:
         """Run the steps, die at each moment once, and resume each time; the moments at which processes died."""
-        return self.pool.submit(_killed, self.estate, self.base, order, location, journal).result()
+        return self.pool.submit(_killed, self.estate, self.base, order, (table, location), journal).result()
+
+
+PATTERNS = build_patterns(k for k in Keyring.sets.values() if k.values)
+
+
+@dataclass(frozen=True)
+class InBucket:
+    """A bucket with a table at `wh/NAME`."""
+
+    world: World
+    bucket: str
+    name: str
+    engine: Engine
+
+    @property
+    def location(self) -> str:
+        return f"s3://{self.bucket}/wh/{self.name}"
+
+    def clearing(self) -> tuple[Action, dict[str, Any]]:
+        where = {"bucket": self.bucket, "region": REGION, "plan_id": "p", "prefix": f"wh/{self.name}/"}
+        return Action.S3_CLEAR_VERSIONS, where
+
+    def put(self, name: str, body: bytes = b"somebody's") -> str:
+        self.world.put(self.bucket, f"wh/{self.name}/{name}", body)
+        return f"wh/{self.name}/{name}"
+
+    def keys(self) -> set[str]:
+        found = self.world.client().get_paginator("list_objects_v2").paginate(Bucket=self.bucket)
+        return {item["Key"] for page in found for item in page.get("Contents", ())}
+
+    def holding(self) -> tuple[list[str], list[str]]:
+        """Current objects and older versions in which the person stands, names and delete markers included."""
+        found: tuple[list[str], list[str]] = ([], [])
+        for page in self.world.client().get_paginator("list_object_versions").paginate(Bucket=self.bucket):
+            for version in page.get("Versions", ()):
+                data = self.world.get(self.bucket, version["Key"], version["VersionId"])
+                if scan_bytes(version["Key"], data, PATTERNS).hits:
+                    found[not version["IsLatest"]].append(version["Key"])
+            found[1].extend(v["Key"] for v in page.get("DeleteMarkers", ()) if scan_bytes(v["Key"], b"", PATTERNS).hits)
+        return found
 
 
 def _context(estate: Estate, base: Path) -> ExecutionContext:
@@ -84,14 +129,20 @@ def _context(estate: Estate, base: Path) -> ExecutionContext:
 
 
 def _sql(estate: Estate, base: Path, statement: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in _context(estate, base).spark.sql(statement).collect()]
+    try:
+        return [tuple(row) for row in _context(estate, base).spark.sql(statement).collect()]
+    except Exception as error:
+        raise AssertionError(str(error)[:2000]) from None  # it does not travel as it is
 
 
 def _append(estate: Estate, base: Path, location: str, made: tuple[Any, ...], columns: dict[str, str]) -> None:
     data = frame(_context(estate, base).spark, rows(*made)).selectExpr(
         "*", *(f"{sql} AS {name}" for name, sql in columns.items())
     )
-    data.write.format("delta").mode("append").save(location)
+    if "/" in location:
+        data.write.format("delta").mode("append").save(location)
+    else:
+        data.writeTo(location).append()
 
 
 def _step(
@@ -113,9 +164,11 @@ def _step(
 
 
 def _steps(ctx: ExecutionContext, action: Action, table: str | None, location: str, match: Match | None) -> Steps:
+    # an Iceberg table is known by its catalog's name
+    kind = Format.ICEBERG if table and table.count(".") == 2 else Format.DELTA
     if action is Action.S3_CLEAR_VERSIONS:
-        return _Clearing(ctx, "s3", table, location, Format.DELTA, match)
-    return Steps(ctx, "delta", table, location, Format.DELTA, match)
+        return _Clearing(ctx, "s3", table, location, kind, match)
+    return Steps(ctx, kind.value, table, location, kind, match)
 
 
 class _Clearing(Steps):
@@ -126,14 +179,18 @@ class _Clearing(Steps):
 
 
 def _killed(
-    estate: Estate, base: Path, order: tuple[tuple[Action, dict[str, Any]], ...], location: str, journal: Path
+    estate: Estate,
+    base: Path,
+    order: tuple[tuple[Action, dict[str, Any]], ...],
+    of: tuple[str | None, str],
+    journal: Path,
 ) -> list[str]:
     ctx, made = _context(estate, base), list[Step]()
     for number, (action, words) in enumerate(order):
-        one = _steps(ctx, action, None, location, BY_UID).step(action, **words)
+        one = _steps(ctx, action, *of, BY_UID).step(action, **words)
         before = (made[-1].id,) if made else ()
         made.append(one.model_copy(update={"id": f"c1/{number:02}", "depends_on": before, "irreversible": True}))
-    a_plan = plan(made, [_steps(ctx, Action.DELTA_PURGE, None, location, BY_UID).copy])
+    a_plan = plan(made, [_steps(ctx, Action.DELTA_PURGE, *of, BY_UID).copy])
     effects = Effects()
     with pytest.MonkeyPatch.context() as patch:
         _watch(patch, effects, type(ctx.spark))

@@ -18,12 +18,10 @@ from deltalake import DeltaTable
 
 from pii_tracer.actions import Action
 from pii_tracer.config import Estate
-from pii_tracer.scan.forms import build_patterns
-from pii_tracer.scan.tree import scan_bytes
 from sample_lineage import s3_standin
 from tests.executors import s3engine
-from tests.executors.s3engine import Engine
-from tests.executors.world import EMAIL, UID, Keyring
+from tests.executors.s3engine import Engine, InBucket
+from tests.executors.world import EMAIL, UID
 from tests.s3support import REGION, World, standin, world
 
 __all__ = ["standin", "world"]
@@ -37,7 +35,6 @@ SEQUENCE = (
     (Action.DELTA_VACUUM, {"retain_hours": 0}),
     (Action.DELTA_CLEAN_LOG, {}),
 )
-PATTERNS = build_patterns(k for k in Keyring.sets.values() if k.values)
 
 
 @pytest.fixture(scope="module")
@@ -46,17 +43,8 @@ def pool() -> Iterator[ProcessPoolExecutor]:
 
 
 @dataclass(frozen=True)
-class Lake:
-    """A bucket with the Delta table `sales.NAME`, at `wh/NAME`."""
-
-    world: World
-    bucket: str
-    name: str
-    engine: Engine
-
-    @property
-    def location(self) -> str:
-        return f"s3://{self.bucket}/wh/{self.name}"
+class Lake(InBucket):
+    """With the Delta table `sales.NAME`."""
 
     @property
     def sql_name(self) -> str:
@@ -79,31 +67,8 @@ class Lake:
         table = self.sql_name if named else None
         return {action: self.engine.step(action, table, self.location, **words) for action, words in steps}
 
-    def clearing(self) -> tuple[Action, dict[str, Any]]:
-        where = {"bucket": self.bucket, "region": REGION, "plan_id": "p", "prefix": f"wh/{self.name}/"}
-        return Action.S3_CLEAR_VERSIONS, where
-
     def clear(self) -> dict[str, Any]:
         return self.run(self.clearing())[Action.S3_CLEAR_VERSIONS]
-
-    def put(self, name: str, body: bytes = b"somebody's") -> str:
-        self.world.put(self.bucket, f"wh/{self.name}/{name}", body)
-        return f"wh/{self.name}/{name}"
-
-    def keys(self) -> set[str]:
-        found = self.world.client().get_paginator("list_objects_v2").paginate(Bucket=self.bucket)
-        return {item["Key"] for page in found for item in page.get("Contents", ())}
-
-    def holding(self) -> tuple[list[str], list[str]]:
-        """Current objects and older versions in which the person stands, names and delete markers included."""
-        found: tuple[list[str], list[str]] = ([], [])
-        for page in self.world.client().get_paginator("list_object_versions").paginate(Bucket=self.bucket):
-            for version in page.get("Versions", ()):
-                data = self.world.get(self.bucket, version["Key"], version["VersionId"])
-                if scan_bytes(version["Key"], data, PATTERNS).hits:
-                    found[not version["IsLatest"]].append(version["Key"])
-            found[1].extend(v["Key"] for v in page.get("DeleteMarkers", ()) if scan_bytes(v["Key"], b"", PATTERNS).hits)
-        return found
 
     def others(self) -> list[tuple[Any, ...]]:
         """Everybody else's rows, as Spark and delta-rs agree on them."""

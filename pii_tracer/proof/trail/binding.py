@@ -88,7 +88,7 @@ def read_claims(evidence: Path) -> Claims:
     bodies = [canonical_object(line) or {} for line in split_lines(read_limited(evidence / "leaves.jsonl"))]
     erased = [b for b in bodies if b.get("kind") == "erased" and _on_s3(str(b.get("uri")))]
     listed = {step.copy_ for step in plan.steps if "bucket" in step.parameters}
-    archives = (copy for copy in plan.copies if copy.id in listed and copy.s3_table is None)  # Delta lists no deletion
+    archives = (copy for copy in plan.copies if copy.id in listed and copy.s3_table is None)  # engines list no deletion
     strict = {_split(copy.location) for copy in archives if _on_s3(copy.location)}
     inside = {
         b["copy_id"] for b in erased if b.get("version_id") is None and not _below(*_split(str(b["uri"])), strict)
