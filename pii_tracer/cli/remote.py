@@ -49,9 +49,8 @@ def with_lake(inventory: Inventory, estate: Estate, paths: EstatePaths) -> Inven
     if profile_of(estate.spark.profile).s3a is None:
         reason = f"tables in S3 were not tried with Spark {estate.spark.profile}"
         return _with_places(inventory, [p.model_copy(update={"untreated": reason}) for p in inventory.remote])
-    lake = lake_tables(
-        paths.declared_remote, [p.location for p in inventory.remote], estate.archives, s3_clients(estate)
-    )
+    known = [place.location for place in inventory.remote]
+    lake = lake_tables(paths.declared_remote, paths.registry.remote, known, estate.archives, s3_clients(estate))
     places = [p.model_copy(update={"untreated": lake.why.get(str(p.location))}) for p in inventory.remote]
     tables = sorted((*inventory.tables, *(f.state for f in lake.found.values())), key=lambda s: s.location)
     gaps = [g for f in lake.found.values() for g in f.gaps]
@@ -64,16 +63,14 @@ def with_remote(inventory: Inventory, estate: Estate, paths: EstatePaths, say: S
     if estate.s3 is None or not inventory.remote:
         return inventory
     from pii_tracer.estate.s3 import s3_clients
-    from pii_tracer.estate.s3_lake import ONLY_DELTA
+    from pii_tracer.estate.s3_lake import OTHERS
     from pii_tracer.estate.s3_tables import list_places
 
     say("listing tables in S3, old versions included")
     places = list_places(paths.remote, inventory.objects, s3_clients(estate), say)
     # a table's metadata may lead to folders that nobody named
     known = {place.location: place.untreated for place in inventory.remote}
-    return _with_places(
-        inventory, [p.model_copy(update={"untreated": known.get(p.location, ONLY_DELTA)}) for p in places]
-    )
+    return _with_places(inventory, [p.model_copy(update={"untreated": known.get(p.location, OTHERS)}) for p in places])
 
 
 def _with_places(inventory: Inventory, places: Sequence[RemotePlace]) -> Inventory:
@@ -125,7 +122,7 @@ def _evidence(seen: _Seen, place: RemotePlace, patterns: Patterns) -> Evidence:
     """As of a table of this machine: all versions of its objects are its files, and deleted objects have names."""
     scans = [scan for _, scan in seen.explained(place.location)]
     found = evidence_of([*scans, *seen.deleted], patterns)
-    beyond = [f"{len(seen.beyond)} file(s) that its log names lie outside of it"] if seen.beyond else []
+    beyond = [f"{len(seen.beyond)} file(s) that its metadata names lie outside of it"] if seen.beyond else []
     doubts = [place.doubt] if place.doubt else []
     return replace(found, files=len(scans) + len(seen.clean), unread=(*found.unread, *beyond, *doubts))
 

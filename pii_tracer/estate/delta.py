@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.estate.delta_log import LOG, DeltaSnapshot, LiveFile, Place, read_log
+from pii_tracer.estate.delta_log import LOG, DeltaSnapshot, LiveFile, read_log
 from pii_tracer.estate.delta_strays import strangers
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.paths import EstatePaths, local_path
+from pii_tracer.estate.s3_path import Place
 from pii_tracer.estate.types import padded_columns, spark_columns
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import GENERATED, InventoryGap, TableState

@@ -12,14 +12,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 from urllib.parse import unquote
 
 from pii_tracer.errors import EstateError
-from pii_tracer.estate.paths import local_path
-from pii_tracer.estate.s3_path import S3Path
-
-Place = TypeVar("Place", Path, S3Path)
+from pii_tracer.estate.s3_path import Place as Place
+from pii_tracer.estate.s3_path import S3Path, file_of
 
 LOG = "_delta_log"
 _COMMIT = re.compile(r"^(\d{20})\.json$")
@@ -224,7 +222,7 @@ def _checkpoint_actions(log: Place, files: list[Place]) -> Iterator[dict[str, An
 def _sidecar(log: Place, name: str) -> Place:
     if "/" not in name:
         return log / "_sidecars" / unquote(name)
-    return _elsewhere(log, name)
+    return file_of(log, name)
 
 
 def _rows(path: Path | S3Path) -> Iterator[dict[str, Any]]:
@@ -244,12 +242,7 @@ def _mapping(value: Any) -> dict[str, Any]:
 def _path_of(location: Place, written: str) -> Place:
     text = unquote(written)  # paths in the log are percent-encoded URIs
     absolute = text.startswith("/") or re.match(r"^[a-z][a-z0-9+.-]*:", text) is not None
-    return _elsewhere(location, written if written.startswith("file:") else text) if absolute else location / text
-
-
-def _elsewhere(location: Place, text: str) -> Place:
-    """An absolute path in the log of a table at a location."""
-    return location.placed(text) if isinstance(location, S3Path) else local_path(text)
+    return file_of(location, written if written.startswith("file:") else text) if absolute else location / text
 
 
 def _live(location: Place, add: dict[str, Any]) -> LiveFile[Place]:

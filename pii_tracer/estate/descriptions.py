@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from pii_tracer.estate.delta_log import log_of
@@ -29,9 +28,8 @@ def description(state: TableState, paths: EstatePaths) -> dict[str, Any]:
     if state.format is Format.DELTA:
         log = log_of(paths.place(state.location))
         return {NAME: [log.name, log.comment], PROPERTIES: log.configuration, COLUMNS: log.schema}
-    where = Path(state.location)
     if state.format is Format.ICEBERG:
-        metadata = load_iceberg(where, paths.metadata_at(where)).metadata
+        metadata = load_iceberg(paths.place(state.location), state.metadata).metadata
         schemas = {s.schema_id: s.model_dump(mode="json") for s in metadata.schemas}
         current = schemas.pop(metadata.current_schema_id, None)
         return {PROPERTIES: metadata.properties, COLUMNS: current, FORMER_COLUMNS: list(schemas.values())}

@@ -185,7 +185,7 @@ def _delta_version(opened: _Opened, number: int, current: bool, sought: Sought, 
         return [] if current else _values(delta_rows(opened.state, _columns(there), number, paths), there)
 
     def files() -> list[Path | S3Path]:
-        return [paths.place(uri) if is_s3(uri) else local_path(uri) for uri in opened.at(number).file_uris()]
+        return list(map(paths.place, opened.at(number).file_uris()))
 
     return _Version(parts, rows, files)
 
@@ -244,7 +244,7 @@ class _Reading:
 
 
 def _iceberg(state: TableState, sought: Sought, paths: EstatePaths) -> Iterator[_Version]:
-    table = load_iceberg(Path(state.location), state.metadata)
+    table = load_iceberg(paths.place(state.location), state.metadata)
     newest_first = sorted(table.metadata.snapshots, key=lambda s: (-s.timestamp_ms, s.snapshot_id))
     readings = _readings(table, sought)
     for snapshot in sorted(newest_first, key=lambda s: str(s.snapshot_id) != state.snapshot):
@@ -303,22 +303,22 @@ def _iceberg_version(
         wanted = readings[1:] if current else readings
         return [v for reading in wanted for v in _values(_iceberg_rows(table, reading, tasks), reading.pasts)]
 
-    return _Version(parts, rows, lambda: _iceberg_files(table, snapshot))
+    return _Version(parts, rows, lambda: map(paths.place, _iceberg_files(table, snapshot)))
 
 
-def _iceberg_files(table: StaticTable, snapshot: Snapshot) -> Iterator[Path]:
+def _iceberg_files(table: StaticTable, snapshot: Snapshot) -> Iterator[str]:
     """One by one, so that a missing list of files is told before it is read."""
-    yield local_path(snapshot.manifest_list)
+    yield snapshot.manifest_list
     for manifest in snapshot.manifests(table.io):
-        yield local_path(manifest.manifest_path)
+        yield manifest.manifest_path
         for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
-            yield local_path(entry.data_file.file_path)
+            yield entry.data_file.file_path
 
 
 def _iceberg_part(task: FileScanTask, paths: EstatePaths) -> tuple[str, ...]:
     files = (task.file, *sorted(task.delete_files, key=lambda f: (f.file_path, f.record_count)))
     for file in files:
-        paths.checked(local_path(file.file_path))
+        paths.checked_file(paths.place(file.file_path))
     return tuple(f"{file.file_path} {file.record_count}" for file in files)
 
 

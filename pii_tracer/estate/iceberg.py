@@ -11,17 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic
 
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.iceberg_history import lost_columns, staged_snapshots
 from pii_tracer.estate.iceberg_strays import other_tables, strangers
 from pii_tracer.estate.paths import EstatePaths, local_path
+from pii_tracer.estate.s3_path import Place, S3Path, file_of
 from pii_tracer.estate.types import iceberg_type
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import Expiry, InventoryGap, Ref, RefKind, TableState
-from pii_tracer.model import Column, Format
+from pii_tracer.model import Column, DatasetId, Format
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
@@ -34,11 +35,12 @@ _MODES = ("write.delete.mode", "write.update.mode", "write.merge.mode")
 
 
 @dataclass(frozen=True)
-class TableFiles:
-    """Data and delete files of the current snapshot, and those that any snapshot names."""
+class TableFiles(Generic[Place]):
+    """Data and delete files of the current snapshot, those that any snapshot names, and all manifests."""
 
     current: tuple[DataFile, ...]
-    referenced: frozenset[Path]
+    referenced: frozenset[Place]
+    manifests: tuple[str, ...]
 
 
 def newest_metadata(location: Path) -> Path:
@@ -72,8 +74,8 @@ def newest_metadata(location: Path) -> Path:
     return found[number]
 
 
-def load_iceberg(location: Path, metadata: Path | str | None = None) -> StaticTable:
-    """The table in a folder, read-only. metadata: the file that its catalog points at, where one does.
+def load_iceberg(location: Path | S3Path, metadata: Path | str | None = None) -> StaticTable:
+    """The table in a folder, read-only. metadata: the file that its catalog points at, where one does; in S3 always.
 
     Raises:
         EstateError: missing, damaged, or metadata of a version that PyIceberg does not read.
@@ -81,6 +83,10 @@ def load_iceberg(location: Path, metadata: Path | str | None = None) -> StaticTa
     from pyiceberg.table import StaticTable
 
     try:
+        if isinstance(location, S3Path):
+            from pii_tracer.estate.s3_iceberg_io import table_of
+
+            return table_of(location, location.placed(str(metadata)))
         return StaticTable.from_metadata(str(metadata or newest_metadata(location)))
     except EstateError:
         raise
@@ -93,7 +99,7 @@ def load_iceberg(location: Path, metadata: Path | str | None = None) -> StaticTa
 
 
 def iceberg_state(location: Path, paths: EstatePaths) -> Found:
-    """The table in a folder. `write_mode` is merge-on-read too when delete files lie in the current snapshot.
+    """The table in a folder.
 
     Raises:
         EstateError: metadata or manifests cannot be read.
@@ -101,16 +107,35 @@ def iceberg_state(location: Path, paths: EstatePaths) -> Found:
     pointed = paths.metadata_at(location)
     table = load_iceberg(location, pointed)
     files = files_of(table, location)
+    known = At(paths.dataset_of(location), paths.table_at(location), str(location), str(pointed) if pointed else None)
+    state = state_of(table, files, known)
+    missing = [path for f in files.current if not (path := local_path(f.file_path)).exists()]
+    others = other_tables(table, location, paths.pointed_at)
+    gaps = (*_moved(state, table), *gaps_of(state, missing, others, strangers(location, files.referenced)))
+    return Found(state, gaps, files.referenced)
+
+
+@dataclass(frozen=True)
+class At:
+    """What a table is called and where it lies, as in `TableState`."""
+
+    dataset: DatasetId
+    table: str | None
+    location: str
+    metadata: str | None
+
+
+def state_of(table: StaticTable, files: TableFiles[Any], known: At) -> TableState:
+    """The state of a table. `write_mode` is merge-on-read too when delete files lie in the current snapshot."""
     metadata = table.metadata
     snapshot = table.current_snapshot()
     data = [f for f in files.current if f.content.value == 0]
     deletes = [f for f in files.current if f.content.value != 0]
     schema = table.schema()
-    dataset = paths.dataset_of(location)
-    state = TableState(
-        dataset=dataset,
-        table=paths.table_at(location),
-        location=str(location),
+    return TableState(
+        dataset=known.dataset,
+        table=known.table,
+        location=known.location,
         format=Format.ICEBERG,
         snapshot=str(snapshot.snapshot_id) if snapshot else "none",
         columns=tuple(Column(name=f.name, type=iceberg_type(f.field_type)) for f in schema.fields),
@@ -125,15 +150,12 @@ def iceberg_state(location: Path, paths: EstatePaths) -> Found:
         refs=_refs(table),
         versions=len(metadata.snapshots),
         properties=dict(sorted(table.properties.items())),
-        metadata=str(pointed) if pointed else None,
+        metadata=known.metadata,
         expiry=_expiry(table),
         staged=staged_snapshots(table),
         row_key=tuple(sorted(schema.identifier_field_names())),
         fixed={f.name: "NOT NULL" for f in schema.fields if f.required},
     )
-    others = other_tables(table, location, paths.pointed_at)
-    strange = strangers(location, files.referenced)
-    return Found(state, (*_gaps(state, table, files), *_strays(state, others, strange)), files.referenced)
 
 
 def _mode(properties: dict[str, str], has_deletes: bool) -> str:
@@ -213,14 +235,14 @@ def _iso(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).isoformat()
 
 
-def files_of(table: StaticTable, location: Path) -> TableFiles:
+def files_of(table: StaticTable, location: Place) -> TableFiles[Place]:
     """Files of the current snapshot, and every file that any snapshot still references.
 
     Raises:
         EstateError: a manifest cannot be read.
     """
     current = table.current_snapshot()
-    referenced: set[Path] = set()
+    referenced: set[Place] = set()
     by_manifest: dict[str, list[DataFile]] = {}
     live: list[DataFile] = []
     try:
@@ -228,7 +250,7 @@ def files_of(table: StaticTable, location: Path) -> TableFiles:
             entries = _snapshot_files(table, snapshot, by_manifest)
             if current and snapshot.snapshot_id == current.snapshot_id:
                 live = entries
-            referenced.update(local_path(f.file_path).resolve() for f in entries)
+            referenced.update(file_of(location, f.file_path).resolve() for f in entries)
     except EstateError:
         raise
     except Exception as error:
@@ -237,7 +259,8 @@ def files_of(table: StaticTable, location: Path) -> TableFiles:
             where=str(location),
             todo="repair the table; files and history are unknown until then",
         ) from None
-    return TableFiles(tuple(sorted(live, key=lambda f: str(f.file_path))), frozenset(referenced))
+    current_files = tuple(sorted(live, key=lambda f: str(f.file_path)))
+    return TableFiles(current_files, frozenset(referenced), tuple(by_manifest))
 
 
 def _snapshot_files(table: StaticTable, snapshot: Snapshot, known: dict[str, list[DataFile]]) -> list[DataFile]:
@@ -254,8 +277,20 @@ _NAMED = 3
 """So many strange files are named; the rest is a number."""
 
 
-def _strays(state: TableState, others: Sequence[Path], strange: Sequence[Path]) -> list[InventoryGap]:
+def gaps_of(
+    state: TableState, missing: Sequence[object], others: Sequence[object], strange: Sequence[object]
+) -> tuple[InventoryGap, ...]:
+    """What is to be told of a table's files: such as are missing, another table's metadata, strangers'; staged rows."""
     found = []
+    if missing:
+        reason = f"{len(missing)} files of the current snapshot do not exist: the table cannot be read"
+        found.append(gap(state.dataset, GapKind.MISSING_FILES, reason, str(missing[0])))
+    if state.staged:
+        reason = (
+            f"rows staged by write-audit-publish would be lost, in {len(state.staged)} snapshot(s) that no branch or"
+        )
+        reason += " tag reaches: publish or drop them, then plan again"
+        found.append(gap(state.dataset, GapKind.STAGED_SNAPSHOT, reason, f"snapshot {state.staged[0]}"))
     if others:
         reason = (
             f"{len(others)} metadata file(s) in the folder are another table's: of one that only a catalog knows which"
@@ -271,10 +306,10 @@ def _strays(state: TableState, others: Sequence[Path], strange: Sequence[Path]) 
             " plan again; waive this where nobody needs them"
         )
         found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, ", ".join(map(str, strange[:_NAMED]))))
-    return found
+    return tuple(found)
 
 
-def _gaps(state: TableState, table: StaticTable, files: TableFiles) -> tuple[InventoryGap, ...]:
+def _moved(state: TableState, table: StaticTable) -> tuple[InventoryGap, ...]:
     location = Path(state.location)
     found = []
     if local_path(table.location()).resolve() != location:
@@ -283,14 +318,4 @@ def _gaps(state: TableState, table: StaticTable, files: TableFiles) -> tuple[Inv
     if state.metadata and not Path(state.metadata).resolve().is_relative_to(location):
         reason = "the table's metadata files lie outside its folder, where no sweep of the table removes old ones"
         found.append(gap(state.dataset, GapKind.EXTERNAL_METADATA, reason, state.metadata))
-    missing = [local_path(f.file_path) for f in files.current if not local_path(f.file_path).exists()]
-    if missing:
-        reason = f"{len(missing)} files of the current snapshot do not exist: the table cannot be read"
-        found.append(gap(state.dataset, GapKind.MISSING_FILES, reason, str(missing[0])))
-    if state.staged:
-        reason = (
-            f"rows staged by write-audit-publish would be lost, in {len(state.staged)} snapshot(s) that no branch or"
-        )
-        reason += " tag reaches: publish or drop them, then plan again"
-        found.append(gap(state.dataset, GapKind.STAGED_SNAPSHOT, reason, f"snapshot {state.staged[0]}"))
     return tuple(found)

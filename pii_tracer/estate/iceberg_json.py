@@ -8,11 +8,16 @@ from typing import Any
 
 
 def metadata_json(data: bytes) -> Any:
-    """What a metadata file says; its bytes tell whether it is compressed, not its name.
+    """What a metadata file says. Raises as `unzipped`, and ValueError."""
+    return json.loads(unzipped(data))
+
+
+def unzipped(data: bytes) -> bytes:
+    """A metadata file's JSON; its bytes tell whether it is compressed, not its name.
 
     https://iceberg.apache.org/spec/#naming-for-gzip-compressed-metadata-json-files
 
     Raises:
-        OSError, EOFError, ValueError: damaged.
+        OSError, EOFError: damaged.
     """
-    return json.loads(gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data)
+    return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data

@@ -74,12 +74,13 @@ class EstatePaths:
         return tuple(table for table in self._remote if table.name)
 
     def place(self, location: str) -> Path | S3Path:
-        """Where a table of the inventory lies.
+        """Where a table of the inventory lies, or a file that its metadata names in full.
 
         Raises:
-            EstateError: it lies in S3, which refuses, or the estate file does not say how S3 is reached.
+            EstateError: it lies in S3, which refuses, or the estate file does not say how S3 is reached; or as
+                `local_path`.
         """
-        return self._bucket(s3_location(location).bucket).placed(location) if is_s3(location) else Path(location)
+        return self._bucket(s3_location(location).bucket).placed(location) if is_s3(location) else local_path(location)
 
     @cached_property
     def _bucket(self) -> Callable[[str], S3Path]:

@@ -17,7 +17,7 @@ from pii_tracer.estate.hudi import load_hudi, slice_files
 from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.json_lines import Shape
 from pii_tracer.estate.json_lines import rows as json_rows
-from pii_tracer.estate.paths import EstatePaths, local_path
+from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.inventory import ENCODING, TableState
 from pii_tracer.locations import is_s3
@@ -40,12 +40,12 @@ def data_files(state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ..
     """
     if state.format is Format.DELTA:
         return tuple(file.path for file in log_of(paths.place(state.location)).files)
-    location = Path(state.location)
     if state.format is Format.ICEBERG:
-        tasks = guarded(state, lambda: list(load_iceberg(location, state.metadata).scan().plan_files()))
-        return tuple(sorted(local_path(task.file.file_path) for task in tasks))
+        table = load_iceberg(paths.place(state.location), state.metadata)
+        tasks = guarded(state, lambda: list(table.scan().plan_files()))
+        return tuple(sorted((paths.place(task.file.file_path) for task in tasks), key=str))
     if state.format is Format.HUDI:
-        base, logs = slice_files(location)
+        base, logs = slice_files(Path(state.location))
         return tuple(sorted((*base, *logs)))
     return tuple(f.path for f in folder_files(state))
 
@@ -66,7 +66,7 @@ def read_columns(state: TableState, columns: Sequence[str], paths: EstatePaths) 
     for path in data_files(state, paths):
         paths.checked_file(path)
     readers: dict[Format, Callable[[TableState, list[str]], pa.Table]] = {
-        Format.ICEBERG: _iceberg,
+        Format.ICEBERG: lambda state, wanted: _iceberg(state, wanted, paths),
         Format.DELTA: lambda state, wanted: delta_rows(state, wanted, int(state.snapshot), paths),
         Format.HUDI: _hudi,
     }
@@ -114,8 +114,9 @@ def guarded(state: TableState, read: Callable[[], Read]) -> Read:
         ) from None
 
 
-def _iceberg(state: TableState, columns: list[str]) -> pa.Table:
-    return load_iceberg(Path(state.location), state.metadata).scan(selected_fields=tuple(columns)).to_arrow()
+def _iceberg(state: TableState, columns: list[str], paths: EstatePaths) -> pa.Table:
+    table = load_iceberg(paths.place(state.location), state.metadata)
+    return table.scan(selected_fields=tuple(columns)).to_arrow()
 
 
 def delta_rows(state: TableState, columns: Sequence[str], version: int, paths: EstatePaths) -> pa.Table:

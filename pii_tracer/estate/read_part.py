@@ -40,10 +40,11 @@ def read_part(
         paths.checked_file(path)
     if state.format is Format.DELTA:
         batches = _delta(state, list(columns), frozenset(files), paths)
+    elif state.format is Format.ICEBERG:
+        batches = _iceberg(state, list(columns), frozenset(files), paths)
     else:
-        readers = {Format.ICEBERG: _iceberg, Format.HUDI: _hudi}
         here = frozenset(path for path in files if isinstance(path, Path))
-        batches = readers.get(state.format, _folder)(state, list(columns), here)
+        batches = (_hudi if state.format is Format.HUDI else _folder)(state, list(columns), here)
     while (batch := guarded(state, lambda: next(batches, None))) is not None:
         yield batch
 
@@ -67,7 +68,7 @@ def names_in_files(state: TableState, paths: EstatePaths) -> Mapping[str, frozen
 
 def _told_names(state: TableState, paths: EstatePaths) -> list[tuple[str, str]]:
     if state.format is Format.ICEBERG:
-        table = load_iceberg(Path(state.location), state.metadata)
+        table = load_iceberg(paths.place(state.location), state.metadata)
         named = {field.field_id: field.name for field in table.schema().fields}
         fields = [field for schema in table.schemas().values() for field in schema.fields]
         return [(field.name, named[field.field_id]) for field in fields if field.field_id in named]
@@ -81,14 +82,14 @@ def _mapped(state: TableState) -> bool:
     return state.format is Format.DELTA and state.properties.get("delta.columnMapping.mode", "none") != "none"
 
 
-def _iceberg(state: TableState, columns: list[str], files: Collection[Path]) -> Batches:
+def _iceberg(state: TableState, columns: list[str], files: Collection[Path | S3Path], paths: EstatePaths) -> Batches:
     from pyiceberg.expressions import AlwaysTrue
     from pyiceberg.io.pyarrow import ArrowScan
 
-    table = load_iceberg(Path(state.location), state.metadata)
+    table = load_iceberg(paths.place(state.location), state.metadata)
     scan = ArrowScan(table.metadata, table.io, table.schema().select(*columns), AlwaysTrue())
     for task in table.scan().plan_files():
-        if local_path(task.file.file_path) in files:
+        if paths.place(task.file.file_path) in files:
             for batch in scan.to_record_batches([task]):  # one at a time: it holds all rows of what it is given
                 yield _with(batch, columns, {})
 

@@ -47,7 +47,7 @@ class RemoteTable:
     """A table in S3. title: what people know it by; None for a folder that the estate file names as a root.
 
     name: in Spark SQL, where it has one. location: its folder; of an Iceberg table perhaps another one than metadata,
-    the file that its catalog points at, tells.
+    the file that its catalog points at, tells. branched: that catalog has branches (Nessie), and this is one's.
     """
 
     title: str | None
@@ -55,6 +55,7 @@ class RemoteTable:
     format: Format | None
     location: S3Location
     metadata: S3Location | None = None
+    branched: bool = False
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ def _remote(entry: CatalogEntry, place: S3Location) -> RemoteTable:
     title = entry.name or ".".join(entry.parts)
     if entry.format is not Format.ICEBERG:
         return RemoteTable(title, entry.name, entry.format, place)
-    return RemoteTable(title, entry.name, entry.format, place.parent.parent, place)
+    return RemoteTable(title, entry.name, entry.format, place.parent.parent, place, entry.head is not None)
 
 
 def _location_in(metadata: Path) -> str:

@@ -15,8 +15,8 @@ from pii_tracer.locations import S3Location, location_of
 NO_SETTINGS = "the estate file does not say how S3 is reached (`s3`)"
 NOT_ASKED = "this command does not look into it"
 
-_FOLDERS = (*ICEBERG_DATA_PATHS, "write.metadata.path")
-"""Table properties that lead files elsewhere."""
+LEADING = (*ICEBERG_DATA_PATHS, "write.metadata.path")
+"""Properties of Iceberg tables that lead files elsewhere."""
 
 
 def places_of(tables: Iterable[RemoteTable], why: str) -> tuple[RemotePlace, ...]:
@@ -76,7 +76,7 @@ def iceberg_folders(metadata: Any, file: S3Location) -> tuple[tuple[S3Location, 
     """
     own = metadata["location"]
     properties = metadata.get("properties") or {}
-    texts = [own, *(str(properties[name]) for name in _FOLDERS if properties.get(name))]
+    texts = [own, *(str(properties[name]) for name in LEADING if properties.get(name))]
     files = [str(entry["metadata-file"]) for entry in metadata.get("metadata-log") or ()]
     files += [str(entry["manifest-list"]) for entry in metadata.get("snapshots") or () if entry.get("manifest-list")]
     files += [str(entry["statistics-path"]) for entry in metadata.get("statistics") or ()]

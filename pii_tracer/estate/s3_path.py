@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from pathlib import PurePosixPath
-from typing import Any, BinaryIO
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.aws import error_code
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.s3_versions import GONE, ClientFactory, S3Client, region_of
-from pii_tracer.locations import S3Location, location_of
+from pii_tracer.locations import S3Location, local_path, location_of
 
 LARGEST = 1024 * 1024 * 1024
 """A commit or a part of a checkpoint of more bytes is not taken into memory."""
@@ -91,7 +91,7 @@ class S3Path:
         """
         place = location_of(text)
         if not isinstance(place, S3Location):
-            raise EstateError("a table in S3 names a file elsewhere", where=str(self), todo="look at its log")
+            raise EstateError("a table in S3 names a file elsewhere", where=str(self), todo="look at its metadata")
         return S3Path(place, self.client)
 
     def iterdir(self) -> Iterator[S3Path]:
@@ -223,6 +223,12 @@ class _Ranges(io.RawIOBase):
         self._at = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence] + offset
         return self._at
 
+    def readall(self) -> bytes:
+        """What is left, at once: Python would ask for a few kilobytes each time."""
+        data = bytearray(max(0, self._size - self._at))
+        self.readinto(data)
+        return bytes(data)
+
     def readinto(self, buffer: Any) -> int:
         """At most as much as there is room for."""
         wanted = min(len(buffer), self._size - self._at)
@@ -236,10 +242,26 @@ class _Ranges(io.RawIOBase):
         return wanted
 
 
+Place = TypeVar("Place", Path, S3Path)
+
+
+def file_of(table: Place, text: str) -> Place:
+    """A file as a table's metadata names it, in full. table: its folder.
+
+    Raises:
+        EstateError: it lies in S3 and the table does not, or the other way round; or neither here nor there.
+    """
+    return table.placed(text) if isinstance(table, S3Path) else local_path(text)
+
+
+_REFUSED = frozenset({"403", "AccessDenied"})
+
+
 def _asked(ask: Any, where: S3Location) -> Any:
     """An answer of S3, its refusals as `OSError`s."""
     try:
         return ask()
     except (ClientError, BotoCoreError) as error:
         code = error_code(error)
-        raise (FileNotFoundError if code in GONE else OSError)(f"{where}: {code}") from None
+        kind = FileNotFoundError if code in GONE else PermissionError if code in _REFUSED else OSError
+        raise kind(f"{where}: {code}") from None

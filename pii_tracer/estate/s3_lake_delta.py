@@ -1,0 +1,83 @@
+"""Delta tables in S3 that steps can erase, by their logs: all files lie in the table's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pii_tracer.estate.delta import state_of, unknown_version
+from pii_tracer.estate.delta_log import DeltaSnapshot, read_log
+from pii_tracer.estate.delta_s3 import source_of
+from pii_tracer.estate.delta_strays import strange_objects
+from pii_tracer.estate.found import Found, gap
+from pii_tracer.estate.registry import RemoteTable
+from pii_tracer.estate.s3_keeping import Folders
+from pii_tracer.estate.s3_looked import Looked, guarded
+from pii_tracer.estate.s3_path import S3Path
+from pii_tracer.gap_kinds import GapKind
+from pii_tracer.inventory import InventoryGap
+from pii_tracer.locations import S3Location
+from pii_tracer.model import Format
+
+_NAMED = 3
+_STRANGE = (
+    "file(s) in the table's folder are not named as the table's own, and no version in its log names them: they may be"
+    " somebody's, or be left from before the log's history. No step removes them, but their old versions go with the"
+    " table's: move what is somebody's out of it, delete what nobody needs, and plan again; waive this where they may"
+    " stay"
+)
+
+
+def look_at_delta(declared: Sequence[RemoteTable], folders: Folders) -> list[Looked]:
+    """The Delta tables among those that the estate file declares, each place once."""
+    first = {str(t.location): t for t in reversed(declared) if t.format is Format.DELTA}
+    return [_looked(table, folders) for table in first.values()]
+
+
+def _looked(table: RemoteTable, folders: Folders) -> Looked:
+    known = Looked(table.title or str(table.location), table.location)
+
+    def look() -> Looked:
+        place = folders.path(table.location)
+        snapshot = read_log(place)
+        seen = replace(known, reads=_read(snapshot, table.location))
+
+        def judge() -> Looked:
+            against = folders.against(place) or _astray(snapshot, table.location)
+            return replace(seen, against=against, found=None if against else _found(table, place, snapshot))
+
+        return guarded(seen, judge)
+
+    return guarded(known, look)
+
+
+def _read(snapshot: DeltaSnapshot[S3Path], location: S3Location) -> frozenset[S3Location]:
+    """A clone that has rewritten every file still holds its source's history, so the log's word counts too."""
+    origin = source_of(snapshot)
+    outside = {file.path.location.parent for file in snapshot.files if file.external}
+    return frozenset(outside | ({origin} if origin and origin != location else set()))
+
+
+def _astray(snapshot: DeltaSnapshot[S3Path], location: S3Location) -> str | None:
+    """Why its files are not all its own: a shallow clone reads another's, and its log says so after that, too."""
+    if any(file.external for file in snapshot.files):
+        return "it reads files outside its folder"
+    origin = source_of(snapshot)
+    if origin is not None and origin != location:
+        return f"it was cloned from {origin}, whose files its history may read"
+    return None
+
+
+def _found(table: RemoteTable, place: S3Path, snapshot: DeltaSnapshot[S3Path]) -> Found:
+    state = state_of(snapshot, str(place), table.location.dataset, table.name)
+    there = {path: size for path, size, _ in place.walk()}
+    gaps: list[InventoryGap] = unknown_version(state, snapshot)
+    missing = sorted(str(f.path) for f in snapshot.files if str(f.path) not in there)
+    if missing:
+        reason = f"{len(missing)} data files that the log names do not exist: the table cannot be read"
+        gaps.append(gap(state.dataset, GapKind.MISSING_FILES, reason, missing[0]))
+    strange = strange_objects(str(place), there, snapshot)
+    if strange:
+        reason = f"{len(strange)} {_STRANGE}"
+        gaps.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, ", ".join(strange[:_NAMED])))
+    return Found(state, tuple(gaps))

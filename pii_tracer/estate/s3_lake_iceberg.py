@@ -1,0 +1,142 @@
+"""Iceberg tables in S3 that steps can erase, by the metadata that their catalogs point at: all files in one folder."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pii_tracer.estate.found import Found
+from pii_tracer.estate.iceberg import At, TableFiles, files_of, gaps_of, load_iceberg, state_of
+from pii_tracer.estate.iceberg_strays import other_tables_in, strange_objects
+from pii_tracer.estate.registry import RemoteTable
+from pii_tracer.estate.remote import LEADING
+from pii_tracer.estate.s3_keeping import Folders
+from pii_tracer.estate.s3_looked import Looked, guarded
+from pii_tracer.estate.s3_path import S3Path
+from pii_tracer.locations import S3Location
+from pii_tracer.model import Format
+
+if TYPE_CHECKING:
+    from pyiceberg.table import StaticTable
+
+BRANCHED = "it is kept by a catalog with branches (Nessie), of which only tables of this machine are erased"
+NO_NAME = "a part of its name in the catalog has a dot, which cannot be told from a namespace: rename it"
+NOT_HERE = "its catalog points at a metadata file outside of S3: have its metadata written in its folder"
+
+
+def look_at_iceberg(
+    registered: Sequence[RemoteTable], names: Mapping[str, Collection[str]], folders: Folders
+) -> list[Looked]:
+    """The Iceberg tables among those that catalogs name. names: by location, of all that anybody names there."""
+    tables = [table for table in registered if table.format is Format.ICEBERG]
+    pointed = frozenset(str(table.metadata) for table in tables)
+    return [_looked(table, _unclear(table, names), pointed, folders) for table in tables]
+
+
+def _unclear(table: RemoteTable, names: Mapping[str, Collection[str]]) -> str | None:
+    """Why what the catalogs tell does not let it be erased."""
+    others = names[str(table.location)]
+    if table.branched:
+        return BRANCHED
+    if len(others) > 1:
+        told = ", ".join(sorted(others))
+        return f"it has more than one name ({told}), and erasing it by one breaks it under the other: drop all but one"
+    return NO_NAME if table.name is None else None
+
+
+def _looked(table: RemoteTable, unclear: str | None, pointed: frozenset[str], folders: Folders) -> Looked:
+    """What it reads counts whether it can be erased or not."""
+    known = Looked(table.title or str(table.location), table.location, unclear)
+    metadata = table.metadata
+    if metadata is None:
+        return replace(known, against=unclear or NOT_HERE)
+
+    def look() -> Looked:
+        place = folders.path(table.location)
+        whole = _Whole.of(place, metadata)
+        seen = replace(known, reads=whole.outside)
+
+        def judge() -> Looked:
+            against = unclear or whole.astray or folders.against(place)
+            return replace(seen, against=against, found=None if against else whole.found(table, pointed))
+
+        return guarded(seen, judge)
+
+    return guarded(known, look)
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """A table with all that its metadata names. named: every file; leading: its location, and where it writes."""
+
+    place: S3Path
+    table: StaticTable
+    files: TableFiles[S3Path]
+    named: frozenset[S3Path]
+    leading: Mapping[str, S3Path]
+
+    @classmethod
+    def of(cls, place: S3Path, metadata: S3Location) -> _Whole:
+        """Raises EstateError: something cannot be read, or leads out of S3."""
+        table = load_iceberg(place, str(metadata))
+        files = files_of(table, place)
+        told = {name: text for name in LEADING if (text := table.properties.get(name))}
+        leading = {name: place.placed(text) for name, text in {"location": table.location(), **told}.items()}
+        return cls(place, table, files, files.referenced | _described(table, files, place), leading)
+
+    @property
+    def outside(self) -> frozenset[S3Location]:
+        """Folders beyond its own in which files of it lie, or are to lie."""
+        beyond = {path.location for path in self.leading.values() if not path.is_relative_to(self.place)}
+        return frozenset(beyond | {path.location.parent for path in self._strayed})
+
+    @property
+    def _strayed(self) -> list[S3Path]:
+        return [path for path in self.named if not path.is_relative_to(self.place)]
+
+    @property
+    def astray(self) -> str | None:
+        """Why its files are not all in its folder, which is the one that its metadata file lies below."""
+        own = self.leading["location"]
+        if own != self.place:
+            return f"its metadata file does not lie in its folder, {own}: have its metadata written there"
+        for name, path in self.leading.items():
+            if not path.is_relative_to(self.place):
+                return (
+                    f"its property {name} leads new files out of its folder, to {path}: unset it, and have the files"
+                    " written again in the table's folder"
+                )
+        if self._strayed:
+            return (
+                f"{len(self._strayed)} file(s) that its metadata names lie outside its folder: have them written again"
+                " in it (rewrite_data_files), and expire the snapshots that name them"
+            )
+        return None
+
+    def found(self, table: RemoteTable, pointed: frozenset[str]) -> Found:
+        """Its state and gaps. pointed: metadata files that catalogs point at.
+
+        Raises:
+            OSError: S3 refuses.
+        """
+        where = At(table.location.dataset, table.name, str(self.place), self.table.metadata_location)
+        state = state_of(self.table, self.files, where)
+        there = {path: size for path, size, _ in self.place.walk()}
+        current = (str(self.place.placed(file.file_path)) for file in self.files.current)
+        missing = sorted(path for path in current if path not in there)
+        others = other_tables_in(self.table, self.place, there, pointed)
+        strange = strange_objects(there, frozenset(map(str, self.named)))
+        return Found(state, gaps_of(state, missing, others, strange))
+
+
+def _described(table: StaticTable, files: TableFiles[S3Path], place: S3Path) -> frozenset[S3Path]:
+    """Files of metadata that a table names, its metadata file itself among them.
+
+    https://iceberg.apache.org/spec/#table-metadata-fields
+    """
+    told = table.metadata
+    texts = [table.metadata_location, *(entry.metadata_file for entry in told.metadata_log), *files.manifests]
+    texts += [snapshot.manifest_list for snapshot in told.snapshots]
+    texts += [entry.statistics_path for entry in (*told.statistics, *told.partition_statistics)]
+    return frozenset(map(place.placed, texts))
