@@ -79,7 +79,7 @@ def refusals(location: object) -> Iterator[None]:
     except OSError as error:
         if not is_s3(str(location)):
             raise
-        code = str(error).rpartition(": ")[2] if type(error) is OSError else type(error).__name__
+        code = type(error).__name__ if isinstance(error, FileNotFoundError) else str(error).rpartition(": ")[2]
         raise RunError(
             f"S3 refuses: {code}", where=str(location), todo="check the bucket and what the account may do, then resume"
         ) from None
