@@ -68,9 +68,16 @@ def with_remote(inventory: Inventory, estate: Estate, paths: EstatePaths, say: S
 
     say("listing tables in S3, old versions included")
     places = list_places(paths.remote, inventory.objects, s3_clients(estate), say)
-    # a table's metadata may lead to folders that nobody named
     known = {place.location: place.untreated for place in inventory.remote}
-    return _with_places(inventory, [p.model_copy(update={"untreated": known.get(p.location, OTHERS)}) for p in places])
+    by_table = {name: place.untreated for place in inventory.remote for name in place.tables if place.untreated}
+
+    def untreated(place: RemotePlace) -> str | None:
+        if place.location in known:
+            return known[place.location]
+        # a table's metadata may lead to folders that nobody named
+        return next((by_table[name] for name in place.tables if name in by_table), OTHERS)
+
+    return _with_places(inventory, [p.model_copy(update={"untreated": untreated(p)}) for p in places])
 
 
 def _with_places(inventory: Inventory, places: Sequence[RemotePlace]) -> Inventory:

@@ -1,11 +1,14 @@
-"""What the libraries without Spark cannot write: Delta columns under a mapping, and Iceberg's equality deletes."""
+"""What the libraries without Spark cannot write: Delta columns under a mapping, and Iceberg's delete files."""
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyiceberg.manifest import (
     DataFile,
     DataFileContent,
@@ -18,6 +21,8 @@ from pyiceberg.manifest import (
 )
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
+
+UUID = "2f1c5b0e-7d0f-4c0e-9a52-0d6f4f1c9b11"
 
 
 def mapped(place: Path, *versions: dict[str, str]) -> None:
@@ -63,9 +68,6 @@ class _Deletes(ManifestWriterV2):
 
 def add_equality_delete(table: Any, snapshot: Snapshot, file: Path) -> None:
     """As if the snapshot had come with an equality delete on the first column; the file is named, and need not exist."""
-    before = snapshot.manifests(table.io)
-    number, sequence = snapshot.snapshot_id, snapshot.sequence_number or 0
-    output = table.io.new_output(f"{table.location()}/metadata/{number}-deletes.avro")
     deleted = DataFile.from_args(
         content=DataFileContent.EQUALITY_DELETES,
         file_path=str(file),
@@ -75,8 +77,36 @@ def add_equality_delete(table: Any, snapshot: Snapshot, file: Path) -> None:
         file_size_in_bytes=1,
         equality_ids=[1],
     )
+    _add_delete(table, snapshot, deleted)
+
+
+def add_position_delete(table: Any, snapshot: Snapshot, data_file: str, position: int) -> None:
+    """As if the snapshot had come with the delete of one row of a data file, by its position."""
+    fields = [("file_path", pa.string(), b"2147483546"), ("pos", pa.int64(), b"2147483545")]
+    schema = pa.schema([pa.field(n, kind, False, {b"PARQUET:field_id": number}) for n, kind, number in fields])
+    rows = pa.table({"file_path": [data_file], "pos": [position]}, schema=schema)
+    place = f"{table.location()}/data/00000-0-{UUID}-deletes.parquet"
+    sink = io.BytesIO()
+    pq.write_table(rows, sink)
+    with table.io.new_output(place).create() as stream:
+        stream.write(sink.getvalue())
+    deleted = DataFile.from_args(
+        content=DataFileContent.POSITION_DELETES,
+        file_path=place,
+        file_format=FileFormat.PARQUET,
+        partition=Record(),
+        record_count=1,
+        file_size_in_bytes=len(sink.getvalue()),
+    )
+    _add_delete(table, snapshot, deleted)
+
+
+def _add_delete(table: Any, snapshot: Snapshot, deleted: DataFile) -> None:
+    before = snapshot.manifests(table.io)
+    number, sequence = snapshot.snapshot_id, snapshot.sequence_number or 0
+    output = table.io.new_output(f"{table.location()}/metadata/{number}-{UUID}-deletes.avro")
     deleted.spec_id = 0
-    with _Deletes(table.spec(), table.schema(), output, number, "deflate") as manifest:
+    with _Deletes(table.specs()[0], table.schema(), output, number, "deflate") as manifest:
         manifest.add_entry(
             ManifestEntry.from_args(
                 status=ManifestEntryStatus.ADDED,
