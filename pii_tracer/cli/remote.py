@@ -68,6 +68,7 @@ def with_remote(inventory: Inventory, estate: Estate, paths: EstatePaths, say: S
 
     say("listing tables in S3, old versions included")
     places = list_places(paths.remote, inventory.objects, s3_clients(estate), say)
+    _refuse_others(inventory, places)
     known = {place.location: place.untreated for place in inventory.remote}
     by_table = {name: place.untreated for place in inventory.remote for name in place.tables if place.untreated}
 
@@ -78,6 +79,19 @@ def with_remote(inventory: Inventory, estate: Estate, paths: EstatePaths, say: S
         return next((by_table[name] for name in place.tables if name in by_table), OTHERS)
 
     return _with_places(inventory, [p.model_copy(update={"untreated": untreated(p)}) for p in places])
+
+
+def _refuse_others(inventory: Inventory, places: Sequence[RemotePlace]) -> None:
+    """Raises EstateError: catalogs tell other places than before, so that part of a table would not be looked at."""
+    now = {place.location for place in places}
+    new = now - {place.location for place in inventory.remote}
+    for mine in (place.location for place in inventory.remote if _is_table(place)):
+        if mine not in now or any(mine.holds(other) for other in new):
+            raise EstateError(
+                "a table's catalog, or another one, told something else of its folder a moment ago",
+                where=str(mine),
+                todo="run the command again",
+            )
 
 
 def _with_places(inventory: Inventory, places: Sequence[RemotePlace]) -> Inventory:

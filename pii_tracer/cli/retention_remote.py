@@ -37,10 +37,10 @@ def with_delta_tables(inventory: Inventory, estate: Estate, base: Path) -> Inven
 
 def _without_iceberg(inventory: Inventory) -> Inventory:
     """The inventory with Iceberg tables in S3 as gaps: an erasure reads them, and no rule of retention does."""
-    there = [s for s in inventory.tables if s.format is Format.ICEBERG and is_s3(s.location)]
+    there = {s.location: s for s in inventory.tables if s.format is Format.ICEBERG and is_s3(s.location)}
     reason = "lies in S3, where the retention of Iceberg tables is neither compared nor enforced: see to it yourself"
-    gaps = [gap(s.dataset, GapKind.REMOTE_TABLE, f"the table {s.table} {reason}", s.location) for s in there]
-    tables = tuple(state for state in inventory.tables if state not in there)
+    gaps = [gap(s.dataset, GapKind.REMOTE_TABLE, f"the table {s.table} {reason}", s.location) for s in there.values()]
+    tables = tuple(state for state in inventory.tables if state.location not in there)
     return inventory.model_copy(update={"tables": tables, "gaps": in_order([*inventory.gaps, *gaps])})
 
 

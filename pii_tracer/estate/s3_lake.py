@@ -49,7 +49,8 @@ def lake_tables(
     named = [*declared, *registered]
     looked = [*look_at_delta(declared, folders), *look_at_iceberg(registered, _names(named), folders)]
     against = _against(looked, named)
-    found = {str(o.location): o.found for o in looked if o.found is not None and str(o.location) not in against}
+    wanted = {str(place) for place in places} - set(against)
+    found = {str(o.location): o.result for o in looked if isinstance(o.result, Found) and str(o.location) in wanted}
     why = {str(place): OTHERS for place in places}
     why |= {str(table.location): _DECLARED for table in declared if table.format is Format.ICEBERG}
     why |= {location: "; ".join(reasons) for location, reasons in against.items()}
@@ -61,9 +62,10 @@ def _against(looked: Sequence[Looked], named: Sequence[RemoteTable]) -> dict[str
     against: dict[str, list[str]] = {}
     mixed = _of_two_formats(named)
     for one in looked:
-        reasons = [mixed.get(str(one.location)), one.against, *_sharing(one, looked, named)]
-        if told := [reason for reason in reasons if reason]:
-            against[str(one.location)] = list(dict.fromkeys([*against.get(str(one.location), ()), *told]))
+        own = one.result if isinstance(one.result, str) else None
+        reasons = [reason for reason in (mixed.get(str(one.location)), own, *_sharing(one, looked, named)) if reason]
+        if reasons:
+            against[str(one.location)] = list(dict.fromkeys([*against.get(str(one.location), ()), *reasons]))
     return against
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from pii_tracer.estate.delta import state_of, unknown_version
 from pii_tracer.estate.delta_log import DeltaSnapshot, read_log
@@ -12,7 +11,7 @@ from pii_tracer.estate.delta_strays import strange_objects
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.registry import RemoteTable
 from pii_tracer.estate.s3_keeping import Folders
-from pii_tracer.estate.s3_looked import Looked, guarded
+from pii_tracer.estate.s3_looked import Looked, judged
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap
@@ -35,27 +34,22 @@ def look_at_delta(declared: Sequence[RemoteTable], folders: Folders) -> list[Loo
 
 
 def _looked(table: RemoteTable, folders: Folders) -> Looked:
-    known = Looked(table.title or str(table.location), table.location)
+    reads: set[S3Location] = set()
 
-    def look() -> Looked:
+    def look() -> Found | str:
         place = folders.path(table.location)
         snapshot = read_log(place)
-        seen = replace(known, reads=_read(snapshot, table.location))
+        reads.update(_read(snapshot, table.location))
+        return folders.against(place) or _astray(snapshot, table.location) or _found(table, place, snapshot)
 
-        def judge() -> Looked:
-            against = folders.against(place) or _astray(snapshot, table.location)
-            return replace(seen, against=against, found=None if against else _found(table, place, snapshot))
-
-        return guarded(seen, judge)
-
-    return guarded(known, look)
+    return Looked(table, judged(look), reads)
 
 
-def _read(snapshot: DeltaSnapshot[S3Path], location: S3Location) -> frozenset[S3Location]:
+def _read(snapshot: DeltaSnapshot[S3Path], location: S3Location) -> set[S3Location]:
     """A clone that has rewritten every file still holds its source's history, so the log's word counts too."""
     origin = source_of(snapshot)
     outside = {file.path.location.parent for file in snapshot.files if file.external}
-    return frozenset(outside | ({origin} if origin and origin != location else set()))
+    return outside | ({origin} if origin and origin != location else set())
 
 
 def _astray(snapshot: DeltaSnapshot[S3Path], location: S3Location) -> str | None:

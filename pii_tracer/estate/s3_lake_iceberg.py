@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import Found
 from pii_tracer.estate.iceberg import At, TableFiles, files_of, gaps_of, load_iceberg, state_of
+from pii_tracer.estate.iceberg_json import metadata_json
 from pii_tracer.estate.iceberg_strays import other_tables_in, strange_objects
 from pii_tracer.estate.registry import RemoteTable
-from pii_tracer.estate.remote import LEADING
+from pii_tracer.estate.remote import LEADING, iceberg_folders
 from pii_tracer.estate.s3_keeping import Folders
-from pii_tracer.estate.s3_looked import Looked, guarded
+from pii_tracer.estate.s3_looked import Looked, judged
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.locations import S3Location
 from pii_tracer.model import Format
@@ -47,23 +49,37 @@ def _unclear(table: RemoteTable, names: Mapping[str, Collection[str]]) -> str | 
 
 def _looked(table: RemoteTable, unclear: str | None, pointed: frozenset[str], folders: Folders) -> Looked:
     """What it reads counts whether it can be erased or not."""
-    known = Looked(table.title or str(table.location), table.location, unclear)
-    metadata = table.metadata
-    if metadata is None:
-        return replace(known, against=unclear or NOT_HERE)
+    reads: set[S3Location] = set()
 
-    def look() -> Looked:
+    def look() -> Found | str:
+        if table.metadata is None:
+            return NOT_HERE
         place = folders.path(table.location)
-        whole = _Whole.of(place, metadata)
-        seen = replace(known, reads=whole.outside)
+        reads.update(_led(place, table.metadata))
+        whole = _Whole.of(place, table.metadata)
+        reads.update(whole.outside)
+        return unclear or whole.astray or folders.against(place) or whole.found(table, pointed)
 
-        def judge() -> Looked:
-            against = unclear or whole.astray or folders.against(place)
-            return replace(seen, against=against, found=None if against else whole.found(table, pointed))
+    result = judged(look)
+    return Looked(table, unclear or result, reads)
 
-        return guarded(seen, judge)
 
-    return guarded(known, look)
+def _led(place: S3Path, metadata: S3Location) -> list[S3Location]:
+    """The folders beyond its own that the metadata file by itself tells: manifests may be damaged.
+
+    Raises:
+        EstateError: there is no such file, or it is no table's metadata.
+        OSError: S3 refuses.
+    """
+    try:
+        told, _ = iceberg_folders(metadata_json(place.placed(str(metadata)).open("rb").read()), metadata)
+    except (FileNotFoundError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise EstateError(
+            f"the metadata file that its catalog points at cannot be read: {type(error).__name__}",
+            where=str(metadata),
+            todo="restore it, or drop the table from its catalog",
+        ) from None
+    return [folder for folder in told if not place.location.holds(folder)]
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ import pytest
 from deltalake import write_deltalake
 
 from pii_tracer.cli.remote import with_remote
+from pii_tracer.cli.retention_remote import with_delta_tables
+from pii_tracer.errors import EstateError
 from pii_tracer.estate.registry import RemoteTable
 from pii_tracer.estate.s3 import s3_clients
 from pii_tracer.estate.s3_lake import OTHERS, lake_tables
@@ -216,15 +218,41 @@ def test_a_manifest_that_is_gone(house: House) -> None:
     made = house.table()
     (manifest,) = made.current_snapshot().manifests(made.io)
     house.drop(manifest.manifest_path)
-    assert house.why() == "a manifest cannot be read: FileNotFoundError"
+    assert house.why().startswith("a manifest cannot be read: FileNotFoundError; repair the table")
+
+
+def test_a_damaged_table_that_writes_into_anothers_folder(house: House) -> None:
+    house.table()
+    theirs = house.table("prod.theirs", properties={"write.data.path": f"{house.orders}/data/hot"})
+    (manifest,) = theirs.current_snapshot().manifests(theirs.io)
+    house.drop(manifest.manifest_path)
+    assert "a manifest cannot be read" in house.why(f"{house.warehouse}/prod/theirs")
+    assert house.why() == "the table core.prod.theirs reads its files"
+
+
+@pytest.mark.parametrize("change", ["gone", "another"])
+def test_a_catalog_that_tells_something_else_a_moment_later(house: House, change: str) -> None:
+    """What it did not name before would not be looked at."""
+    house.table()
+    before = house.inventory()
+    assert before.tables
+    if change == "gone":
+        house.catalog().drop_table("prod.orders")
+    else:
+        house.table("prod.late", properties={"write.data.path": f"{house.orders}/data/late"})
+    with pytest.raises(EstateError, match="something else of its folder") as refused:
+        with_remote(before, house.estate, house.paths, lambda _: None)
+    assert refused.value.where == house.orders
 
 
 def test_metadata_that_is_gone_or_damaged(house: House) -> None:
     made = house.table()
     house.put(made.metadata_location, b"{")
+    assert "metadata file that its catalog points at cannot be read: JSONDecodeError" in house.why()
+    house.put(made.metadata_location, json.dumps({"location": house.orders, "format-version": 9}).encode())
     assert "the Iceberg metadata cannot be read: ValidationError" in house.why()
     house.drop(made.metadata_location)
-    assert "the Iceberg metadata cannot be read: FileNotFoundError" in house.why()
+    assert "metadata file that its catalog points at cannot be read: FileNotFoundError" in house.why()
 
 
 def test_files_on_another_store(house: House) -> None:
@@ -281,6 +309,14 @@ def test_rows_that_were_staged_are_told(house: House) -> None:
     staged = made.refresh().metadata.snapshots[-1].snapshot_id
     made.manage_snapshots().remove_branch("wap").commit()
     assert house.kinds() == [("staged_snapshot", f"snapshot {staged}")]
+
+
+def test_retention_does_not_look_at_it_and_says_so(house: House) -> None:
+    house.table()
+    inventory = with_delta_tables(house.inventory(), house.estate, house.base)
+    assert inventory.tables == ()
+    assert [(g.kind, g.evidence) for g in inventory.gaps] == [("remote_table", house.orders)]
+    assert "core.prod.orders lies in S3, where the retention of Iceberg tables is neither" in inventory.gaps[0].reason
 
 
 def test_the_inventory_has_the_table_and_no_gap(house: House) -> None:
