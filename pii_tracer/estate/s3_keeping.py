@@ -25,11 +25,15 @@ class Folders:
     places: Collection[S3Location]
     archives: Sequence[Archive]
     clients: ClientFactory
+    _roots: dict[str, S3Path] = field(default_factory=dict, init=False)
     _buckets: dict[str, _Bucket] = field(default_factory=dict, init=False)
 
     def path(self, location: S3Location) -> S3Path:
-        """Raises `OSError`: the bucket is missing or refuses."""
-        return S3Path.of(location, self.clients)
+        """A place, its bucket asked once for its region. Raises `OSError`: the bucket is missing or refuses."""
+        name = location.bucket
+        if name not in self._roots:
+            self._roots[name] = S3Path.of(location, self.clients)
+        return S3Path(location, self._roots[name].client)
 
     def against(self, place: S3Path) -> str | None:
         """Why no table is erased there, if so: its folder is not its own, or its bucket keeps what is deleted.
@@ -37,10 +41,10 @@ class Folders:
         Raises:
             botocore.exceptions.ClientError: a setting of the bucket may not be read.
         """
-        location = place.location
-        if location.bucket not in self._buckets:
-            self._buckets[location.bucket] = _Bucket.of(place.client, location.bucket)
-        return self._crowded(location) or self._buckets[location.bucket].keeps(location.prefix)
+        location, name = place.location, place.location.bucket
+        if name not in self._buckets:
+            self._buckets[name] = _Bucket.of(place.client, name)
+        return self._crowded(location) or self._buckets[name].keeps(location.prefix)
 
     def _crowded(self, location: S3Location) -> str | None:
         """Why its folder is not its own."""

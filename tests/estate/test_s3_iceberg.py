@@ -194,6 +194,8 @@ def test_nothing_is_written(house: House) -> None:
     found = load_iceberg(house.paths.place(state.location), state.metadata)
     assert found.io.new_input(made.metadata_location).exists()
     assert len(found.io.new_input(made.metadata_location)) == len(house.read(made.metadata_location))
+    with found.io.new_input(made.metadata_location).open() as stream:
+        assert stream.read(1) + stream.read() == house.read(made.metadata_location)
     for write in (found.io.new_output, found.io.delete):
         with pytest.raises(PermissionError):
             write(made.metadata_location)

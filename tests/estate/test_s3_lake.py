@@ -14,10 +14,10 @@ from deltalake import write_deltalake
 from pii_tracer.cli.remote import with_remote
 from pii_tracer.cli.retention_remote import with_delta_tables
 from pii_tracer.errors import EstateError
-from pii_tracer.estate.registry import RemoteTable
-from pii_tracer.estate.s3 import s3_clients
-from pii_tracer.estate.s3_lake import OTHERS, lake_tables
-from pii_tracer.locations import s3_location
+from pii_tracer.estate import registry
+from pii_tracer.estate.catalogs import CatalogEntry, Head, Listing
+from pii_tracer.estate.s3_lake import OTHERS
+from pii_tracer.inventory import RefKind
 from pii_tracer.model import Format
 from tests.estate.lakehouse import ROWS, House
 from tests.s3support import REGION, World, parquet, standin, world
@@ -77,18 +77,17 @@ def test_a_name_that_has_a_dot(house: House) -> None:
     assert "has a dot" in house.why()
 
 
-@pytest.mark.parametrize("kept", [False, True])
-def test_a_catalog_with_branches(house: House, kept: bool) -> None:
+def test_a_catalog_with_branches(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nessie names a table once for each branch that has it."""
-    made = house.table()
-    place = s3_location(house.orders)
-    table = RemoteTable(
-        "nes.prod.orders", "nes.prod.orders", Format.ICEBERG, place, s3_location(made.metadata_location), not kept
-    )
-    lake = lake_tables([], [table, table], [place], [], s3_clients(house.estate))
-    assert [state.state.table for state in lake.found.values()] == (["nes.prod.orders"] if kept else [])
-    if not kept:
-        assert "Nessie" in lake.why[house.orders]
+    file = house.table().metadata_location
+
+    def entry(ref: str, name: str) -> CatalogEntry:
+        head = Head("nes", ref, RefKind.NESSIE_BRANCH, None, default=ref == "main")
+        return CatalogEntry(name, ("prod", "orders"), Format.ICEBERG, None, file, head)
+
+    listing = Listing((entry("main", "nes.prod.orders"), entry("dev", "nes.prod.`orders@dev`")), ())
+    monkeypatch.setattr(registry, "list_catalogs", lambda *_: [listing])
+    assert "kept by a catalog with branches (Nessie)" in house.why()
 
 
 def test_metadata_on_this_machine_of_a_table_in_s3(house: House) -> None:
