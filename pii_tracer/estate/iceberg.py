@@ -22,6 +22,7 @@ from pii_tracer.estate.s3_path import Place, S3Path, file_of
 from pii_tracer.estate.types import iceberg_type
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import Expiry, InventoryGap, Ref, RefKind, TableState
+from pii_tracer.locations import is_s3
 from pii_tracer.model import Column, DatasetId, Format
 
 if TYPE_CHECKING:
@@ -276,6 +277,15 @@ def _snapshot_files(table: StaticTable, snapshot: Snapshot, known: dict[str, lis
 _NAMED = 3
 """So many strange files are named; the rest is a number."""
 
+_HERE = (
+    "The sweep of the folder removes them: move what is somebody's out of it and plan again; waive this where nobody"
+    " needs them"
+)
+_IN_S3 = (
+    "No step removes them, but their old versions go with the table's: move what is somebody's out of it, delete what"
+    " nobody needs, and plan again; waive this where they may stay"
+)
+
 
 def gaps_of(
     state: TableState, missing: Sequence[object], others: Sequence[object], strange: Sequence[object]
@@ -302,8 +312,7 @@ def gaps_of(
     if strange:
         reason = (
             f"{len(strange)} file(s) in the table's folder are not named as the table's own, and no snapshot names"
-            " them: they may be somebody's. The sweep of the folder removes them: move what is somebody's out of it and"
-            " plan again; waive this where nobody needs them"
+            f" them: they may be somebody's. {_IN_S3 if is_s3(state.location) else _HERE}"
         )
         found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, ", ".join(map(str, strange[:_NAMED]))))
     return tuple(found)

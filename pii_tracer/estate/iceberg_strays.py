@@ -77,7 +77,7 @@ def strange_objects(there: Mapping[str, int], named: Container[str]) -> list[str
     found = []
     for place, size in there.items():
         name = place.rpartition("/")[2]
-        if size and place not in named and not _OWN.search(name) and not MARKS.match(name):
+        if size and place not in named and not as_written(name) and not MARKS.match(name):
             found.append(place)
     return sorted(found)
 
