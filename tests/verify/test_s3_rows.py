@@ -20,9 +20,9 @@ from tests.verify.s3lake import MAIL, MATCH, OTHER, Lake, no_spark
 __all__ = ["standin", "world"]
 
 
-def test_only_delta_is_read_in_s3(world: World, tmp_path: Path) -> None:
+def test_hudi_tables_and_folders_in_s3_are_not_read(world: World, tmp_path: Path) -> None:
     lake = Lake(world, tmp_path)
-    for kind in (Format.ICEBERG, Format.HUDI, Format.PARQUET):
+    for kind in (Format.HUDI, Format.PARQUET):
         with pytest.raises(ScanError, match="tables in S3 are not read"):
             next(states(no_spark, lake.copy(match=MATCH).model_copy(update={"format": kind})))  # type: ignore[arg-type]
 

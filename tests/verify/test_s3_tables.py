@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
-from pii_tracer.cli.s3_looking import look
-from pii_tracer.model import KeySet
+from pii_tracer.cli.s3_looking import listing, look
+from pii_tracer.model import Format, KeySet
 from pii_tracer.plan import HeldColumn, Mask, Mention
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.verify.bytes import verify_bytes
@@ -255,10 +258,14 @@ HELD: dict[str, Any] = {
 }
 
 
-def masked(*numbers: int | None) -> bytes:
+def masked(*numbers: int | None, kind: str = "parquet") -> bytes:
     sink = io.BytesIO()
     rows = pa.table({"mail": [MAIL] * len(numbers), "n": pa.array(numbers, pa.int64())})
-    pq.write_table(rows, sink)
+    if kind == "avro":
+        fields = [{"name": "mail", "type": "string"}, {"name": "n", "type": ["null", "long"]}]
+        fastavro.writer(sink, {"type": "record", "name": "r", "fields": fields}, rows.to_pylist())
+    else:
+        (orc if kind == "orc" else pq).write_table(rows, sink)
     return sink.getvalue()
 
 
@@ -272,23 +279,42 @@ def judged(lake: Lake) -> ByteVerdict:
     return found
 
 
-def test_what_a_hold_keeps_is_no_residue_unless_its_row_holds_more(lake: Lake) -> None:
+@pytest.mark.parametrize("kind", ["parquet", "orc", "avro"])
+def test_what_a_hold_keeps_is_no_residue_unless_its_row_holds_more(lake: Lake, kind: str) -> None:
     assert judged(lake).clean
-    lake.put("a.parquet", masked(None, None))
+    name = f"a.{kind}"
+    lake.put(name, masked(None, None, kind=kind))
     found = judged(lake)
     assert found.clean
     assert ("mail", "mail") in {(h.column, h.key_set) for h in found.held}
-    lake.put("a.parquet", masked(None, 5))
-    lake.put("a.parquet", masked(None))
+    lake.put(name, masked(None, 5, kind=kind))
+    lake.put(name, masked(None, kind=kind))
     found = judged(lake)
-    [old] = [v["VersionId"] for v in lake.versions() if v["Key"].endswith("a.parquet") and not v["IsLatest"]][:1]
+    [old] = [v["VersionId"] for v in lake.versions() if v["Key"].endswith(name) and not v["IsLatest"]][:1]
     assert [(r.file, r.where) for r in found.residue] == [
-        (f"a.parquet?versionId={old}", "data: rows that hold more than what is held")
+        (f"{name}?versionId={old}", "data: rows that hold more than what is held")
     ]
     lake.clear()
     assert judged(lake).clean
     in_user_metadata(lake)
     assert [r.where for r in judged(lake).residue] == ["object metadata: owner"], "a hold keeps columns of rows"
+
+
+def test_the_newest_metadata_file_tells_which_state_a_listing_is_of(lake: Lake) -> None:
+    """By its number, not by its name; one that a marker hides counts no longer."""
+    copy = lake.copy(match=MATCH).model_copy(update={"format": Format.ICEBERG})
+    verification, place = lake.verification(copy), copy.s3_table
+    assert place is not None
+
+    def told() -> str | None:
+        return listing(verification.estate, copy, place, verification.patterns).manifest
+
+    assert told() is None
+    for name in ("9-b.metadata.json", "00010-a.metadata.json", "00010-b.gz.metadata.json", "snap-99.avro"):
+        lake.put(f"metadata/{name}", name.encode())
+    assert told() == f"sha256:{hashlib.sha256(b'00010-b.gz.metadata.json').hexdigest()}"
+    lake.client.delete_object(Bucket=lake.bucket, Key=f"{lake.key}/metadata/00010-b.gz.metadata.json")
+    assert told() == f"sha256:{hashlib.sha256(b'00010-a.metadata.json').hexdigest()}"
 
 
 def test_a_masked_name_does_not_tell_which_object_to_read_again(world: World, tmp_path: Path) -> None:
