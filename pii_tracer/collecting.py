@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _STATEMENTS = 200_000
-PLAN = 1_000_000
+_LASTING = 1_000_000
 """Objects of a plan stay; the trees that it lets go of in the meantime are 150 MiB at most."""
 
 
@@ -26,3 +26,14 @@ def rare_collections(allocations: int = _STATEMENTS) -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
+
+
+@contextmanager
+def lasting_objects() -> Iterator[None]:
+    """For what a plan is made of: the collector runs rarely inside, and does not look at it all at the end either.
+
+    What was made counts as old from then on, as if it had been looked at: little of it is let go of.
+    """
+    with rare_collections(_LASTING):
+        yield
+        gc.freeze()

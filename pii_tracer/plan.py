@@ -13,7 +13,7 @@ import msgspec
 from pydantic import ConfigDict, Field
 
 from pii_tracer.actions import Action
-from pii_tracer.collecting import PLAN, rare_collections
+from pii_tracer.collecting import lasting_objects
 from pii_tracer.gap_kinds import NamedKind
 from pii_tracer.locations import S3Location, is_s3, s3_location
 from pii_tracer.model import Carries, CopyKind, Currency, DatasetId, Format, Frozen, Match, Strategy
@@ -333,7 +333,7 @@ class ErasurePlan(Frozen):
     holds: tuple[PlannedHold, ...] = ()
     only: tuple[str, ...] = ()
 
-    @rare_collections(PLAN)
+    @lasting_objects()
     def to_bytes(self) -> bytes:
         """Sorted, indented UTF-8 JSON with a final newline."""
         data = self.model_dump(mode="json", by_alias=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
-from pii_tracer.collecting import PLAN, rare_collections
+from pii_tracer.collecting import lasting_objects
 from pii_tracer.config_subjects import Subject, SubjectTable
 from pii_tracer.lineage.edges import Subtype
 from pii_tracer.lineage.graph import LineageGraph
@@ -81,7 +81,7 @@ class Carriage:
         return frozenset(name for n, access in self.ways for name in (n, field_name(n, access)))
 
 
-@rare_collections(PLAN)
+@lasting_objects()
 def follow(
     graph: LineageGraph,
     source: DatasetId,
