@@ -22,7 +22,7 @@ from pii_tracer.model import Format
 from planners.branches import table_name
 from planners.expressions import function_name
 from planners.renames import ALTER
-from planners.skeleton import Cut, cut
+from planners.skeleton import Cut, Unnamed, cut, unnamed
 from planners.statements import parsed
 
 _MODES = ("spark.sql.sources.partitionOverwriteMode", "hoodie.datasource.overwrite.mode")
@@ -70,13 +70,15 @@ class _Overwrite:
     """A statement that writes a whole table again. told: the columns that it names behind the table.
 
     placed: it fills the table's columns in their order, whatever its own are called.
-    parts: of a text that is one query: its hundred columns are parsed only where something hangs on them.
+    parts: of a text that is one query: its hundred columns are parsed only where something hangs on them; body: the
+    rest of the query.
     """
 
     text: str
     told: tuple[str, ...] | None
     placed: bool
     parts: Cut | None
+    body: Unnamed | None
 
     @cached_property
     def tree(self) -> exp.Expression | None:
@@ -108,7 +110,7 @@ class _Overwrite:
     def unsteady(self) -> str | None:
         """Why it gives other rows on another day, in another session, or by chance; None where it does not."""
         whole = self.parts is None or _suspicious(self.parts.projections)
-        return _unsteady(self.tree if whole or self.parts is None else parsed(self.parts.body))
+        return _unsteady(self.tree if whole or self.body is None else parsed(self.body.text))
 
 
 def _suspicious(projections: str) -> bool:
@@ -157,7 +159,7 @@ def _overwrite(text: str, dynamic: bool) -> _Overwrite | str:
     """The statement, or why running it again would lose what it did not write."""
     text = prepared(text)
     parts = cut(text)
-    tree = parsed(text if parts is None else f"{parts.head} SELECT 1")
+    tree = parsed(text if parts is None else unnamed(f"{parts.head} SELECT 1").text)
     if isinstance(tree, exp.Insert) and tree.args.get("overwrite") and tree.find(exp.Partition):
         return (
             "its recorded statement overwrites partitions (PARTITION …), not the whole table: a rebuild would lose the"
@@ -170,13 +172,14 @@ def _overwrite(text: str, dynamic: bool) -> _Overwrite | str:
         )
     if not isinstance(tree, exp.Insert | exp.Create) or _query(tree) is None:
         return Recorded.why
-    if parts is not None and parsed(parts.body) is None:
+    body = None if parts is None else unnamed(parts.body)
+    if body is not None and parsed(body.text) is None:
         return Recorded.why
     if isinstance(tree, exp.Insert) and (not tree.args.get("overwrite") or tree.args.get("where")):
         return Recorded.why
     told = isinstance(tree, exp.Insert) and isinstance(tree.this, exp.Schema)
     placed = isinstance(tree, exp.Insert) and not told and not tree.args.get("by_name")
-    return _Overwrite(text, tuple(c.name for c in tree.this.expressions) if told else None, placed, parts)
+    return _Overwrite(text, tuple(c.name for c in tree.this.expressions) if told else None, placed, parts, body)
 
 
 def _query(tree: exp.Expression | None) -> exp.Query | None:
@@ -203,9 +206,9 @@ def _unsteady(tree: exp.Expression | None) -> str | None:
 
 def _passing(one: _Overwrite, passing: Callable[[str], bool]) -> str | None:
     """Why what it reads is another thing once its tables were erased; None where it reads whole tables."""
-    tree = one.tree if one.parts is None else parsed(one.parts.body)
+    tree, called = (one.tree, {}) if one.body is None else (parsed(one.body.text), one.body.names)
     names = (table_name(table) for table in (tree.find_all(exp.Table) if tree is not None else ()))
-    name = next((name for name in names if passing(name)), None)
+    name = next((name for name in (called.get(name, name) for name in names) if passing(name)), None)
     return name and f"its recorded statement reads {name}, a branch, a version or the metadata of a table"
 
 

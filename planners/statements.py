@@ -18,7 +18,7 @@ from sqlglot.errors import SqlglotError
 
 from planners.branches import joined, table_name
 from planners.joins import Joins, Origins, Rows
-from planners.skeleton import skeleton
+from planners.skeleton import Unnamed, skeleton, unnamed
 from planners.subtotals import has_subtotals
 
 _NEIGHBOURS = frozenset({"lag", "lead", "first_value", "last_value", "nth_value", "first", "last"})
@@ -38,7 +38,8 @@ class Statement:
     """A statement's text, parsed once, when something is asked of it.
 
     Where the text is a single query its hundred columns are left out first (`planners.skeleton`): most of the time of
-    parsing goes into them, and only a join of persons with persons has to look at them.
+    parsing goes into them, and only a join of persons with persons has to look at them. What is left is parsed once for
+    all statements that differ by their tables alone.
     """
 
     def __init__(self, text: str, views: Views = ()) -> None:
@@ -51,25 +52,31 @@ class Statement:
         return self.text, self.views
 
     @cached_property
+    def _read(self) -> str:
+        """What is parsed of it."""
+        return self.text if self._short is None else self._short.text
+
+    @property
     def _tree(self) -> exp.Expression | None:
-        return parsed(self._short or self.text)
+        return parsed(self._read)
 
     @cached_property
-    def _short(self) -> str | None:
-        return skeleton(self.text)
+    def _short(self) -> Unnamed | None:
+        short = skeleton(self.text)
+        return None if short is None else unnamed(short)
 
     @cached_property
     def _whole(self) -> exp.Expression | None:
-        return self._tree if self._short is None else parsed(self.text)
-
-    @cached_property
-    def _nodes(self) -> tuple[exp.Expression, ...]:
-        """Of the tree, walked once for all that is asked of it; none where the text does not parse."""
-        return () if self._tree is None else tuple(cast(Iterator[exp.Expression], self._tree.walk()))
+        return parsed(self.text)
 
     def _all(self, kind: type[Node]) -> Iterator[Node]:
         """Its nodes of a kind, outermost first."""
-        return (node for node in self._nodes if isinstance(node, kind))
+        return (node for node in _nodes(self._read) if isinstance(node, kind))
+
+    def _called(self, table: exp.Table) -> str:
+        """A table's name in the text."""
+        name = table_name(table)
+        return name if self._short is None else self._short.names.get(name, name)
 
     @property
     def known(self) -> bool:
@@ -101,7 +108,7 @@ class Statement:
         tables = [(item, may) for _, item, may in items if isinstance(item, exp.Table)]
         if not items or len(tables) < len(items):
             return None
-        return tuple((table_name(table), may) for table, may in tables)
+        return tuple((self._called(table), may) for table, may in tables)
 
     @cached_property
     def joins_outer(self) -> bool:
@@ -146,7 +153,7 @@ class Statement:
 
     def _carriers(self, tables: Callable[[str], Rows | None]) -> int:
         """How many relations of a single query hold a person, or could."""
-        found = [tables(table_name(table)) for table in self._all(exp.Table) if table.find_ancestor(exp.Select)]
+        found = [tables(self._called(table)) for table in self._all(exp.Table) if table.find_ancestor(exp.Select)]
         return sum(rows is None or rows.carrier for rows in found)
 
     @cached_property
@@ -189,7 +196,7 @@ class Statement:
             first = select.args.get("from_")
             sides = {str(j.args.get("side") or "").upper() for j in select.args.get("joins") or ()}
             if first is not None and "LEFT" in sides:
-                found += [table_name(table) for table in first.this.find_all(exp.Table)]
+                found += [self._called(table) for table in first.this.find_all(exp.Table)]
         return tuple(dict.fromkeys(found))
 
 
@@ -208,3 +215,10 @@ def parsed(text: str) -> exp.Expression | None:
     finally:
         logger.disabled = False
     return None if tree is None or isinstance(tree, exp.Command) else tree
+
+
+@lru_cache(maxsize=4096)
+def _nodes(text: str) -> tuple[exp.Expression, ...]:
+    """Of a text's tree, walked once for all that is asked of it; none where the text does not parse."""
+    tree = parsed(text)
+    return () if tree is None else tuple(cast(Iterator[exp.Expression], tree.walk()))

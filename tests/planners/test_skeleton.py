@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from planners.skeleton import skeleton
+from planners.skeleton import Unnamed, skeleton, unnamed
+from planners.statements import Statement, parsed
 
 
 @pytest.mark.parametrize(
@@ -84,3 +85,79 @@ def test_the_short_text_reads_the_tables_and_groups_of_the_whole_one(
     assert made is not None
     for part in ("from_", "joins", "where", "group", "distinct"):
         assert made.args.get(part) == whole.args.get(part)
+
+
+PARTS = [
+    *("lake", "B", "_t1", "unnamed", "x9", "json", "stream", "rows", "only", "lateral", "unnest", "values", "table"),
+    *("user", "date", "from", "left", "on", "pivot", "window", "Ünder", "1st", "`a b`", "`x from a.b `", "t$1", "t-1"),
+]
+PLAIN = st.lists(st.sampled_from(PARTS[:8]), min_size=2, max_size=3).map(".".join)
+NAMES = PLAIN | st.lists(st.sampled_from(PARTS), min_size=1, max_size=4).map(".".join)
+AFTER = ["", " u", " AS u", " (1)", "(1)", " VERSION AS OF 3", " TABLESAMPLE (5 ROWS)", "@v1", ".", " -- u\n", "\tu"]
+CONDITIONS = [
+    " ON u.k = v.k",
+    " USING (k)",
+    " ON u.d IS NOT NULL AND u.x = ' join a.b '",
+    " ON extract(DAY FROM lake.d) = 1",
+    ' ON v.x = "select 1 from a.b c"',
+    "",
+]
+JOINS = ["JOIN", "left outer join", "FULL JOIN", "CROSS JOIN", "LEFT SEMI JOIN", "JOIN LATERAL", ","]
+ENDS = [
+    "",
+    " WHERE u.k > 1",
+    " GROUP BY ROLLUP (u.k)",
+    " GROUP BY extract(DAY FROM lake.d)",
+    " LATERAL VIEW f(x) y AS z",
+]
+TABLE = st.tuples(NAMES, st.sampled_from(AFTER)).map("".join)
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> str:
+    distinct = draw(st.sampled_from(["", "DISTINCT "]))
+    joined = draw(st.lists(st.tuples(st.sampled_from(JOINS), TABLE, st.sampled_from(CONDITIONS)), max_size=2))
+    joins = "".join(f" {how} {table}{on}" for how, table, on in joined)
+    return f"INSERT INTO t SELECT {distinct}a, b FROM {draw(TABLE)}{joins}{draw(st.sampled_from(ENDS))}"
+
+
+@given(queries())
+def test_a_text_with_numbers_for_its_tables_is_read_as_the_text_is(text: str) -> None:
+    short = skeleton(text)
+    if short is None:
+        return
+    found = unnamed(short)
+    tree, made = parsed(short), parsed(found.text)
+    assert (tree is None) == (made is None)
+    if tree is None or made is None:
+        return
+    numbered = made.sql("spark")
+    for number, name in found.names.items():
+        numbered = numbered.replace(number, name)
+    assert numbered == tree.sql("spark")
+    named, plain = Statement(text), Statement(text)
+    plain.__dict__["_short"] = Unnamed(short, {})
+    for question in ("known", "joined", "preserved", "outer", "subtotals", "pivots", "unites", "grouping_levels"):
+        assert getattr(named, question) == getattr(plain, question), question
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("SELECT 1 FROM lake.b.t u JOIN b.v ON u.k = v.k", 2),
+        ("SELECT  DISTINCT  1 from b.t join b.t", 2),
+        ("INSERT OVERWRITE TABLE lake.b.t SELECT 1", 1),
+        ("INSERT INTO b.t (a, b) SELECT 1", 0),
+        ("SELECT 1 FROM u, b.v", 0),
+        ("SELECT 1 FROM b.table_1 WHERE extract(DAY FROM b.d) = 1 OR trim(1 FROM b._metadata) = 2", 1),
+        ("SELECT 1 FROM lake.a.b.t", 0),
+        ("SELECT 1 FROM b.values", 0),
+        ("SELECT 1 FROM b.f (1)", 0),
+        ("SELECT 1 FROM b.t /* u */ JOIN b.v", 0),
+        ("SELECT 1 FROM b.t JOIN unnamed_0", 0),
+    ],
+)
+def test_numbers_stand_for_plain_names_of_tables(text: str, number: int) -> None:
+    found = unnamed(text)
+    assert len(found.names) == number
+    assert (found.text == text) is (number == 0)
