@@ -421,7 +421,9 @@ class Inventory(Frozen):
         without["tables"] = {"__all__": {"columns"}}
         found = hashlib.sha256(self.model_dump_json(exclude=without).encode())
         for state in self.tables:
-            words = [word for column in state.columns for word in (column.name, column.type)]
+            words = [""] * (2 * len(state.columns))
+            words[::2] = [column.name for column in state.columns]
+            words[1::2] = [column.type for column in state.columns]
             found.update(msgspec.json.encode(words))
         for versions in (*(o.versions for o in self.objects), *(r.versions for r in self.remote)):
             found.update(_packed(versions).digest().encode())

@@ -208,7 +208,7 @@ def _gather(
             values = version.columns[column]
             theirs = of.now if current else of.then
             theirs.update((reference, value) for n, reference in mine if (value := values[n]))
-            others = {value for value in set(compress(values, strange)) if value}
+            others = {*filter(None, compress(values, strange))}
             of.others |= others
             if current:
                 of.strange = others
