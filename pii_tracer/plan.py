@@ -91,7 +91,9 @@ class Copy(Frozen):
     def places(self) -> Match | None:
         """Wherever the persons are looked for in a row, whatever becomes of it; None where no row is found."""
         mentioned = tuple(term for mention in self.mentions for term in mention.match.terms)
-        return Match(terms=(*(self.match.terms if self.match else ()), *mentioned)) if self.match or mentioned else None
+        if not mentioned:
+            return self.match
+        return Match(terms=(*(self.match.terms if self.match else ()), *mentioned))
 
 
 class Exemption(Frozen):

@@ -69,6 +69,7 @@ class Walk:
         self.edges = {d: self._renames.told(self.reach.edges_into(d)) for d in self.order}
         self._statements = {d: _statements(self.jobs[d]) for d in self.order}
         self._names: dict[str, DatasetId] = {}
+        self._brought: dict[DatasetId, dict[str, ColumnCarriage]] = {}
         self._parts: dict[DatasetId, tuple[Contribution, ...]] = {}
         self._grouped: dict[str, frozenset[str] | None] = {}
         self.columns: dict[DatasetId, dict[str, ColumnCarriage]] = dict(self.told)
@@ -112,7 +113,8 @@ class Walk:
             before = self.columns.get(dataset)
             self._parts.pop(dataset, None)
             self._grouped.clear()  # known as long as the columns upstream stay as they are
-            made = self.columns[dataset] = self._with_told(dataset, self.columns_of(dataset, self.edges[dataset]))
+            brought = self._brought[dataset] = self.columns_of(dataset, self.edges[dataset])
+            made = self.columns[dataset] = self._with_told(dataset, brought)
             made = self._with_joins(dataset, made)
             if made != before:
                 changed = True
@@ -338,7 +340,11 @@ class Walk:
     def _contribution(self, dataset: DatasetId, tellers: tuple[Teller, ...], edges: tuple[Edge, ...]) -> Contribution:
         _, job, where = tellers[0]
         statement = self._statements[dataset].get(tellers[0])
-        return Contribution(where or job, tellers, self.columns_of(dataset, edges), edges, statement)
+        # what all edges bring is known from going through the dataset; in circles it may change since
+        again = self.circular or dataset in self.several or edges != self.edges.get(dataset)
+        known = None if again else self._brought.get(dataset)
+        columns = self.columns_of(dataset, edges) if known is None else known
+        return Contribution(where or job, tellers, columns, edges, statement)
 
     def _apart(self, dataset: DatasetId, part: Contribution) -> bool:
         """Whether the statement joins persons with other persons, so that one row can hold two."""

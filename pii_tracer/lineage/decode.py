@@ -115,15 +115,16 @@ class Reader:
         """Edges by their numbers, in the order of these."""
         wanted = np.fromiter(numbers, np.uint32)
         made = self.made
-        source, target = made.edge_source[wanted], np.searchsorted(made.edge_start, wanted, "right") - 1
-        needed = np.unique(np.concatenate([source, target])).tolist()
+        source = made.edge_source[wanted].tolist()
+        target = (made.edge_start.searchsorted(wanted, "right") - 1).tolist()
+        needed = {*source, *target}
         ids = dict(zip(needed, self.columns(needed), strict=True))
         texts = {e: made.expressions[e - 1] for e in set(made.edge_expression[wanted].tolist()) if e}
         return tuple(
             self._edge(ids[s], ids[t], kind, texts.get(text), proof)
             for s, t, kind, text, proof in zip(
-                source.tolist(),
-                target.tolist(),
+                source,
+                target,
                 made.edge_kind[wanted].tolist(),
                 made.edge_expression[wanted].tolist(),
                 made.edge_evidence[wanted].tolist(),
