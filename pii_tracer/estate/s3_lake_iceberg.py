@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pii_tracer.errors import EstateError
@@ -57,7 +58,8 @@ def _looked(table: RemoteTable, unclear: str | None, pointed: frozenset[str], fo
         place = folders.path(table.location)
         reads.update(_led(place, table.metadata))
         whole = _Whole.of(place, table.metadata)
-        reads.update(whole.outside)
+        reads.update(_parents(place, whole.files.referenced))
+        reads.update(_parents(place, whole.named))
         return unclear or whole.astray or folders.against(place) or whole.found(table, pointed)
 
     result = judged(look)
@@ -84,49 +86,45 @@ def _led(place: S3Path, metadata: S3Location) -> list[S3Location]:
 
 @dataclass(frozen=True)
 class _Whole:
-    """A table with all that its metadata names. named: every file; leading: its location, and where it writes."""
+    """A table with all that its metadata names."""
 
     place: S3Path
     table: StaticTable
     files: TableFiles[S3Path]
-    named: frozenset[S3Path]
-    leading: Mapping[str, S3Path]
 
     @classmethod
     def of(cls, place: S3Path, metadata: S3Location) -> _Whole:
-        """Raises EstateError: something cannot be read, or leads out of S3."""
+        """Raises EstateError: something cannot be read, or a data file does not lie in S3."""
         table = load_iceberg(place, str(metadata))
-        files = files_of(table, place)
-        told = {name: text for name in LEADING if (text := table.properties.get(name))}
-        leading = {name: place.placed(text) for name, text in {"location": table.location(), **told}.items()}
-        return cls(place, table, files, files.referenced | _described(table, files, place), leading)
+        return cls(place, table, files_of(table, place))
 
-    @property
-    def outside(self) -> frozenset[S3Location]:
-        """Folders beyond its own in which files of it lie, or are to lie."""
-        beyond = {path.location for path in self.leading.values() if not path.is_relative_to(self.place)}
-        return frozenset(beyond | {path.location.parent for path in self._strayed})
-
-    @property
-    def _strayed(self) -> list[S3Path]:
-        return [path for path in self.named if not path.is_relative_to(self.place)]
+    @cached_property
+    def named(self) -> frozenset[S3Path]:
+        """Every file, of metadata too. Raises EstateError: one does not lie in S3."""
+        return self.files.referenced | _described(self.table, self.files, self.place)
 
     @property
     def astray(self) -> str | None:
-        """Why its files are not all in its folder, which is the one that its metadata file lies below."""
-        own = self.leading["location"]
+        """Why its files are not all in its folder, which is the one that its metadata file lies below.
+
+        Raises:
+            EstateError: they are led out of S3.
+        """
+        own = self.place.placed(self.table.location())
         if own != self.place:
             return f"its metadata file does not lie in its folder, {own}: have its metadata written there"
-        for name, path in self.leading.items():
-            if not path.is_relative_to(self.place):
+        for name in LEADING:
+            text = self.table.properties.get(name)
+            if text and not (path := self.place.placed(text)).is_relative_to(self.place):
                 return (
                     f"its property {name} leads new files out of its folder, to {path}: unset it, and have the files"
                     " written again in the table's folder"
                 )
-        if self._strayed:
+        beyond = sum(not path.is_relative_to(self.place) for path in self.named)
+        if beyond:
             return (
-                f"{len(self._strayed)} file(s) that its metadata names lie outside its folder: have them written again"
-                " in it (rewrite_data_files), and expire the snapshots that name them"
+                f"{beyond} file(s) that its metadata names lie outside its folder: have them written again in it"
+                " (rewrite_data_files), and expire the snapshots that name them"
             )
         return None
 
@@ -144,6 +142,11 @@ class _Whole:
         others = other_tables_in(self.table, self.place, there, pointed)
         strange = strange_objects(there, frozenset(map(str, self.named)))
         return Found(state, gaps_of(state, missing, others, strange))
+
+
+def _parents(place: S3Path, files: Iterable[S3Path]) -> set[S3Location]:
+    """The folders of those files that lie outside of a place."""
+    return {file.location.parent for file in files if not file.is_relative_to(place)}
 
 
 def _described(table: StaticTable, files: TableFiles[S3Path], place: S3Path) -> frozenset[S3Path]:

@@ -164,13 +164,20 @@ def test_two_tables_that_share_a_file(house: House) -> None:
     assert house.why(f"{house.warehouse}/prod/copies").endswith("; it reads files of the table core.prod.orders")
 
 
-def test_a_table_that_cannot_be_erased_reads_anothers_files_all_the_same(house: House) -> None:
-    """It has two names; its metadata counts."""
+@pytest.mark.parametrize("why", ["names", "property", "statistics"])
+def test_a_table_that_cannot_be_erased_reads_anothers_files_all_the_same(house: House, why: str) -> None:
+    """Its metadata counts, though part of it leads out of S3."""
     orders, copies = house.table(), house.table("prod.copies")
     copies.add_files(orders.inspect.files().column("file_path").to_pylist())
     copies = house.catalog().load_table("prod.copies")
-    house.catalog().register_table("prod.twice", copies.metadata_location)
-    assert "reads its files" in house.why()
+    if why == "names":
+        house.catalog().register_table("prod.twice", copies.metadata_location)
+    elif why == "property":
+        told(house, copies, properties={"write.data.path": "/mnt/hot"})
+    else:
+        away = {"snapshot-id": 1, "statistics-path": "/mnt/1.stats", "file-size-in-bytes": 1}
+        told(house, copies, **{"partition-statistics": [away]})
+    assert "core.prod.copies reads its files" in house.why()
 
 
 def test_a_table_that_another_one_says_it_lies_in(house: House) -> None:
