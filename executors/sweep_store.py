@@ -11,9 +11,9 @@ from typing import Protocol
 from executors.local import as_local
 from executors.s3a import SCHEME
 from pii_tracer.errors import RunError
-from pii_tracer.estate.delta_log import Place, read_log
+from pii_tracer.estate.delta_log import read_log
 from pii_tracer.estate.delta_strays import as_written
-from pii_tracer.estate.s3_path import S3Path
+from pii_tracer.estate.s3_path import Place, S3Path
 from pii_tracer.estate.s3_versions import ClientFactory
 from pii_tracer.locations import S3Location, s3_location
 

@@ -16,8 +16,7 @@ from typing import Any, Generic
 from urllib.parse import unquote
 
 from pii_tracer.errors import EstateError
-from pii_tracer.estate.s3_path import Place as Place
-from pii_tracer.estate.s3_path import S3Path, file_of
+from pii_tracer.estate.s3_path import Place, S3Path, file_of
 
 LOG = "_delta_log"
 _COMMIT = re.compile(r"^(\d{20})\.json$")
