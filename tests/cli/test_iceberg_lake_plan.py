@@ -39,6 +39,21 @@ def test_a_derived_table_is_a_copy_with_its_rows(shop: Shop) -> None:
     assert found["files_with_person"] >= 1
 
 
+def test_others_may_commit_meanwhile(store: Store, tmp_path: Path) -> None:
+    """Of two commits at once the catalog lets one win; Delta's log in S3 does not (`unguarded_commits`)."""
+    jobs = "INSERT INTO core.prod.orders SELECT uid, mail FROM shop.people;"
+    shop = Shop(tmp_path, store, f"iceberg-{next(_numbers)}", jobs=jobs)
+    shop.iceberg().create_table("prod.orders", PEOPLE.schema).append(PEOPLE)
+    plan = shop.plan()
+    found = copies(plan)["core.prod.orders"]
+    assert not [g for g in plan["gaps"] if g["kind"] == "unguarded_commits"]
+    last = [step for step in plan["steps"] if step["copy"] == found["id"]][-2:]
+    assert [(step["action"], step["executor"]) for step in last] == [
+        ("s3_clear_versions", "s3"),
+        ("verify_copy", "verify"),
+    ]
+
+
 def test_a_table_without_the_person_is_no_copy(shop: Shop) -> None:
     shop.iceberg().create_table("prod.orders", PEOPLE.schema).append(OTHERS)
     plan = shop.plan()

@@ -14,7 +14,7 @@ from pii_tracer.config import Estate
 from pii_tracer.estate.delta import delta_state
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.inventory import TableState
-from pii_tracer.model import Column, Format
+from pii_tracer.model import Column, DatasetId, Format
 from planners.support import unsupported
 from tests.planners.smalllake import Lake, kinds, touched
 
@@ -123,6 +123,29 @@ def test_an_iceberg_table_whose_data_goes_elsewhere_is_blocked(name: str, path: 
     assert made.applyable is not blocked
     assert ("c-prod.a" in touched(made)) is not blocked
     assert any(name in gap.reason for gap in made.gaps) is blocked
+
+
+@pytest.mark.parametrize(
+    ("path", "inside"),
+    [
+        ("s3a://b/lake/t/files", True),
+        ("s3://b/lake/t", True),
+        ("s3://b/lake/t2", False),
+        ("s3://c/lake/t", False),
+        ("/t", False),
+    ],
+)
+def test_where_the_data_of_an_iceberg_table_in_s3_goes(path: str, inside: bool) -> None:
+    state = TableState(
+        dataset=DatasetId(namespace="s3://b", name="lake/t"),
+        table="lake.prod.t",
+        location="s3://b/lake/t",
+        format=Format.ICEBERG,
+        snapshot="1",
+        columns=(),
+        properties={"write.data.path": path},
+    )
+    assert (unsupported(state) is None) is inside
 
 
 @pytest.mark.parametrize(("kind", "padded"), [("char(12)", True), ("array<char(2)>", True), ("varchar(12)", False)])
