@@ -18,6 +18,9 @@ _QUOTED = re.compile(
     r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/""",
     re.DOTALL,
 )
+_MARKS = ("'", '"', "`", "--", "/*")
+"""What such begins with."""
+
 _WORD = re.compile(r"(?:select|from|merge|update|with|table|values)\b")
 """In lower case and without a boundary in front: so the engine leaps to the letters that a word begins with."""
 
@@ -83,7 +86,9 @@ _NAMED = re.compile(
 
 def _bare(text: str) -> str:
     """In lower case, with blanks for what stands in quotes and comments."""
-    return _QUOTED.sub(lambda found: " " * len(found[0]), text).translate(_LOWER)
+    if any(mark in text for mark in _MARKS):  # the pattern looks at every letter
+        text = _QUOTED.sub(lambda found: " " * len(found[0]), text)
+    return text.translate(_LOWER)
 
 
 @dataclass(frozen=True)

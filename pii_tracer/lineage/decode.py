@@ -48,6 +48,8 @@ class Reader:
 
     def _find(self, dataset: DatasetId) -> int | None:
         """The number of a dataset, or None when the graph does not know it."""
+        if dataset.namespace not in self._namespaces:
+            return None
         wanted = (dataset.namespace, dataset.name)
         found = bisect_left(range(len(self.made.dataset_names)), wanted, key=self._key)
         return found if found < len(self.made.dataset_names) and self._key(found) == wanted else None
