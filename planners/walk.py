@@ -147,9 +147,9 @@ class Walk:
 
     def columns_of(self, dataset: DatasetId, edges: Iterable[Edge]) -> dict[str, ColumnCarriage]:
         """What these edges bring into a dataset's columns."""
-        spelled = dict(self._spelled(dataset))
         result: dict[str, ColumnCarriage] = {}
         coming = [(e, came) for e in edges if (came := self.column(e.source.dataset, e.source.column))]
+        spelled = dict(self._spelled(dataset)) if coming else {}
         beside: dict[str, set[str]] = defaultdict(set)
         for edge, came in coming:
             if came.traces:
