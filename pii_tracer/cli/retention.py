@@ -81,6 +81,7 @@ def estate_tables(settings: Settings) -> tuple[Inventory, tuple[Table, ...]]:
     from pii_tracer.cli.planning import take_inventory
     from pii_tracer.cli.retention_pii import personal_columns
     from pii_tracer.cli.retention_remote import with_delta_tables
+    from pii_tracer.estate.paths import EstatePaths
     from pii_tracer.retention.read import tables_of
 
     estate, base = settings.estate(), settings.base
@@ -89,7 +90,7 @@ def estate_tables(settings: Settings) -> tuple[Inventory, tuple[Table, ...]]:
     inventory = with_delta_tables(inventory, estate, base)
     personal = personal_columns(settings, inventory)
     by_location = {s.location: s for s in inventory.tables}
-    return inventory, tables_of(inventory, base, lambda s: personal.of_state(s, by_location))
+    return inventory, tables_of(inventory, EstatePaths(estate, base), lambda s: personal.of_state(s, by_location))
 
 
 def check_ddl(settings: Settings, places: Iterable[Path]) -> tuple[Finding, ...]:

@@ -11,6 +11,7 @@ import click
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
 from pii_tracer.errors import ExitCode
 from pii_tracer.locations import is_s3
+from pii_tracer.model import Format
 from pii_tracer.retention.check import Table
 from pii_tracer.retention.enforce import Change, Enforcement, Kept, enforcement
 
@@ -63,6 +64,8 @@ def _apply(settings: Settings, wanted: Enforcement) -> tuple[tuple[Change, str],
     paths = EstatePaths(estate, base)
     here = {c.location for c in wanted.changes if not is_s3(c.location)}
     names = {location: paths.table_at(Path(location)) for location in here}
+    # Delta's are known by their places
+    names |= {str(t.location): t.name for t in paths.registry.remote if t.format is Format.ICEBERG}
     spark = open_session(estate, base, s3=any(is_s3(c.location) for c in wanted.changes))
     return set_retention(spark, wanted.changes, names, lambda text: click.echo(text, err=True))
 

@@ -1,4 +1,4 @@
-"""Tables in S3 for the retention commands: those of Delta, by their logs; the others stay gaps."""
+"""Tables in S3 for the retention commands: those of Delta, also such as no step erases; others stay gaps."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from pathlib import Path
 
 from pii_tracer.config import Estate
 from pii_tracer.estate.delta_s3 import delta_tables
-from pii_tracer.estate.found import gap, in_order
+from pii_tracer.estate.found import in_order
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.s3 import s3_clients
 from pii_tracer.estate.s3_versions import ClientFactory
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import Inventory
-from pii_tracer.locations import is_s3
 from pii_tracer.model import Format
 
 
 def with_delta_tables(inventory: Inventory, estate: Estate, base: Path) -> Inventory:
-    """The inventory with of its tables in S3 those of Delta, where the estate file says how S3 is reached."""
-    inventory = _without_iceberg(inventory)
+    """The inventory with its Delta tables in S3 among the tables, where the estate file says how S3 is reached."""
     known = {state.location for state in inventory.tables}
     tables = [t for t in EstatePaths(estate, base).remote if str(t.location) not in known]
     if estate.s3 is None or not any(table.format is Format.DELTA for table in tables):
@@ -33,15 +31,6 @@ def with_delta_tables(inventory: Inventory, estate: Estate, base: Path) -> Inven
             "gaps": in_order([*left, *gaps, *(g for f in found for g in f.gaps)]),
         }
     )
-
-
-def _without_iceberg(inventory: Inventory) -> Inventory:
-    """The inventory with Iceberg tables in S3 as gaps: an erasure reads them, and no rule of retention does."""
-    there = {s.location: s for s in inventory.tables if s.format is Format.ICEBERG and is_s3(s.location)}
-    reason = "lies in S3, where the retention of Iceberg tables is neither compared nor enforced: see to it yourself"
-    gaps = [gap(s.dataset, GapKind.REMOTE_TABLE, f"the table {s.table} {reason}", s.location) for s in there.values()]
-    tables = tuple(state for state in inventory.tables if state.location not in there)
-    return inventory.model_copy(update={"tables": tables, "gaps": in_order([*inventory.gaps, *gaps])})
 
 
 def clients_of(estate: Estate) -> ClientFactory:

@@ -7,15 +7,19 @@ from pathlib import Path
 
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.iceberg import load_iceberg
+from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.inventory import Inventory, RefKind, TableState
 from pii_tracer.model import Format
 from pii_tracer.retention.check import HISTORIES, Table
 from pii_tracer.retention.native import RefRetention
 
 
-def tables_of(inventory: Inventory, base: Path, pii: Callable[[TableState], tuple[str, ...]]) -> tuple[Table, ...]:
-    """Every table of the inventory. base: folder of the estate file. pii: PII columns of a table, as lineage knows."""
-    return tuple(_table(state, base, pii(state)) for state in inventory.tables)
+def tables_of(
+    inventory: Inventory, paths: EstatePaths, pii: Callable[[TableState], tuple[str, ...]]
+) -> tuple[Table, ...]:
+    """Every table of the inventory. paths: the estate's. pii: PII columns of a table, as lineage knows."""
+    return tuple(_table(state, paths, pii(state)) for state in inventory.tables)
 
 
 def names_of(state: TableState, base: Path) -> tuple[str, ...]:
@@ -26,16 +30,16 @@ def names_of(state: TableState, base: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name))
 
 
-def _table(state: TableState, base: Path, pii: tuple[str, ...]) -> Table:
+def _table(state: TableState, paths: EstatePaths, pii: tuple[str, ...]) -> Table:
     refs: tuple[RefRetention, ...] = ()
     unread = None
     if state.format is Format.ICEBERG:
         try:
-            refs = iceberg_refs(Path(state.location), state.metadata)
+            refs = iceberg_refs(paths.place(state.location), state.metadata)
         except EstateError as error:
             unread = error.what
     return Table(
-        names=names_of(state, base),
+        names=names_of(state, paths.base),
         format=state.format,
         properties=state.properties if state.format in HISTORIES else {},
         refs=refs,
@@ -45,7 +49,7 @@ def _table(state: TableState, base: Path, pii: tuple[str, ...]) -> Table:
     )
 
 
-def iceberg_refs(location: Path, metadata: str | None = None) -> tuple[RefRetention, ...]:
+def iceberg_refs(location: Path | S3Path, metadata: str | None = None) -> tuple[RefRetention, ...]:
     """References of an Iceberg table with their own retention, sorted by name. metadata: as its catalog points at.
 
     Raises:

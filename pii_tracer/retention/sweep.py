@@ -147,6 +147,8 @@ def _why_not(
         return f"{table.format} tables are not swept: Hudi cleans by its writers, bare folders keep no history"
     if state.sharing:
         return "it shares data files with " + ", ".join(o.table or o.location for o in state.sharing)
+    if table.format is Format.ICEBERG and is_s3(state.location):
+        return "Iceberg tables in S3 are not swept: expire them by their catalog"
     if state.nessie:
         return "tables of Nessie are not swept: other branches need what one does not. Use its own collection"
     if state.metadata and str(state.table).partition(".")[0] not in swept_catalogs:

@@ -214,3 +214,22 @@ def test_what_a_hold_keeps_stays_and_nothing_else(estate: Bazaar, tmp_path: Path
     left = estate.versions(tmp_path / "after")
     assert (left["noncurrent"], left["markers"]) == (0, 0)
     assert leaks(Person((bazaar.MAIL, bazaar.FORMER)), [tmp_path / "after"]) == []
+
+
+@pytest.mark.parametrize("estate", [Harbour], indirect=True)
+def test_retention_is_set_by_the_catalogs_name(estate: Bazaar) -> None:
+    file = estate.base / "pii-tracer.yaml"
+    rules = {"retention": {"tables": {f"lake.shop.{name}": "pii" for name in harbour.TABLES}}}
+    file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | rules))
+    words = estate.words("retention", "enforce", "--apply", "--format", "json")[:-2]  # it keeps no state
+    done = run_until(words, estate.base / "said")
+    told = json.loads(done.stdout)
+    assert (told["applied"], told["failed"]) == (True, [])
+    assert {change["location"] for change in told["changes"]} == {
+        f"s3://{estate.bucket}/lake/shop/{name}" for name in harbour.TABLES
+    }
+    assert any(kept["setting"] and "quarter" in kept["setting"] for kept in told["kept"]), (
+        "900 days, by whoever made it"
+    )
+    again = run_until(words, estate.base / "again")
+    assert json.loads(again.stdout)["changes"] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ from pii_tracer.estate.catalogs import CatalogEntry, Head, Listing
 from pii_tracer.estate.s3_lake import OTHERS
 from pii_tracer.inventory import RefKind
 from pii_tracer.model import Format
+from pii_tracer.retention.check import FindingKind, check_tables
+from pii_tracer.retention.read import tables_of
+from pii_tracer.retention.sweep import targets
 from tests.estate.lakehouse import ROWS, House
 from tests.s3support import REGION, World, parquet, standin, world
 
@@ -317,12 +321,20 @@ def test_rows_that_were_staged_are_told(house: House) -> None:
     assert house.kinds() == [("staged_snapshot", f"snapshot {staged}")]
 
 
-def test_retention_does_not_look_at_it_and_says_so(house: House) -> None:
-    house.table()
+def test_retention_looks_at_it_and_its_references(house: House) -> None:
+    made = house.table()
+    head = made.refresh().metadata.current_snapshot_id
+    made.manage_snapshots().create_tag(head, "quarter", max_ref_age_ms=86_400_000).commit()
     inventory = with_delta_tables(house.inventory(), house.estate, house.base)
-    assert inventory.tables == ()
-    assert [(g.kind, g.evidence) for g in inventory.gaps] == [("remote_table", house.orders)]
-    assert "core.prod.orders lies in S3, where the retention of Iceberg tables is neither" in inventory.gaps[0].reason
+    [table] = tables_of(inventory, house.paths, lambda state: ("mail",))
+    assert table.names[0] == "core.prod.orders"
+    assert [(ref.name, ref.max_ref_age_ms) for ref in table.refs] == [("main", None), ("quarter", 86_400_000)]
+    found = check_tables(house.estate.retention, [table])
+    assert {finding.kind for finding in found} == {FindingKind.UNCLASSIFIED, FindingKind.TOO_LONG}
+    rules = house.estate.retention.model_copy(update={"tables": {"core.prod.orders": "pii"}})
+    wanted, skipped = targets(rules, (), [table], inventory, datetime.now(timezone.utc))
+    assert wanted == ()
+    assert [one.reason for one in skipped] == ["Iceberg tables in S3 are not swept: expire them by their catalog"]
 
 
 def test_the_inventory_has_the_table_and_no_gap(house: House) -> None:
