@@ -33,6 +33,8 @@ def test_live_files_are_known_by_either_name(
     other: list[dict[str, Any]] = [{"table": "lake.other", "location": None}] if sharer else []
     # what the metadata tables would tell, of the table itself or of one that shares the file with it
     told = {"lake.other" if sharer else "lake.people": {written}}
-    monkeypatch.setattr(iceberg_files, "_referenced", lambda ctx, name: told.get(name, set()))
+    monkeypatch.setattr(iceberg_files, "_referenced", lambda ctx, folder, name: told.get(name, set()))
     ctx = ExecutionContext(spark_estate.estate, spark_estate.base, Keyring(), lambda: NOW)
-    assert untracked(ctx, str(table), "lake.people", other) == [str(table / "data" / "stray.parquet")]
+    found = untracked(ctx, table, "lake.people", other)
+    assert [file.path for file in found.going] == [str(table / "data" / "stray.parquet")]
+    assert found.strange == 0

@@ -6,6 +6,7 @@ The whole path, on Spark, is in `tests/e2e/test_nessie.py`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from executors.catalogs import catalog_conf
 from executors.context import ExecutionContext
 from executors.nessie import NessieExecutor
 from executors.nessie_refs import client_of, drop_work, heads, refuse_careless, unreached, work_branch
+from executors.places import Listed
 from pii_tracer.errors import EstateError, RunError
 from pii_tracer.estate.nessie import NessieConflict, RefType
 from pii_tracer.inventory import NESSIE_WORK_BRANCH
@@ -47,6 +49,10 @@ def data_files(table: Table) -> set[str]:
     return {str(path) for path in table.inspect.files().column("file_path").to_pylist()}
 
 
+def paths(files: Sequence[Listed]) -> set[str]:
+    return {file.path for file in files}
+
+
 def rewritten(lake: Lake, table: Table) -> tuple[set[str], set[str]]:
     """Main without the person 1, all older snapshots forgotten: data files before and after."""
     before = data_files(table)
@@ -65,7 +71,7 @@ def test_what_a_tag_or_branch_still_reads_stays(lake: Lake) -> None:
     lake.publish(table)
     lake.server.make("q1", "TAG")
     before, after = rewritten(lake, table)
-    found = set(unreached(context(lake), step(lake, MAIN, TAG)))
+    found = paths(unreached(context(lake), step(lake, MAIN, TAG)))
     assert before
     assert not found & (before | after)
 
@@ -75,7 +81,7 @@ def test_what_only_old_commits_name_goes(lake: Lake) -> None:
     lake.publish(table)
     old = table.metadata_location
     before, after = rewritten(lake, table)
-    found = set(unreached(context(lake), step(lake, MAIN)))
+    found = paths(unreached(context(lake), step(lake, MAIN)))
     assert before | {old} <= found
     assert not found & (after | {table.metadata_location})
     for path in found:
@@ -125,7 +131,7 @@ def test_a_commit_between_the_two_looks_is_reckoned_with(lake: Lake, monkeypatch
         return kept
 
     monkeypatch.setattr(nessie_refs, "_reached", late)
-    found = unreached(context(lake), step(lake, MAIN))
+    found = paths(unreached(context(lake), step(lake, MAIN)))
     assert first in found
     assert not {second, *data_files(table)} & set(found)
 
@@ -171,7 +177,7 @@ def test_metadata_beyond_the_folder_counts_too(lake: Lake) -> None:
     content = lake.server.content("dev", "db", "people")
     assert content is not None
     lake.server.commit("dev", put({**content, "metadataLocation": str(elsewhere)}, "db", "people"))
-    found = set(unreached(context(lake), step(lake, MAIN, DEV)))
+    found = paths(unreached(context(lake), step(lake, MAIN, DEV)))
     assert before
     assert not found & (before | after)
 
@@ -185,7 +191,9 @@ def test_a_warehouse_behind_a_link_keeps_its_live_files(lake: Lake, tmp_path: Pa
     lake.publish(table, "main", "db", "people")
     parameters = {"table": "nes.db.people", "location": str(place.resolve()), "references": [MAIN]}
     asked = step(lake).model_copy(update={"parameters": parameters})
-    assert not {Path(p).resolve() for p in data_files(table)} & {Path(p) for p in unreached(context(lake), asked)}
+    assert not {Path(p).resolve() for p in data_files(table)} & {
+        Path(p) for p in paths(unreached(context(lake), asked))
+    }
 
 
 def test_commits_that_would_delete_what_other_references_name_are_refused(lake: Lake) -> None:
