@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.iceberg_history import lost_columns, staged_snapshots
-from pii_tracer.estate.iceberg_strays import other_tables, strangers
+from pii_tracer.estate.iceberg_strays import OtherMetadata, other_metadata, strangers
 from pii_tracer.estate.paths import EstatePaths, local_path
 from pii_tracer.estate.s3_path import Place, S3Path, file_of
 from pii_tracer.estate.types import iceberg_type
@@ -111,7 +111,10 @@ def iceberg_state(location: Path, paths: EstatePaths) -> Found:
     known = At(paths.dataset_of(location), paths.table_at(location), str(location), str(pointed) if pointed else None)
     state = state_of(table, files, known)
     missing = [path for f in files.current if not (path := local_path(f.file_path)).exists()]
-    others = other_tables(table, location, paths.pointed_at)
+    others = other_metadata(table, location, paths.pointed_at)
+    registered = paths.registered_at(location)
+    if registered is not None and registered.heads:
+        others = replace(others, newer=())  # old commits of Nessie name them
     gaps = (*_moved(state, table), *gaps_of(state, missing, others, strangers(location, files.referenced)))
     return Found(state, gaps, files.referenced)
 
@@ -130,8 +133,8 @@ def state_of(table: StaticTable, files: TableFiles[Any], known: At) -> TableStat
     """The state of a table. `write_mode` is merge-on-read too when delete files lie in the current snapshot."""
     metadata = table.metadata
     snapshot = table.current_snapshot()
-    data = [f for f in files.current if f.content.value == 0]
-    deletes = [f for f in files.current if f.content.value != 0]
+    data = [f for f in files.current if int(f.content) == 0]  # no enum in a table of version 1
+    deletes = [f for f in files.current if int(f.content) != 0]
     schema = table.schema()
     return TableState(
         dataset=known.dataset,
@@ -288,9 +291,9 @@ _IN_S3 = (
 
 
 def gaps_of(
-    state: TableState, missing: Sequence[object], others: Sequence[object], strange: Sequence[object]
+    state: TableState, missing: Sequence[object], others: OtherMetadata, strange: Sequence[object]
 ) -> tuple[InventoryGap, ...]:
-    """What is to be told of a table's files: such as are missing, another table's metadata, strangers'; staged rows."""
+    """What is to be told of a table's files: such as are missing, other metadata, strangers'; staged rows."""
     found = []
     if missing:
         reason = f"{len(missing)} files of the current snapshot do not exist: the table cannot be read"
@@ -301,14 +304,22 @@ def gaps_of(
         )
         reason += " tag reaches: publish or drop them, then plan again"
         found.append(gap(state.dataset, GapKind.STAGED_SNAPSHOT, reason, f"snapshot {state.staged[0]}"))
-    if others:
+    if others.newer:
         reason = (
-            f"{len(others)} metadata file(s) in the folder are another table's: of one that only a catalog knows which"
-            " the estate file does not name, or of one that was dropped without its files. The sweep of the folder"
-            " removes what that table reads: move it, or name its catalog, and plan again; waive this where it was"
-            " dropped"
+            f"{len(others.newer)} metadata file(s) in the folder are younger than the one that its catalog points at:"
+            " of a commit that failed, of another catalog that has the table, too, or the catalog was set back. The"
+            " sweep of the folder removes what only they name: have the catalog point at the right one, or name the"
+            " other catalog, and plan again; waive this where it was a failed commit"
         )
-        found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, str(others[0])))
+        found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, others.newer[-1]))
+    if others.foreign:
+        reason = (
+            f"{len(others.foreign)} metadata file(s) in the folder are another table's: of one that only a catalog"
+            " knows which the estate file does not name, or of one that was dropped without its files. The sweep of the"
+            " folder removes what that table reads: move it, or name its catalog, and plan again; waive this where it"
+            " was dropped"
+        )
+        found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, others.foreign[0]))
     if strange:
         reason = (
             f"{len(strange)} file(s) in the table's folder are not named as the table's own, and no snapshot names"

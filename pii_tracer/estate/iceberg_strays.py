@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,35 +18,48 @@ from pii_tracer.several import several
 _ENDS = (".metadata.json", ".metadata.json.gz")
 
 
-def other_tables(table: Any, location: Path, known: Container[Path]) -> tuple[Path, ...]:
-    """Metadata files in the folder whose `table-uuid` is another one than the table's, sorted.
+@dataclass(frozen=True)
+class OtherMetadata:
+    """Metadata files in a table's folder that its own one does not name, sorted, as places.
 
-    Names of tables come and go, the uuid is one table's for ever (https://iceberg.apache.org/spec/#table-metadata-fields).
-    Two catalogs may have given two tables one folder, or a table was dropped without its files and made anew. table:
-    PyIceberg's; known: metadata files that catalogs of the estate point at, which discovery tells by itself.
+    foreign: of other tables. newer: of the table itself, younger than the one that counts.
+    """
+
+    foreign: tuple[str, ...] = ()
+    newer: tuple[str, ...] = ()
+
+
+def other_metadata(table: Any, location: Path, known: Container[Path]) -> OtherMetadata:
+    """Names of tables come and go, the uuid is one table's for ever (https://iceberg.apache.org/spec/#table-metadata-fields).
+
+    Two catalogs may have given two tables one folder, or a table was dropped without its files and made anew. A younger
+    file of the same table is one of a commit that failed, or of a catalog that nobody named, or its own was set back.
+    table: PyIceberg's; known: metadata files that catalogs of the estate point at, which discovery tells by itself.
     """
     own = {local_path(entry.metadata_file).resolve() for entry in table.metadata.metadata_log}
     own.add(local_path(table.metadata_location).resolve())
     there = [path for end in _ENDS for path in (location / "metadata").glob(f"*{end}")]
-    uuid = str(table.metadata.table_uuid)
-    return tuple(
-        sorted(
-            p
-            for p in there
-            if p.resolve() not in own and p.resolve() not in known and _uuid(p.read_bytes) not in (None, uuid)
-        )
-    )
+    asked = [path for path in there if path.resolve() not in own and path.resolve() not in known]
+    return _sorted_out(table, ((str(path), _identity(path.read_bytes)) for path in asked))
 
 
-def other_tables_in(table: Any, location: S3Path, there: Mapping[str, int], known: Container[str]) -> list[str]:
-    """As `other_tables`, of a table in S3. there: every object in its folder, and its bytes."""
+def other_metadata_in(table: Any, location: S3Path, there: Mapping[str, int], known: Container[str]) -> OtherMetadata:
+    """As `other_metadata`, of a table in S3. there: every object in its folder, and its bytes."""
     own = {str(location.placed(entry.metadata_file)) for entry in table.metadata.metadata_log}
     own.add(str(location.placed(table.metadata_location)))
-    folder, uuid = location / "metadata", str(table.metadata.table_uuid)
+    folder = location / "metadata"
     named = (name for name in there if name.endswith(_ENDS) and name not in own and name not in known)
     asked = [file for file in map(location.placed, named) if file.location.parent == folder.location]
-    uuids = several(lambda file: _uuid(lambda: file.open("rb").read()), asked)
-    return sorted(str(file) for file, found in zip(asked, uuids, strict=True) if found not in (None, uuid))
+    return _sorted_out(table, several(lambda file: (str(file), _identity(lambda: file.open("rb").read())), asked))
+
+
+def _sorted_out(table: Any, files: Iterable[tuple[str, tuple[str, int] | None]]) -> OtherMetadata:
+    uuid, updated = str(table.metadata.table_uuid), table.metadata.last_updated_ms
+    told = sorted((name, *identity) for name, identity in files if identity is not None)
+    return OtherMetadata(
+        foreign=tuple(name for name, theirs, _ in told if theirs != uuid),
+        newer=tuple(name for name, theirs, when in told if theirs == uuid and when > updated),
+    )
 
 
 _OWN = re.compile(rf"{UUID}|^version-hint\.text$|^v\d+(\.gz)?\.metadata\.json(\.gz)?$", re.IGNORECASE)
@@ -87,10 +101,12 @@ def _files(location: Path) -> Iterator[Path]:
         yield from (path for n in names if not told((path := Path(folder) / n).is_symlink) and not MARKS.match(n))
 
 
-def _uuid(read: Callable[[], bytes]) -> str | None:
-    """The uuid that a metadata file names; None where it cannot be read, which the scan of the folder tells."""
+def _identity(read: Callable[[], bytes]) -> tuple[str, int] | None:
+    """The uuid that a metadata file names, and when it was changed (ms since 1970); None where it cannot be read, which
+    the scan of the folder tells.
+    """
     try:
-        told = metadata_json(read()).get("table-uuid")
-    except (OSError, EOFError, ValueError, AttributeError):
+        told = metadata_json(read())
+        return (str(told["table-uuid"]), int(told.get("last-updated-ms") or 0)) if told.get("table-uuid") else None
+    except (OSError, EOFError, ValueError, AttributeError, TypeError):
         return None
-    return str(told) if told else None

@@ -48,6 +48,8 @@ class Folders:
 
     def _crowded(self, location: S3Location) -> str | None:
         """Why its folder is not its own."""
+        if location.key and not {"", ".", ".."}.isdisjoint(location.key.split("/")):
+            return "a part of its name is empty, `.` or `..`, which Spark's file system folds into another place's name"
         for other in sorted(self.places, key=str):
             if other != location and location.holds(other):
                 return f"{other} lies inside its folder"

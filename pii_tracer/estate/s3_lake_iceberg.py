@@ -11,7 +11,7 @@ from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import Found
 from pii_tracer.estate.iceberg import At, TableFiles, files_of, gaps_of, load_iceberg, state_of
 from pii_tracer.estate.iceberg_json import metadata_json
-from pii_tracer.estate.iceberg_strays import other_tables_in, strange_objects
+from pii_tracer.estate.iceberg_strays import other_metadata_in, strange_objects
 from pii_tracer.estate.registry import RemoteTable
 from pii_tracer.estate.remote import LEADING, iceberg_folders
 from pii_tracer.estate.s3_keeping import Folders
@@ -139,7 +139,7 @@ class _Whole:
         there = {path: size for path, size, _ in self.place.walk()}
         current = (str(self.place.placed(file.file_path)) for file in self.files.current)
         missing = sorted(path for path in current if path not in there)
-        others = other_tables_in(self.table, self.place, there, pointed)
+        others = other_metadata_in(self.table, self.place, there, pointed)
         strange = strange_objects(there, frozenset(map(str, self.named)))
         return Found(state, gaps_of(state, missing, others, strange))
 

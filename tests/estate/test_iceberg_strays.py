@@ -56,6 +56,14 @@ def test_a_table_of_a_catalog_that_nobody_named_is_told(base: Path) -> None:
     assert f"{len(theirs.metadata.metadata_log) + 1} metadata file(s)" in reason
 
 
+def test_a_table_of_the_first_version_is_read(base: Path) -> None:
+    known = SqlCatalog("one", uri=f"sqlite:///{base}/one.db", warehouse=f"file://{base}/warehouse")
+    known.create_namespace("prod")
+    known.create_table("prod.t", ROWS.schema, properties={"format-version": "1"}).append(ROWS)
+    state = iceberg_state(base / "warehouse" / "prod" / "t", EstatePaths(estate(), base)).state
+    assert (state.format_version, state.rows, state.files) == (1, 1, 1)
+
+
 def test_files_that_are_not_named_as_writers_name_theirs_are_told(base: Path) -> None:
     made(base, "one")
     folder = base / "warehouse" / "prod" / "t"

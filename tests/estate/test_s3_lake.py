@@ -17,8 +17,12 @@ from pii_tracer.cli.retention_remote import with_delta_tables
 from pii_tracer.errors import EstateError
 from pii_tracer.estate import registry
 from pii_tracer.estate.catalogs import CatalogEntry, Head, Listing
+from pii_tracer.estate.s3 import s3_clients
+from pii_tracer.estate.s3_keeping import Folders
 from pii_tracer.estate.s3_lake import OTHERS
+from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.inventory import RefKind
+from pii_tracer.locations import S3Location
 from pii_tracer.model import Format
 from pii_tracer.retention.check import FindingKind, check_tables
 from pii_tracer.retention.read import tables_of
@@ -311,6 +315,39 @@ def test_metadata_of_another_table_is_told(house: House) -> None:
     ((kind, evidence),) = house.kinds()
     assert kind == "strange_files"
     assert evidence in {theirs.metadata_location, theirs.metadata.metadata_log[0].metadata_file}
+
+
+def test_a_catalog_that_was_set_back_is_told(house: House) -> None:
+    """Rows that only the younger metadata names are nowhere else: to the sweep they are orphans."""
+    made = house.table()
+    older = made.metadata_location
+    made.append(ROWS)
+    younger = made.refresh().metadata_location
+    assert house.kinds() == []
+    pointed(house, metadata_location=older)
+    assert house.kinds() == [("strange_files", younger)]
+    pointed(house, metadata_location=younger)
+    stale = json.loads(house.read(older)) | {"table-uuid": str(made.metadata.table_uuid)}
+    house.put(f"{house.orders}/metadata/00007-{UUID}.metadata.json", json.dumps(stale).encode())
+    assert house.kinds() == [], "a commit that failed before the last one"
+
+
+def test_a_table_of_the_first_version(house: House) -> None:
+    made = house.table(properties={"format-version": "1"})
+    assert made.metadata.format_version == 1
+    state = house.state()
+    assert (state.format_version, state.rows, state.files) == (1, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("key", "folded"),
+    [("wh//orders", True), ("wh/../orders", True), ("wh/./orders", True), ("wh/..orders", False), ("", False)],
+)
+def test_a_name_that_spark_folds(house: House, key: str, folded: bool) -> None:
+    clients = s3_clients(house.estate)
+    place = S3Path.of(S3Location(bucket=house.bucket, key=key), clients)
+    told = Folders((), (), clients).against(place)
+    assert ("which Spark's file system folds into another place's name" in (told or "")) is folded
 
 
 def test_rows_that_were_staged_are_told(house: House) -> None:
