@@ -15,7 +15,7 @@ from executors.spark import quote_table
 from pii_tracer.errors import EstateError, RunError
 from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.iceberg_history import lost_columns
-from pii_tracer.estate.iceberg_json import metadata_json
+from pii_tracer.estate.iceberg_json import METADATA_ENDS, metadata_json
 from pii_tracer.estate.iceberg_strays import as_written
 from pii_tracer.model import Format
 from pii_tracer.retention.iceberg_expiry import referenced
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _HINT = "version-hint.text"
-_METADATA_FILES = (".metadata.json", ".metadata.json.gz")
-"""Those of the log may be gone: writers remove the oldest."""
 
 
 def with_deleted_entries(ctx: ExecutionContext, table: str) -> list[str]:
@@ -63,7 +61,8 @@ def untracked(ctx: ExecutionContext, folder: AnyPlace, table: str, sharing: Shar
     """
     there = list_table(folder)
     own = _with_links(folder, _referenced(ctx, folder, table))
-    refuse_missing(folder, there, {p for p in own if not p.endswith(_METADATA_FILES)})
+    # metadata files of the log may be gone: writers remove the oldest
+    refuse_missing(folder, there, {p for p in own if not p.endswith(METADATA_ENDS)})
     found = loose(ctx, there, own | _with_links(folder, read_by(ctx, sharing)))
     if isinstance(folder, Path):
         return Untracked(tuple(found))

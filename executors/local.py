@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from pii_tracer.errors import RunError
+from pii_tracer.estate.iceberg_json import METADATA_ENDS
 
 
 def local_path(location: str) -> Path:
@@ -63,7 +64,7 @@ def without_values(path: str) -> str:
 TEMPORARY = "_pii_tracer_"
 """What names of files begin with until they are whole: readers pass over names that begin with `_`."""
 
-_MARKERS = ("*/_delta_log", "*/.hoodie", "*/*.metadata.json", "*/*.metadata.json.gz")
+_MARKERS = ("*/_delta_log", "*/.hoodie", *(f"*/*{end}" for end in METADATA_ENDS))
 """Below a folder, what tells that the one it lies in is a table, or a table's metadata."""
 
 

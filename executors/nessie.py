@@ -5,7 +5,6 @@ https://iceberg.apache.org/docs/latest/nessie/; what was seen with server 0.99.0
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from executors.connect import refuse_without_jvm
@@ -13,6 +12,7 @@ from executors.iceberg import IcebergExecutor
 from executors.iceberg_files import forget_snapshots
 from executors.local import local_path
 from executors.nessie_refs import LiveHead, client_of, drop_work, heads, refuse_careless, unreached, work_branch
+from executors.places import remove
 from executors.spark import quote_table
 from pii_tracer.errors import RunError
 from pii_tracer.estate.iceberg import load_iceberg
@@ -73,8 +73,7 @@ class NessieExecutor(IcebergExecutor):
     def _orphans(self, step: Step, copy: Copy | None) -> dict[str, Any]:
         drop_work(client_of(self._ctx, step))
         removed = unreached(self._ctx, step)
-        for file in removed:
-            Path(file.path).unlink(missing_ok=True)
+        remove(self._place(step), [file.path for file in removed])
         return {"files_removed": len(removed)}
 
     # -- looks ---------------------------------------------------------------------------------------------------

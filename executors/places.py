@@ -19,6 +19,7 @@ from executors.s3_batches import CURRENT, Batches
 from pii_tracer.config import Estate
 from pii_tracer.errors import RunError
 from pii_tracer.estate.delta_log import DeltaSnapshot, read_log
+from pii_tracer.estate.iceberg_json import METADATA_ENDS
 from pii_tracer.estate.s3 import s3_clients
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.s3_versions import ClientFactory
@@ -33,7 +34,6 @@ _MARKER = "_$folder$"
 _LOG = "_delta_log"
 _TABLES = frozenset({_LOG, ".hoodie"})
 _ICEBERG = "metadata"
-_METADATA = (".metadata.json", ".metadata.json.gz")
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def refuse_tables_inside(folder: AnyPlace, there: Iterable[Listed], kind: Format
         return
     for file in there:
         inner = [file.parts[:n] for n, part in enumerate(file.parts[:-1]) if n and part in _TABLES]
-        inner += [file.parts[:-1]] if len(file.parts) > 1 and file.parts[-1].endswith(_METADATA) else []
+        inner += [file.parts[:-1]] if len(file.parts) > 1 and file.parts[-1].endswith(METADATA_ENDS) else []
         inner += [(part,) for part in file.parts[:1] if part in _TABLES and not _is_own((part,), kind)]
         for parts in inner:
             if not _is_own(parts, kind):

@@ -9,6 +9,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import BaseServer
 
@@ -26,6 +27,28 @@ def served(server: BaseServer) -> Iterator[None]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+class Json(BaseHTTPRequestHandler):
+    """A server of JSON for `answering`, which says nothing of what it is asked."""
+
+    def answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def answering(handler: type[Json]) -> Iterator[str]:
+    """Such a server on loopback; gives its URI."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    with served(server):
+        yield f"http://127.0.0.1:{server.server_port}"
 
 
 def own_java() -> str:

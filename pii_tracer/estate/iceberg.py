@@ -19,6 +19,7 @@ from pii_tracer.estate.iceberg_history import lost_columns, staged_snapshots
 from pii_tracer.estate.iceberg_strays import OtherMetadata, other_metadata, strangers
 from pii_tracer.estate.paths import EstatePaths, local_path
 from pii_tracer.estate.s3_path import Place, S3Path, file_of
+from pii_tracer.estate.strays import STAY_IN_S3
 from pii_tracer.estate.types import iceberg_type
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import Expiry, InventoryGap, Ref, RefKind, TableState
@@ -284,10 +285,6 @@ _HERE = (
     "The sweep of the folder removes them: move what is somebody's out of it and plan again; waive this where nobody"
     " needs them"
 )
-_IN_S3 = (
-    "No step removes them, but their old versions go with the table's: move what is somebody's out of it, delete what"
-    " nobody needs, and plan again; waive this where they may stay"
-)
 
 
 def gaps_of(
@@ -323,7 +320,7 @@ def gaps_of(
     if strange:
         reason = (
             f"{len(strange)} file(s) in the table's folder are not named as the table's own, and no snapshot names"
-            f" them: they may be somebody's. {_IN_S3 if is_s3(state.location) else _HERE}"
+            f" them: they may be somebody's. {STAY_IN_S3 if is_s3(state.location) else _HERE}"
         )
         found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, ", ".join(map(str, strange[:_NAMED]))))
     return tuple(found)

@@ -6,6 +6,9 @@ import gzip
 import json
 from typing import Any
 
+METADATA_ENDS = (".metadata.json", ".metadata.json.gz")
+"""How the names of metadata files end: Java once put the codec last."""
+
 
 def metadata_json(data: bytes) -> Any:
     """What a metadata file says. Raises as `unzipped`, and ValueError."""

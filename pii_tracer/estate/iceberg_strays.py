@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.estate.iceberg_json import metadata_json
+from pii_tracer.estate.iceberg_json import METADATA_ENDS, metadata_json
 from pii_tracer.estate.paths import local_path
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.strays import MARKS, UUID, has_bytes, told
 from pii_tracer.several import several
-
-_ENDS = (".metadata.json", ".metadata.json.gz")
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ def other_metadata(table: Any, location: Path, known: Container[Path]) -> OtherM
     """
     own = {local_path(entry.metadata_file).resolve() for entry in table.metadata.metadata_log}
     own.add(local_path(table.metadata_location).resolve())
-    there = [path for end in _ENDS for path in (location / "metadata").glob(f"*{end}")]
+    there = [path for end in METADATA_ENDS for path in (location / "metadata").glob(f"*{end}")]
     asked = [path for path in there if path.resolve() not in own and path.resolve() not in known]
     return _sorted_out(table, ((str(path), _identity(path.read_bytes)) for path in asked))
 
@@ -48,7 +46,7 @@ def other_metadata_in(table: Any, location: S3Path, there: Mapping[str, int], kn
     own = {str(location.placed(entry.metadata_file)) for entry in table.metadata.metadata_log}
     own.add(str(location.placed(table.metadata_location)))
     folder = location / "metadata"
-    named = (name for name in there if name.endswith(_ENDS) and name not in own and name not in known)
+    named = (name for name in there if name.endswith(METADATA_ENDS) and name not in own and name not in known)
     asked = [file for file in map(location.placed, named) if file.location.parent == folder.location]
     return _sorted_out(table, several(lambda file: (str(file), _identity(lambda: file.open("rb").read())), asked))
 

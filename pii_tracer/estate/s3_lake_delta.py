@@ -13,6 +13,7 @@ from pii_tracer.estate.registry import RemoteTable
 from pii_tracer.estate.s3_keeping import Folders
 from pii_tracer.estate.s3_looked import Looked, judged
 from pii_tracer.estate.s3_path import S3Path
+from pii_tracer.estate.strays import STAY_IN_S3
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap
 from pii_tracer.locations import S3Location
@@ -21,9 +22,7 @@ from pii_tracer.model import Format
 _NAMED = 3
 _STRANGE = (
     "file(s) in the table's folder are not named as the table's own, and no version in its log names them: they may be"
-    " somebody's, or be left from before the log's history. No step removes them, but their old versions go with the"
-    " table's: move what is somebody's out of it, delete what nobody needs, and plan again; waive this where they may"
-    " stay"
+    " somebody's, or be left from before the log's history. "
 )
 
 
@@ -72,6 +71,6 @@ def _found(table: RemoteTable, place: S3Path, snapshot: DeltaSnapshot[S3Path]) -
         gaps.append(gap(state.dataset, GapKind.MISSING_FILES, reason, missing[0]))
     strange = strange_objects(str(place), there, snapshot)
     if strange:
-        reason = f"{len(strange)} {_STRANGE}"
+        reason = f"{len(strange)} {_STRANGE}{STAY_IN_S3}"
         gaps.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, ", ".join(strange[:_NAMED])))
     return Found(state, tuple(gaps))

@@ -12,6 +12,12 @@ Trino write."""
 MARKS = re.compile(r"_SUCCESS$|_committed_|_started_|_pii_tracer_|.*\.crc$")
 """What committers of Spark and Databricks leave, and runs of ours that were killed; checksums."""
 
+STAY_IN_S3 = (
+    "No step removes them, but their old versions go with the table's: move what is somebody's out of it, delete what"
+    " nobody needs, and plan again; waive this where they may stay"
+)
+"""Of files in a table's folder in S3 that may be somebody's."""
+
 
 def has_bytes(path: Path) -> bool:
     """Whether a file is there and not empty."""

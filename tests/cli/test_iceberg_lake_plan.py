@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from tests.cli.test_lake_plan import STOPPED, copies, store
-from tests.cli.test_nested_subject import called
+from tests.cli.test_lake_plan import STOPPED, copies, finds_by_a_former_address, store
 from tests.cli.test_remote import OTHERS, PEOPLE, PERSON, Shop
 from tests.storeservers import Store, signed
 
@@ -73,15 +71,4 @@ def test_a_source_is_read_with_its_former_values(shop: Shop) -> None:
     users = shop.iceberg().create_table("prod.users", PEOPLE.schema)
     users.append(PEOPLE.set_column(1, "mail", pa.array([former, "b@x.example", "c@x.example"])))
     users.overwrite(PEOPLE)
-    shop.delta("shop.tickets", pa.table({"mail": [former, "b@x.example"], "text": ["x", "y"]}))
-    shop.jobs = "INSERT INTO shop.tickets SELECT mail, 'x' AS text FROM core.prod.users;"
-    shop.write()
-    file = shop.base / "pii-tracer.yaml"
-    file.write_text(file.read_text().replace("source: shop.people", "source: core.prod.users"))
-    out = shop.base / "p.plan.json"
-    called(shop.base, "plan", str(shop.base / "request.yaml"), "--as-of", "2026-11-20T09:00:00Z", "--out", str(out))
-    assert former not in out.read_text()
-    plan = json.loads(out.read_text())
-    assert copies(plan)["core.prod.users"]["kind"] == "SOURCE"
-    assert copies(plan)["shop.tickets"]["found"]["rows"] == 1
-    assert not [g for g in plan["gaps"] if g["kind"] == "former_unread"]
+    finds_by_a_former_address(shop, "core.prod.users", former)

@@ -122,24 +122,29 @@ def test_unfinished_uploads_are_aborted(shop: Shop) -> None:
     assert "s3_abort_uploads" in [step["action"] for step in steps(shop.plan(), "shop.tickets")]
 
 
+def finds_by_a_former_address(shop: Shop, source: str, former: str) -> None:
+    """A ticket has the address that only a former state of the source has."""
+    shop.delta("shop.tickets", pa.table({"mail": [former, "b@x.example"], "text": ["x", "y"]}))
+    shop.jobs = f"INSERT INTO shop.tickets SELECT mail, 'x' AS text FROM {source};"
+    shop.write()
+    file = shop.base / "pii-tracer.yaml"
+    file.write_text(file.read_text().replace("source: shop.people", f"source: {source}"))
+    out = shop.base / "p.plan.json"
+    called(shop.base, "plan", str(shop.base / "request.yaml"), "--as-of", "2026-11-20T09:00:00Z", "--out", str(out))
+    assert former not in out.read_text()
+    plan = json.loads(out.read_text())
+    assert copies(plan)[source]["kind"] == "SOURCE"
+    assert copies(plan)["shop.tickets"]["found"]["rows"] == 1
+    assert not [g for g in plan["gaps"] if g["kind"] == "former_unread"]
+
+
 def test_a_source_in_s3_is_read_with_its_former_values(shop: Shop) -> None:
     """The person had another address when the ticket was written; only the source's old version knows it."""
     former = "a.rao@old.example"
     before = PEOPLE.set_column(1, "mail", pa.array([former, "b@x.example", "c@x.example"]))
     place = shop.delta("shop.users", before)
     write_deltalake(place, PEOPLE, mode="overwrite", storage_options=shop.options)
-    shop.delta("shop.tickets", pa.table({"mail": [former, "b@x.example"], "text": ["x", "y"]}))
-    shop.jobs = "INSERT INTO shop.tickets SELECT mail, 'x' AS text FROM shop.users;"
-    shop.write()
-    file = shop.base / "pii-tracer.yaml"
-    file.write_text(file.read_text().replace("source: shop.people", "source: shop.users"))
-    out = shop.base / "p.plan.json"
-    called(shop.base, "plan", str(shop.base / "request.yaml"), "--as-of", "2026-11-20T09:00:00Z", "--out", str(out))
-    assert former not in out.read_text()
-    plan = json.loads(out.read_text())
-    assert copies(plan)["shop.users"]["kind"] == "SOURCE"
-    assert copies(plan)["shop.tickets"]["found"]["rows"] == 1
-    assert not [g for g in plan["gaps"] if g["kind"] == "former_unread"]
+    finds_by_a_former_address(shop, "shop.users", former)
 
 
 def test_rows_of_others_that_hold_the_person_are_told(shop: Shop) -> None:

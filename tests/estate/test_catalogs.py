@@ -6,11 +6,9 @@ import json
 import shutil
 import socket
 import sqlite3
-import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +33,7 @@ from pii_tracer.estate.read import read_columns
 from pii_tracer.inventory import Inventory
 from pii_tracer.model import Format
 from tests.restsupport import RestServer, serving
+from tests.servers import Json, answering
 
 ROWS = pa.table({"uid": pa.array([1, 2, 3], pa.int64()), "name": ["a", "b", "c"]})
 
@@ -212,34 +211,17 @@ def test_a_rest_catalog_that_has_fallen_silent_is_a_gap(tmp_path: Path, monkeypa
 def refusing(server: RestServer, namespace: str) -> Iterator[str]:
     """The server through a door that refuses one namespace, as a catalog with permissions does; gives the URI."""
 
-    class Door(BaseHTTPRequestHandler):
+    class Door(Json):
         def do_GET(self) -> None:
             if f"/namespaces/{namespace}/tables" in self.path:
                 error = {"error": {"message": "no", "type": "ForbiddenException", "code": 403}}
-                self._answer(403, json.dumps(error).encode())
+                self.answer(403, json.dumps(error).encode())
                 return
             with urllib.request.urlopen(server.uri + self.path) as answer:
-                self._answer(answer.status, answer.read())
+                self.answer(answer.status, answer.read())
 
-        def _answer(self, status: int, body: bytes) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    door = ThreadingHTTPServer(("127.0.0.1", 0), Door)
-    thread = threading.Thread(target=door.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{door.server_port}"
-    finally:
-        door.shutdown()
-        thread.join()
-        door.server_close()
+    with answering(Door) as uri:
+        yield uri
 
 
 def test_a_namespace_that_is_refused_is_a_gap(rest: RestServer) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import sqlite3
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +33,7 @@ from tests.estate.formerly import add_position_delete
 from tests.estate.lakehouse import ROWS, House
 from tests.estate.test_catalogs import SQL, estate, sql_catalog, table
 from tests.s3support import World, standin, world
+from tests.servers import Json, answering
 
 __all__ = ["standin", "world"]
 
@@ -215,28 +214,14 @@ def serving(made: Any) -> Iterator[str]:
         },
     }
 
-    class Catalog(BaseHTTPRequestHandler):
+    class Catalog(Json):
         def do_GET(self) -> None:
             path, _, query = self.path.partition("?")
             body = json.dumps({"namespaces": []} if "parent=" in query else answers[path]).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer(200, body)
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Catalog)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with answering(Catalog) as uri:
+        yield uri
 
 
 def test_a_table_of_a_rest_catalog(house: House) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.tree import scan_bytes
 from sample_lineage import s3_standin
 from tests.executors.crashes import Effects, die_and_resume
-from tests.executors.world import BY_UID, NOW, Keyring, Steps, frame, rows
+from tests.executors.world import BY_UID, EMAIL, NOW, Keyring, Steps, frame, rows
 from tests.review.plans import plan
 from tests.s3support import REGION, World
 
@@ -87,7 +88,7 @@ PATTERNS = build_patterns(k for k in Keyring.sets.values() if k.values)
 
 
 @dataclass(frozen=True)
-class InBucket:
+class InBucket(ABC):
     """A bucket with a table at `wh/NAME`."""
 
     world: World
@@ -121,6 +122,28 @@ class InBucket:
                     found[not version["IsLatest"]].append(version["Key"])
             found[1].extend(v["Key"] for v in page.get("DeleteMarkers", ()) if scan_bytes(v["Key"], b"", PATTERNS).hits)
         return found
+
+    @abstractmethod
+    def run(self, *steps: tuple[Action, dict[str, Any]]) -> dict[Action, dict[str, Any]]:
+        """The facts of each."""
+
+    def clear(self) -> dict[str, Any]:
+        return self.run(self.clearing())[Action.S3_CLEAR_VERSIONS]
+
+    def rid_of_old_versions(self) -> set[str]:
+        """After all other steps the person stands in old versions alone: these go, and nothing else. Names of the rest."""
+        now, old = self.holding()
+        assert now == []
+        assert len(old) > 5, "all of it is still there as old versions"
+        kept = self.keys()
+        cleared = self.clear()
+        assert self.holding() == ([], [])
+        assert EMAIL not in str(cleared)
+        assert self.keys() == kept
+        versions = self.world.client().list_object_versions(Bucket=self.bucket, Prefix=f"wh/{self.name}/")
+        assert all(v["IsLatest"] for v in versions["Versions"])
+        assert "DeleteMarkers" not in versions
+        return kept
 
 
 def _context(estate: Estate, base: Path) -> ExecutionContext:
