@@ -11,13 +11,15 @@ import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from executors.iceberg_files import metadata_file
 from executors.spark import quote, quote_table, string_literal
 from executors.sweep_store import Store, store_of
 from pii_tracer.errors import PiiTracerError, RunError
+from pii_tracer.estate.iceberg import load_iceberg
+from pii_tracer.estate.iceberg_json import METADATA_ENDS
+from pii_tracer.estate.iceberg_strays import as_written
 from pii_tracer.estate.s3_versions import ClientFactory
 from pii_tracer.locations import engine_path
 from pii_tracer.model import Format
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 _GB = 1024**3
 _SECOND_MS = 1000
-_OWN = r"^_delta_log/"
+_OWN = {Format.DELTA: r"^_delta_log/", Format.ICEBERG: r"^metadata/"}
 _OTHERS = {
     Format.DELTA: r"/(_delta_log|\.hoodie)/|(^|/)metadata/[^/]*\.metadata\.json|^\.hoodie/",
     Format.ICEBERG: r"(^|/)(_delta_log|\.hoodie)/|/metadata/[^/]*\.metadata\.json",
@@ -92,10 +94,10 @@ def _propose(spark: SparkSession, target: Target, store: Store, listing: Listing
             log = store.delta_log()
             freed, needed, known = None, log.live, log.known
         else:
-            told = _iceberg_orphans(spark, target, view, now, dry=True)
-            pointed = _pointed(spark, target)
-            freed = expiry(_folder(target), pointed, target.refs, target.cutoff(now), now)
-            needed, known = referenced(_folder(target), pointed), _anything
+            told = _iceberg_orphans(spark, target, store, view, now, dry=True)
+            pointed = _pointed(spark, target, store)
+            freed = expiry(store.folder, pointed, target.refs, target.cutoff(now), now)
+            needed, known = referenced(store.folder, pointed), _as_written
     finally:
         spark.catalog.dropTempView(view)
     unneeded = store.named(told)
@@ -112,34 +114,22 @@ def _propose(spark: SparkSession, target: Target, store: Store, listing: Listing
     return replace(_seen(own, store, freed), strange=len(going) - len(own))
 
 
-def _anything(path: str) -> bool:
-    """Discovery has told what is strange in an Iceberg table's folder: such a table is left alone."""
-    return True
+def _as_written(path: str) -> bool:
+    return as_written(path.rpartition("/")[2])
 
 
 def _needed(spark: SparkSession, target: Target, store: Store) -> frozenset[str]:
     """Files that the table's metadata names."""
     if target.format is Format.DELTA:
         return store.delta_log().live
-    return referenced(_folder(target), _pointed(spark, target))
+    return referenced(store.folder, _pointed(spark, target, store))
 
 
-def _pointed(spark: SparkSession, target: Target) -> str | None:
+def _pointed(spark: SparkSession, target: Target, store: Store) -> str | None:
     """The metadata file that the table's catalog points at now; None where the folder itself tells."""
     if not target.pointed:
         return None
-    return str(metadata_file(spark, _folder(target), quote_table(str(target.sql_name))))
-
-
-def _folder(target: Target) -> Path:
-    """The folder of an Iceberg table.
-
-    Raises:
-        RunError: it lies in S3.
-    """
-    if isinstance(target.location, Path):
-        return target.location
-    raise RunError("Iceberg tables in S3 are not swept", where=target.name, todo="expire them by their own catalog")
+    return str(metadata_file(spark, store.folder, quote_table(str(target.sql_name))))
 
 
 def _seen(found: Sequence[Candidate], store: Store, freed: Expiry | None) -> _Proposal:
@@ -189,7 +179,7 @@ def _apply(spark: SparkSession, target: Target, store: Store, proposal: _Proposa
             if target.format is Format.DELTA:
                 _delta(spark, target, store, view, dry=False)
             else:
-                _iceberg_orphans(spark, target, view, now, dry=False)
+                _iceberg_orphans(spark, target, store, view, now, dry=False)
         finally:
             spark.catalog.dropTempView(view)
     sizes = _sizes(proposal)
@@ -207,7 +197,7 @@ def _intact(spark: SparkSession, target: Target, store: Store, removed: Collecti
     Raises:
         RunError: one is not.
     """
-    needed = {path for path in _needed(spark, target, store) if not path.endswith(".metadata.json")}
+    needed = {path for path in _needed(spark, target, store) if not path.endswith(METADATA_ENDS)}
     missing = store.missing(needed, removed)
     if missing:
         raise RunError(
@@ -243,13 +233,15 @@ def _listed(spark: SparkSession, target: Target, store: Store, listing: Listing)
             where=target.name,
             todo="move one of the two tables",
         )
-    if not store.local and inside.where(relative.rlike(_OWN)).isEmpty():
+    if not store.local and inside.where(relative.rlike(_OWN[target.format])).isEmpty():
         raise RunError(
-            "the inventory names nothing of this table's log, so that it cannot tell of other tables in the folder",
+            "the inventory names nothing of this table's metadata, so that it cannot tell of other tables in the"
+            " folder",
             where=target.name,
             todo="use an inventory of everything below the table's folder",
         )
-    inside = inside.where(~relative.rlike(r"(^|/)\."))
+    # neither hidden files nor names that Spark would fold into others (`..`, `//`)
+    inside = inside.where(~relative.rlike(r"(^|/)[./]"))
     if target.format is Format.DELTA:
         return inside  # Delta passes over `_` names itself, and enters `_change_data`
     # a hidden name, unless it is a partition folder such as `_day=1`
@@ -280,10 +272,12 @@ def vacuum_listed(spark: SparkSession, table: str, query: str, hours: int, *, dr
     return [str(row[0]) for row in rows.toLocalIterator()]
 
 
-def _iceberg_orphans(spark: SparkSession, target: Target, view: str, now: datetime, *, dry: bool) -> list[str]:
+def _iceberg_orphans(
+    spark: SparkSession, target: Target, store: Store, view: str, now: datetime, *, dry: bool
+) -> list[str]:
     catalog, _, table = str(target.sql_name).partition(".")
     files = f"{view}_paths"
-    root, spelled = str(target.location), _spelled(spark, target)
+    root, spelled = str(target.location), _spelled(spark, target, store)
     frame = spark.sql(
         f"SELECT concat({string_literal(spelled)}, substr(path, {len(root) + 1})) AS file_path,"
         f" timestamp_millis(modificationTime) AS last_modified FROM {view}"
@@ -309,11 +303,9 @@ def _expire(spark: SparkSession, target: Target, now: datetime) -> None:
     ).collect()
 
 
-def _spelled(spark: SparkSession, target: Target) -> str:
+def _spelled(spark: SparkSession, target: Target, store: Store) -> str:
     """The table's folder as its metadata writes it (with or without a scheme)."""
-    from pii_tracer.estate.iceberg import load_iceberg
-
-    return str(load_iceberg(_folder(target), _pointed(spark, target)).location()).rstrip("/")
+    return str(load_iceberg(store.folder, _pointed(spark, target, store)).location()).rstrip("/")
 
 
 def _moment(when: datetime) -> str:

@@ -38,6 +38,10 @@ class Store(Protocol):
     local: bool
 
     @property
+    def folder(self) -> Path | S3Path:
+        """The table's."""
+
+    @property
     def keeps_versions(self) -> bool:
         """Whether what is removed stays as an old version."""
 
@@ -61,13 +65,13 @@ class LocalStore:
     keeps_versions = False
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
 
     def named(self, paths: Iterable[str]) -> set[str]:
         return {as_local(path) for path in paths}
 
     def delta_log(self) -> Logged:
-        return _logged(self._folder)
+        return _logged(self.folder)
 
     def modified(self, paths: Collection[str]) -> dict[str, int]:
         found = {}
@@ -89,8 +93,8 @@ class S3Store:
 
     def __init__(self, location: S3Location, clients: ClientFactory) -> None:
         try:
-            self._place = S3Path.of(location, clients)
-            self.keeps_versions = self._place.keeps_versions()
+            self.folder = S3Path.of(location, clients)
+            self.keeps_versions = self.folder.keeps_versions()
         except OSError as error:
             raise _refused(error) from None
 
@@ -98,13 +102,13 @@ class S3Store:
         return {str(s3_location(path)) for path in paths}
 
     def delta_log(self) -> Logged:
-        return _logged(self._place)
+        return _logged(self.folder)
 
     def modified(self, paths: Collection[str]) -> dict[str, int]:
         """One HeadObject each: as many as are removed, not as many as there are."""
         try:
             with ThreadPoolExecutor(_AT_ONCE) as pool:
-                found = list(pool.map(lambda path: self._place.placed(path).modified(), paths))
+                found = list(pool.map(lambda path: self.folder.placed(path).modified(), paths))
         except OSError as error:
             raise _refused(error) from None
         return {path: when for path, when in zip(paths, found, strict=True) if when is not None}

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import hashlib
 import io
+import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote_plus
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -122,6 +128,30 @@ class World:
     def versions(self, bucket: str) -> list[tuple[str, str]]:
         answer = self.client().list_object_versions(Bucket=bucket)
         return [(v["Key"], v["VersionId"]) for part in ("Versions", "DeleteMarkers") for v in answer.get(part, ())]
+
+    def inventory(self, bucket: str, folder: Path) -> Path:
+        """The manifest of what S3 Inventory delivers of a bucket as it is now, into `folder/inventory`.
+
+        https://docs.aws.amazon.com/AmazonS3/latest/userguide/storage-inventory-location.html
+        """
+        data = folder / "inventory" / "data" / "part.csv.gz"
+        data.parent.mkdir(parents=True)
+        with gzip.open(data, "wt", newline="") as stream:
+            writer = csv.writer(stream, quoting=csv.QUOTE_ALL)
+            for item in self.client().list_objects_v2(Bucket=bucket)["Contents"]:
+                when = item["LastModified"].astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+                writer.writerow([bucket, quote_plus(item["Key"]), item["Size"], when])
+        told = {
+            "sourceBucket": bucket,
+            "creationTimestamp": str(int(datetime.now(timezone.utc).timestamp() * 1000)),
+            "fileFormat": "CSV",
+            "fileSchema": "Bucket, Key, Size, LastModifiedDate",
+            "files": [{"key": "data/part.csv.gz", "MD5checksum": hashlib.md5(data.read_bytes()).hexdigest()}],
+        }
+        manifest = folder / "inventory" / "2026-11-23T00-00Z" / "manifest.json"
+        manifest.parent.mkdir()
+        manifest.write_text(json.dumps(told))
+        return manifest
 
     def holders(self, bucket: str) -> int:
         """How many readable versions hold the person, by decoding."""

@@ -7,6 +7,7 @@ https://iceberg.apache.org/spec/#snapshot-retention-policy): main never expires;
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.iceberg import load_iceberg
-from pii_tracer.estate.paths import local_path
+from pii_tracer.estate.s3_path import S3Path
+from pii_tracer.locations import local_path
 from pii_tracer.retention.native import ICEBERG_MIN, ICEBERG_REF_AGE, MAIN, RefRetention
 
 if TYPE_CHECKING:
@@ -108,11 +110,11 @@ def _ancestors(snapshots: Mapping[int, SnapshotNode], start: int) -> set[int]:
 
 
 def expiry(
-    location: Path, metadata: str | None, refs: Iterable[RefRetention], cutoff: datetime, now: datetime
+    location: Path | S3Path, metadata: str | None, refs: Iterable[RefRetention], cutoff: datetime, now: datetime
 ) -> Expiry:
     """What `expire_snapshots(older_than => cutoff)` would do to the table in a folder.
 
-    metadata: the file that its catalog points at, where one does.
+    metadata: the file that its catalog points at, where one does; in S3 always.
 
     Raises:
         EstateError: metadata or manifests cannot be read.
@@ -127,14 +129,14 @@ def expiry(
     with _history_of(location):
         keep, kept_refs = retained(snapshots, refs, table.properties, int(cutoff.timestamp() * 1000), now_ms)
         gone = frozenset(snapshots) - keep
-        freed = _freed(table, gone, keep) if gone else {}
+        freed = _freed(table, location, gone) if gone else {}
     default_age = int(table.properties.get(ICEBERG_REF_AGE, _FOREVER))
     holders = tuple(_holder(ref, snapshots[ref.snapshot], default_age) for ref in kept_refs if ref.name != MAIN)
     return Expiry(gone, freed, holders)
 
 
-def referenced(location: Path, metadata: str | None) -> frozenset[str]:
-    """Every file that any snapshot of the table names, and its metadata files: nothing of it may be swept.
+def referenced(location: Path | S3Path, metadata: str | None) -> frozenset[str]:
+    """Every file that any snapshot of the table names, its statistics and metadata files: nothing of it may be swept.
 
     metadata: as for `expiry`.
 
@@ -142,12 +144,10 @@ def referenced(location: Path, metadata: str | None) -> frozenset[str]:
         EstateError: metadata or manifests cannot be read.
     """
     table = load_iceberg(location, metadata)
-    reached = _Reached(table)
     with _history_of(location):
-        for snapshot in table.metadata.snapshots:
-            reached.add(snapshot)
-    logs = {str(local_path(entry.metadata_file)) for entry in table.metadata.metadata_log}
-    return frozenset(reached.files) | logs | {str(local_path(table.metadata_location))}
+        found = _files_of(table, location)
+        logs = {str(_file(location, entry.metadata_file)) for entry in table.metadata.metadata_log}
+        return frozenset(found | logs | {str(_file(location, table.metadata_location))})
 
 
 def reached(location: Path, metadata: Path) -> frozenset[str]:
@@ -157,17 +157,22 @@ def reached(location: Path, metadata: Path) -> frozenset[str]:
         EstateError: metadata or manifests cannot be read.
     """
     table = load_iceberg(location, metadata)
-    found = _Reached(table)
     with _history_of(location):
-        for snapshot in table.metadata.snapshots:
-            found.add(snapshot)
-        told = [*table.metadata.statistics, *table.metadata.partition_statistics]
-        statistics = {str(local_path(entry.statistics_path)) for entry in told}
-    return frozenset(str(Path(p).resolve()) for p in {*found.files, *statistics, str(metadata)})
+        found = _files_of(table, location)
+    return frozenset(str(Path(p).resolve()) for p in {*found, str(metadata)})
+
+
+def _files_of(table: StaticTable, location: Path | S3Path) -> set[str]:
+    """Every file that a snapshot needs, and statistics: no manifest lists these."""
+    found = _Reached(table, location)
+    for snapshot in table.metadata.snapshots:
+        found.add(snapshot)
+    told = [*table.metadata.statistics, *table.metadata.partition_statistics]
+    return found.lists | found.files.keys() | {str(_file(location, entry.statistics_path)) for entry in told}
 
 
 @contextmanager
-def _history_of(location: Path) -> Iterator[None]:
+def _history_of(location: Path | S3Path) -> Iterator[None]:
     """PyIceberg lets parsers' errors of many families through: they are one error here."""
     try:
         yield
@@ -187,28 +192,48 @@ def _holder(ref: RefRetention, snapshot: SnapshotNode, default_age: int) -> Hold
     return Holder(ref.name, ref.kind.value, ref.snapshot, until)
 
 
-def _freed(table: StaticTable, gone: frozenset[int], keep: frozenset[int]) -> dict[str, int]:
-    stay, go = _Reached(table), _Reached(table)
+def _freed(table: StaticTable, location: Path | S3Path, gone: frozenset[int]) -> dict[str, int]:
+    stay, go = _Reached(table, location), _Reached(table, location)
     for snapshot in table.metadata.snapshots:
         (go if snapshot.snapshot_id in gone else stay).add(snapshot)
-    return {path: size for path, size in sorted(go.files.items()) if path not in stay.files}
+    lists = {path: _size(_file(location, path)) for path in go.lists - stay.lists}
+    freed = lists | {path: size for path, size in go.files.items() if path not in stay.files}
+    return dict(sorted(freed.items()))
+
+
+def _file(location: Path | S3Path, text: str) -> Path | S3Path:
+    """A file as the table's metadata names it, in full."""
+    return location.placed(text) if isinstance(location, S3Path) else local_path(text)
+
+
+def _size(file: Path | S3Path) -> int:
+    """Bytes; 0 of a file that is gone."""
+    try:
+        return file.seekable().seek(0, io.SEEK_END) if isinstance(file, S3Path) else file.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 class _Reached:
-    """Files that some snapshots need: manifest lists, manifests, live data and delete files."""
+    """Files that some snapshots need. lists: their manifest lists; files: manifests, live data and delete files, with
+    their sizes in bytes.
+    """
 
-    def __init__(self, table: StaticTable) -> None:
-        self._io = table.io
+    def __init__(self, table: StaticTable, location: Path | S3Path) -> None:
+        self._io, self._location = table.io, location
         self._read: set[str] = set()
+        self.lists: set[str] = set()
         self.files: dict[str, int] = {}
 
     def add(self, snapshot: Any) -> None:
-        listed = local_path(snapshot.manifest_list)
-        self.files[str(listed)] = listed.stat().st_size if listed.exists() else 0
+        self.lists.add(self._place(snapshot.manifest_list))
         for manifest in snapshot.manifests(self._io):
             if manifest.manifest_path in self._read:
                 continue
             self._read.add(manifest.manifest_path)
-            self.files[str(local_path(manifest.manifest_path))] = manifest.manifest_length
+            self.files[self._place(manifest.manifest_path)] = manifest.manifest_length
             for entry in manifest.fetch_manifest_entry(self._io, discard_deleted=True):
-                self.files[str(local_path(entry.data_file.file_path))] = entry.data_file.file_size_in_bytes
+                self.files[self._place(entry.data_file.file_path)] = entry.data_file.file_size_in_bytes
+
+    def _place(self, text: str) -> str:
+        return str(_file(self._location, text))

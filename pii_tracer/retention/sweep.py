@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from pii_tracer.config import RetentionClasses
 from pii_tracer.gap_kinds import GapKind
@@ -77,7 +76,7 @@ class Swept(Frozen):
 
     files, bytes: of what goes. monthly_cost: what storing it costs a month. gone: listed files that no longer exist.
     changed: listed files that were written again since, and are left. strange: files that no version needs and that
-    are not named as the table's own (Delta): perhaps somebody's, and left. held: references that keep old data alive.
+    are not named as the table's own: perhaps somebody's, and left. held: references that keep old data alive.
     keeps_versions: the bucket keeps what was removed as old versions, until its lifecycle or an erasure removes them.
     failed: why the table could not be swept, None where it was.
     """
@@ -126,8 +125,8 @@ def targets(
             continue
         held_to = class_of(rules, table.names, table.properties, table.pii)
         days, location = max(held_to.days, LEAST_DAYS), location_of(table.location)
-        # the engine knows tables in S3 by their places alone
-        name = state.table if isinstance(location, Path) else None
+        # the engine knows Delta tables in S3 by their places alone
+        name = None if is_s3(state.location) and table.format is Format.DELTA else state.table
         found.append(
             Target(table.name, name, location, table.format, held_to.name, days, table.refs, bool(state.metadata))
         )
@@ -147,8 +146,6 @@ def _why_not(
         return f"{table.format} tables are not swept: Hudi cleans by its writers, bare folders keep no history"
     if state.sharing:
         return "it shares data files with " + ", ".join(o.table or o.location for o in state.sharing)
-    if table.format is Format.ICEBERG and is_s3(state.location):
-        return "Iceberg tables in S3 are not swept: expire them by their catalog"
     if state.nessie:
         return "tables of Nessie are not swept: other branches need what one does not. Use its own collection"
     if state.metadata and str(state.table).partition(".")[0] not in swept_catalogs:
@@ -182,6 +179,6 @@ def _why_not(
 def _blocks(gap: InventoryGap, state: TableState) -> bool:
     if gap.kind in _GAPS_OF_PLACES:
         return f"{gap.evidence}/".startswith(f"{state.location}/")
-    if gap.kind is GapKind.STRANGE_FILES and is_s3(state.location):
-        return False  # in S3 a sweep leaves them and counts them
+    if gap.kind is GapKind.STRANGE_FILES and is_s3(state.location) and state.format is Format.DELTA:
+        return False  # a sweep leaves them and counts them; of Iceberg also another table's metadata is so called
     return gap.dataset == state.dataset and gap.kind in _BLOCKING_GAPS

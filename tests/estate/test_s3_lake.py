@@ -369,9 +369,25 @@ def test_retention_looks_at_it_and_its_references(house: House) -> None:
     found = check_tables(house.estate.retention, [table])
     assert {finding.kind for finding in found} == {FindingKind.UNCLASSIFIED, FindingKind.TOO_LONG}
     rules = house.estate.retention.model_copy(update={"tables": {"core.prod.orders": "pii"}})
-    wanted, skipped = targets(rules, (), [table], inventory, datetime.now(timezone.utc))
+    now = datetime.now(timezone.utc)
+    [target], _ = targets(rules, (), [table], inventory, now, swept_catalogs={"core"})
+    assert (target.sql_name, str(target.location), target.pointed) == ("core.prod.orders", house.orders, True)
+    wanted, skipped = targets(rules, (), [table], inventory, now)
     assert wanted == ()
-    assert [one.reason for one in skipped] == ["Iceberg tables in S3 are not swept: expire them by their catalog"]
+    assert [one.reason for one in skipped] == ["tables of this catalog are not swept: expire them by their catalog"]
+
+
+def test_a_table_with_metadata_of_another_is_not_swept(house: House) -> None:
+    """Rows of the other one look like orphans, and are named like them."""
+    house.table()
+    house.table(catalog="theirs")
+    del house.catalogs["theirs"]
+    inventory = with_delta_tables(house.inventory(), house.estate, house.base)
+    tables = tables_of(inventory, house.paths, lambda state: ("mail",))
+    rules = house.estate.retention.model_copy(update={"tables": {"core.prod.orders": "pii"}})
+    wanted, [skipped] = targets(rules, (), tables, inventory, datetime.now(timezone.utc), swept_catalogs={"core"})
+    assert wanted == ()
+    assert "are another table's" in skipped.reason
 
 
 def test_the_inventory_has_the_table_and_no_gap(house: House) -> None:

@@ -5,6 +5,8 @@ What runs there is named here, with words and answers that travel; the tests the
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import re
 from abc import ABC, abstractmethod
@@ -21,6 +23,7 @@ from botocore.client import BaseClient
 from executors.context import ExecutionContext
 from executors.registry import build
 from pii_tracer.actions import Action
+from pii_tracer.cli.main import run
 from pii_tracer.config import Estate
 from pii_tracer.errors import PiiTracerError
 from pii_tracer.model import Format, Match
@@ -76,6 +79,10 @@ class Engine:
         """Check, run and verify one step with executors made anew; its facts."""
         work = (table, location, match, action, parameters)
         return self.pool.submit(_step, self.estate, self.base, *work).result()
+
+    def command(self, *words: str) -> tuple[int, str]:
+        """A command of pii-tracer in the process: how it ended, and what it printed."""
+        return self.pool.submit(_command, words).result()
 
     def killed(
         self, *order: tuple[Action, dict[str, Any]], location: str, journal: Path, table: str | None = None
@@ -156,6 +163,12 @@ def _sql(estate: Estate, base: Path, statement: str) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in _context(estate, base).spark.sql(statement).collect()]
     except Exception as error:
         raise AssertionError(str(error)[:2000]) from None  # it does not travel as it is
+
+
+def _command(words: tuple[str, ...]) -> tuple[int, str]:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        return run(words), printed.getvalue()
 
 
 def _append(estate: Estate, base: Path, location: str, made: tuple[Any, ...], columns: dict[str, str]) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-import hashlib
 import json
 import os
 import subprocess
 import sys
 import uuid
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
@@ -80,28 +76,6 @@ class Lake:
             body = "".join(json.dumps(action) + "\n" for action in actions).encode()
             client.put_object(Bucket=self.bucket, Key=item["Key"], Body=body)
         s3_standin.age(self.world.endpoint_url, days * DAY)
-
-    def inventory(self) -> Path:
-        """What S3 Inventory delivers of the bucket as it is now."""
-        folder = self.base / "inventory"
-        (folder / "data").mkdir(parents=True)
-        data = folder / "data" / "part.csv.gz"
-        with gzip.open(data, "wt", newline="") as stream:
-            writer = csv.writer(stream, quoting=csv.QUOTE_ALL)
-            for item in self.world.client().list_objects_v2(Bucket=self.bucket)["Contents"]:
-                when = item["LastModified"].astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-                writer.writerow([self.bucket, quote_plus(item["Key"]), item["Size"], when])
-        manifest = folder / "2026-11-23T00-00Z" / "manifest.json"
-        manifest.parent.mkdir()
-        told = {
-            "sourceBucket": self.bucket,
-            "creationTimestamp": str(int(datetime.now(timezone.utc).timestamp() * 1000)),
-            "fileFormat": "CSV",
-            "fileSchema": "Bucket, Key, Size, LastModifiedDate",
-            "files": [{"key": "data/part.csv.gz", "MD5checksum": hashlib.md5(data.read_bytes()).hexdigest()}],
-        }
-        manifest.write_text(json.dumps(told))
-        return manifest
 
     def write(self, *more: dict[str, str], **retention: Any) -> None:
         """The estate file. more: further declared tables."""
@@ -196,7 +170,7 @@ def test_a_clone_in_s3_keeps_its_origin_from_being_swept(
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_what_no_version_needs_goes_and_nothing_else(lake: Lake) -> None:
+def test_what_no_version_needs_goes_and_nothing_else(lake: Lake, tmp_path: Path) -> None:
     """A bucket that keeps versions; an inventory that is older than the newest files."""
     lake.append(1, 2)
     lake.append(3, 4, mode="overwrite")
@@ -207,7 +181,7 @@ def test_what_no_version_needs_goes_and_nothing_else(lake: Lake) -> None:
     for key in (stray, again, somebodys):
         client.put_object(Bucket=lake.bucket, Key=key, Body=b"left by a writer")
     lake.aged(40)
-    manifest = lake.inventory()
+    manifest = lake.world.inventory(lake.bucket, tmp_path)
     client.put_object(Bucket=lake.bucket, Key=again, Body=b"written again since")
     client.put_object(Bucket=lake.bucket, Key=new, Body=b"not listed")
     lake.append(5, 6)
