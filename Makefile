@@ -9,7 +9,7 @@ WORKERS ?= 3
 PYTEST = $(BIN)/python -m pytest -p no:randomly -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 SPARK4 := .venv-spark4
 SPARK4_STAMP := $(SPARK4)/.pii-tracer-installed
-SPARK4_TESTS := $(addprefix tests/executors/test_,$(addsuffix .py,session delta delta_variants delta_protocol iceberg iceberg_variants mask concurrency))
+SPARK4_TESTS := $(addprefix tests/executors/test_,$(addsuffix .py,session delta delta_variants delta_protocol iceberg iceberg_variants mask concurrency sweep))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-slow test-spark4 test-connect test-fast lint format types imports audit bench-erase bench-lineage bench-plan bench-proof bench-shred bench-storage bench-sweep stores record clean

@@ -32,6 +32,7 @@ from pii_tracer.estate.files import file_sha256
 from pii_tracer.model import Format, Match
 from pii_tracer.plan import Copy, Mask, Step
 from pii_tracer.protocol import Check, Outcome, Progress
+from pii_tracer.scan.decode.parquet_footer import is_encrypted_file
 
 _T = TypeVar("_T")
 _PACKED = ("", ".gz", ".zst", ".bz2", ".deflate", ".snappy")
@@ -231,6 +232,8 @@ def _hidden(relative: Path) -> bool:
 
 def _survey(task: _Task, path: Path) -> _Rows:
     if task.kind is Format.PARQUET:
+        if is_encrypted_file(path):
+            raise RowsError(parquet_rows.ENCRYPTED, todo=BY_HAND)
         seen = parquet_rows.survey(
             lambda **options: pq.ParquetFile(path, **options), task.match, task.keys, task.strong, task.mask
         )
@@ -253,6 +256,7 @@ def _found(task: _Task, path: Path) -> int:
 def _rewrite(task: _Task, path: Path) -> None:
     """Write beside the file, read back, put in its place. The temporary name starts with `_`: readers pass over it."""
     temporary = path.with_name(TEMPORARY + path.name)
+    temporary.touch(mode=0o600)
     how = (task.match, task.keys, task.mask)
     if task.kind is Format.PARQUET:
         with temporary.open("w+b") as sink:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from executors.context import ExecutionContext
-from executors.local import files_below, local_path
+from executors.local import files_below, let_in, local_path
 from executors.rebuild import answer, differences, rows_in
 from pii_tracer.errors import RunError
 from pii_tracer.model import Format
@@ -69,6 +69,7 @@ class FolderRebuild:
         if self._codec:
             writer = writer.option("compression", self._codec)
         writer.save(str(self._made))
+        let_in(self._folder, self._made)
         self._folder.rename(self._old)
         self._made.rename(self._folder)
         shutil.rmtree(self._old)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -87,13 +88,40 @@ def refuse_nested(folder: Path, own: Callable[[Path], bool] = lambda place: Fals
 
 
 def swap(path: Path, temporary: Path) -> None:
-    """Put the new file in place of the old one."""
+    """Put the new file in place of the old one, to be read and written by the same people.
+
+    Raises:
+        RunError: as `let_in`.
+    """
+    let_in(path, temporary)
     with temporary.open("rb") as stream:
         os.fsync(stream.fileno())
     # Hadoop would refuse the new file by the old one's checksum
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
     temporary.replace(path)
     sync(path.parent)
+
+
+def let_in(old: Path, new: Path) -> None:
+    """Give a file or folder the group and the permission bits of another, and its owner where that is allowed.
+
+    Raises:
+        RunError: the group cannot be given: others than before could read it.
+    """
+    was, now = old.stat(), new.stat()
+    try:
+        if was.st_gid != now.st_gid:
+            os.chown(new, -1, was.st_gid)
+        if was.st_uid != now.st_uid:
+            with contextlib.suppress(PermissionError):  # root alone may; the one who runs this is its owner then
+                os.chown(new, was.st_uid, -1)
+        new.chmod(stat.S_IMODE(was.st_mode))  # last: a new owner or group takes some bits away
+    except PermissionError:
+        raise RunError(
+            f"the new file cannot be given the old one's group ({was.st_gid})",
+            where=str(old.parent),
+            todo="run as root or as a member of that group, then `pii-tracer resume`",
+        ) from None
 
 
 def sync(folder: Path) -> None:

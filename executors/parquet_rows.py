@@ -25,6 +25,9 @@ from pii_tracer.plan import Mask
 Opened = Callable[..., pq.ParquetFile]
 """Opens the file, with the reader's options by name."""
 
+ENCRYPTED = "it has encrypted columns, which cannot be written again as they were"
+"""Of files for which `survey` must not be called: where a footer is plain, Arrow ends the process at such a column."""
+
 _INSTANTS = {"coerce_int96_timestamp_unit": "us"}
 _SCHEMA = b"ARROW:schema"
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,38}")
@@ -88,7 +91,7 @@ def write(opened: Opened, sink: IO[bytes], match: Match, keys: Keys, mask: Mask 
         for compliant in (True, False):
             sink.seek(0)
             sink.truncate()
-            options = _options(source, compliant)
+            options = _options(source, compliant) | _placed(source, mask)
             with pq.ParquetWriter(pa.PythonFile(_Unclosed(sink), "w"), source.schema_arrow, **options) as writer:
                 for table in _kept(source, terms, keys, mask):
                     if table.num_rows:
@@ -341,6 +344,33 @@ def _options(source: pq.ParquetFile, compliant: bool) -> dict[str, Any]:
     if any(c.logical_type.type == "DECIMAL" and c.physical_type in ("INT32", "INT64") for c in logical):
         options["store_decimal_as_integer"] = True
     return options
+
+
+_ENCODINGS = frozenset({"BYTE_STREAM_SPLIT", "DELTA_BINARY_PACKED", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"})
+"""Those that a writer has to be asked for, column by column."""
+
+
+def _placed(source: pq.ParquetFile, mask: Mask | None) -> dict[str, Any]:
+    """Encodings, page index, bloom filters and the promised order, of the first row group: writers do not change them.
+
+    The order is promised no more where a mask puts NULL between sorted values. What no reader of Arrow tells is not
+    kept: the version of data pages, and their checksums.
+    """
+    if not source.metadata.num_row_groups:
+        return {}
+    group = source.metadata.row_group(0)
+    columns = [group.column(index) for index in range(source.metadata.num_columns)]
+    # beside a dictionary it is what the writer goes on with where that grew too large
+    plain = [c for c in columns if not any("DICTIONARY" in encoding for encoding in c.encodings)]
+    named = {c.path_in_schema: _ENCODINGS.intersection(c.encodings) for c in plain}
+    rows = max(source.metadata.row_group(n).num_rows for n in range(source.metadata.num_row_groups))
+    options = {
+        "column_encoding": {path: min(found) for path, found in named.items() if found},
+        "write_page_index": any(c.has_column_index or c.has_offset_index for c in columns),
+        "bloom_filter_options": {c.path_in_schema: {"ndv": rows} for c in columns if c.bloom_filter_offset},
+        "sorting_columns": group.sorting_columns if mask is None else None,
+    }
+    return {name: wanted for name, wanted in options.items() if wanted}  # older writers do not know all of them
 
 
 def _kv(file: pq.ParquetFile) -> dict[bytes, bytes]:

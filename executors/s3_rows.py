@@ -12,10 +12,11 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from executors.bare import MODULES
-from executors.parquet_rows import compare, survey, write
+from executors.parquet_rows import ENCRYPTED, compare, survey, write
 from executors.s3_match import BY_HAND, Keys, RowsError
 from executors.stored import InMemory
 from pii_tracer.model import Format, Match
+from pii_tracer.scan.decode.parquet_footer import is_encrypted
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ def _parquet(data: bytes, match: Match, keys: Keys, strong: frozenset[str]) -> K
     def opened(**options: Any) -> pq.ParquetFile:
         return pq.ParquetFile(io.BytesIO(data), **options)
 
+    if is_encrypted(memoryview(data)):
+        raise RowsError(ENCRYPTED, todo=BY_HAND)
     seen = survey(opened, match, keys, strong)
     if not seen.changes:
         return Kept(None, seen.before, seen.after, seen.missing)

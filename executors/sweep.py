@@ -8,7 +8,7 @@ Delta: VACUUM … USING INVENTORY. Iceberg: expire_snapshots, and remove_orphan_
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
@@ -92,12 +92,12 @@ def _propose(spark: SparkSession, target: Target, store: Store, listing: Listing
         if target.format is Format.DELTA:
             told = _delta(spark, target, store, view, dry=True)
             log = store.delta_log()
-            freed, needed, known = None, log.live, log.known
+            freed, needed, known, removed = None, log.live, log.known, log.removed
         else:
             told = _iceberg_orphans(spark, target, store, view, now, dry=True)
             pointed = _pointed(spark, target, store)
             freed = expiry(store.folder, pointed, target.refs, target.cutoff(now), now)
-            needed, known = referenced(store.folder, pointed), _as_written
+            needed, known, removed = referenced(store.folder, pointed), _as_written, {}
     finally:
         spark.catalog.dropTempView(view)
     unneeded = store.named(told)
@@ -109,9 +109,16 @@ def _propose(spark: SparkSession, target: Target, store: Store, listing: Listing
         )
     rows = listed.where(listed.path.isin(sorted(unneeded))) if len(unneeded) < 1000 else listed
     found = [Candidate(r["path"], r["length"], r["modificationTime"]) for r in rows.toLocalIterator()]
-    going = [c for c in found if c.path in unneeded]
+    going = [c for c in found if c.path in unneeded and _due(c, removed, target.cutoff(now))]
     own = [c for c in going if known(c.path)]
     return replace(_seen(own, store, freed), strange=len(going) - len(own))
+
+
+def _due(found: Candidate, removed: Mapping[str, int], cutoff: datetime) -> bool:
+    """Whether a file is as old as it has to be, and was not removed from the table since: Delta 4.1 and later pass over
+    `RETAIN` and go by the table's own setting, which may be shorter than the class (hazard D3).
+    """
+    return max(found.modified, removed.get(found.path, 0)) < cutoff.timestamp() * 1000
 
 
 def _as_written(path: str) -> bool:

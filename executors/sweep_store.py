@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
+from executors.delta_log import mentioned
 from executors.local import as_local
 from executors.s3a import SCHEME
 from pii_tracer.errors import RunError
@@ -23,10 +24,13 @@ _AT_ONCE = 16
 @dataclass(frozen=True)
 class Logged:
     """live: data files that the current version needs. known: of files, whether they are named by a retained version,
-    or as writers of Delta name theirs; the others are perhaps somebody's."""
+    or as writers of Delta name theirs; the others are perhaps somebody's. removed: when each file was removed from the
+    table that was (ms since 1970).
+    """
 
     live: frozenset[str]
     known: Callable[[str], bool]
+    removed: Mapping[str, int]
 
 
 class Store(Protocol):
@@ -134,7 +138,7 @@ def _logged(place: Place) -> Logged:
     def known(file: str) -> bool:
         return file in named or as_written(PurePosixPath(file.removeprefix(f"{place}/")), snapshot)
 
-    return Logged(frozenset(str(f.path) for f in snapshot.files), known)
+    return Logged(frozenset(str(f.path) for f in snapshot.files), known, mentioned(place))
 
 
 def _refused(error: OSError) -> RunError:

@@ -113,8 +113,8 @@ def show_result(folder: RunFolder, result: dict[str, Any], fmt: str) -> None:
 def rows_deleted(records: Sequence[Record]) -> dict[str, int]:
     """Rows of the persons that each step deleted, from the journal.
 
-    Steps that tell of each object are counted by these: a later answer no longer knows the rows of one whose old
-    version has gone meanwhile.
+    A step that was done again for late rows counts them besides. Steps that tell of each object are counted by these: a
+    later answer no longer knows the rows of one whose old version has gone meanwhile.
     """
     found: dict[str, int] = {}
     by_object: dict[str, dict[str, int]] = {}
@@ -126,7 +126,7 @@ def rows_deleted(records: Sequence[Record]) -> dict[str, int]:
         by_object.setdefault(step, {}).update(_dropped(facts))
         rows = facts.get("rows_deleted", facts.get("rows_dropped"))
         if record.kind is Kind.STEP_RESULT and isinstance(rows, int):
-            found[step] = sum(by_object[step].values()) or rows
+            found[step] = sum(by_object[step].values()) or found.get(step, 0) + rows
     return found
 
 
@@ -138,10 +138,14 @@ def _dropped(facts: Mapping[str, Any]) -> dict[str, int]:
 
 
 def counts_lost(records: Sequence[Record]) -> set[str]:
-    """Steps that were begun more than once or whose answer was lost: their last count is not all they did."""
-    begun = Counter(str(r.facts["step"]) for r in records if r.kind is Kind.STEP_INTENT)
+    """Steps of which an answer was lost: what they counted is not all they did."""
+    begun, answered = _steps(records, Kind.STEP_INTENT), _steps(records, Kind.STEP_RESULT)
     probed = {str(r.facts["step"]) for r in records if r.kind is Kind.STEP_PROBED}
-    return probed | {step for step, times in begun.items() if times > 1}
+    return probed | {step for step, times in begun.items() if times > answered[step]}
+
+
+def _steps(records: Sequence[Record], kind: Kind) -> Counter[str]:
+    return Counter(str(r.facts["step"]) for r in records if r.kind is kind)
 
 
 def _deletion_log(ran: Ran, verdict: RunVerdict) -> DeletionLog:

@@ -117,7 +117,7 @@ def _rows_erased(ran: Ran) -> int:
     for step in ran.loaded.plan.steps:
         if step.id in lost and step.action in _DELETES_ROWS and step.copy_:
             before = _rows_before(copies[step.copy_], ran)
-            counted[step.id] = counted.get(step.id, 0) if before is None else before
+            counted[step.id] = max(counted.get(step.id, 0), before or 0)
     return sum(counted.values())
 
 

@@ -107,7 +107,7 @@ class Verification:
                 return CopyVerdict(copy_id=copy.id, rows=Verifier(self.spark(), self.keys).rows(copy))
             if place := copy.s3_table:
                 return self._s3_table(copy, place)
-            return self._with_rows(copy, verify_bytes(copy, self.patterns, Path(copy.location)))
+            return self._read(copy, verify_bytes(copy, self.patterns, Path(copy.location)))
         except (ScanError, EstateError) as error:
             unread = ByteVerdict(copy_id=copy.id, root=copy.location, files=(), unverified=(error.what,))
             return CopyVerdict(copy_id=copy.id, bytes=unread)
@@ -115,10 +115,13 @@ class Verification:
     def _s3_table(self, copy: Copy, place: S3Location) -> CopyVerdict:
         from pii_tracer.cli.s3_looking import look
 
-        scanned = look(self.estate, copy, place, self.patterns)
+        return self._read(copy, look(self.estate, copy, place, self.patterns))
+
+    def _read(self, copy: Copy, scanned: ByteVerdict) -> CopyVerdict:
+        """The rows besides; what the bytes showed counts, whatever Spark can read of the copy."""
         try:
             return self._with_rows(copy, scanned)
-        except ScanError as error:  # what its bytes showed counts, whatever Spark can read of it
+        except ScanError as error:
             unread = scanned.model_copy(update={"unverified": (*scanned.unverified, error.what)})
             return CopyVerdict(copy_id=copy.id, bytes=unread)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,7 @@ class Verifier:
         """
         match = _wanted(copy)
         result = []
-        for state in states(self._spark, copy):
+        for state in self._states(copy):
             try:
                 result.append(self._count(state, match, copy.mask, before))
             except ScanError:
@@ -63,7 +63,7 @@ class Verifier:
         """
         _wanted(copy)
         result = []
-        for state in states(self._spark, copy):
+        for state in self._states(copy):
             if not state.kept:
                 continue
             try:
@@ -73,6 +73,18 @@ class Verifier:
             except Exception as error:
                 raise _unreadable(state, copy, error, "mend the table before it is erased from") from None
         return Baseline(copy_id=copy.id, states=tuple(result))
+
+    def _states(self, copy: Copy) -> Iterator[State]:
+        try:
+            yield from states(self._spark, copy)
+        except ScanError:
+            raise
+        except Exception as error:  # as for states: the engines' errors are of many kinds, and may quote
+            raise ScanError(
+                f"copy {copy.id} cannot be read: {type(error).__name__}",
+                where=copy.table or copy.location,
+                todo="see whether it is still there, under this name and with its metadata; if not, plan again",
+            ) from None
 
     def _count(self, state: State, match: Match, mask: Mask | None, before: Baseline | None) -> StateRows:
         frame = state.load()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from executors.profiles import installed_profile
 from pii_tracer.cli.main import run
 from pii_tracer.holds import Hold
 
@@ -43,7 +44,7 @@ class Hoard:
             "version": 1,
             "estate": "hoard",
             "environment": "local",
-            "spark": {"conf": {"spark.driver.memory": "1g"}},
+            "spark": {"profile": installed_profile().name, "conf": {"spark.driver.memory": "1g"}},
             "catalogs": {self.name: {"type": "iceberg-hadoop", "warehouse": "lake"}},
             "roots": ["delta"],
             "lineage": {"sql": []},

@@ -14,7 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 from executors import delta_sweep
 from pii_tracer.cli.applying import facts_of
 from pii_tracer.cli.main import run as cli
-from pii_tracer.cli.results import counts_lost, step_facts
+from pii_tracer.cli.results import counts_lost, rows_deleted, step_facts
 from pii_tracer.journal import Journal, Kind
 from pii_tracer.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
@@ -91,6 +91,17 @@ def test_a_count_that_a_crash_took_along_is_known_to_be_lost(tmp_path: Path) -> 
         Kind.STEP_RESULT,
         Kind.STEP_VERIFIED,
     ]
+
+
+def test_rows_that_a_step_deletes_when_it_is_done_again_count_besides(tmp_path: Path) -> None:
+    """Somebody wrote late rows of the person, so that the step was repeated: both answers are there, nothing is lost."""
+    journal = Journal.open(tmp_path / "j", Ticking())
+    for rows in (5, 2):
+        journal.append(Kind.STEP_INTENT, step="a")
+        journal.append(Kind.STEP_RESULT, step="a", facts={"rows_deleted": rows})
+    assert (rows_deleted(journal.records), counts_lost(journal.records)) == ({"a": 7}, set())
+    journal.append(Kind.STEP_INTENT, step="a")
+    assert counts_lost(journal.records) == {"a"}
 
 
 def test_what_a_step_noted_before_it_died_stands_and_says_nothing_of_how_far_it_came(tmp_path: Path) -> None:

@@ -49,6 +49,18 @@ def test_a_ref_is_looked_at_by_itself(tables: Tables, verifier: Verifier) -> Non
     assert (state.state, state.rows_total, state.rows_person) == ("tag q3", 3, 1)
 
 
+def test_a_table_that_is_gone_is_named_and_told(tables: Tables, verifier: Verifier, tmp_path: Path) -> None:
+    """It was renamed in its catalog, or its folder went, since the plan was made."""
+    renamed = tables.iceberg.model_copy(update={"table": f"{tables.iceberg.table}_of_before"})
+    removed = tables.delta.model_copy(update={"location": str(tmp_path / "gone")})
+    for copy in (renamed, removed):
+        for look in (verifier.rows, verifier.baseline):
+            with pytest.raises(ScanError, match="cannot be read") as told:
+                look(copy)
+            assert told.value.where == copy.table or copy.location
+            assert "plan again" in str(told.value.todo) or "mend" in str(told.value.todo)
+
+
 def test_delta_merge_leaves_versions_changes_and_bytes(tables: Tables, verifier: Verifier) -> None:
     found = {state.state: state.rows for state in verifier.rows(tables.delta).states}
     assert found["current"] == 0
