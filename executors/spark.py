@@ -104,7 +104,7 @@ def open_session(estate: Estate, base: Path, extra: dict[str, str] | None = None
 
     Raises:
         RunError: no Java, or Spark did not start (missing jars, half-filled local repository); a Connect server does
-            not answer or lacks something.
+            not answer or lacks something; the session's engine was there and is no more.
     """
     if estate.spark.remote:
         spark = _on_server(estate.spark.remote, estate, base, extra or {})
@@ -140,6 +140,12 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], *, s3: bool) 
         with _engine_output(log):
             spark = builder.getOrCreate()
     except Exception as error:
+        if _has_ended():
+            raise RunError(
+                "Spark has ended in the middle of the work: its Java process is gone",
+                where=str(log),
+                todo="see there, and whether memory ran out (`spark.driver.memory`), then `pii-tracer resume`",
+            ) from error
         raise RunError(
             f"Spark did not start: {type(error).__name__}",
             where=str(log),
@@ -147,6 +153,13 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], *, s3: bool) 
         ) from error
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def _has_ended() -> bool:
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    return process is not None and process.poll() is not None
 
 
 def _log_file() -> Path:
@@ -353,6 +366,12 @@ def fetch_jars() -> None:
             )
             builder.config("spark.ui.enabled", "false").getOrCreate().stop()
     except Exception as error:
+        if _has_ended():
+            raise RunError(
+                "Spark has ended in the middle of the work: its Java process is gone",
+                where=str(log),
+                todo="see there, and whether memory ran out (`spark.driver.memory`), then `pii-tracer resume`",
+            ) from error
         raise RunError(
             f"Spark did not start: {type(error).__name__}",
             where=str(log),

@@ -58,8 +58,12 @@ def run_until(
     after: float = 0.0,
     seconds: float = 1500.0,
     more: Mapping[str, str] = MappingProxyType({}),
+    engine_alone: bool = False,
 ) -> Ended:
-    """Run a command, and kill its whole process group `after` seconds past the point that the run reaches."""
+    """Run a command, and kill its whole process group `after` seconds past the point that the run reaches.
+
+    engine_alone: only its Java processes, once; the command lives on and ends by itself.
+    """
     process = start(words, log, more)
     killed = False
     try:
@@ -67,8 +71,11 @@ def run_until(
         while process.poll() is None:
             if time.monotonic() > end:
                 raise AssertionError(f"{words[0]} does not end: {log.with_suffix('.err').read_text()[-2000:]}")
-            if point():
+            if not killed and point():
                 time.sleep(after)
+                if engine_alone:
+                    killed = _kill_java(process.pid)
+                    continue
                 killed = process.poll() is None
                 break
             time.sleep(0.002)
@@ -82,3 +89,18 @@ def run_until(
         log.with_suffix(".out").read_text(errors="replace"),
         log.with_suffix(".err").read_text(errors="replace"),
     )
+
+
+def _kill_java(group: int) -> bool:
+    """Kill the Java processes of a process group; whether there was one."""
+    found = []
+    for told in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = told.read_text().rpartition(")")
+        except OSError:  # it ended meanwhile
+            continue
+        if name.endswith("(java") and int(rest.split()[2]) == group:
+            found.append(int(told.parent.name))
+    for pid in found:
+        os.kill(pid, signal.SIGKILL)
+    return bool(found)

@@ -184,6 +184,29 @@ def test_killed_and_resumed_to_the_end(approved: Approved, kills: list[Kill], tm
     assert_nobody_is_named(approved, tmp_path)
 
 
+@pytest.mark.slow
+def test_an_engine_that_dies_alone_is_told_and_resumed_from(approved: Approved, tmp_path: Path) -> None:
+    """Spark is killed in the middle of a rewrite, as by the kernel when memory runs out; the command lives on."""
+    approved.put_back()
+    base = approved.base
+    words = ["apply", str(approved.file), "--estate", str(base / "pii-tracer.yaml"), "--state", str(base / "state")]
+    words += ["--trusted", str(base / "approvers.yaml"), "--format", "json"]
+    point = begun(f"{VISITS}/02-iceberg-rewrite-files")
+    died = run_until(words, tmp_path / "a", lambda: point(approved), after=0.3, engine_alone=True, seconds=300)
+    assert died.killed
+    assert died.code == 7, died
+    told = json.loads(died.stdout)
+    assert told["state"] == "partial"
+    failed = {found["step"]: found["reason"] for found in told["failed"]}
+    assert failed.pop(f"{VISITS}/02-iceberg-rewrite-files").startswith("the engine failed: ")
+    assert {reason.partition(":")[0] for reason in failed.values()} == {"Spark has ended in the middle of the work"}
+    assert not (approved.journal.parent / "attestation.json").exists()
+    words = ["resume", "--state", str(base / "state"), "--format", "json"]
+    last = run_until(words, tmp_path / "b")
+    assert last.code == 0, last
+    assert_erased(approved, json.loads(last.stdout), history(approved.journal))
+
+
 def assert_nobody_is_named(approved: Approved, logs: Path) -> None:
     """In what the processes said, what Spark noted of every statement, and what the run has left."""
     assert any(path.stat().st_size for path in (logs / "spark" / "events").iterdir())
