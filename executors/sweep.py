@@ -109,7 +109,7 @@ def _propose(spark: SparkSession, target: Target, store: Store, listing: Listing
         )
     rows = listed.where(listed.path.isin(sorted(unneeded))) if len(unneeded) < 1000 else listed
     found = [Candidate(r["path"], r["length"], r["modificationTime"]) for r in rows.toLocalIterator()]
-    going = [c for c in found if c.path in unneeded and _due(c, removed, target.cutoff(now))]
+    going = [c for c in found if c.path in unneeded and _due(c, removed, target.cutoff_of(c.path, now))]
     own = [c for c in going if known(c.path)]
     return replace(_seen(own, store, freed), strange=len(going) - len(own))
 

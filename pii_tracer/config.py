@@ -130,7 +130,9 @@ class RetentionClasses(Frozen):
     """Days of time travel per class. `pii` and `derived` exist everywhere; `classes` adds own ones.
 
     tables: the class of each table, by its SQL name or its path from the estate file. floors: days below which a
-    table's history must not be cut. pii_columns: column names that mean personal data wherever they are created.
+    table's history must not be cut. partitions: of a table, by its partitions' folders (`country=DE`), the class of
+    those that are kept longer than the table. pii_columns: column names that mean personal data wherever they are
+    created.
     """
 
     pii_days: int = Field(default=7, ge=0)
@@ -138,6 +140,7 @@ class RetentionClasses(Frozen):
     classes: dict[str, Annotated[int, Field(ge=0)]] = {}
     tables: dict[str, str] = {}
     floors: dict[str, Annotated[int, Field(ge=0)]] = {}
+    partitions: dict[str, dict[Annotated[str, Field(pattern=r"^[^/=]+=[^/]*(/[^/=]+=[^/]*)*$")], str]] = {}
     pii_columns: dict[str, str] = {}
 
     @model_validator(mode="after")
@@ -151,6 +154,10 @@ class RetentionClasses(Frozen):
                 raise ValueError(f"{table} has the class `{name}`, which is none of {', '.join(sorted(days))}")
             if self.floors.get(table, 0) > days[name]:
                 raise ValueError(f"{table} must keep {self.floors[table]} days and its class allows {days[name]}")
+        for table, kept in self.partitions.items():
+            for folder, name in kept.items():
+                if name not in days:
+                    raise ValueError(f"{folder} of {table} has the class `{name}`, which does not exist")
         return self
 
     def days_of_classes(self) -> dict[str, int]:

@@ -61,6 +61,13 @@ def class_of(
     return TableClass(name, max(days[name], floor), bool(named), floor, wrong)
 
 
+def partitions_of(rules: RetentionClasses, names: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """The folders of a table's partitions that have a class of their own, with its days."""
+    days = rules.days_of_classes()
+    of_table = [kept for name, kept in rules.partitions.items() if _among(name, names)]
+    return tuple(sorted((folder, days[name]) for kept in of_table for folder, name in kept.items()))
+
+
 def hold_on(holds: Sequence[Hold], names: Sequence[str], now: datetime) -> str | None:
     """Why a table's history is left as it is: the hold that lasts longest, also one of single columns, or to come."""
     lasting = [h for h in _lasting(holds, now) if any(_held_by(d, names) for d in h.datasets)]
@@ -80,7 +87,7 @@ def unmatched_holds(
 
 def unknown_names(rules: RetentionClasses, known: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Tables that the rules name and nobody found."""
-    named = [*rules.tables, *rules.floors]
+    named = [*rules.tables, *rules.floors, *rules.partitions]
     return tuple(sorted({n for n in named if not any(_among(n, names) for names in known)}))
 
 

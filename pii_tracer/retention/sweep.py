@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from urllib.parse import unquote
 
 from pii_tracer.config import RetentionClasses
 from pii_tracer.gap_kinds import GapKind
@@ -13,7 +14,7 @@ from pii_tracer.inventory import Inventory, InventoryGap, TableState
 from pii_tracer.locations import Location, is_s3, location_of
 from pii_tracer.model import Format, Frozen
 from pii_tracer.retention.check import FindingKind, Table, check_table
-from pii_tracer.retention.classes import class_of, hold_on
+from pii_tracer.retention.classes import class_of, hold_on, partitions_of
 from pii_tracer.retention.native import MAIN, RefRetention
 
 LEAST_DAYS = 1
@@ -38,7 +39,8 @@ _GAPS_OF_PLACES = frozenset({GapKind.NESTED_TABLE, GapKind.TWO_FORMATS, GapKind.
 class Target:
     """A table that may be swept. days: what its class keeps, never below its floor or `LEAST_DAYS`.
 
-    pointed: whether its catalog says which metadata file counts (Iceberg in SQL and REST catalogs).
+    pointed: whether its catalog says which metadata file counts (Iceberg in SQL and REST catalogs). partitions: folders
+    of partitions that are kept longer, with their days.
     """
 
     name: str
@@ -49,10 +51,26 @@ class Target:
     days: int
     refs: tuple[RefRetention, ...] = ()
     pointed: bool = False
+    partitions: tuple[tuple[str, int], ...] = ()
 
     def cutoff(self, now: datetime) -> datetime:
         """What no longer counts since before this moment may go."""
         return now - timedelta(days=self.days)
+
+    def cutoff_of(self, file: str, now: datetime) -> datetime:
+        """The same of one file. Where its path does not tell its partition the longest days count: writers may leave
+        partitions out of paths (`delta.randomizeFilePrefixes`, column mapping).
+        """
+        folder = file.removeprefix(f"{self.location}/").rpartition("/")[0].split("/")
+        kept = [days for rule, days in self.partitions if _may_lie_in(folder, rule)]
+        return now - timedelta(days=max([self.days, *kept]))
+
+
+def _may_lie_in(folder: Sequence[str], rule: str) -> bool:
+    told, wanted = (
+        dict(unquote(part).split("=", 1) for part in parts if "=" in part) for parts in (folder, rule.split("/"))
+    )
+    return all(told.get(column, value) == value for column, value in wanted.items())
 
 
 class Skipped(Frozen):
@@ -127,9 +145,8 @@ def targets(
         days, location = max(held_to.days, LEAST_DAYS), location_of(table.location)
         # the engine knows Delta tables in S3 by their places alone
         name = None if is_s3(state.location) and table.format is Format.DELTA else state.table
-        found.append(
-            Target(table.name, name, location, table.format, held_to.name, days, table.refs, bool(state.metadata))
-        )
+        kept, pointed = partitions_of(rules, table.names), bool(state.metadata)
+        found.append(Target(table.name, name, location, table.format, held_to.name, days, table.refs, pointed, kept))
     return tuple(found), tuple(skipped)
 
 
@@ -156,6 +173,12 @@ def _why_not(
     held_to = class_of(rules, table.names, table.properties, table.pii)
     if held_to.wrong or not held_to.explicit:
         return held_to.wrong or "no class is named for this table"
+    apart = partitions_of(rules, table.names)
+    if apart and table.format is Format.ICEBERG:
+        return "its partitions have days of their own, and Iceberg expires snapshots, which are of all partitions"
+    shorter = [folder for folder, days in apart if days < held_to.days]
+    if shorter:
+        return f"{shorter[0]} is to be kept shorter than the table: give the table the shortest class"
     # what a table's own settings promise to keep is kept until `enforce` has changed them; references are not cut
     promises = [
         f for f in check_table(rules, table) if f.setting and f.ref in (None, MAIN) and f.kind is FindingKind.TOO_LONG

@@ -85,6 +85,27 @@ def test_delta_keeps_what_the_class_keeps_longer_than_the_table(
     assert len(before - data_files(path)) == 1
 
 
+def test_partitions_that_are_kept_longer_stay(
+    spark: SparkSession, hoard: Hoard, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = hoard.base / "delta" / "t"
+    spark.sql(f"CREATE TABLE delta.`{path}` (uid INT, land STRING) USING delta PARTITIONED BY (land)")
+    for n in range(2):
+        for land in ("DE", "FR"):
+            spark.sql(f"INSERT INTO delta.`{path}` REPLACE WHERE land = '{land}' SELECT {n}, '{land}'")
+    age_files(path, 40)
+    age_delta(spark, path, 30, 4)
+    old = {land: set((path / f"land={land}").glob("*.parquet")) for land in ("DE", "FR")}
+    hoard.write(tables={"delta/t": "pii"}, classes={"long": 60}, partitions={"delta/t": {"land=DE": "long"}})
+    assert result(hoard, capsys, "--apply")[1]["by"]["delta/t"]["files"] == 1
+    left = {land: set((path / f"land={land}").glob("*.parquet")) for land in ("DE", "FR")}
+    assert left["DE"] == old["DE"]
+    assert len(old["FR"] - left["FR"]) == 1
+    hoard.write(tables={"delta/t": "pii"}, classes={"short": 2}, partitions={"delta/t": {"land=DE": "short"}})
+    [skipped] = result(hoard, capsys)[1]["skipped"]
+    assert skipped["reason"].startswith("land=DE is to be kept shorter than the table")
+
+
 def test_iceberg_expires_by_class_and_tells_who_holds_the_rest(
     spark: SparkSession, hoard: Hoard, capsys: pytest.CaptureFixture[str]
 ) -> None:
