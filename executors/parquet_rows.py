@@ -367,7 +367,10 @@ def _placed(source: pq.ParquetFile, mask: Mask | None) -> dict[str, Any]:
     options = {
         "column_encoding": {path: min(found) for path, found in named.items() if found},
         "write_page_index": any(c.has_column_index or c.has_offset_index for c in columns),
-        "bloom_filter_options": {c.path_in_schema: {"ndv": rows} for c in columns if c.bloom_filter_offset},
+        # Arrow before 25 tells of none
+        "bloom_filter_options": {
+            c.path_in_schema: {"ndv": rows} for c in columns if getattr(c, "bloom_filter_offset", None)
+        },
         "sorting_columns": group.sorting_columns if mask is None else None,
     }
     return {name: wanted for name, wanted in options.items() if wanted}  # older writers do not know all of them
