@@ -92,7 +92,7 @@ def _propose(spark: SparkSession, target: Target, store: Store, listing: Listing
         if target.format is Format.DELTA:
             told = _delta(spark, target, store, view, dry=True)
             log = store.delta_log()
-            freed, needed, known, removed = None, log.live, log.known, log.removed
+            freed, needed, known, removed = None, log.live, log.known, log.removed()
         else:
             told = _iceberg_orphans(spark, target, store, view, now, dry=True)
             pointed = _pointed(spark, target, store)

@@ -25,12 +25,12 @@ _AT_ONCE = 16
 class Logged:
     """live: data files that the current version needs. known: of files, whether they are named by a retained version,
     or as writers of Delta name theirs; the others are perhaps somebody's. removed: when each file was removed from the
-    table that was (ms since 1970).
+    table that was (ms since 1970), read from the log when it is asked for.
     """
 
     live: frozenset[str]
     known: Callable[[str], bool]
-    removed: Mapping[str, int]
+    removed: Callable[[], Mapping[str, int]]
 
 
 class Store(Protocol):
@@ -138,7 +138,7 @@ def _logged(place: Place) -> Logged:
     def known(file: str) -> bool:
         return file in named or as_written(PurePosixPath(file.removeprefix(f"{place}/")), snapshot)
 
-    return Logged(frozenset(str(f.path) for f in snapshot.files), known, mentioned(place))
+    return Logged(frozenset(str(f.path) for f in snapshot.files), known, lambda: mentioned(place))
 
 
 def _refused(error: OSError) -> RunError:
