@@ -366,12 +366,6 @@ def fetch_jars() -> None:
             )
             builder.config("spark.ui.enabled", "false").getOrCreate().stop()
     except Exception as error:
-        if _has_ended():
-            raise RunError(
-                "Spark has ended in the middle of the work: its Java process is gone",
-                where=str(log),
-                todo="see there, and whether memory ran out (`spark.driver.memory`), then `pii-tracer resume`",
-            ) from error
         raise RunError(
             f"Spark did not start: {type(error).__name__}",
             where=str(log),

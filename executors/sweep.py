@@ -23,7 +23,7 @@ from pii_tracer.estate.iceberg_strays import as_written
 from pii_tracer.estate.s3_versions import ClientFactory
 from pii_tracer.locations import engine_path
 from pii_tracer.model import Format
-from pii_tracer.retention.iceberg_expiry import Expiry, expiry, referenced
+from pii_tracer.retention.iceberg_expiry import Expiry, History, referenced
 from pii_tracer.retention.listing import Listing
 from pii_tracer.retention.sweep import Held, Swept, Target
 
@@ -95,9 +95,9 @@ def _propose(spark: SparkSession, target: Target, store: Store, listing: Listing
             freed, needed, known, removed = None, log.live, log.known, log.removed()
         else:
             told = _iceberg_orphans(spark, target, store, view, now, dry=True)
-            pointed = _pointed(spark, target, store)
-            freed = expiry(store.folder, pointed, target.refs, target.cutoff(now), now)
-            needed, known, removed = referenced(store.folder, pointed), _as_written, {}
+            history = History(store.folder, _pointed(spark, target, store))
+            freed = history.expiry(target.refs, target.cutoff(now), now)
+            needed, known, removed = history.referenced(), _as_written, {}
     finally:
         spark.catalog.dropTempView(view)
     unneeded = store.named(told)

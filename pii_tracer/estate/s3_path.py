@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar, overload
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -245,7 +245,11 @@ class _Ranges(io.RawIOBase):
 Place = TypeVar("Place", Path, S3Path)
 
 
-def file_of(table: Place, text: str) -> Place:
+@overload
+def file_of(table: Path, text: str) -> Path: ...
+@overload
+def file_of(table: S3Path, text: str) -> S3Path: ...
+def file_of(table: Path | S3Path, text: str) -> Path | S3Path:
     """A file as a table's metadata names it, in full. table: its folder.
 
     Raises:

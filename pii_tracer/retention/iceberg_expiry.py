@@ -13,16 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.iceberg import load_iceberg
-from pii_tracer.estate.s3_path import S3Path
-from pii_tracer.locations import local_path
+from pii_tracer.estate.s3_path import S3Path, file_of
 from pii_tracer.retention.native import ICEBERG_MIN, ICEBERG_REF_AGE, MAIN, RefRetention
-
-if TYPE_CHECKING:
-    from pyiceberg.table import StaticTable
 
 _FOREVER = 2**63 - 1
 
@@ -109,45 +105,99 @@ def _ancestors(snapshots: Mapping[int, SnapshotNode], start: int) -> set[int]:
     return found
 
 
-def expiry(
-    location: Path | S3Path, metadata: str | None, refs: Iterable[RefRetention], cutoff: datetime, now: datetime
-) -> Expiry:
-    """What `expire_snapshots(older_than => cutoff)` would do to the table in a folder.
+class History:
+    """The snapshots of a table in a folder, by one metadata file. Each manifest is read once."""
 
-    metadata: the file that its catalog points at, where one does; in S3 always.
+    def __init__(self, location: Path | S3Path, metadata: Path | str | None) -> None:
+        """metadata: the file that the table's catalog points at, where one does; in S3 always.
 
-    Raises:
-        EstateError: metadata or manifests cannot be read.
-    """
-    table = load_iceberg(location, metadata)
-    refs = tuple(refs)
-    snapshots = {
-        s.snapshot_id: SnapshotNode(s.snapshot_id, s.parent_snapshot_id, s.timestamp_ms)
-        for s in table.metadata.snapshots
-    }
-    now_ms = int(now.timestamp() * 1000)
-    with _history_of(location):
-        keep, kept_refs = retained(snapshots, refs, table.properties, int(cutoff.timestamp() * 1000), now_ms)
-        gone = frozenset(snapshots) - keep
-        freed = _freed(table, location, gone) if gone else {}
-    default_age = int(table.properties.get(ICEBERG_REF_AGE, _FOREVER))
-    holders = tuple(_holder(ref, snapshots[ref.snapshot], default_age) for ref in kept_refs if ref.name != MAIN)
-    return Expiry(gone, freed, holders)
+        Raises:
+            EstateError: it cannot be read.
+        """
+        self._location = location
+        self._table = load_iceberg(location, metadata)
+        self._manifests: dict[str, dict[str, int]] = {}
+
+    def expiry(self, refs: Iterable[RefRetention], cutoff: datetime, now: datetime) -> Expiry:
+        """What `expire_snapshots(older_than => cutoff)` would do.
+
+        Raises:
+            EstateError: manifests cannot be read.
+        """
+        table, refs = self._table, tuple(refs)
+        snapshots = {
+            s.snapshot_id: SnapshotNode(s.snapshot_id, s.parent_snapshot_id, s.timestamp_ms)
+            for s in table.metadata.snapshots
+        }
+        now_ms = int(now.timestamp() * 1000)
+        with _history_of(self._location):
+            keep, kept_refs = retained(snapshots, refs, table.properties, int(cutoff.timestamp() * 1000), now_ms)
+            gone = frozenset(snapshots) - keep
+            freed = self._freed(gone) if gone else {}
+        default_age = int(table.properties.get(ICEBERG_REF_AGE, _FOREVER))
+        holders = tuple(_holder(ref, snapshots[ref.snapshot], default_age) for ref in kept_refs if ref.name != MAIN)
+        return Expiry(gone, freed, holders)
+
+    def referenced(self) -> frozenset[str]:
+        """Every file that any snapshot names, statistics and metadata files: nothing of it may be swept.
+
+        Raises:
+            EstateError: manifests cannot be read.
+        """
+        with _history_of(self._location):
+            logs = {self._place(entry.metadata_file) for entry in self._table.metadata.metadata_log}
+            return frozenset(self.needed() | logs | {self._place(self._table.metadata_location)})
+
+    def needed(self) -> set[str]:
+        """Every file that a snapshot needs, and statistics: no manifest lists these.
+
+        Raises:
+            EstateError: manifests cannot be read.
+        """
+        metadata = self._table.metadata
+        with _history_of(self._location):
+            lists, files = self._reached(metadata.snapshots)
+            told = [*metadata.statistics, *metadata.partition_statistics]
+            return lists | files.keys() | {self._place(entry.statistics_path) for entry in told}
+
+    def _freed(self, gone: frozenset[int]) -> dict[str, int]:
+        snapshots = self._table.metadata.snapshots
+        kept_lists, kept = self._reached(s for s in snapshots if s.snapshot_id not in gone)
+        lists, files = self._reached(s for s in snapshots if s.snapshot_id in gone)
+        sizes = {path: _size(file_of(self._location, path)) for path in lists - kept_lists}
+        freed = sizes | {path: size for path, size in files.items() if path not in kept}
+        return dict(sorted(freed.items()))
+
+    def _reached(self, snapshots: Iterable[Any]) -> tuple[set[str], dict[str, int]]:
+        """The manifest lists of some snapshots; and manifests, live data and delete files with their sizes in bytes."""
+        lists: set[str] = set()
+        files: dict[str, int] = {}
+        for snapshot in snapshots:
+            lists.add(self._place(snapshot.manifest_list))
+            for manifest in snapshot.manifests(self._table.io):
+                if self._place(manifest.manifest_path) not in files:
+                    files |= self._of_manifest(manifest)
+        return lists, files
+
+    def _of_manifest(self, manifest: Any) -> dict[str, int]:
+        path = self._place(manifest.manifest_path)
+        if path not in self._manifests:
+            entries = manifest.fetch_manifest_entry(self._table.io, discard_deleted=True)
+            files = {self._place(entry.data_file.file_path): entry.data_file.file_size_in_bytes for entry in entries}
+            self._manifests[path] = {path: manifest.manifest_length, **files}
+        return self._manifests[path]
+
+    def _place(self, text: str) -> str:
+        return str(file_of(self._location, text))
 
 
 def referenced(location: Path | S3Path, metadata: str | None) -> frozenset[str]:
-    """Every file that any snapshot of the table names, its statistics and metadata files: nothing of it may be swept.
-
-    metadata: as for `expiry`.
+    """As `History.referenced`. metadata: as for `History`.
 
     Raises:
         EstateError: metadata or manifests cannot be read.
     """
-    table = load_iceberg(location, metadata)
-    with _history_of(location):
-        found = _files_of(table, location)
-        logs = {str(_file(location, entry.metadata_file)) for entry in table.metadata.metadata_log}
-        return frozenset(found | logs | {str(_file(location, table.metadata_location))})
+    return History(location, metadata).referenced()
 
 
 def reached(location: Path, metadata: Path) -> frozenset[str]:
@@ -156,19 +206,8 @@ def reached(location: Path, metadata: Path) -> frozenset[str]:
     Raises:
         EstateError: metadata or manifests cannot be read.
     """
-    table = load_iceberg(location, metadata)
-    with _history_of(location):
-        found = _files_of(table, location)
-    return frozenset(str(Path(p).resolve()) for p in {*found, str(metadata)})
-
-
-def _files_of(table: StaticTable, location: Path | S3Path) -> set[str]:
-    """Every file that a snapshot needs, and statistics: no manifest lists these."""
-    found = _Reached(table, location)
-    for snapshot in table.metadata.snapshots:
-        found.add(snapshot)
-    told = [*table.metadata.statistics, *table.metadata.partition_statistics]
-    return found.lists | found.files.keys() | {str(_file(location, entry.statistics_path)) for entry in told}
+    needed = History(location, metadata).needed()
+    return frozenset(str(Path(p).resolve()) for p in {*needed, str(metadata)})
 
 
 @contextmanager
@@ -192,48 +231,9 @@ def _holder(ref: RefRetention, snapshot: SnapshotNode, default_age: int) -> Hold
     return Holder(ref.name, ref.kind.value, ref.snapshot, until)
 
 
-def _freed(table: StaticTable, location: Path | S3Path, gone: frozenset[int]) -> dict[str, int]:
-    stay, go = _Reached(table, location), _Reached(table, location)
-    for snapshot in table.metadata.snapshots:
-        (go if snapshot.snapshot_id in gone else stay).add(snapshot)
-    lists = {path: _size(_file(location, path)) for path in go.lists - stay.lists}
-    freed = lists | {path: size for path, size in go.files.items() if path not in stay.files}
-    return dict(sorted(freed.items()))
-
-
-def _file(location: Path | S3Path, text: str) -> Path | S3Path:
-    """A file as the table's metadata names it, in full."""
-    return location.placed(text) if isinstance(location, S3Path) else local_path(text)
-
-
 def _size(file: Path | S3Path) -> int:
     """Bytes; 0 of a file that is gone."""
     try:
         return file.seekable().seek(0, io.SEEK_END) if isinstance(file, S3Path) else file.stat().st_size
     except FileNotFoundError:
         return 0
-
-
-class _Reached:
-    """Files that some snapshots need. lists: their manifest lists; files: manifests, live data and delete files, with
-    their sizes in bytes.
-    """
-
-    def __init__(self, table: StaticTable, location: Path | S3Path) -> None:
-        self._io, self._location = table.io, location
-        self._read: set[str] = set()
-        self.lists: set[str] = set()
-        self.files: dict[str, int] = {}
-
-    def add(self, snapshot: Any) -> None:
-        self.lists.add(self._place(snapshot.manifest_list))
-        for manifest in snapshot.manifests(self._io):
-            if manifest.manifest_path in self._read:
-                continue
-            self._read.add(manifest.manifest_path)
-            self.files[self._place(manifest.manifest_path)] = manifest.manifest_length
-            for entry in manifest.fetch_manifest_entry(self._io, discard_deleted=True):
-                self.files[self._place(entry.data_file.file_path)] = entry.data_file.file_size_in_bytes
-
-    def _place(self, text: str) -> str:
-        return str(_file(self._location, text))
