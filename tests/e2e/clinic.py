@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+from pii_tracer.cli.main import run
+from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from tests.leaks import Person
 
 PATIENT = "P-55102"
@@ -102,6 +104,18 @@ def build(base: Path, spark: Any) -> None:
     frame.coalesce(1).writeTo("med.core.visits").using("iceberg").create()
     for statement in JOBS.format(base=base).split(";"):
         spark.sql(statement)
+
+
+def approve(base: Path) -> list[str]:
+    """Plan the erasure at once, approve it, and give the words that apply it."""
+    where = ["--estate", str(base / "pii-tracer.yaml"), "--state", str(base / "state")]
+    file, key, trusted = str(base / "clinic.plan.json"), base / "approver.pem", base / "approvers.yaml"
+    words = ["--retention", "immediate", "--reason", "test: no writer, no reader", "--out", file]
+    assert run(["plan", str(base / "request.yaml"), *words, *where]) == 0
+    trusted.write_bytes(trusted_yaml([("Dr. Sen", "privacy officer", public_pem(generate(key)).decode())]))
+    signed = ["--approver", "Dr. Sen", "--role", "privacy officer", "--reason", "right", "--key", str(key)]
+    assert run(["approve", file, *signed, *where]) == 0
+    return ["apply", file, *where, "--trusted", str(trusted)]
 
 
 TABLES = {

@@ -15,9 +15,7 @@ import pytest
 import yaml
 
 from executors.spark import java_home
-from pii_tracer.cli.main import run
 from pii_tracer.journal import Kind
-from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from pii_tracer.review.planfile import load_plan
 from tests.e2e import clinic
 from tests.e2e.processes import history, run_until
@@ -85,29 +83,20 @@ def test_erased_by_a_cluster(spark: Any, tmp_path: Path) -> None:
     base.mkdir()
     clinic.build(base, spark)
     before = rows(base)
-    where = ["--estate", str(base / "pii-tracer.yaml"), "--state", str(base / "state")]
-    file = str(base / "clinic.plan.json")
     (tmp_path / "cluster").mkdir()
     with cluster(tmp_path / "cluster") as address:
         estate = yaml.safe_load((base / "pii-tracer.yaml").read_text())
         conf = estate["spark"]["conf"] | {"spark.executor.memory": "640m", "spark.driver.host": "127.0.0.1"}
         estate["spark"] |= {"master": address, "conf": conf}
         (base / "pii-tracer.yaml").write_text(yaml.safe_dump(estate))
-        how = ["--retention", "immediate", "--reason", "test: no writer, no reader", "--out", file]
-        assert run(["plan", str(base / "request.yaml"), *how, *where]) == 0
-        public = generate(base / "approver.pem")
-        trusted = trusted_yaml([("Dr. Sen", "privacy officer", public_pem(public).decode())])
-        (base / "approvers.yaml").write_bytes(trusted)
-        signed = ["--approver", "Dr. Sen", "--role", "privacy officer", "--reason", "right", "--key"]
-        assert run(["approve", file, *signed, str(base / "approver.pem"), *where]) == 0
-        words = ["apply", file, *where, "--trusted", str(base / "approvers.yaml"), "--format", "json"]
+        words = [*clinic.approve(base), "--format", "json"]
         done = run_until(words, tmp_path / "apply")
     assert done.code == 0, done
     told = json.loads(done.stdout)
     assert (told["state"], told["copies_erased"], told["copies_total"]) == ("complete", 7, 7)
     assert (told["residue"], told["unverified"], told["bystander_rows_lost"]) == ([], [], 0)
     assert others(rows(base)) == others(before)
-    journal = base / "state" / "runs" / load_plan(Path(file)).plan.plan_id / "journal.jsonl"
+    journal = base / "state" / "runs" / load_plan(base / "clinic.plan.json").plan.plan_id / "journal.jsonl"
     assert any(record.kind is Kind.STEP_RESULT for record in history(journal))
     work = list((tmp_path / "cluster" / "work").glob("app-*/*/stderr"))
     assert work, "an executor of the cluster did the work"

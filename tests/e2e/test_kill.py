@@ -17,9 +17,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.cli.main import run
 from pii_tracer.journal import Kind, Record
-from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from pii_tracer.review.planfile import load_plan
 from tests.e2e import clinic
 from tests.e2e.processes import Ended, history, run_until
@@ -36,6 +34,8 @@ class Approved:
     base: Path
     kept: Path
     before: dict[str, list[str]]
+    words: tuple[str, ...]
+    """That apply it."""
 
     @property
     def file(self) -> Path:
@@ -60,16 +60,9 @@ def approved(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[A
     base = folder / "clinic"
     base.mkdir()
     clinic.build(base, spark)
-    where = ["--estate", str(base / "pii-tracer.yaml"), "--state", str(base / "state")]
-    file = str(base / "clinic.plan.json")
-    words = ["--retention", "immediate", "--reason", "test: no writer, no reader", "--out", file]
-    assert run(["plan", str(base / "request.yaml"), *words, *where]) == 0
-    public = generate(base / "approver.pem")
-    (base / "approvers.yaml").write_bytes(trusted_yaml([("Dr. Sen", "privacy officer", public_pem(public).decode())]))
-    signed = ["--approver", "Dr. Sen", "--role", "privacy officer", "--reason", "right", "--key"]
-    assert run(["approve", file, *signed, str(base / "approver.pem"), *where]) == 0
+    words = clinic.approve(base)
     shutil.copytree(base, folder / "kept", symlinks=True)
-    yield Approved(base, folder / "kept", rows(base))
+    yield Approved(base, folder / "kept", rows(base), tuple(words))
     shutil.rmtree(folder)
 
 
@@ -167,8 +160,7 @@ def test_killed_and_resumed_to_the_end(approved: Approved, kills: list[Kill], tm
     approved.put_back()
     base = approved.base
     assert rows(base) == approved.before
-    words = ["apply", str(approved.file), "--estate", str(base / "pii-tracer.yaml"), "--state", str(base / "state")]
-    words += ["--trusted", str(base / "approvers.yaml")]
+    words = [*approved.words]
     watched = watched_spark(tmp_path / "spark")
     for number, kill in enumerate(kills):
         died = run_until(
@@ -189,8 +181,7 @@ def test_an_engine_that_dies_alone_is_told_and_resumed_from(approved: Approved, 
     """Spark is killed in the middle of a rewrite, as by the kernel when memory runs out; the command lives on."""
     approved.put_back()
     base = approved.base
-    words = ["apply", str(approved.file), "--estate", str(base / "pii-tracer.yaml"), "--state", str(base / "state")]
-    words += ["--trusted", str(base / "approvers.yaml"), "--format", "json"]
+    words = [*approved.words, "--format", "json"]
     point = begun(f"{VISITS}/02-iceberg-rewrite-files")
     died = run_until(words, tmp_path / "a", lambda: point(approved), after=0.3, engine_alone=True, seconds=300)
     assert died.killed

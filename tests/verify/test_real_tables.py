@@ -57,7 +57,7 @@ def test_a_table_that_is_gone_is_named_and_told(tables: Tables, verifier: Verifi
         for look in (verifier.rows, verifier.baseline):
             with pytest.raises(ScanError, match="cannot be read") as told:
                 look(copy)
-            assert told.value.where == copy.table or copy.location
+            assert told.value.where == (copy.table or copy.location)
             assert "plan again" in str(told.value.todo) or "mend" in str(told.value.todo)
 
 
