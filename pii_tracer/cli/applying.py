@@ -204,7 +204,7 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
         sweep_temporaries(folder.verdicts)
         consume(settings.state / "consumed", passed.loaded.digest, folder.path.name)
         ctx = _context(settings, plan, keyring, journal, lease)
-        verification = _verification(settings, plan, keyring, ctx, journal)
+        verification = _verification(settings, plan, keyring, ctx, journal, show)
         _baseline(folder, journal, verification, ctx, show)
         executors = _executors(ctx, verification, folder, passed.loaded, info, settings)
         tell = _teller(show, plan)
@@ -260,7 +260,7 @@ def _context(
 
 
 def _verification(
-    settings: Settings, plan: ErasurePlan, keyring: KeyRing, ctx: ExecutionContext, journal: Journal
+    settings: Settings, plan: ErasurePlan, keyring: KeyRing, ctx: ExecutionContext, journal: Journal, show: Shows
 ) -> Verification:
     return Verification(
         plan=plan,
@@ -271,6 +271,7 @@ def _verification(
         now=now,
         written=lambda: written(journal.records),
         told=lambda step: facts_of(journal.records, step),
+        warn=show.warn,
     )
 
 

@@ -181,6 +181,7 @@ def verify(plan_file: Path | None, estate_file: Path, state: Path, fmt: str) -> 
     plan = loaded.plan
     keyring = KeyRing.open(manifest_path(plan_file), plan.subjects_digest, settings.key())
     estate = settings.estate()
+    progress = Progress()
     verification = Verification(
         plan=plan,
         estate=estate,
@@ -188,9 +189,10 @@ def verify(plan_file: Path | None, estate_file: Path, state: Path, fmt: str) -> 
         keys=keyring.key_sets,
         spark=lambda: open_session(estate, settings.base, s3=reaches_s3(plan)),
         now=lambda: moment(None),
+        warn=progress.warn,
     )
     verdicts = []
-    with Progress() as progress:
+    with progress:
         progress.stage("verify: rows and bytes")
         for copy in plan.copies:
             if copy.strategy in (Strategy.EXEMPT, Strategy.CONFIRM):

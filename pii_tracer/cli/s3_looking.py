@@ -19,6 +19,7 @@ from pii_tracer.locations import S3Location, s3_place
 from pii_tracer.plan import Copy, ErasurePlan
 from pii_tracer.proof.witness import FileBefore, Seen, in_log
 from pii_tracer.scan.forms import Patterns
+from pii_tracer.scan.searchers import THREADS, Searchers
 from pii_tracer.several import several
 from pii_tracer.verify.s3_tables import S3Folder, look_past_s3, verify_s3_table
 from pii_tracer.verify.verdict import ByteVerdict
@@ -26,13 +27,15 @@ from pii_tracer.verify.verdict import ByteVerdict
 _REACH = "make the bucket reachable, then verify again"
 
 
-def look(estate: Estate, copy: Copy, place: S3Location, patterns: Patterns) -> ByteVerdict:
+def look(
+    estate: Estate, copy: Copy, place: S3Location, patterns: Patterns, searchers: Searchers = THREADS
+) -> ByteVerdict:
     """The verdict on a table's bytes. place: where it lies.
 
     Raises:
         EstateError: the estate file does not say how S3 is reached.
     """
-    return verify_s3_table(copy, patterns, _folder(estate, copy, place))
+    return verify_s3_table(copy, patterns, _folder(estate, copy, place), searchers)
 
 
 def changed(estate: Estate, copy: Copy, place: S3Location, verdict: ByteVerdict, patterns: Patterns) -> bool:
@@ -101,7 +104,11 @@ def _digest(folder: S3Folder, version: ObjectVersion) -> str | None:
 
 
 def elsewhere(
-    estate: Estate, plan: ErasurePlan, places: Iterable[tuple[S3Location, str]], patterns: Patterns
+    estate: Estate,
+    plan: ErasurePlan,
+    places: Iterable[tuple[S3Location, str]],
+    patterns: Patterns,
+    searchers: Searchers = THREADS,
 ) -> Iterator[ByteVerdict]:
     """What lies in S3 and is no copy, looked at. What else of the plan lies in it is looked at, or told, apart."""
     others = _places_of(plan)
@@ -113,12 +120,12 @@ def elsewhere(
         clients = s3_clients(estate)
         try:
             with _listed(place):
-                client = clients(region_of(clients(None), place.bucket))
+                region = region_of(clients(None), place.bucket)
         except ScanError as error:
             yield ByteVerdict(copy_id=name, root=str(place), files=(), unverified=(error.what,))
             continue
         inside = [prefix for bucket, prefix in others if bucket == place.bucket]
-        yield look_past_s3(name, patterns, S3Folder.of(client, place, inside))
+        yield look_past_s3(name, patterns, S3Folder.of(clients, region, place, inside), searchers)
 
 
 def _places_of(plan: ErasurePlan) -> set[tuple[str, str]]:
@@ -134,7 +141,7 @@ def _places_of(plan: ErasurePlan) -> set[tuple[str, str]]:
 
 
 def _folder(estate: Estate, copy: Copy, place: S3Location) -> S3Folder:
-    return S3Folder(s3_clients(estate)(copy.facts.get("region")), place)
+    return S3Folder(s3_clients(estate), copy.facts.get("region"), place)
 
 
 def _listed(place: S3Location) -> AbstractContextManager[None]:

@@ -29,6 +29,7 @@ from pii_tracer.scan.fingerprint import fingerprint
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.tree import scan_tree
 from pii_tracer.verify.bytes import look_past, verify_bytes, verify_objects, with_uploads
+from pii_tracer.verify.cluster import searchers_of
 from pii_tracer.verify.lapsed import compare_topic
 from pii_tracer.verify.rows import Verifier, compare
 from pii_tracer.verify.verdict import Baseline, Bystanders, ByteVerdict, CopyVerdict, RunVerdict
@@ -48,7 +49,10 @@ Written = Mapping[tuple[str, str], str]
 
 @dataclass
 class Verification:
-    """Looks at copies for one plan. spark: opens the session when rows are read. written, told: from the journal."""
+    """Looks at copies for one plan. spark: opens the session when rows are read. written, told: from the journal.
+
+    warn: is told where Spark's executors search no bytes though there is a cluster.
+    """
 
     plan: ErasurePlan
     estate: Estate
@@ -59,8 +63,10 @@ class Verification:
     written: Callable[[], Written] = dict
     told: Callable[[str], Sequence[Mapping[str, Any]]] = lambda step: ()
     baselines: dict[str, Baseline] = field(default_factory=dict)
+    warn: Callable[[str], None] = lambda told: None
 
     def __post_init__(self) -> None:
+        self.searchers = searchers_of(self.estate.spark, self.spark, self.warn)
         self.patterns = build_patterns(self.keys, file_keys(self.estate.parquet_encryption, self.base))
 
     def take_baselines(self, say: Callable[[str], None]) -> tuple[Baseline, ...]:
@@ -107,7 +113,7 @@ class Verification:
                 return CopyVerdict(copy_id=copy.id, rows=Verifier(self.spark(), self.keys).rows(copy))
             if place := copy.s3_table:
                 return self._s3_table(copy, place)
-            return self._read(copy, verify_bytes(copy, self.patterns, Path(copy.location)))
+            return self._read(copy, verify_bytes(copy, self.patterns, Path(copy.location), searchers=self.searchers))
         except (ScanError, EstateError) as error:
             unread = ByteVerdict(copy_id=copy.id, root=copy.location, files=(), unverified=(error.what,))
             return CopyVerdict(copy_id=copy.id, bytes=unread)
@@ -115,7 +121,7 @@ class Verification:
     def _s3_table(self, copy: Copy, place: S3Location) -> CopyVerdict:
         from pii_tracer.cli.s3_looking import look
 
-        return self._read(copy, look(self.estate, copy, place, self.patterns))
+        return self._read(copy, look(self.estate, copy, place, self.patterns, self.searchers))
 
     def _read(self, copy: Copy, scanned: ByteVerdict) -> CopyVerdict:
         """The rows besides; what the bytes showed counts, whatever Spark can read of the copy."""
@@ -246,7 +252,9 @@ class Verification:
         for place, name in places:
             if place is None or not place.exists():
                 continue
-            verdicts.append(look_past(name, str(place), scan_tree(place, self.patterns).files))
+            verdicts.append(
+                look_past(name, str(place), scan_tree(place, self.patterns, searchers=self.searchers).files)
+            )
         return (*verdicts, *self._in_s3(new))
 
     def _in_s3(self, new: Sequence[RemotePlace]) -> Iterator[ByteVerdict]:
@@ -257,7 +265,7 @@ class Verification:
         if places:
             from pii_tracer.cli.s3_looking import elsewhere
 
-            yield from elsewhere(self.estate, self.plan, places, self.patterns)
+            yield from elsewhere(self.estate, self.plan, places, self.patterns, self.searchers)
 
     def _topic_of(self, dataset: DatasetId) -> ByteVerdict | None:
         if not self.estate.kafka or not dataset.namespace.startswith("kafka://"):

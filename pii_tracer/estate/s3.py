@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import boto3
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.aws import error_code
@@ -20,6 +19,7 @@ from pii_tracer.config import S3, Archive, Estate
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.archive_manifest import of_others
 from pii_tracer.estate.s3_beyond import prefix_of, touches, with_settings
+from pii_tracer.estate.s3_clients import S3Clients
 from pii_tracer.estate.s3_inventory import ReportUnusable, iter_report, newest_report
 from pii_tracer.estate.s3_state import iter_uploads, with_locks
 from pii_tracer.estate.s3_versions import (
@@ -73,29 +73,13 @@ def s3_settings(estate: Estate) -> S3:
     return estate.s3
 
 
-def s3_clients(estate: Estate) -> ClientFactory:
+def s3_clients(estate: Estate) -> S3Clients:
     """A factory of S3 clients by region (None: the estate's own); credentials are found as boto3 finds them.
 
     Raises:
         EstateError: the estate file has no `s3` part.
     """
-    settings = s3_settings(estate)
-    config = Config(
-        retries={"max_attempts": 3, "mode": "standard"},
-        connect_timeout=10,
-        read_timeout=60,
-        # a server of one's own has no host name per bucket
-        s3={"addressing_style": "path"} if settings.endpoint_url else {},
-    )
-    made: dict[str, S3Client] = {}
-
-    def client(region: str | None) -> S3Client:
-        name = region or settings.region
-        if name not in made:
-            made[name] = boto3.client("s3", region_name=name, endpoint_url=settings.endpoint_url, config=config)
-        return made[name]
-
-    return client
+    return S3Clients(s3_settings(estate))
 
 
 def object_store(estate: Estate) -> dict[str, str]:

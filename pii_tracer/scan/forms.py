@@ -161,6 +161,7 @@ class Patterns:
                     tables.add(key_set, value)
         if not tables.cells:
             raise ScanError("there are no values to search for", todo="resolve the persons' keys before scanning")
+        self.key_sets = sets
         self._weak = frozenset(k.name for k in sets if k.weak)
         self._others = {k.name: frozenset(map(str.encode, k.others)) for k in sets if k.others}
         self._size = sum(len(k.values) for k in sets)

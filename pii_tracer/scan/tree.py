@@ -7,7 +7,7 @@ import mmap
 import os
 import stat
 from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from pii_tracer.errors import ScanError
@@ -16,43 +16,58 @@ from pii_tracer.scan.collect import WINDOW, Collector
 from pii_tracer.scan.decode.dispatch import search
 from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import FileScan, TreeScan
+from pii_tracer.scan.searchers import THREADS, Searchers, Stamp
+
+File = tuple[str, Path]
+"""A file below a folder: its relative path, and where it lies."""
+
+
+@dataclass(frozen=True)
+class FileLook:
+    """How a file below `root` is searched (`pii_tracer.scan.searchers.Look`)."""
+
+    root: Path
+    at_once: int = os.cpu_count() or 1
+
+    def __call__(self, thing: File, patterns: Patterns) -> FileScan:
+        """Search the file. One that cannot be read is unread, never clean."""
+        return scan_file(self.root, *thing, patterns)
+
+    def stamp(self, thing: File) -> Stamp:
+        """Size in bytes, and when it was written; a size below nothing where that cannot be told."""
+        try:
+            found = thing[1].lstat()
+        except OSError:
+            return -1, ""
+        return found.st_size, f"{found.st_mode} {found.st_mtime_ns}"
 
 
 def scan_tree(
     root: Path,
     patterns: Patterns,
     on_file: Callable[[FileScan], None] | None = None,
-    skip_open: Callable[[str], bool] | None = None,
     without: Collection[Path] = (),
+    searchers: Searchers = THREADS,
 ) -> TreeScan:
     """Scan all files under a folder (or one file), sorted by path, several at a time: decoders let go of Python's lock.
 
     Cut bounds of files in which nothing of the person stands are left out (`without_explained`).
 
-    on_file: called after each file. skip_open: told the relative path; where it says True the file is not opened and
-    is listed as unread. without: folders below that are looked at in their own right.
+    on_file: called after each file. without: folders below that are looked at in their own right.
 
     Raises:
         ScanError: the folder is missing or cannot be listed.
     """
-
-    def scan(found: tuple[str, Path]) -> FileScan:
-        name, path = found
-        if skip_open is not None and skip_open(name):
-            return _unread(name, patterns, "not opened")
-        return scan_file(root, name, path, patterns)
-
     files = []
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        found = (f for f in walk_files(root) if not any(f[1].is_relative_to(folder) for folder in without))
-        for result in pool.map(scan, found):
-            files.append(result)
-            if on_file is not None:
-                on_file(result)
+    found = (f for f in walk_files(root) if not any(f[1].is_relative_to(folder) for folder in without))
+    for _, result in searchers.search(FileLook(root), found, patterns):
+        files.append(result)
+        if on_file is not None:
+            on_file(result)
     return TreeScan(root=str(root), files=without_explained(root, files))
 
 
-def walk_files(root: Path) -> Iterator[tuple[str, Path]]:
+def walk_files(root: Path) -> Iterator[File]:
     """(relative path, path) of everything under a folder that is no folder, sorted. Links are not followed.
 
     Raises:

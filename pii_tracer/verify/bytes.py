@@ -12,6 +12,7 @@ from pii_tracer.scan.beside import search_beside
 from pii_tracer.scan.columns import key_columns, with_hudi_keys
 from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import FileScan, Hit, column_of
+from pii_tracer.scan.searchers import THREADS, Searchers
 from pii_tracer.scan.tree import scan_bytes, scan_tree
 from pii_tracer.verify.kept import excused, held_values, rows_with_more, with_names
 from pii_tracer.verify.verdict import ByteVerdict, Residue, SameDigits, ScannedFile
@@ -56,7 +57,11 @@ class ObjectVersionBytes(Protocol):
 
 
 def verify_bytes(
-    copy: Copy, patterns: Patterns, root: Path, on_file: Callable[[FileScan], None] | None = None
+    copy: Copy,
+    patterns: Patterns,
+    root: Path,
+    on_file: Callable[[FileScan], None] | None = None,
+    searchers: Searchers = THREADS,
 ) -> ByteVerdict:
     """Search every file under `root`, the folder that holds everything of the copy.
 
@@ -68,7 +73,7 @@ def verify_bytes(
         ScanError: the folder is missing or cannot be listed.
     """
     patterns = patterns.comparing(key_columns(copy.places, root))
-    scanned = scan_tree(root, patterns, on_file)
+    scanned = scan_tree(root, patterns, on_file, searchers=searchers)
     others = with_hudi_keys(copy.other_keys, root)
     if copy.mask is None:
         verdict = judge(copy, str(root), scanned.files, others)

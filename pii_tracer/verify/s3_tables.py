@@ -16,7 +16,7 @@ from pii_tracer.aws import error_code
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.s3_fetch import fetch
 from pii_tracer.estate.s3_state import iter_uploads
-from pii_tracer.estate.s3_versions import S3Client, iter_object_versions, tags_of
+from pii_tracer.estate.s3_versions import ClientFactory, S3Client, iter_object_versions, tags_of
 from pii_tracer.inventory import ObjectVersion, Upload
 from pii_tracer.locations import S3Location
 from pii_tracer.plan import Copy, Mask
@@ -25,8 +25,8 @@ from pii_tracer.scan.bounds import without_explained
 from pii_tracer.scan.columns import key_columns
 from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.searchers import THREADS, Searchers, Stamp
 from pii_tracer.scan.tree import scan_bytes
-from pii_tracer.several import several
 from pii_tracer.verify.bytes import judge, judge_held, look_past, with_uploads
 from pii_tracer.verify.kept import rows_with_more
 from pii_tracer.verify.kept_rows import IN_STREAMS
@@ -37,17 +37,26 @@ _REFUSALS = (ClientError, BotoCoreError)
 
 @dataclass(frozen=True)
 class S3Folder:
-    """A folder in a bucket. without: prefixes of keys in it that are others', and looked at in their own right."""
+    """A folder in a bucket, reached by a client for its region (None: the estate's own).
 
-    client: S3Client
+    without: prefixes of keys in it that are others', and looked at in their own right.
+    """
+
+    clients: ClientFactory
+    region: str | None
     place: S3Location
     without: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, client: S3Client, place: S3Location, without: Collection[str]) -> S3Folder:
+    def of(cls, clients: ClientFactory, region: str | None, place: S3Location, without: Collection[str]) -> S3Folder:
         """The folder without some prefixes of keys. One that is no part of it leaves nothing out."""
         inside = (p for p in without if p != place.prefix and p.startswith(place.prefix))
-        return cls(client, place, tuple(sorted(inside)))
+        return cls(clients, region, place, tuple(sorted(inside)))
+
+    @property
+    def client(self) -> S3Client:
+        """The client that reads it."""
+        return self.clients(self.region)
 
     def versions(self) -> Iterator[ObjectVersion]:
         """Every version and delete marker, as S3 orders them.
@@ -72,13 +81,13 @@ class S3Folder:
         return f"{patterns.mask(self.relative(version.key))}?versionId={version.version_id}"
 
 
-def verify_s3_table(copy: Copy, patterns: Patterns, folder: S3Folder) -> ByteVerdict:
+def verify_s3_table(copy: Copy, patterns: Patterns, folder: S3Folder, searchers: Searchers = THREADS) -> ByteVerdict:
     """Search everything of a table in S3, as `verify_bytes` does in a folder of this machine.
 
     Tags are asked for with each version, since an answer tells their number only to those who may read them.
     """
     patterns = patterns.comparing(key_columns(copy.places))
-    seen = _Search(folder, patterns).seen()
+    seen = _seen(folder, patterns, searchers)
     if not seen.files and not seen.refused and not seen.marked:
         seen.refused.append(f"{folder.place}: no object lies there; was the table moved?")
     files = seen.told(folder.place)
@@ -116,9 +125,9 @@ def _without_held(
     return judge_held(copy, mask, rest, files, kept, more, unread)
 
 
-def look_past_s3(name: str, patterns: Patterns, folder: S3Folder) -> ByteVerdict:
+def look_past_s3(name: str, patterns: Patterns, folder: S3Folder, searchers: Searchers = THREADS) -> ByteVerdict:
     """The verdict on a place in S3 that is no copy (see `look_past`), with what could not be listed of it."""
-    seen = _Search(folder, patterns).seen()
+    seen = _seen(folder, patterns, searchers)
     verdict = look_past(name, str(folder.place), seen.told(folder.place))
     unverified = (*verdict.unverified, *seen.refused)
     return with_uploads(verdict.model_copy(update={"unverified": unverified}), seen.uploads)
@@ -165,40 +174,48 @@ def _plain(file: ScannedFile) -> FileScan:
     return FileScan(path=path, size=file.size, sha256=file.sha256, decoded_as=file.decoded_as)
 
 
+def _seen(folder: S3Folder, patterns: Patterns, searchers: Searchers) -> _Seen:
+    """Everything in the folder, searched. What refuses is told, and what was found until then counts."""
+    seen = _Seen()
+    try:
+        for version, scan in searchers.search(VersionLook(folder), folder.versions(), patterns):
+            seen.take(version, scan)
+    except _REFUSALS as error:
+        seen.refused.append(f"{folder.place}: it cannot be listed ({error_code(error)})")
+    try:
+        seen.uploads = sum(1 for _ in folder.uploads())
+    except _REFUSALS as error:
+        seen.refused.append(f"{folder.place}: unfinished uploads cannot be listed ({error_code(error)})")
+    return seen
+
+
 @dataclass(frozen=True)
-class _Search:
+class VersionLook:
+    """How a version in the folder is searched (`pii_tracer.scan.searchers.Look`)."""
+
     folder: S3Folder
-    patterns: Patterns
+    at_once: int = 4
 
-    def seen(self) -> _Seen:
-        """Everything in the folder, searched. What refuses is told, and what was found until then counts."""
-        seen = _Seen()
-        try:
-            for version, scan in several(lambda one: (one, self._scan(one)), self.folder.versions()):
-                seen.take(version, scan)
-        except _REFUSALS as error:
-            seen.refused.append(f"{self.folder.place}: it cannot be listed ({error_code(error)})")
-        try:
-            seen.uploads = sum(1 for _ in self.folder.uploads())
-        except _REFUSALS as error:
-            seen.refused.append(f"{self.folder.place}: unfinished uploads cannot be listed ({error_code(error)})")
-        return seen
-
-    def _scan(self, version: ObjectVersion) -> FileScan:
-        name = self.folder.relative(version.key)
-        if version.delete_marker:
-            return scan_bytes(name, b"", self.patterns).model_copy(update={"decoded_as": "delete marker"})
+    def __call__(self, thing: ObjectVersion, patterns: Patterns) -> FileScan:
+        """Search the version, its name, what S3 keeps beside it, and its tags."""
+        name = self.folder.relative(thing.key)
+        if thing.delete_marker:
+            return scan_bytes(name, b"", patterns).model_copy(update={"decoded_as": "delete marker"})
         answer: Mapping[str, Any] = {}
         try:
-            data, answer = fetch(self.folder.client, self.folder.place.bucket, version)
-            scan = scan_bytes(name, data, self.patterns)
+            data, answer = fetch(self.folder.client, self.folder.place.bucket, thing)
+            scan = scan_bytes(name, data, patterns)
         except EstateError as error:  # its name and what stands beside it can tell of the person all the same
-            scan = scan_bytes(name, b"", self.patterns).model_copy(
-                update={"size": version.size, "sha256": "", "decoded_as": "", "unread": (error.what,)}
+            scan = scan_bytes(name, b"", patterns).model_copy(
+                update={"size": thing.size, "sha256": "", "decoded_as": "", "unread": (error.what,)}
             )
-        tags, refused = self._tags(version)
-        hits, unread = search_beside(answer, tags, self.patterns)
+        tags, refused = self._tags(thing)
+        hits, unread = search_beside(answer, tags, patterns)
         return scan.model_copy(update={"hits": (*scan.hits, *hits), "unread": (*scan.unread, *unread, *refused)})
+
+    def stamp(self, thing: ObjectVersion) -> Stamp:
+        """As it was listed; that the very version is read, by its ETag, `fetch` sees to."""
+        return thing.size, thing.etag or ""
 
     def _tags(self, version: ObjectVersion) -> tuple[Mapping[str, str], tuple[str, ...]]:
         try:

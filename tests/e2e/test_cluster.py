@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -78,15 +79,18 @@ def _wait_for(text: str, log: Path, process: subprocess.Popen[bytes]) -> None:
         time.sleep(0.1)
 
 
-def test_erased_by_a_cluster(spark: Any, tmp_path: Path) -> None:
+def test_erased_by_a_cluster(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     base = tmp_path / "clinic"
     base.mkdir()
     clinic.build(base, spark)
     before = rows(base)
     (tmp_path / "cluster").mkdir()
+    (tmp_path / "events").mkdir()
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     with cluster(tmp_path / "cluster") as address:
         estate = yaml.safe_load((base / "pii-tracer.yaml").read_text())
         conf = estate["spark"]["conf"] | {"spark.executor.memory": "640m", "spark.driver.host": "127.0.0.1"}
+        conf |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": (tmp_path / "events").as_uri()}
         estate["spark"] |= {"master": address, "conf": conf}
         (base / "pii-tracer.yaml").write_text(yaml.safe_dump(estate))
         words = [*clinic.approve(base), "--format", "json"]
@@ -100,4 +104,7 @@ def test_erased_by_a_cluster(spark: Any, tmp_path: Path) -> None:
     assert any(record.kind is Kind.STEP_RESULT for record in history(journal))
     work = list((tmp_path / "cluster" / "work").glob("app-*/*/stderr"))
     assert work, "an executor of the cluster did the work"
-    assert leaks(clinic.PERSON, [tmp_path / "cluster", base / "state"]) == []
+    events = "".join(log.read_text() for log in (tmp_path / "events").iterdir())
+    assert "pii-tracer: search the bytes of files" in events
+    assert "search no files" not in done.stderr
+    assert leaks(clinic.PERSON, [tmp_path / "cluster", tmp_path / "events", base / "state"]) == []

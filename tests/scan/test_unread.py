@@ -124,13 +124,6 @@ def test_tree_has_hidden_files_links_and_empty_files(tmp_path: Path) -> None:
     assert fingerprint(tmp_path / "t")[0].sha256 == result.files[0].sha256
 
 
-def test_a_file_that_is_not_opened_is_unread(tmp_path: Path) -> None:
-    write(tmp_path, "a.txt", b"x")
-    write(tmp_path, "b.txt", b"x")
-    result = scan_tree(tmp_path, BOTH, skip_open=lambda name: name == "a.txt")
-    assert result.unread == ("a.txt: not opened",)
-
-
 def test_engine_role_comes_from_the_whole_path(tmp_path: Path) -> None:
     """Scanning the log folder by itself reads it as the log it is."""
     name, data = PLACES["delta log statistics"](PHONE, 1)

@@ -1,0 +1,179 @@
+"""Bytes searched by Spark's executors, where Spark is a cluster: the same code, on as many cores as it has.
+
+The persons' values and the names of files go there sealed; the key that opens them goes another way and is thrown
+away afterwards, so that no disk of the cluster holds both: PySpark writes what a job is made of into files, the rows
+as well as large functions. What an executor does not see as this machine does (its size, its time, or at all) is
+searched here, and so is everything where executors cannot: nothing is clean because nobody looked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib import resources
+from importlib.metadata import version
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from pii_tracer.config import Spark
+from pii_tracer.errors import ScanError
+from pii_tracer.scan.forms import Patterns
+from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.searchers import THREADS, Look, Searchers, Stamp
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
+
+    from pyspark.sql import SparkSession
+
+T = TypeVar("T")
+Marked = tuple[T, Stamp]
+
+JOB = 5_000
+"""So many things are searched in one job of Spark, and wait here at most."""
+PACKET_BYTES = 128 * 1024 * 1024
+PACKET_THINGS = 200
+"""A task searches things until it has so much; a larger one is a task by itself."""
+
+_DECODERS = ("pyarrow", "ahocorasick_rs", "numpy")
+_NONCE = 12
+
+
+def searchers_of(settings: Spark, spark: Callable[[], SparkSession], warn: Callable[[str], None]) -> Searchers:
+    """Executors, where the estate's Spark is a cluster that this process drives; threads of this process otherwise.
+
+    warn: is told, once, why executors do not search.
+    """
+    if settings.remote is not None or settings.master.startswith("local"):
+        return THREADS
+    return Executors(spark, warn)
+
+
+@dataclass
+class Executors:
+    """Searches on a cluster's executors, whose Python needs the same pii-tracer as this one.
+
+    Encrypted Parquet files are opened by keys that stay on this machine, so that estates with such keys are searched
+    here.
+    """
+
+    spark: Callable[[], SparkSession]
+    warn: Callable[[str], None]
+    refused: bool = False
+
+    def search(self, look: Look[T], things: Iterable[T], patterns: Patterns) -> Iterator[tuple[T, FileScan]]:
+        """As `Searchers.search`."""
+        waiting = iter(things)
+        while part := list(islice(waiting, JOB)):
+            told = self._told(look, part, patterns)
+            left = (thing for thing, scan in zip(part, told, strict=True) if scan is None)
+            here = THREADS.search(look, left, patterns)
+            for thing, scan in zip(part, told, strict=True):
+                yield (thing, scan) if scan is not None else next(here)
+
+    def _told(self, look: Look[T], things: Sequence[T], patterns: Patterns) -> list[FileScan | None]:
+        """What executors say of each; None where it has to be searched here."""
+        nothing: list[FileScan | None] = [None] * len(things)
+        if self.refused or patterns.file_keys is not None:
+            return nothing
+        packets = _packets([(thing, look.stamp(thing)) for thing in things])
+        try:
+            answers = _ask(self.spark(), look, packets, patterns)
+        except Exception as error:  # of Spark, Java or a worker: whatever it is, this machine can search as well
+            self.refused = True
+            self.warn(f"Spark's executors search no files: {_reason(error)}; this machine does it instead")
+            return nothing
+        flat = [scan for answer in answers for scan in answer]
+        return flat if [len(a) for a in answers] == [len(p) for p in packets] else nothing
+
+
+def _packets(marked: Iterable[Marked[T]]) -> list[list[Marked[T]]]:
+    packets: list[list[Marked[T]]] = []
+    size = PACKET_BYTES
+    for thing, stamp in marked:
+        if size + stamp[0] > PACKET_BYTES or len(packets[-1]) == PACKET_THINGS:
+            packets.append([])
+            size = 0
+        packets[-1].append((thing, stamp))
+        size += max(0, stamp[0])
+    return packets
+
+
+def _ask(
+    spark: SparkSession, look: Look[T], packets: Sequence[Sequence[Marked[T]]], patterns: Patterns
+) -> list[list[FileScan | None]]:
+    secret = AESGCM.generate_key(bit_length=256)
+    common = _sealed(secret, (_code(), patterns.key_sets, patterns.key_columns, look))
+    rows = [(common, _sealed(secret, packet)) for packet in packets]
+    context = spark.sparkContext
+    context.setJobDescription("pii-tracer: search the bytes of files")
+    try:
+        return context.parallelize(rows, len(rows)).map(partial(_searched, secret)).collect()
+    finally:
+        context.setJobDescription(None)  # type: ignore[arg-type]  # null takes the property away
+
+
+def _searched(secret: bytes, row: tuple[bytes, bytes]) -> list[FileScan | None]:
+    """On an executor: what stands in a packet's things.
+
+    Raises:
+        ScanError: another pii-tracer is installed here.
+    """
+    code, key_sets, columns, look = _opened(secret, row[0])
+    if code != _code():
+        raise ScanError("another pii-tracer", todo="install the same one for Spark's Python on every machine")
+    patterns = Patterns(key_sets)
+    patterns.key_columns = columns
+    return [_seen(look, thing, stamp, patterns) for thing, stamp in _opened(secret, row[1])]
+
+
+def _seen(look: Look[T], thing: T, stamp: Stamp, patterns: Patterns) -> FileScan | None:
+    try:
+        if look.stamp(thing) != stamp:
+            return None
+        scan = look(thing, patterns)
+    except Exception:  # Spark would write what it says into logs of the cluster; the search here meets it again
+        return None
+    return scan if scan.sha256 else None
+
+
+def _sealed(secret: bytes, content: Any) -> bytes:
+    nonce = os.urandom(_NONCE)
+    return nonce + AESGCM(secret).encrypt(nonce, pickle.dumps(content), None)
+
+
+def _opened(secret: bytes, sealed: bytes) -> Any:
+    return pickle.loads(AESGCM(secret).decrypt(sealed[:_NONCE], sealed[_NONCE:], None))  # noqa: S301 of `_sealed` only
+
+
+@cache
+def _code() -> str:
+    """Which search this is: the sources of the scanner, and the versions of what it decodes with."""
+    digest = hashlib.sha256()
+    for source in _sources(resources.files("pii_tracer.scan")):
+        digest.update(source.read_bytes())
+    return " ".join((digest.hexdigest(), *(version(name) for name in _DECODERS)))
+
+
+def _sources(folder: Traversable) -> Iterator[Traversable]:
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            yield from _sources(entry)
+        elif entry.name.endswith(".py"):
+            yield entry
+
+
+def _reason(error: Exception) -> str:
+    """Why executors cannot, without anything that a value could stand in."""
+    told = str(error)
+    if "another pii-tracer" in told or "No module named" in told:
+        return "their Python has not the same pii-tracer as this one, or not all that it needs"
+    if "PYTHON_VERSION_MISMATCH" in told:
+        return "their Python has another version than this one"
+    return type(error).__name__
