@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -97,8 +98,12 @@ def retrieved(name: str, version: str, *, ivy: str = "", dependency: Sequence[st
     without it, a large jar does not lie there a second time.
     """
     folder = cache() / f"{name}-{version}"
-    if folder.is_dir():
-        return folder
+    with (cache() / "retrieving.lock").open("w") as lock:  # Ivy's cache does not bear two processes that fill it
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return folder if folder.is_dir() else _retrieved(folder, name, ivy, dependency, shared=shared)
+
+
+def _retrieved(folder: Path, name: str, ivy: str, dependency: Sequence[str], *, shared: bool) -> Path:
     client = next(spark_jars().glob("ivy-*.jar"))
     fresh = fresh_folder(name)
     words = ["-dependency", *dependency]
