@@ -75,7 +75,7 @@ CATALOGUE: tuple[Hazard, ...] = (
         "delete by semi-join against a key view, never a literal",
         _TESTED,
     ),
-    _h("D6", _D, "wide bounds of a live file under a deletion vector", "PURGE writes fresh statistics", _DOC),
+    _h("D6", _D, "wide bounds of a live file under a deletion vector", "PURGE writes fresh statistics", _TESTED),
     _h("D7", _D, "_change_data of the change data feed", "VACUUM enters that folder", _TESTED),
     _h(
         "D8",
@@ -331,5 +331,5 @@ CATALOGUE: tuple[Hazard, ...] = (
         "erase on every branch, move tags, then remove what no reference reaches",
         _TESTED,
     ),
-    _h("M1", Engine.CATALOG, "files of a dropped or renamed table", "discovery walks folders, not names", _DOC),
+    _h("M1", Engine.CATALOG, "files of a dropped or renamed table", "discovery walks folders, not names", _TESTED),
 )
