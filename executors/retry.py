@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TypeVar
+
+from py4j.protocol import Py4JError
 
 from pii_tracer.errors import PiiTracerError, RunError
 
@@ -53,17 +56,23 @@ def on_conflict(act: Callable[[], T], sleep: Callable[[float], None] = time.slee
 def engine_error(error: Exception) -> RunError:
     """An engine's failure as a `RunError`: class names and Spark's error class, never the message with rows."""
     names = [type(error).__name__]
-    # its name since Spark 4, and the one before
-    get_class = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
-    if callable(get_class) and get_class():
-        names.append(str(get_class()))
-    cause = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    for _ in range(_DEEPEST_CAUSE):
-        if cause is None:
-            break
-        names.append(str(cause.getClass().getName()).rsplit(".", 1)[-1])
-        cause = cause.getCause()
+    with suppress(OSError, Py4JError):  # the engine has died meanwhile, and cannot be asked
+        names += _classes(error)
     return RunError(
         f"the engine failed: {' < '.join(dict.fromkeys(names))}",
         todo="mend the cause (the classes name it; `pii-tracer doctor` checks the engine), then `pii-tracer resume`",
     )
+
+
+def _classes(error: Exception) -> Iterator[str]:
+    """Spark's error class, and Java's classes of the error and its causes."""
+    # its name since Spark 4, and the one before
+    get_class = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
+    if callable(get_class) and get_class():
+        yield str(get_class())
+    cause = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    for _ in range(_DEEPEST_CAUSE):
+        if cause is None:
+            break
+        yield str(cause.getClass().getName()).rsplit(".", 1)[-1]
+        cause = cause.getCause()

@@ -125,3 +125,18 @@ def test_other_failures_are_told_without_their_message() -> None:
     assert "ValueError" in str(caught.value)
     assert EMAIL not in str(caught.value)
     assert caught.value.__suppress_context__
+
+
+def test_an_engine_that_is_gone_is_not_asked_for_its_causes() -> None:
+    class Gone:
+        def getClass(self) -> None:
+            raise ConnectionRefusedError
+
+    class Broken(Exception):
+        java_exception = Gone()
+
+    def act() -> None:
+        raise Broken
+
+    with pytest.raises(RunError, match=r"^the engine failed: Broken"):
+        on_conflict(act)
