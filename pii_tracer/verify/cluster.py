@@ -95,9 +95,9 @@ class Executors:
 
 def _packets(marked: Iterable[Marked[T]]) -> list[list[Marked[T]]]:
     packets: list[list[Marked[T]]] = []
-    size = PACKET_BYTES
+    size = 0
     for thing, stamp in marked:
-        if size + stamp[0] > PACKET_BYTES or len(packets[-1]) == PACKET_THINGS:
+        if not packets or size + stamp[0] > PACKET_BYTES or len(packets[-1]) == PACKET_THINGS:
             packets.append([])
             size = 0
         packets[-1].append((thing, stamp))

@@ -181,6 +181,15 @@ def test_values_go_sealed_and_their_key_another_way(
         assert str(USER).encode() not in data
 
 
+def test_empty_files_come_first_as_success_files_do(spark: SparkSession, tmp_path: Path, here: Here) -> None:
+    """Spark writes `_SUCCESS`, which sorts before `part-…`; a link that cannot be looked at has no size at all."""
+    write(tmp_path, "_SUCCESS", b"")
+    write(tmp_path, "part-0.txt", PHONE.encode())
+    found = scan_tree(tmp_path, BOTH, searchers=Executors(lambda: spark, refuse))
+    assert (found, here.things) == (scan_tree(tmp_path, BOTH), [])
+    assert [f.path for f in found.with_person] == ["part-0.txt"]
+
+
 def test_many_things_are_searched_in_several_jobs_and_keep_their_order(
     spark: SparkSession, tmp_path: Path, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
