@@ -13,7 +13,7 @@ import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib import resources
 from importlib.metadata import version
 from itertools import islice
@@ -120,17 +120,24 @@ def _ask(
 
 
 def _searched(secret: bytes, row: tuple[bytes, bytes]) -> list[FileScan | None]:
-    """On an executor: what stands in a packet's things.
+    """On an executor: what stands in a packet's things. Raises as `_prepared`."""
+    look, patterns = _prepared(secret, row[0])
+    return [_seen(look, thing, stamp, patterns) for thing, stamp in _opened(secret, row[1])]
+
+
+@lru_cache(maxsize=1)
+def _prepared(secret: bytes, common: bytes) -> tuple[Look[Any], Patterns]:
+    """How a job's things are searched; kept by a worker for the job's next packet, as patterns of many take a second.
 
     Raises:
         ScanError: another pii-tracer is installed here.
     """
-    code, key_sets, columns, look = _opened(secret, row[0])
+    code, key_sets, columns, look = _opened(secret, common)
     if code != _code():
         raise ScanError("another pii-tracer", todo="install the same one for Spark's Python on every machine")
     patterns = Patterns(key_sets)
     patterns.key_columns = columns
-    return [_seen(look, thing, stamp, patterns) for thing, stamp in _opened(secret, row[1])]
+    return look, patterns
 
 
 def _seen(look: Look[T], thing: T, stamp: Stamp, patterns: Patterns) -> FileScan | None:
