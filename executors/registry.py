@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from executors.context import ExecutionContext
 from executors.delta import DeltaExecutor
+from executors.engine import OnEngine
 from executors.files import FilesExecutor
 from executors.hudi import HudiExecutor
 from executors.iceberg import IcebergExecutor
@@ -16,15 +17,15 @@ def build(ctx: ExecutionContext) -> dict[str, Executor]:
     """The executors; `shred`, `s3`, `kafka` and `lakefs` only where the estate names such services."""
     found: list[Executor] = [
         KeysExecutor(ctx),
-        IcebergExecutor(ctx),
-        DeltaExecutor(ctx),
-        HudiExecutor(ctx),
-        FilesExecutor(ctx),
+        OnEngine(IcebergExecutor(ctx)),
+        OnEngine(DeltaExecutor(ctx)),
+        OnEngine(HudiExecutor(ctx)),
+        OnEngine(FilesExecutor(ctx)),
     ]
     if any(catalog.type is CatalogType.NESSIE for catalog in ctx.estate.catalogs.values()):
         from executors.nessie import NessieExecutor
 
-        found.append(NessieExecutor(ctx))
+        found.append(OnEngine(NessieExecutor(ctx)))
     if ctx.estate.keys:
         from executors.shred import ShredExecutor
 

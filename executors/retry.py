@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 
+from executors.spark import ended
 from pii_tracer.errors import PiiTracerError, RunError
 
 T = TypeVar("T")
 
 _DEEPEST_CAUSE = 8
+_DYING = 0.5
+"""Seconds from an engine's last answer to its end."""
 
 ATTEMPTS = 5
 CONFLICTS = (
@@ -54,7 +57,12 @@ def on_conflict(act: Callable[[], T], sleep: Callable[[float], None] = time.slee
 
 
 def engine_error(error: Exception) -> RunError:
-    """An engine's failure as a `RunError`: class names and Spark's error class, never the message with rows."""
+    """An engine's failure as a `RunError`: class names and Spark's error class, never the message with rows.
+
+    Where the engine is no more, that is what is told.
+    """
+    if isinstance(error, (Py4JNetworkError, ConnectionError)) and (gone := ended(_DYING)):
+        return gone
     names = [type(error).__name__]
     with suppress(OSError, Py4JError):  # the engine has died meanwhile, and cannot be asked
         names += _classes(error)

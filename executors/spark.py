@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -140,12 +141,8 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], *, s3: bool) 
         with _engine_output(log):
             spark = builder.getOrCreate()
     except Exception as error:
-        if _has_ended():
-            raise RunError(
-                "Spark has ended in the middle of the work: its Java process is gone",
-                where=str(log),
-                todo="see there, and whether memory ran out (`spark.driver.memory`), then `pii-tracer resume`",
-            ) from error
+        if gone := ended():
+            raise gone from error
         raise RunError(
             f"Spark did not start: {type(error).__name__}",
             where=str(log),
@@ -155,11 +152,25 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], *, s3: bool) 
     return spark
 
 
-def _has_ended() -> bool:
+def ended(patience: float = 0.0) -> RunError | None:
+    """What to tell where this process' Spark is no more; None where it lives, or never did.
+
+    patience: seconds to wait for its end; who is killed shuts the connections a moment before.
+    """
     from pyspark import SparkContext
 
     process = getattr(SparkContext._gateway, "proc", None)
-    return process is not None and process.poll() is not None
+    if process is None:
+        return None
+    try:
+        process.wait(patience)
+    except subprocess.TimeoutExpired:
+        return None
+    return RunError(
+        "Spark has ended in the middle of the work: its Java process is gone",
+        where=str(_log_file()),
+        todo="see there, and whether memory ran out (`spark.driver.memory`), then `pii-tracer resume`",
+    )
 
 
 def _log_file() -> Path:

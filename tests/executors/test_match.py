@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from executors.engine import OnEngine
 from executors.match import count
 from executors.registry import build
 from executors.retry import ATTEMPTS, on_conflict
@@ -140,3 +141,33 @@ def test_an_engine_that_is_gone_is_not_asked_for_its_causes() -> None:
 
     with pytest.raises(RunError, match=r"^the engine failed: Broken"):
         on_conflict(act)
+
+
+def test_an_engine_that_is_gone_is_told_whichever_call_meets_it() -> None:
+    class Dead:
+        name = "dead"
+
+        def __getattr__(self, call: str) -> Any:
+            def refuse(step: Any, copy: Any) -> None:
+                raise ConnectionRefusedError(f"no answer to {EMAIL}")
+
+            return refuse
+
+    executor: Any = OnEngine(Dead())
+    assert executor.name == "dead"
+    for call in ("check", "run", "verify", "probe"):
+        with pytest.raises(RunError, match=r"^the engine failed: ConnectionRefusedError") as caught:
+            getattr(executor, call)(None, None)
+        assert EMAIL not in str(caught.value)
+
+
+def test_what_is_no_failure_of_the_engine_passes_as_it_is() -> None:
+    class Full:
+        name = "full"
+
+        def run(self, step: Any, copy: Any) -> None:
+            raise PermissionError
+
+    executor: Any = OnEngine(Full())  # type: ignore[arg-type]
+    with pytest.raises(PermissionError):
+        executor.run(None, None)
