@@ -38,7 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "confirm": ("confirm_command", "sign that what nobody here can look at was done"),
     "status": ("run_commands", "how far a run has come"),
     "resume": ("run_commands", "go on with an interrupted run"),
-    "verify": ("run_commands", "look for the persons, in rows and in bytes"),
+    "verify": ("verify_command", "look for the persons, in rows and in bytes"),
     "close": ("close_command", "destroy the persons' values that a run needed"),
     "recheck": ("recheck_command", "look whether erased persons are back, and holds have lapsed"),
     "suppressed": ("suppressed_command", "say which keys belong to erased persons and must not be loaded"),

@@ -1,17 +1,15 @@
-"""`apply`, `status`, `resume`, `verify`: the run and what it left."""
+"""`apply`, `status`, `resume`: the run and how far it is."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import click
 
 from pii_tracer.cli.runs import RunFolder, all_runs, choose_run
-from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option, trusted_option
-from pii_tracer.errors import ExitCode, UsageError
-from pii_tracer.model import Strategy
+from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option, trusted_option
+from pii_tracer.errors import ExitCode
 
 
 @click.command()
@@ -140,100 +138,3 @@ def status(run: str | None, state: Path, fmt: str) -> int:
         if not told:
             click.echo("no runs")
     return int(ExitCode.DONE)
-
-
-@click.command()
-@click.argument("plan_file", required=False, type=click.Path(path_type=Path))
-@estate_option
-@state_option
-@format_option("text", "json")
-def verify(plan_file: Path | None, estate_file: Path, state: Path, fmt: str) -> int:
-    """Look for the persons of a plan again, in rows and in bytes; believes no journal.
-
-    Without PLAN_FILE, that of the newest run."""
-    from executors.s3a import reaches_s3
-    from executors.spark import open_session
-    from pii_tracer.cli.plan_commands import manifest_path
-    from pii_tracer.cli.verifying import Verification
-    from pii_tracer.plan import HELD
-    from pii_tracer.review.planfile import load_plan
-    from pii_tracer.sealed import KeyRing
-    from pii_tracer.verify.verdict import CopyVerdict, RunVerdict
-    from reports.progress import Progress
-
-    settings, digest = Settings(estate_file, state), None
-    if plan_file is None:
-        folder = choose_run(state, None, unfinished=False)
-        settings, plan_file, digest = folder.settings(), Path(folder.info().plan_file), folder.info().plan_digest
-        if folder.info().demo:
-            from pii_tracer.cli.demo import use_demo_credentials
-
-            use_demo_credentials()
-    if not plan_file.exists():
-        raise UsageError("the plan file is missing", where=str(plan_file), todo="name it")
-    loaded = load_plan(plan_file)
-    if digest not in (None, loaded.digest):
-        raise UsageError(
-            "the plan file is not the one that the newest run was approved for",
-            where=str(plan_file),
-            todo="put it back, or name the plan to verify",
-        )
-    plan = loaded.plan
-    keyring = KeyRing.open(manifest_path(plan_file), plan.subjects_digest, settings.key())
-    estate = settings.estate()
-    progress = Progress()
-    verification = Verification(
-        plan=plan,
-        estate=estate,
-        base=settings.base,
-        keys=keyring.key_sets,
-        spark=lambda: open_session(estate, settings.base, s3=reaches_s3(plan)),
-        now=lambda: moment(None),
-        warn=progress.warn,
-    )
-    verdicts = []
-    with progress:
-        progress.stage("verify: rows and bytes")
-        for copy in plan.copies:
-            if copy.strategy in (Strategy.EXEMPT, Strategy.CONFIRM):
-                continue  # what a hold keeps is no residue, and nobody can look into a backup
-            progress.step(copy.id)
-            verdicts.append(verification.look(copy))
-        progress.step("datasets that are no copies")
-        verdicts += [CopyVerdict(copy_id=beside.copy_id, bytes=beside) for beside in verification.elsewhere()]
-    verdict = RunVerdict(copies=tuple(verdicts))
-    residue = verdict.residue
-    counted = [c for c in plan.copies if c.origin is None]
-    erased = set(verdict.erased) - {c.id for c in plan.copies if c.strategy in HELD}
-    result: dict[str, Any] = {
-        "plan_id": plan.plan_id,
-        "state": "complete" if plan.complete and not residue and not verdict.unverified else "partial",
-        "copies_total": len(counted),
-        "copies_erased": sum(c.id in erased for c in counted),
-        "copies_exempt": plan.totals.exempt,
-        "residue": [r.as_json() for r in residue],
-        "unverified": list(verdict.unverified),
-        "rows_erased": None,
-        "bystander_rows_lost": None,
-        "waiting_until": None,
-        "deletion_log": None,
-        "attestation": None,
-        "report": None,
-    }
-    if fmt == "json":
-        click.echo(json.dumps(result, sort_keys=True))
-    else:
-        for item in result["residue"][:50]:
-            click.echo(f"residue: {item['copy']}: {item['file'] or '(rows)'}: {item['where']} ({item['form']})")
-        for line in result["unverified"][:50]:
-            click.echo(f"unverified: {line}")
-        click.echo(
-            f"{result['copies_erased']}/{result['copies_total']} copies without the person ·"
-            f"{' ' + str(plan.totals.exempt) + ' kept by a hold ·' if plan.totals.exempt else ''}"
-            f" residue {len(residue)} · unverified {len(verdict.unverified)}"
-        )
-    if residue:
-        return int(ExitCode.RESIDUE)
-    if verdict.unverified:
-        return int(ExitCode.PARTIAL)
-    return int(ExitCode.DONE if plan.complete else ExitCode.INCOMPLETE)

@@ -162,17 +162,26 @@ def _with_beside(result: FileScan, version: ObjectVersionBytes, patterns: Patter
     return result.model_copy(update={"hits": (*result.hits, *hits), "unread": (*result.unread, *unread, *refused)})
 
 
-def look_past(name: str, root: str, scanned: Iterable[FileScan]) -> ByteVerdict:
+def look_past(name: str, root: str, scanned: Iterable[FileScan], *, alone: bool = False) -> ByteVerdict:
     """The verdict on what is no copy: only values that cannot be mistaken count, since no lineage leads here. What
-    could not be read is unverified here as everywhere."""
+    could not be read is unverified here as everywhere.
+
+    alone: there is no plan that knows lineage. Short numbers count, too, since whoever asks looks at their columns, and
+    the files that were searched are named.
+    """
     scans = tuple(scanned)
     residue = tuple(
         Residue(copy_id=name, file=scan.path, where=hit.column or hit.where, form=hit.form.value)
         for scan in scans
-        for hit in scan.strong
+        for hit in (scan.hits if alone else scan.strong)
     )
     unread = tuple(f"{scan.path}: {reason}" for scan in scans for reason in scan.unread)
-    return ByteVerdict(copy_id=name, root=root, files=(), residue=residue, unverified=unread)
+    files = tuple(
+        ScannedFile(path=scan.path, size=scan.size, sha256=scan.sha256, decoded_as=scan.decoded_as)
+        for scan in (scans if alone else ())
+        if scan.sha256
+    )
+    return ByteVerdict(copy_id=name, root=root, files=files, residue=residue, unverified=unread)
 
 
 def with_uploads(verdict: ByteVerdict, uploads: int) -> ByteVerdict:

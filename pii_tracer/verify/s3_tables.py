@@ -125,12 +125,15 @@ def _without_held(
     return judge_held(copy, mask, rest, files, kept, more, unread)
 
 
-def look_past_s3(name: str, patterns: Patterns, folder: S3Folder, searchers: Searchers = THREADS) -> ByteVerdict:
+def look_past_s3(
+    name: str, patterns: Patterns, folder: S3Folder, searchers: Searchers = THREADS, *, alone: bool = False
+) -> ByteVerdict:
     """The verdict on a place in S3 that is no copy (see `look_past`), with what could not be listed of it."""
     seen = _seen(folder, patterns, searchers)
-    verdict = look_past(name, str(folder.place), seen.told(folder.place))
-    unverified = (*verdict.unverified, *seen.refused)
-    return with_uploads(verdict.model_copy(update={"unverified": unverified}), seen.uploads)
+    verdict = look_past(name, str(folder.place), seen.told(folder.place), alone=alone)
+    files = tuple(seen.files) if alone else ()
+    told = verdict.model_copy(update={"unverified": (*verdict.unverified, *seen.refused), "files": files})
+    return with_uploads(told, seen.uploads)
 
 
 @dataclass
