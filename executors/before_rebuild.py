@@ -45,9 +45,13 @@ def refuse_losses(ctx: ExecutionContext, steps: Iterable[Step], say: Callable[[s
 
     Raises:
         Refused: a table holds other rows than its query gives, or the query does not fit it or does not run.
+        RunError: Spark does not start, which is not a matter of any table.
     """
+    rebuilds = [step for step in steps if step.action in REBUILDS]
+    if rebuilds:
+        ctx.open()
     against = []
-    for step in (step for step in steps if step.action in REBUILDS):
+    for step in rebuilds:
         name = str(step.parameters.get("table") or step.parameters["location"])
         say(f"comparing {name} with what its recorded statement gives")
         try:

@@ -17,8 +17,14 @@ from pii_tracer.estate.catalogs import secret, sqlite_file
 
 SQLITE_JDBC = "org.xerial:sqlite-jdbc:3.46.1.3"
 POSTGRES_JDBC = "org.postgresql:postgresql:42.7.4"
-_HADOOP_IO = "org.apache.iceberg.hadoop.HadoopFileIO"
 ICEBERG_AWS = "org.apache.iceberg:iceberg-aws-bundle:1.12.0"
+CLASSES = {
+    SQLITE_JDBC: "org.sqlite.JDBC",
+    POSTGRES_JDBC: "org.postgresql.Driver",
+    ICEBERG_AWS: "software.amazon.awssdk.services.glue.GlueClient",
+}
+"""What each of these jars has to bring."""
+_HADOOP_IO = "org.apache.iceberg.hadoop.HadoopFileIO"
 
 # Spark's own pattern knows passwords and tokens; what a REST catalog calls `credential` is one too
 _WITH_SECRETS = (CatalogType.ICEBERG_REST, CatalogType.ICEBERG_SQL, CatalogType.NESSIE)

@@ -57,6 +57,10 @@ class ExecutionContext:
         """
         return open_session(self.estate, self.base, s3=self.s3)
 
+    def open(self) -> None:
+        """Have the session, or raise what `spark` raises."""
+        assert self.spark is not None
+
     @property
     def in_flight_hours(self) -> int:
         """How old a file that no commit names has to be before it may be swept: it can be one of a running writer.

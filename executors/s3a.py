@@ -14,7 +14,7 @@ from pii_tracer.plan import ErasurePlan
 
 SCHEME = "s3a://"
 
-_FILE_SYSTEM = "org.apache.hadoop.fs.s3a.S3AFileSystem"
+FILE_SYSTEM = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 
 
 def reaches_s3(plan: ErasurePlan) -> bool:
@@ -31,8 +31,8 @@ def s3a_conf(estate: Estate) -> dict[str, str]:
     settings = s3_settings(estate)
     conf = {
         # Iceberg's metadata names files as whoever wrote it spells them
-        "spark.hadoop.fs.s3.impl": _FILE_SYSTEM,
-        "spark.hadoop.fs.s3n.impl": _FILE_SYSTEM,
+        "spark.hadoop.fs.s3.impl": FILE_SYSTEM,
+        "spark.hadoop.fs.s3n.impl": FILE_SYSTEM,
         "spark.hadoop.fs.s3a.endpoint.region": settings.region,
         # a refusal is told soon; the default waits for minutes
         "spark.hadoop.fs.s3a.attempts.maximum": "5",

@@ -15,11 +15,12 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from executors.catalogs import catalog_conf, catalog_packages
+from executors.catalogs import CLASSES, catalog_conf, catalog_packages
 from executors.connect import EXTENSIONS, REDACTION, open_remote
 from executors.local import as_local
 from executors.profiles import installed_profile, profile_of
-from executors.s3a import s3a_conf, s3a_packages
+from executors.s3a import FILE_SYSTEM, s3a_conf, s3a_packages
+from executors.submitted import refuse_without_jars
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import CatalogType, DeclaredTable
 from pii_tracer.errors import EstateError, RunError
@@ -69,10 +70,9 @@ def session_conf(estate: Estate, base: Path, *, s3: bool = False) -> dict[str, s
         RunError: another pyspark is installed than the estate file's profile needs; as `s3a_conf` and `s3a_packages`.
     """
     profile = profile_of(estate.spark.profile)
-    packages = (*profile.packages, *catalog_packages(estate), *(s3a_packages(estate) if s3 else ()))
     return {
         **(s3a_conf(estate) if s3 else {}),
-        "spark.jars.packages": ",".join(packages),
+        "spark.jars.packages": ",".join(_packages(estate, s3=s3)),
         EXTENSIONS: ",".join(profile.extensions),
         **dict(profile.conf),
         "spark.sql.warehouse.dir": str(base / "spark-warehouse"),
@@ -80,6 +80,12 @@ def session_conf(estate: Estate, base: Path, *, s3: bool = False) -> dict[str, s
         "spark.ui.showConsoleProgress": "false",
         **_runtime_conf(estate, base),
     }
+
+
+def _packages(estate: Estate, *, s3: bool) -> tuple[str, ...]:
+    """Maven coordinates of all the jars that a session needs."""
+    profile = profile_of(estate.spark.profile)
+    return (*profile.packages, *catalog_packages(estate), *(s3a_packages(estate) if s3 else ()))
 
 
 def _runtime_conf(estate: Estate, base: Path) -> dict[str, str]:
@@ -105,7 +111,8 @@ def open_session(estate: Estate, base: Path, extra: dict[str, str] | None = None
 
     Raises:
         RunError: no Java, or Spark did not start (missing jars, half-filled local repository); a Connect server does
-            not answer or lacks something; the session's engine was there and is no more.
+            not answer or lacks something; spark-submit brought too few jars; the session's engine was there and is
+            no more.
     """
     if estate.spark.remote:
         spark = _on_server(estate.spark.remote, estate, base, extra or {})
@@ -133,6 +140,8 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], *, s3: bool) 
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
+    classes = [*profile_of(estate.spark.profile).extensions, *(CLASSES[name] for name in catalog_packages(estate))]
+    refuse_without_jars([*classes, *([FILE_SYSTEM] if s3 else [])], _packages(estate, s3=s3))
     builder = SparkSession.builder.master(estate.spark.master).appName(f"pii-tracer {estate.estate}")
     for key, value in (session_conf(estate, base, s3=s3) | extra).items():
         builder = builder.config(key, value)

@@ -34,8 +34,10 @@ class Settings:
         return self.estate_file.resolve().parent
 
     def estate(self) -> Estate:
-        """Read the estate file."""
-        return load_estate(self.estate_file)
+        """Read the estate file. Under `spark-submit`, the master is that which it was given."""
+        from executors.submitted import as_submitted
+
+        return as_submitted(load_estate(self.estate_file))
 
     def policy(self, path: Path | None = None) -> tuple[Policy, Path]:
         """Read the policy: the named file, or `policy.yaml` beside the estate file."""
