@@ -24,7 +24,7 @@ from executors.mask import (
     treated,
     unmasked,
 )
-from executors.match import count, leaf, match_of
+from executors.match import condition, count, leaf, match_of
 from executors.places import AnyPlace, Listed, Places, engine_file, refusals, remove, remove_partitions
 from executors.rebuild import difference, overwrite
 from executors.retry import on_conflict
@@ -34,6 +34,7 @@ from pii_tracer.errors import RunError
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.s3_versions import ClientFactory
 from pii_tracer.locations import engine_path
+from pii_tracer.model import Match
 from pii_tracer.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 
@@ -98,34 +99,39 @@ class DeltaExecutor:
     # -- acts ----------------------------------------------------------------------------------------------------
 
     def _delete_rows(self, step: Step, copy: Copy | None) -> dict[str, Any]:
-        """MERGE, because DELETE takes no subquery here; a row that several keys match is one unconditional delete."""
+        """How many rows are deleted."""
         if step.parameters.get("materialise") and self._foreign_files(step):
             self._materialise(step)
         match = match_of(copy)
         rows = count(self._ctx, _table(step), match)
-        for term in match.terms if rows else ():
-            view = self._ctx.key_view(term.key_set)
-            self._sql(
-                f"MERGE INTO {_table(step)} t USING (SELECT DISTINCT k FROM {view}) s"
-                f" ON {leaf(term, 't')} = s.k WHEN MATCHED THEN DELETE"
-            )
+        if rows:
+            self._merge(step, match, "WHEN MATCHED THEN DELETE")
         return {"rows_deleted": rows}
 
     def _mask_rows(self, step: Step, copy: Copy | None) -> dict[str, Any]:
-        """As `_delete_rows`: UPDATE takes no subquery either. A row that was masked already is not written again."""
+        """How many rows are masked. A row that was masked already is not written again."""
         if step.parameters.get("materialise") and self._foreign_files(step):
             self._materialise(step)
         copy = treated(step, copy)
         mask, table = mask_of(copy), _table(step)
         refuse_rows_without_owner(self._ctx, table, copy)
         rows = count_unmasked(self._ctx, table, copy)
-        for term in match_of(copy).terms if rows else ():
-            self._sql(
-                f"MERGE INTO {table} t USING (SELECT DISTINCT k FROM {self._ctx.key_view(term.key_set)}) s"
-                f" ON {leaf(term, 't')} = s.k WHEN MATCHED AND {unmasked(mask, 't')}"
-                f" THEN UPDATE SET {assignments(mask)}"
-            )
+        if rows:
+            then = f"WHEN MATCHED AND {unmasked(mask, 't')} THEN UPDATE SET {assignments(mask)}"
+            self._merge(step, match_of(copy), then)
         return {"rows_masked": rows}
+
+    def _merge(self, step: Step, match: Match, then: str) -> None:
+        """MERGE, because DELETE and UPDATE take no subquery here; one for all terms, so that no file is written twice.
+
+        Joined by OR they would be compared row by row with every key. So the rows are told by all that the terms look
+        at together, of which each combination is either the persons' or not.
+        """
+        table, terms = _table(step), list(enumerate(match.terms))
+        looked = ", ".join(f"{leaf(term)} AS k{number}" for number, term in terms)
+        same = " AND ".join(f"{leaf(term, 't')} <=> s.k{number}" for number, term in terms)
+        theirs = f"SELECT DISTINCT {looked} FROM {table} WHERE {condition(self._ctx, match)}"
+        self._sql(f"MERGE INTO {table} t USING ({theirs}) s ON {same} {then}")
 
     def _materialise(self, step: Step) -> None:
         """Write all rows again, so that no file of another table is read any more (hazard D8)."""

@@ -206,3 +206,22 @@ def test_a_rebuild_by_insert_fills_the_columns_in_their_order(spark: SparkSessio
     assert residue(folder) == []
     with pytest.raises(RunError, match="gives the columns"):  # a list of columns, or no INSERT: names do mean something
         placed.once(Action.DELTA_REBUILD, sql=query)
+
+
+def test_a_file_that_several_keys_match_is_written_once(spark: SparkSession, spark_estate: SparkEstate) -> None:
+    """One statement a key wrote it once for each: some of its rows hold the one alone, others the other."""
+    steps = make(spark, spark_estate, "once", BY_ANY)
+    append(spark, steps.location, [(70, 5, EMAIL, 1), (71, UID, "x@example.net", 2), (72, 6, "y@example.net", 3)])
+    steps.once(*DELETE[:1], materialise=False)
+    history = spark.sql(f"DESCRIBE HISTORY delta.`{steps.location}`").collect()
+    merged = [row["operationMetrics"] for row in history if row["operation"] == "MERGE"]
+    assert [m["numTargetFilesRemoved"] for m in merged] == ["3"]
+    assert [m["numTargetRowsDeleted"] for m in merged] == ["5"]
+    assert read(spark, steps).where("id >= 70").count() == 1
+
+
+def test_a_key_that_is_null_beside_one_that_matches(spark: SparkSession, spark_estate: SparkEstate) -> None:
+    steps = make(spark, spark_estate, "nulls", BY_ANY)
+    append(spark, steps.location, [(70, None, EMAIL, 1), (71, UID, None, 2), (72, None, None, 3), (73, 8, None, 4)])
+    assert steps.once(*DELETE[:1], materialise=False)["rows_deleted"] == 5
+    assert sorted(r.id for r in read(spark, steps).where("id >= 70").collect()) == [72, 73]
