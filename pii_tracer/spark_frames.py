@@ -26,7 +26,7 @@ _ROWS = 4096
 
 
 def map_in_arrow(frame: DataFrame, work: Work, schema: StructType) -> DataFrame:
-    """`DataFrame.mapInArrow`, in classic sessions without pandas: PySpark 3.5 demands it, and this path never uses it.
+    """`DataFrame.mapInArrow`, in classic sessions without pandas: PySpark demands it, and this path never uses it.
 
     Spark Connect needs pandas anyway.
     """
@@ -38,7 +38,11 @@ def map_in_arrow(frame: DataFrame, work: Work, schema: StructType) -> DataFrame:
         return frame.mapInArrow(work, schema)
     function = UserDefinedFunction(work, returnType=schema, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
     column = function(*[frame["`" + name.replace("`", "``") + "`"] for name in frame.columns])
-    return Classic(frame._jdf.pythonMapInArrow(column._jc.expr(), False), frame.sparkSession)
+    if frame.sparkSession.version.startswith("3."):
+        mapped = frame._jdf.pythonMapInArrow(column._jc.expr(), False)
+    else:  # a column of Spark 4 has no expression of its own (pyspark/sql/pandas/map_ops.py there)
+        mapped = frame._jdf.mapInArrow(column._jc, False, None)
+    return Classic(mapped, frame.sparkSession)
 
 
 def frame_of_places(spark: SparkSession, places: Sequence[Place], read: Reader, kind: StructType) -> DataFrame:

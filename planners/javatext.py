@@ -39,6 +39,7 @@ def replace_all(pattern: str, replacement: str, text: str) -> str | None:
 
 _UNICODE_3 = unicodedata.ucd_3_2_0
 _LAST_OLD_LETTER = 0x052F
+_CASED = frozenset({"Ll", "Lu", "Lt"})
 _BY_POSITION = frozenset("Σİ")
 """Letters whose lower case depends on what stands around them, or on the locale."""
 
@@ -49,6 +50,8 @@ def case_is_certain(text: str) -> bool:
 
 
 def _is_old(letter: str) -> bool:
-    caseless = letter == letter.lower() == letter.upper()
+    caseless, category = letter == letter.lower() == letter.upper(), _UNICODE_3.category(letter)
+    if caseless and category in _CASED:
+        return False  # it can be given its other case later, as `ƛ` was by Unicode 16, which Spark 4.1 goes by
     known = ord(letter) <= _LAST_OLD_LETTER or caseless
-    return known and letter not in _BY_POSITION and _UNICODE_3.category(letter) != "Cn"
+    return known and letter not in _BY_POSITION and category != "Cn"

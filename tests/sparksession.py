@@ -6,9 +6,10 @@ folders do so, one process has one session and one estate folder.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,7 +24,12 @@ from pii_tracer.config_subjects import Subject
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["SparkEstate", "spark", "spark_estate"]
+__all__ = ["SparkEstate", "small_spark", "spark", "spark_estate"]
+
+
+def small_spark(conf: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """What an estate file of a test says under `spark`: the installed profile, little memory, further settings."""
+    return {"profile": installed_profile().name, "conf": {"spark.driver.memory": "1g", **(conf or {})}}
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,11 @@ def test_by_an_estate_its_roots_and_its_places_in_s3_are_searched_and_the_rest_i
         "lineage": {},
         "subjects": [{"name": "c", "source": "a.b", "key": "mail"}],
         "kafka": [
-            {"name": "k", "bootstrap": "127.0.0.1:1", "topics": [{"name": "orders", "of": "c", "value": {"format": "json"}}]}
+            {
+                "name": "k",
+                "bootstrap": "127.0.0.1:1",
+                "topics": [{"name": "orders", "of": "c", "value": {"format": "json"}}],
+            }
         ],
     }
     Path("pii-tracer.yaml").write_text(yaml.safe_dump(estate))

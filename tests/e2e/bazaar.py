@@ -11,6 +11,7 @@ from pathlib import Path
 import yaml
 
 from tests.leaks import Person
+from tests.sparksession import small_spark
 
 BUYER = 4417700102
 MAIL = "Asha.Rao@bazaar.example"
@@ -44,7 +45,7 @@ def write_estate(base: Path, endpoint: str, bucket: str, region: str) -> None:
         "version": 1,
         "estate": "bazaar",
         "environment": "local",
-        "spark": {"conf": {"spark.driver.memory": "1g", "spark.hadoop.fs.s3a.change.detection.mode": "none"}},
+        "spark": small_spark({"spark.hadoop.fs.s3a.change.detection.mode": "none"}),
         "catalogs": {"spark_catalog": {"type": "declared", "tables": tables}},
         "roots": ["here"],
         "lineage": {"sql": ["jobs.sql"]},

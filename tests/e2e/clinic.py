@@ -10,6 +10,7 @@ import yaml
 from pii_tracer.cli.main import run
 from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from tests.leaks import Person
+from tests.sparksession import small_spark
 
 PATIENT = "P-55102"
 EMAIL = "Asha.Rao@clinic.example"
@@ -47,7 +48,7 @@ ESTATE = {
     "version": 1,
     "estate": "clinic",
     "environment": "local",
-    "spark": {"conf": {"spark.driver.memory": "1g"}},
+    "spark": small_spark(),
     "catalogs": {
         "med": {"type": "iceberg-hadoop", "warehouse": "warehouse"},
         "spark_catalog": {

@@ -10,6 +10,7 @@ import yaml
 from executors.catalogs import catalog_conf
 from pii_tracer.config import load_estate
 from tests.nessiesupport import Nessie
+from tests.sparksession import small_spark
 
 MEMBER = "M-5510027"
 PHONE = "9850012345"
@@ -28,7 +29,7 @@ def write_estate(base: Path, server: Nessie) -> None:
         "version": 1,
         "estate": "clubhouse",
         "environment": "local",
-        "spark": {"conf": {"spark.driver.memory": "1g"}},
+        "spark": small_spark(),
         "catalogs": {"nes": {"type": "nessie", "uri": server.uri, "warehouse": "warehouse"}},
         "roots": ["warehouse"],
         "lineage": {"sql": ["jobs.sql"]},

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from tests.leaks import Person
+from tests.sparksession import small_spark
 
 USER, NAME = "U-771204", "Asha Rao of Pune"
 PERSON = Person((), (USER,))
@@ -62,7 +63,7 @@ def write_estate(base: Path) -> None:
         "version": 1,
         "estate": "exchange",
         "environment": "local",
-        "spark": {"conf": {"spark.driver.memory": "1g"}},
+        "spark": small_spark(),
         "catalogs": {
             "ex": {"type": "iceberg-hadoop", "warehouse": "warehouse"},
             "spark_catalog": {"type": "declared", "tables": tables},

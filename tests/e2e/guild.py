@@ -9,6 +9,7 @@ import yaml
 
 from tests.e2e.clinic import use_catalog
 from tests.leaks import Person
+from tests.sparksession import small_spark
 
 MEMBER, GUEST, BUYER = "M-70411", "70998877661", "B-20417"
 MAILS = {MEMBER: "Ilse.Brandt@guild.example", GUEST: "tomas.lind@guest.example", BUYER: "neh\u00e1.iyer@buyer.example"}
@@ -49,7 +50,7 @@ ESTATE = {
     "version": 1,
     "estate": "guild",
     "environment": "local",
-    "spark": {"conf": {"spark.driver.memory": "1g"}},
+    "spark": small_spark(),
     "catalogs": {
         "med": {"type": "iceberg-hadoop", "warehouse": "warehouse"},
         "spark_catalog": {

@@ -9,6 +9,7 @@ import yaml
 
 from executors.catalogs import catalog_conf
 from pii_tracer.config import load_estate
+from tests.sparksession import small_spark
 
 MEMBER = "M-4410027"
 PHONE = "9870012345"
@@ -29,7 +30,7 @@ def write_estate(base: Path, rest: str) -> None:
         "version": 1,
         "estate": "ledger",
         "environment": "local",
-        "spark": {"conf": {"spark.driver.memory": "1g"}},
+        "spark": small_spark(),
         "catalogs": {
             "desk": {"type": "iceberg-sql", "uri": "sqlite:///desk.db", "warehouse": "desk"},
             "club": {"type": "iceberg-rest", "uri": rest},

@@ -14,6 +14,7 @@ from pii_tracer.config import load_estate
 from pii_tracer.estate.kafka import discover_topics
 from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from tests.kafkasupport import MAIL, USER, Broker
+from tests.sparksession import small_spark
 
 OTHERS = [(f"88000000{n:04}", f"by{n}@example.org") for n in range(6)]
 PEOPLE = [*OTHERS, (USER, MAIL)]
@@ -36,7 +37,7 @@ def write(base: Path, broker: Broker, declared: list[dict[str, Any]]) -> None:
         "version": 1,
         "estate": "shop",
         "environment": "local",
-        "spark": {"conf": {"spark.driver.memory": "1g"}},
+        "spark": small_spark(),
         "catalogs": {"spark_catalog": {"type": "declared", "tables": [table]}},
         "roots": ["tables"],
         "lineage": {},

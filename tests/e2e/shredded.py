@@ -16,6 +16,7 @@ from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from pii_tracer.shred.cells import Binding
 from pii_tracer.shred.columns import Keys, decrypt, encrypt
 from pii_tracer.shred.wrapping import LocalFile, Wrapper
+from tests.sparksession import small_spark
 
 PERSON, PHONE = "U-771204", "+919812345670"
 OTHERS = {"U-880001": "+919800000001", "U-880002": "+919800000002"}
@@ -50,7 +51,7 @@ def estate(base: Path, **changes: Any) -> None:
         "version": 1,
         "estate": "telephony",
         "environment": "local",
-        "spark": {"conf": {"spark.driver.memory": "1g"}},
+        "spark": small_spark(),
         "catalogs": {"spark_catalog": {"type": "declared", "tables": declared}},
         "roots": ["tables"],
         "lineage": {},

@@ -37,7 +37,7 @@ def test_erased_by_a_cluster(spark: Any, tmp_path: Path, monkeypatch: pytest.Mon
         (base / "pii-tracer.yaml").write_text(yaml.safe_dump(estate))
         words = [*clinic.approve(base), "--format", "json"]
         done = run_until(words, tmp_path / "apply")
-    assert done.code == 0, done
+    assert done.code == 0, done.stdout + done.stderr
     told = json.loads(done.stdout)
     assert (told["state"], told["copies_erased"], told["copies_total"]) == ("complete", 7, 7)
     assert (told["residue"], told["unverified"], told["bystander_rows_lost"]) == ([], [], 0)

@@ -18,6 +18,7 @@ from pii_tracer.cli.main import run
 from pii_tracer.proof.deletion_log import DeletionLog
 from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from tests.leaks import Person, leaks
+from tests.sparksession import small_spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
 
@@ -77,7 +78,7 @@ def build(base: Path) -> None:
         "version": 1,
         "estate": "shop",
         "environment": "local",
-        "spark": {"conf": {"spark.driver.memory": "1g"}},
+        "spark": small_spark(),
         "catalogs": {"spark_catalog": {"type": "declared", "tables": declared}},
         "roots": ["tables"],
         "lineage": {"sql": ["jobs.sql"]},

@@ -10,10 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from pii_tracer.cli.main import run
 from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from tests.cli.small import declared, request
+from tests.sparksession import small_spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
 
@@ -66,7 +68,8 @@ def _built(base: Path) -> list[str]:
     names = [*BESIDE, *LINES]
     tables = {f"s.{name}": "json" if name in LINES else "parquet" for name in ("people", *names)}
     subject = "  - {name: user, source: s.people, key: uid}\n"
-    (base / "pii-tracer.yaml").write_text(declared("lake", tables) + subject)
+    estate = yaml.safe_load(declared("lake", tables) + subject) | {"spark": small_spark()}
+    (base / "pii-tracer.yaml").write_text(yaml.safe_dump(estate))
     jobs = [f"INSERT INTO s.{n} (uid, note) SELECT uid, city AS note FROM s.people;\n" for n in names]
     (base / "jobs.sql").write_text("".join(jobs))
     (base / "request.yaml").write_text(request("user", str(KEY)))

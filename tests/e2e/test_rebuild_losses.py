@@ -16,6 +16,7 @@ from pii_tracer.cli.main import run
 from pii_tracer.journal import parse
 from pii_tracer.plan import ErasurePlan
 from pii_tracer.review.keys import generate, public_pem, trusted_yaml
+from tests.sparksession import small_spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
 
@@ -28,7 +29,7 @@ ESTATE = {
     "version": 1,
     "estate": "hotel",
     "environment": "local",
-    "spark": {"conf": {"spark.driver.memory": "1g", "spark.sql.sources.partitionOverwriteMode": "dynamic"}},
+    "spark": small_spark({"spark.sql.sources.partitionOverwriteMode": "dynamic"}),
     "catalogs": {
         "spark_catalog": {
             "type": "declared",

@@ -13,6 +13,7 @@ import yaml
 from pii_tracer.cli.main import run
 from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from tests.executors.world import _decoded
+from tests.sparksession import small_spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
 
@@ -33,7 +34,7 @@ ESTATE = {
     "version": 1,
     "estate": "guild",
     "environment": "local",
-    "spark": {"conf": {"spark.driver.memory": "1g"}},
+    "spark": small_spark(),
     "catalogs": {
         "guild": {"type": "iceberg-hadoop", "warehouse": "warehouse"},
         "spark_catalog": {

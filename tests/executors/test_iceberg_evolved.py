@@ -98,7 +98,7 @@ def test_a_tag_whose_columns_were_widened_is_written_again(spark: SparkSession, 
         copy = steps.copy.model_copy(update={"facts": {"ref": name}})
         verifier = Verifier(spark, Keyring.sets.values())
         before = verifier.baseline(copy)
-        read = spark.read.option(kind, name)
+        read = spark.read.option("versionAsOf", name)
         others = sorted(map(str, read.table(table).where(f"uid <> {UID}").selectExpr(*_WIDE).collect()))
         assert len(others) == 18
         steps.once(Action.ICEBERG_REWRITE_REF, ref=name, kind=kind)

@@ -18,6 +18,7 @@ from pii_tracer.config import load_estate
 from pii_tracer.estate.paths import EstatePaths
 from tests.restsupport import serving
 from tests.retention.hoard import DAYS_MS, age_files
+from tests.sparksession import small_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,6 +34,7 @@ def estate(base: Path, spark: SparkSession, catalog: dict[str, Any], warehouse: 
         "version": 1,
         "estate": "desk",
         "environment": "local",
+        "spark": small_spark(),
         "catalogs": {"desk": catalog},
         "roots": [warehouse],
         "lineage": {"sql": []},

@@ -16,6 +16,7 @@ import yaml
 from pii_tracer.config import Estate
 from tests.lakefs.standin import Lakefs, Repo
 from tests.lakefs.standin_api import ACCESS, SECRET
+from tests.sparksession import small_spark
 
 USER, MAIL = "770000000001", "zq.person@example.net"
 OTHERS = [(f"88000000{n:04}", f"by{n}@example.org") for n in range(4)]
@@ -56,7 +57,7 @@ def estate_data(url: str, root: str, **more: Any) -> dict[str, Any]:
         "version": 1,
         "estate": "shop",
         "environment": "local",
-        "spark": {"conf": {"spark.driver.memory": "1g"}},
+        "spark": small_spark(),
         "catalogs": {"spark_catalog": {"type": "declared", "tables": [table]}},
         "roots": ["tables"],
         "lineage": {},

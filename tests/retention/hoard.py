@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from executors.profiles import installed_profile
 from pii_tracer.cli.main import run
 from pii_tracer.holds import Hold
+from tests.sparksession import small_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +44,7 @@ class Hoard:
             "version": 1,
             "estate": "hoard",
             "environment": "local",
-            "spark": {"profile": installed_profile().name, "conf": {"spark.driver.memory": "1g"}},
+            "spark": small_spark(),
             "catalogs": {self.name: {"type": "iceberg-hadoop", "warehouse": "lake"}},
             "roots": ["delta"],
             "lineage": {"sql": []},
