@@ -22,14 +22,23 @@ from pii_tracer.config_lineage import LineageSources
 from pii_tracer.config_subjects import Subject
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SparkEstate", "small_spark", "spark", "spark_estate"]
+__all__ = ["SparkEstate", "rows_at", "small_spark", "spark", "spark_estate"]
 
 
 def small_spark(conf: Mapping[str, str] | None = None) -> dict[str, Any]:
     """What an estate file of a test says under `spark`: the installed profile, little memory, further settings."""
     return {"profile": installed_profile().name, "conf": {"spark.driver.memory": "1g", **(conf or {})}}
+
+
+def rows_at(spark: SparkSession, table: str, kind: str, ref: str) -> DataFrame:
+    """An Iceberg table's rows at a branch or tag: readers of Spark 4 know Spark's own option alone.
+
+    SQL's `VERSION AS OF` cannot be analysed in a session that has Delta's extension, too.
+    """
+    option = kind if spark.version.startswith("3.") else "versionAsOf"
+    return spark.read.option(option, ref).table(table)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from pii_tracer.verify.rows import Verifier, compare
 from tests.executors.test_iceberg import EXPIRE, make
 from tests.executors.world import UID, Keyring, Steps, context, frame, rows
 from tests.planners.smalllake import Lake, kinds, touched
-from tests.sparksession import SparkEstate
+from tests.sparksession import SparkEstate, rows_at
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -98,12 +98,11 @@ def test_a_tag_whose_columns_were_widened_is_written_again(spark: SparkSession, 
         copy = steps.copy.model_copy(update={"facts": {"ref": name}})
         verifier = Verifier(spark, Keyring.sets.values())
         before = verifier.baseline(copy)
-        read = spark.read.option("versionAsOf", name)
-        others = sorted(map(str, read.table(table).where(f"uid <> {UID}").selectExpr(*_WIDE).collect()))
+        others = sorted(map(str, rows_at(spark, table, kind, name).where(f"uid <> {UID}").selectExpr(*_WIDE).collect()))
         assert len(others) == 18
         steps.once(Action.ICEBERG_REWRITE_REF, ref=name, kind=kind)
         spark.catalog.refreshTable(table)
-        assert sorted(map(str, read.table(table).selectExpr(*_WIDE).collect())) == others
+        assert sorted(map(str, rows_at(spark, table, kind, name).selectExpr(*_WIDE).collect())) == others
         told = compare(before, verifier.baseline(copy))
         assert (told.lost, told.equal) == (0, True)
         assert not any(state.rows for state in verifier.rows(copy).states if state.state == f"{kind} {name}")

@@ -13,6 +13,7 @@ import pytest
 
 from executors import sweep as sweeping
 from tests.retention.hoard import Hoard, age_delta, age_files, age_iceberg, hold
+from tests.sparksession import rows_at
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -134,8 +135,7 @@ def test_iceberg_expires_by_class_and_tells_who_holds_the_rest(
     assert YOUNG in data_files(folder)
     assert len(data_files(folder)) == 3  # the head's, the tag's, and the young one
     assert [tuple(r) for r in spark.sql(f"SELECT * FROM {table}").collect()] == [(3, "v3")]
-    reader = spark.read.option("tag" if spark.version.startswith("3.") else "versionAsOf", "q3").table(table)
-    assert [tuple(r) for r in reader.collect()] == [(0, "v0")]
+    assert [tuple(r) for r in rows_at(spark, table, "tag", "q3").collect()] == [(0, "v0")]
     hoard.command("sweep")
     assert f"tag q3 keeps snapshot {first[0]} until never" in capsys.readouterr().out
 

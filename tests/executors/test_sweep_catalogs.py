@@ -18,7 +18,7 @@ from pii_tracer.config import load_estate
 from pii_tracer.estate.paths import EstatePaths
 from tests.restsupport import serving
 from tests.retention.hoard import DAYS_MS, age_files
-from tests.sparksession import small_spark
+from tests.sparksession import rows_at, small_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,7 +99,7 @@ def the_old_goes_and_the_rest_stays(base: Path, spark: SparkSession, capsys: pyt
     assert len(left) == 2, "the head's and the tag's"
     spark.sql(f"REFRESH TABLE {TABLE}")
     assert [tuple(r) for r in spark.sql(f"SELECT * FROM {TABLE}").collect()] == [(3, "v3")]
-    assert [tuple(r) for r in spark.read.option("versionAsOf", "q3").table(TABLE).collect()] == [(0, "v0")]
+    assert [tuple(r) for r in rows_at(spark, TABLE, "tag", "q3").collect()] == [(0, "v0")]
     then = time.time() - 40 * 86_400
     os.utime(pointed(base)[1], (then, then))
     assert swept(base, capsys, "--apply")["files"] == 0
