@@ -304,6 +304,7 @@ def _baseline(
     else:
         from executors.before_rebuild import refuse_losses
         from executors.connect import refuse_without_jvm
+        from executors.profiles import refuse_reorg_on_executors
 
         if any(r.kind is Kind.STEP_INTENT for r in journal.records):
             raise Refused(
@@ -313,6 +314,7 @@ def _baseline(
             )
         show.stage("before: everybody else's rows")
         refuse_without_jvm(ctx.estate.spark.remote, verification.plan.steps)
+        refuse_reorg_on_executors(ctx.estate.spark, verification.plan.steps)
         refuse_losses(ctx, verification.plan.steps, show.step)
         kept = Baselines(copies=verification.take_baselines(show.step))
         write_atomic(folder.baseline, kept.model_dump_json(indent=1).encode())
