@@ -53,13 +53,17 @@ class ExecutionContext:
         """The estate's session, opened at the first use.
 
         Raises:
+            RunError: as `open`.
+        """
+        return self.open()
+
+    def open(self) -> SparkSession:
+        """The estate's session, for who wants to know that there is one.
+
+        Raises:
             RunError: no Java, or Spark does not start.
         """
         return open_session(self.estate, self.base, s3=self.s3)
-
-    def open(self) -> None:
-        """Have the session, or raise what `spark` raises."""
-        assert self.spark is not None
 
     @property
     def in_flight_hours(self) -> int:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pii_tracer.actions import Action
-from pii_tracer.config import Spark
-from pii_tracer.errors import Refused, RunError
-from pii_tracer.plan import Step
+from pii_tracer.errors import RunError
 
 _DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 _ICEBERG = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -90,20 +86,3 @@ def profile_of(name: str) -> Profile:
             todo="name the installed version in the estate file, or install the other one (docs/stack.md)",
         )
     return found
-
-
-def refuse_reorg_on_executors(spark: Spark, steps: Iterable[Step]) -> None:
-    """To be asked before the first step of a run: whether the estate's Spark can do all of them.
-
-    Raises:
-        Refused: Delta 4.4.0 looks for a session on executors, where there is none, in REORG (docs/stack.md).
-    """
-    if spark.profile != SPARK_4_1.name or spark.remote is not None or spark.master.startswith("local"):
-        return
-    for step in steps:
-        if step.action is Action.DELTA_PURGE:
-            raise Refused(
-                "Delta's REORG fails on a cluster of Spark 4.1: rows would be deleted and files would keep them",
-                where=f"{step.id} {step.parameters.get('table') or step.parameters.get('location')}",
-                todo="name a `local` master, or use the profile 3.5, and plan again; nothing was changed",
-            )

@@ -135,7 +135,7 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], *, s3: bool) 
     home = java_home()
     if home:
         os.environ["JAVA_HOME"] = home
-    if estate.spark.master.startswith("local"):
+    if not estate.spark.is_cluster:
         # workers of this machine are this interpreter, with the packages that are installed here
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession

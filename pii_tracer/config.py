@@ -49,6 +49,11 @@ class Spark(Frozen):
     remote: str | None = Field(default=None, pattern=r"^sc://[^/;\s]+(/;?\S*)?$")
     conf: dict[str, str] = {}
 
+    @property
+    def is_cluster(self) -> bool:
+        """Whether executors are other processes than this one's, which drives them."""
+        return self.remote is None and not self.master.startswith("local")
+
     @model_validator(mode="after")
     def _one_engine(self) -> Spark:
         if self.remote and "master" in self.model_fields_set:

@@ -303,8 +303,7 @@ def _baseline(
         kept = Baselines.model_validate_json(folder.baseline.read_bytes())
     else:
         from executors.before_rebuild import refuse_losses
-        from executors.connect import refuse_without_jvm
-        from executors.profiles import refuse_reorg_on_executors
+        from executors.fit import refuse_unfit
 
         if any(r.kind is Kind.STEP_INTENT for r in journal.records):
             raise Refused(
@@ -313,8 +312,7 @@ def _baseline(
                 todo="put the file back",
             )
         show.stage("before: everybody else's rows")
-        refuse_without_jvm(ctx.estate.spark.remote, verification.plan.steps)
-        refuse_reorg_on_executors(ctx.estate.spark, verification.plan.steps)
+        refuse_unfit(ctx.estate.spark, verification.plan.steps)
         refuse_losses(ctx, verification.plan.steps, show.step)
         kept = Baselines(copies=verification.take_baselines(show.step))
         write_atomic(folder.baseline, kept.model_dump_json(indent=1).encode())

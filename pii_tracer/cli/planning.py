@@ -8,8 +8,7 @@ from datetime import datetime, timezone
 from importlib.util import find_spec
 from pathlib import Path
 
-from executors.connect import refuse_without_jvm
-from executors.profiles import refuse_reorg_on_executors
+from executors.fit import refuse_unfit
 from pii_tracer.cli.describing import telling_descriptions
 from pii_tracer.cli.digits import key_digits
 from pii_tracer.cli.earlier import erased_earlier
@@ -246,8 +245,7 @@ def make_plan(
         )
     )
     refuse_telling_plan(plan, patterns)
-    refuse_without_jvm(estate.spark.remote, plan.steps)
-    refuse_reorg_on_executors(estate.spark, plan.steps)
+    refuse_unfit(estate.spark, plan.steps)
     return Planned(plan=plan, sealed=sealed, graph=graph, summary=summary, inventory=inventory)
 
 

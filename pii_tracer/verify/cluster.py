@@ -50,9 +50,7 @@ def searchers_of(settings: Spark, spark: Callable[[], SparkSession], warn: Calla
 
     warn: is told, once, why executors do not search.
     """
-    if settings.remote is not None or settings.master.startswith("local"):
-        return THREADS
-    return Executors(spark, warn)
+    return Executors(spark, warn) if settings.is_cluster else THREADS
 
 
 @dataclass

@@ -6,7 +6,8 @@ import importlib.metadata
 
 import pytest
 
-from executors.profiles import PROFILES, SPARK_4_1, installed_profile, profile_of, refuse_reorg_on_executors
+from executors.fit import refuse_unfit
+from executors.profiles import PROFILES, SPARK_4_1, installed_profile, profile_of
 from pii_tracer.actions import Action
 from pii_tracer.config import Spark
 from pii_tracer.errors import Refused, RunError
@@ -33,8 +34,8 @@ def test_delta_on_a_cluster_of_4_1_is_refused_before_its_rows_are_deleted() -> N
     purge, other = (Step.model_construct(id="s", action=a, **given) for a in (Action.DELTA_PURGE, Action.FILES_REWRITE))
     cluster = Spark(profile="4.1", master="spark://h:7077")
     for fine in (Spark(profile="4.1"), Spark(profile="3.5", master="spark://h:7077"), Spark(remote="sc://h:1")):
-        refuse_reorg_on_executors(fine, [other, purge])
-    refuse_reorg_on_executors(cluster, [other])
+        refuse_unfit(fine, [other, purge])
+    refuse_unfit(cluster, [other])
     with pytest.raises(Refused, match="REORG") as refused:
-        refuse_reorg_on_executors(cluster, [other, purge])
+        refuse_unfit(cluster, [other, purge])
     assert refused.value.where == "s a.b"

@@ -1,0 +1,31 @@
+"""Whether an estate's Spark can do all steps of a plan: asked when the plan is made, and before the first step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from executors.connect import refuse_without_jvm
+from executors.profiles import SPARK_4_1
+from pii_tracer.actions import Action
+from pii_tracer.config import Spark
+from pii_tracer.errors import Refused
+from pii_tracer.plan import Step
+
+
+def refuse_unfit(spark: Spark, steps: Sequence[Step]) -> None:
+    """Nothing was changed where this raises.
+
+    Raises:
+        Refused: as `refuse_without_jvm`; Delta's REORG on a cluster of Spark 4.1: Delta 4.4.0 looks for a session on
+            executors, where there is none (docs/stack.md).
+    """
+    refuse_without_jvm(spark.remote, steps)
+    if not spark.is_cluster or spark.profile != SPARK_4_1.name:
+        return
+    for step in steps:
+        if step.action is Action.DELTA_PURGE:
+            raise Refused(
+                "Delta's REORG fails on a cluster of Spark 4.1: rows would be deleted and files would keep them",
+                where=f"{step.id} {step.parameters.get('table') or step.parameters.get('location')}",
+                todo="name a `local` master, or use the profile 3.5, and plan again; nothing was changed",
+            )
