@@ -21,6 +21,11 @@ WEAK_DIGITS = 10
 """A number of fewer digits than this is likely to mean something else elsewhere (an id of another table)."""
 
 
+def is_short_number(value: str) -> bool:
+    """Whether a value is such a number (see `KeySet.weak`)."""
+    return value.isdigit() and len(value) < WEAK_DIGITS
+
+
 @dataclass(frozen=True)
 class SourceRows:
     """The identifying columns of a source table as text, row by row; None for NULL. Lives in memory only."""
@@ -97,7 +102,7 @@ class Keys:
 
     def weak(self, column: str) -> bool:
         """True when any of the column's values is a short number."""
-        return any(value.isdigit() and len(value) < WEAK_DIGITS for _, value in self.base[column])
+        return any(is_short_number(value) for _, value in self.base[column])
 
 
 def resolve(
@@ -302,7 +307,7 @@ def derive(keys: Keys, column: str, expression: str) -> Derived:
     alike = _alike({value for _, value in values}, keys.alike.get(column, frozenset()), evaluated)
     values = {pair for pair in values if pair[1] not in shared}
     mine = {value for _, value in values}
-    weak = any(value.isdigit() and len(value) < WEAK_DIGITS for value in mine)
+    weak = any(map(is_short_number, mine))
     key_set = KeySet(
         name=column if plain else f"{column}|{expression}",
         origin=column,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
 
@@ -113,19 +113,31 @@ def elsewhere(
     """What lies in S3 and is no copy, looked at. What else of the plan lies in it is looked at, or told, apart."""
     others = _places_of(plan)
     for place, name in places:
-        if estate.s3 is None:
-            told = "not looked at: the estate file does not say how S3 is reached (`s3`)"
-            yield ByteVerdict(copy_id=name, root=str(place), files=(), unverified=(told,))
-            continue
-        clients = s3_clients(estate)
-        try:
-            with _listed(place):
-                region = region_of(clients(None), place.bucket)
-        except ScanError as error:
-            yield ByteVerdict(copy_id=name, root=str(place), files=(), unverified=(error.what,))
-            continue
         inside = [prefix for bucket, prefix in others if bucket == place.bucket]
-        yield look_past_s3(name, patterns, S3Folder.of(clients, region, place, inside), searchers)
+        yield look_at(estate, place, name, patterns, searchers, inside)
+
+
+def look_at(
+    estate: Estate,
+    place: S3Location,
+    name: str,
+    patterns: Patterns,
+    searchers: Searchers = THREADS,
+    without: Collection[str] = (),
+    *,
+    alone: bool = False,
+) -> ByteVerdict:
+    """Everything in a place in S3 that is no copy (see `look_past_s3`). without: prefixes of keys that are left out."""
+    if estate.s3 is None:
+        told = "not looked at: the estate file does not say how S3 is reached (`s3`)"
+        return ByteVerdict(copy_id=name, root=str(place), files=(), unverified=(told,))
+    clients = s3_clients(estate)
+    try:
+        with _listed(place):
+            region = region_of(clients(None), place.bucket)
+    except ScanError as error:
+        return ByteVerdict(copy_id=name, root=str(place), files=(), unverified=(error.what,))
+    return look_past_s3(name, patterns, S3Folder.of(clients, region, place, without), searchers, alone=alone)
 
 
 def _places_of(plan: ErasurePlan) -> set[tuple[str, str]]:

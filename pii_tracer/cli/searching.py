@@ -5,19 +5,18 @@ For an auditor who trusts none of them: what was searched, what was found and wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from pii_tracer.cli.refusals import unreadable
+from pii_tracer.cli.s3_looking import look_at
 from pii_tracer.config import Estate
 from pii_tracer.enums import StrEnum
-from pii_tracer.errors import EstateError, ExitCode, ScanError, UsageError
+from pii_tracer.errors import ExitCode, ScanError, UsageError
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.s3 import s3_clients
-from pii_tracer.estate.s3_versions import region_of
+from pii_tracer.gap_kinds import GapKind
 from pii_tracer.locations import S3Location, is_s3, s3_location
 from pii_tracer.model import KeySet
 from pii_tracer.scan.file_keys import file_keys
@@ -25,11 +24,39 @@ from pii_tracer.scan.forms import Patterns, build_patterns
 from pii_tracer.scan.searchers import Searchers
 from pii_tracer.scan.tree import scan_tree
 from pii_tracer.verify.bytes import look_past
-from pii_tracer.verify.s3_tables import S3Folder, look_past_s3
-from pii_tracer.verify.verdict import ByteVerdict
-from planners.keys import WEAK_DIGITS
+from pii_tracer.verify.verdict import ByteVerdict, Residue
+from planners.keys import is_short_number
 
 Place = Path | S3Location
+
+
+_BEYOND = frozenset(
+    {
+        GapKind.CATALOG_UNREADABLE,
+        GapKind.EXTERNAL_FILES,
+        GapKind.EXTERNAL_METADATA,
+        GapKind.MISSING_FILES,
+        GapKind.MISSING_ROOT,
+        GapKind.MISSING_TABLE,
+        GapKind.MOVED_TABLE,
+        GapKind.OUTSIDE_LINK,
+        GapKind.OUTSIDE_ROOTS,
+        GapKind.REMOTE_TABLE,
+        GapKind.UNKNOWN_CATALOG,
+        GapKind.UNKNOWN_TABLE,
+        GapKind.UNKNOWN_VERSION,
+        GapKind.UNREADABLE,
+    }
+)
+"""What discovery says when files of the estate lie, or may lie, where its roots do not lead."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Places to search. beyond: what belongs to the estate besides, and cannot be searched so."""
+
+    places: tuple[Place, ...]
+    beyond: tuple[str, ...] = ()
 
 
 class State(StrEnum):
@@ -42,17 +69,29 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Searched:
-    """values: how many were looked for. short: how many of them are numbers that may be other people's."""
+    """values: how many were looked for. short: how many of them are numbers that may be other people's.
+
+    beyond: what belongs to the estate and was not searched.
+    """
 
     values: int
     short: int
     places: tuple[ByteVerdict, ...]
+    beyond: tuple[str, ...]
+
+    @property
+    def residue(self) -> tuple[Residue, ...]:
+        return tuple(item for place in self.places for item in place.residue)
+
+    @property
+    def unverified(self) -> tuple[str, ...]:
+        return (*(item for place in self.places for item in place.unverified), *self.beyond)
 
     @property
     def state(self) -> State:
-        if any(place.residue for place in self.places):
+        if self.residue:
             return State.FOUND
-        return State.UNVERIFIED if any(place.unverified for place in self.places) else State.CLEAN
+        return State.UNVERIFIED if self.unverified else State.CLEAN
 
     @property
     def exit_code(self) -> ExitCode:
@@ -74,23 +113,21 @@ class Searched:
                 }
                 for place in self.places
             ],
-            "residue": [item.as_json() for place in self.places for item in place.residue],
-            "unverified": [item for place in self.places for item in place.unverified],
+            "residue": [item.as_json() for item in self.residue],
+            "unverified": list(self.unverified),
         }
 
     def lines(self) -> Iterator[str]:
         """The same for people, the verdict last."""
         for place in self.places:
             yield f"searched: {place.root}: {len(place.files)} files, {sum(f.size for f in place.files)} bytes"
-        residue = [item for place in self.places for item in place.residue]
-        unverified = [item for place in self.places for item in place.unverified]
-        for item in residue[:50]:
+        for item in self.residue[:50]:
             yield f"found: {item.copy_id}: {item.file}: {item.where} ({item.form})"
-        for line in unverified[:50]:
+        for line in self.unverified[:50]:
             yield f"unverified: {line}"
-        if self.short and residue:
+        if self.short and self.residue:
             yield f"{self.short} of the values are short numbers: whose they are, only their columns tell"
-        numbers = f"found in {len(residue)} places · unverified {len(unverified)}"
+        numbers = f"found in {len(self.residue)} places · unverified {len(self.unverified)}"
         yield f"{self.state.value}: {self.values} values · {numbers}"
 
 
@@ -104,19 +141,16 @@ def read_values(source: TextIO, name: str) -> tuple[KeySet, ...]:
     values.pop("", None)
     if not values:
         raise UsageError("there are no values to look for", where=name, todo="give one value a line")
-    short = [value for value in values if value.isdigit() and len(value) < WEAK_DIGITS]
-    strong = [value for value in values if value not in short]
-    pairs = (("value", False, strong), ("short number", True, short))
-    return tuple(
-        KeySet(name=kind, origin="--values", weak=weak, values=tuple(sorted((kind, value) for value in some)))
-        for kind, weak, some in pairs
-        if some
-    )
+    sets = []
+    for kind, weak in (("value", False), ("short number", True)):
+        if pairs := sorted((kind, value) for value in values if is_short_number(value) is weak):
+            sets.append(KeySet(name=kind, origin="--values", weak=weak, values=tuple(pairs)))
+    return tuple(sets)
 
 
 def search(
     keys: Sequence[KeySet],
-    places: Iterable[Place],
+    wanted: Wanted,
     estate: Estate | None,
     base: Path,
     searchers: Searchers,
@@ -126,14 +160,18 @@ def search(
 
     estate: says how S3 is reached and which keys open encrypted Parquet files. base: the folder of its file. say: is
     told each place before it is searched.
+
+    Raises:
+        UsageError: a place lies in S3, and there is no estate file.
     """
     patterns = build_patterns(keys, file_keys(estate.parquet_encryption if estate else None, base))
     found = []
-    for place in places:
+    for place in wanted.places:
         say(patterns.mask(str(place)))
         found.append(_look(place, patterns, estate, searchers))
     counts = {key.weak: len(key.values) for key in keys}
-    return Searched(values=sum(counts.values()), short=counts.get(True, 0), places=tuple(found))
+    beyond = tuple(map(patterns.mask, wanted.beyond))
+    return Searched(sum(counts.values()), counts.get(True, 0), tuple(found), beyond)
 
 
 def place_of(text: str) -> Place:
@@ -150,21 +188,22 @@ def place_of(text: str) -> Place:
     return path
 
 
-def places_of(estate: Estate, base: Path) -> tuple[tuple[Place, ...], tuple[ByteVerdict, ...]]:
-    """Where an estate has data: its roots and catalogs, archives, everything in S3 that they lead to; and what is not
-    searched so, as places that are unverified.
-    """
-    paths = EstatePaths(estate, base)
-    places: list[Place] = [root for root in paths.roots if root.exists()]
-    places += [place.location for place in discover(estate, base).remote]
+def places_of(estate: Estate, base: Path) -> Wanted:
+    """Where an estate has data: its roots, its archives, and everything in S3 that its catalogs lead to."""
+    inventory = discover(estate, base)
+    remote = [place.location for place in inventory.remote]
     # an archive's prefix need not end at a folder: the folder that it lies in has all of it
-    places += [S3Location(bucket=a.bucket, key=a.prefix.rpartition("/")[0]) for a in estate.archives]
-    missing = [_unsearched(str(root), "the root does not exist") for root in paths.roots if not root.exists()]
+    remote += [S3Location(bucket=a.bucket, key=a.prefix.rpartition("/")[0]) for a in estate.archives]
+    roots = [root for root in EstatePaths(estate, base).roots if root.exists()]
+    searched = {place.dataset for place in inventory.remote}
+    gaps = [gap for gap in inventory.gaps if gap.kind in _BEYOND]
+    gaps = [gap for gap in gaps if gap.kind is not GapKind.REMOTE_TABLE or gap.dataset not in searched]
     topics = [f"{cluster.bootstrap}/{topic.name}" for cluster in estate.kafka for topic in cluster.topics]
     repositories = [f"{server.endpoint}/{repo.name}" for server in estate.lakefs for repo in server.repositories]
     others = [*topics, *repositories, *(vault.name for vault in estate.vaults), *(b.name for b in estate.backups)]
-    missing += [_unsearched(name, "it is searched with a plan only") for name in others]
-    return _outermost(places), tuple(missing)
+    beyond = [f"{gap.kind}: {gap.reason} ({gap.evidence})" for gap in gaps]
+    beyond += [f"{name}: not searched: it is searched with a plan only" for name in others]
+    return Wanted(_outermost([*roots, *remote]), tuple(beyond))
 
 
 def _outermost(places: Sequence[Place]) -> tuple[Place, ...]:
@@ -175,21 +214,14 @@ def _outermost(places: Sequence[Place]) -> tuple[Place, ...]:
     return (*kept, *(p for p in remote if not any(p != other and other.holds(p) for other in remote)))
 
 
-def _unsearched(name: str, reason: str) -> ByteVerdict:
-    return ByteVerdict(copy_id=name, root=name, files=(), unverified=(f"{name}: not searched: {reason}",))
-
-
 def _look(place: Place, patterns: Patterns, estate: Estate | None, searchers: Searchers) -> ByteVerdict:
     name = patterns.mask(str(place))
-    try:
-        if isinstance(place, Path):
-            scanned = scan_tree(place, patterns, searchers=searchers).files
-            return look_past(name, name, scanned, alone=True)
+    if isinstance(place, S3Location):
         if estate is None:
             raise UsageError("S3 is reached as an estate file says", where=name, todo="name it with `--estate`")
-        clients = s3_clients(estate)
-        with unreadable("the bucket cannot be reached", name, "make it reachable, then search again"):
-            region = region_of(clients(None), place.bucket)
-        return look_past_s3(name, patterns, S3Folder.of(clients, region, place, ()), searchers, alone=True)
-    except (ScanError, EstateError) as error:
-        return _unsearched(name, error.what)
+        return look_at(estate, place, name, patterns, searchers, alone=True)
+    try:
+        scanned = scan_tree(place, patterns, searchers=searchers).files
+    except ScanError as error:
+        return ByteVerdict(copy_id=name, root=name, files=(), unverified=(f"{name}: not searched: {error.what}",))
+    return look_past(name, name, scanned, alone=True)

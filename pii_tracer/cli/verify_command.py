@@ -45,19 +45,19 @@ def verify(
 
 
 def _of_values(values: TextIO, places: tuple[str, ...], settings: Settings, fmt: str) -> int:
-    from pii_tracer.cli.searching import Searched, place_of, places_of, read_values, search
+    from pii_tracer.cli.searching import Wanted, place_of, places_of, read_values, search
     from pii_tracer.scan.searchers import THREADS
     from reports.escape import visible
     from reports.progress import Progress
 
     keys = read_values(values, getattr(values, "name", "-"))
+    named = Wanted(tuple(map(place_of, places)))
     estate = settings.estate() if settings.estate_file.exists() or not places else None
     with Progress() as progress:
         progress.stage("verify: bytes")
-        wanted, missing = (tuple(map(place_of, places)), ()) if places else places_of(settings.estate(), settings.base)
+        wanted = places_of(estate, settings.base) if estate and not places else named
         searchers = _searchers(estate, settings.base, progress.warn) if estate else THREADS
         found = search(keys, wanted, estate, settings.base, searchers, progress.step)
-    found = Searched(values=found.values, short=found.short, places=(*found.places, *missing))
     click.echo(json.dumps(found.as_json(), sort_keys=True) if fmt == "json" else "\n".join(map(visible, found.lines())))
     return int(found.exit_code)
 

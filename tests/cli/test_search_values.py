@@ -176,3 +176,33 @@ def test_by_an_estate_its_roots_and_its_places_in_s3_are_searched_and_the_rest_i
     assert {p["place"] for p in told["places"]} >= {str(place), f"s3://{lake.bucket}/"}
     assert any("gone" in item and "does not exist" in item for item in told["unverified"])
     assert "127.0.0.1:1/orders: not searched: it is searched with a plan only" in told["unverified"]
+
+
+def test_what_an_estate_leads_to_and_nobody_searched_keeps_it_from_being_clean(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A table that is declared beyond the roots, one that is gone, and a catalog that does not answer."""
+    write_deltalake(place.parent / "beyond", pa.table({"mail": [MAIL]}))
+    tables = [
+        {"name": "a.beyond", "format": "delta", "location": "beyond"},
+        {"name": "a.lost", "format": "delta", "location": f"lake/{MAIL}"},
+    ]
+    estate: dict[str, Any] = {
+        "version": 1,
+        "estate": "shop",
+        "environment": "local",
+        "catalogs": {"spark_catalog": {"type": "declared", "tables": tables}},
+        "roots": ["lake"],
+        "lineage": {},
+        "subjects": [{"name": "c", "source": "a.b", "key": "mail"}],
+    }
+    Path("pii-tracer.yaml").write_text(yaml.safe_dump(estate))
+    code, told = look(capsys)
+    assert (code, told["state"], told["residue"]) == (7, "unverified", [])
+    assert [line.partition(":")[0] for line in told["unverified"]] == ["outside_roots", "missing_table"]
+    assert str(place.parent / "beyond") in told["unverified"][0]
+    estate["catalogs"]["spark_catalog"]["tables"] = []
+    estate["catalogs"]["desk"] = {"type": "iceberg-rest", "uri": "http://127.0.0.1:1"}
+    Path("pii-tracer.yaml").write_text(yaml.safe_dump(estate))
+    code, told = look(capsys)
+    assert (code, told["unverified"][0].partition(":")[0]) == (7, "catalog_unreadable")
