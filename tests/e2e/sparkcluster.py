@@ -63,3 +63,19 @@ def _wait_for(text: str, log: Path, process: subprocess.Popen[bytes]) -> None:
         if process.poll() is not None or time.monotonic() > until:
             raise AssertionError(log.read_text(errors="replace")[-2000:])
         time.sleep(0.1)
+
+
+def cluster_conf(events: Path) -> dict[str, str]:
+    """Settings of a session on such a cluster, which writes its event log into a folder."""
+    return {
+        "spark.driver.host": "127.0.0.1",
+        "spark.executor.memory": "640m",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": events.as_uri(),
+    }
+
+
+def executors_worked(folder: Path, events: Path) -> bool:
+    """Whether an executor of the cluster was started, and searched bytes."""
+    logged = "".join(log.read_text() for log in events.iterdir())
+    return any(folder.glob("work/app-*/*/stderr")) and "pii-tracer: search the bytes of files" in logged

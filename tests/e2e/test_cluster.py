@@ -14,7 +14,7 @@ from pii_tracer.journal import Kind
 from pii_tracer.review.planfile import load_plan
 from tests.e2e import clinic
 from tests.e2e.processes import history, run_until
-from tests.e2e.sparkcluster import cluster
+from tests.e2e.sparkcluster import cluster, cluster_conf, executors_worked
 from tests.e2e.test_kill import others, rows
 from tests.leaks import leaks
 
@@ -31,8 +31,7 @@ def test_erased_by_a_cluster(spark: Any, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     with cluster(tmp_path / "cluster") as address:
         estate = yaml.safe_load((base / "pii-tracer.yaml").read_text())
-        conf = estate["spark"]["conf"] | {"spark.executor.memory": "640m", "spark.driver.host": "127.0.0.1"}
-        conf |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": (tmp_path / "events").as_uri()}
+        conf = estate["spark"]["conf"] | cluster_conf(tmp_path / "events")
         estate["spark"] |= {"master": address, "conf": conf}
         (base / "pii-tracer.yaml").write_text(yaml.safe_dump(estate))
         words = [*clinic.approve(base), "--format", "json"]
@@ -44,9 +43,6 @@ def test_erased_by_a_cluster(spark: Any, tmp_path: Path, monkeypatch: pytest.Mon
     assert others(rows(base)) == others(before)
     journal = base / "state" / "runs" / load_plan(base / "clinic.plan.json").plan.plan_id / "journal.jsonl"
     assert any(record.kind is Kind.STEP_RESULT for record in history(journal))
-    work = list((tmp_path / "cluster" / "work").glob("app-*/*/stderr"))
-    assert work, "an executor of the cluster did the work"
-    events = "".join(log.read_text() for log in (tmp_path / "events").iterdir())
-    assert "pii-tracer: search the bytes of files" in events
+    assert executors_worked(tmp_path / "cluster", tmp_path / "events")
     assert "search no files" not in done.stderr
     assert leaks(clinic.PERSON, [tmp_path / "cluster", tmp_path / "events", base / "state"]) == []

@@ -18,7 +18,7 @@ from pii_tracer.errors import ExitCode
 from pii_tracer.review.planfile import load_plan
 from tests.e2e import clinic
 from tests.e2e.processes import REPO
-from tests.e2e.sparkcluster import cluster
+from tests.e2e.sparkcluster import cluster, cluster_conf, executors_worked
 from tests.e2e.test_kill import others, rows
 from tests.leaks import leaks
 from tests.servers import spark_jars
@@ -73,12 +73,7 @@ def test_erased_on_a_cluster_by_spark_submit(spark: Any, tmp_path: Path) -> None
     estate["spark"]["master"] = "local[1]"
     (base / "pii-tracer.yaml").write_text(yaml.safe_dump(estate))
     words = clinic.approve(base)
-    conf = {
-        "spark.driver.host": "127.0.0.1",
-        "spark.executor.memory": "640m",
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": (tmp_path / "events").as_uri(),
-    }
+    conf = cluster_conf(tmp_path / "events")
     with cluster(tmp_path / "cluster") as address:
         options = ["--master", address, "--packages", ",".join(installed_profile().packages)]
         options += [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
@@ -86,10 +81,7 @@ def test_erased_on_a_cluster_by_spark_submit(spark: Any, tmp_path: Path) -> None
     assert done.returncode == 0, done.stdout[-3000:]
     assert "7/7 copies erased" in done.stdout
     assert others(rows(base)) == others(before)
-    work = list((tmp_path / "cluster" / "work").glob("app-*/*/stderr"))
-    assert work, "an executor of the cluster did the work"
-    events = "".join(log.read_text() for log in (tmp_path / "events").iterdir())
-    assert "pii-tracer: search the bytes of files" in events
+    assert executors_worked(tmp_path / "cluster", tmp_path / "events")
     run = base / "state" / "runs" / load_plan(base / "clinic.plan.json").plan.plan_id
     assert (run / "attestation.json").exists()
     (tmp_path / "said").mkdir()
