@@ -9,11 +9,8 @@ WORKERS ?= 3
 PYTEST = $(BIN)/python -m pytest -p no:randomly -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 SPARK4 := .venv-spark4
 SPARK4_STAMP := $(SPARK4)/.pii-tracer-installed
-# what needs Hudi or Hadoop's S3 client, and Delta's REORG on executors (docs/stack.md)
-SPARK4_WITHOUT := $(addprefix --ignore tests/,benchmarks connect sample_lineage estate/test_against_spark.py estate/test_places.py \
-	executors/test_delta_s3.py executors/test_iceberg_s3.py executors/test_sweep_iceberg_s3.py retention/test_sweep_s3.py verify/test_s3_rows.py \
-	e2e/test_demo.py e2e/test_lake.py e2e/test_nested_keys.py e2e/test_several_persons.py e2e/test_others_rows.py e2e/test_vault.py \
-	e2e/test_cluster.py e2e/test_submitted.py)
+# what needs Hudi, or Delta's REORG on executors (docs/stack.md)
+SPARK4_WITHOUT := $(addprefix --ignore tests/,benchmarks connect sample_lineage e2e/test_demo.py e2e/test_cluster.py e2e/test_submitted.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-slow test-spark4 test-connect test-fast lint format types imports audit bench-erase bench-lineage bench-plan bench-proof bench-shred bench-storage bench-sweep stores record clean

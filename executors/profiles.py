@@ -9,22 +9,25 @@ from pii_tracer.errors import RunError
 
 _DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 _ICEBERG = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+_AWS_SDK = "2.29.52"
+_AWS_CLIENTS = ("s3", "s3-transfer-manager", "sts", "kms", "apache-client", "netty-nio-client")
 
 
 @dataclass(frozen=True)
 class Profile:
     """Versions that run together. name: as in the estate file, `spark.profile`, and how pyspark's version begins.
 
-    ivy: folder in the home directory where its Ivy keeps what it fetched. s3a: Hadoop's S3 client, where tables in S3
-    were tried.
+    ivy: folder in the home directory where its Ivy keeps what it fetched. s3a: Hadoop's S3 client. excluded: what
+    that would bring and nobody needs, as `group:artifact`.
     """
 
     name: str
     packages: tuple[str, ...]
     extensions: tuple[str, ...]
     ivy: str
+    s3a: tuple[str, ...]
+    excluded: tuple[str, ...] = ()
     conf: tuple[tuple[str, str], ...] = ()
-    s3a: str | None = None
 
 
 SPARK_3_5 = Profile(
@@ -36,7 +39,7 @@ SPARK_3_5 = Profile(
     ),
     extensions=(_DELTA, _ICEBERG, "org.apache.spark.sql.hudi.HoodieSparkSessionExtension"),
     ivy=".ivy2",
-    s3a="org.apache.hadoop:hadoop-aws:3.3.4",
+    s3a=("org.apache.hadoop:hadoop-aws:3.3.4",),
     conf=(
         ("spark.serializer", "org.apache.spark.serializer.KryoSerializer"),
         ("spark.kryo.registrator", "org.apache.spark.HoodieSparkKryoRegistrar"),
@@ -50,6 +53,12 @@ SPARK_4_1 = Profile(
     ),
     extensions=(_DELTA, _ICEBERG),
     ivy=".ivy2.5.2",
+    # S3A asks for a bundle of all of AWS' clients, 600 MB; these are the ones that it loads, in the bundle's version
+    s3a=(
+        "org.apache.hadoop:hadoop-aws:3.4.2",
+        *(f"software.amazon.awssdk:{client}:{_AWS_SDK}" for client in _AWS_CLIENTS),
+    ),
+    excluded=("software.amazon.awssdk:bundle",),
 )
 PROFILES = {profile.name: profile for profile in (SPARK_3_5, SPARK_4_1)}
 

@@ -6,9 +6,7 @@ S3A finds them in the environment and from the machine's role; other ways are se
 
 from __future__ import annotations
 
-from executors.profiles import profile_of
 from pii_tracer.config import Estate
-from pii_tracer.errors import RunError
 from pii_tracer.estate.s3 import s3_settings
 from pii_tracer.plan import ErasurePlan
 
@@ -43,19 +41,3 @@ def s3a_conf(estate: Estate) -> dict[str, str]:
         conf["spark.hadoop.fs.s3a.path.style.access"] = "true"
         conf["spark.hadoop.fs.s3a.connection.ssl.enabled"] = str(settings.endpoint_url.startswith("https:")).lower()
     return conf
-
-
-def s3a_packages(estate: Estate) -> tuple[str, ...]:
-    """The jars that S3A needs, as Maven coordinates.
-
-    Raises:
-        RunError: as `profile_of`; tables in S3 were not tried with the estate's Spark.
-    """
-    profile = profile_of(estate.spark.profile)
-    if profile.s3a is None:
-        raise RunError(
-            f"tables in S3 were not tried with Spark {profile.name}",
-            where="spark.profile",
-            todo="use a profile that docs/stack.md names for them",
-        )
-    return (profile.s3a,)

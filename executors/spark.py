@@ -19,7 +19,7 @@ from executors.catalogs import CLASSES, catalog_conf, catalog_packages
 from executors.connect import EXTENSIONS, REDACTION, open_remote
 from executors.local import as_local
 from executors.profiles import installed_profile, profile_of
-from executors.s3a import FILE_SYSTEM, s3a_conf, s3a_packages
+from executors.s3a import FILE_SYSTEM, s3a_conf
 from executors.submitted import refuse_without_jars
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import CatalogType, DeclaredTable
@@ -67,12 +67,13 @@ def session_conf(estate: Estate, base: Path, *, s3: bool = False) -> dict[str, s
     """Spark settings for an estate whose file lies in `base`. s3: of a session for tables in S3.
 
     Raises:
-        RunError: another pyspark is installed than the estate file's profile needs; as `s3a_conf` and `s3a_packages`.
+        RunError: another pyspark is installed than the estate file's profile needs; as `s3a_conf`.
     """
     profile = profile_of(estate.spark.profile)
     return {
         **(s3a_conf(estate) if s3 else {}),
         "spark.jars.packages": ",".join(_packages(estate, s3=s3)),
+        **({"spark.jars.excludes": ",".join(profile.excluded)} if profile.excluded else {}),
         EXTENSIONS: ",".join(profile.extensions),
         **dict(profile.conf),
         "spark.sql.warehouse.dir": str(base / "spark-warehouse"),
@@ -85,7 +86,7 @@ def session_conf(estate: Estate, base: Path, *, s3: bool = False) -> dict[str, s
 def _packages(estate: Estate, *, s3: bool) -> tuple[str, ...]:
     """Maven coordinates of all the jars that a session needs."""
     profile = profile_of(estate.spark.profile)
-    return (*profile.packages, *catalog_packages(estate), *(s3a_packages(estate) if s3 else ()))
+    return (*profile.packages, *catalog_packages(estate), *(profile.s3a if s3 else ()))
 
 
 def _runtime_conf(estate: Estate, base: Path) -> dict[str, str]:
@@ -140,8 +141,9 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], *, s3: bool) 
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
-    classes = [*profile_of(estate.spark.profile).extensions, *(CLASSES[name] for name in catalog_packages(estate))]
-    refuse_without_jars([*classes, *([FILE_SYSTEM] if s3 else [])], _packages(estate, s3=s3))
+    profile = profile_of(estate.spark.profile)
+    classes = [*profile.extensions, *(CLASSES[name] for name in catalog_packages(estate))]
+    refuse_without_jars([*classes, *([FILE_SYSTEM] if s3 else [])], _packages(estate, s3=s3), profile.excluded)
     builder = SparkSession.builder.master(estate.spark.master).appName(f"pii-tracer {estate.estate}")
     for key, value in (session_conf(estate, base, s3=s3) | extra).items():
         builder = builder.config(key, value)

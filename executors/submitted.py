@@ -33,18 +33,21 @@ def as_submitted(estate: Estate) -> Estate:
     return estate.model_copy(update={"spark": estate.spark.model_copy(update={"master": str(master)})})
 
 
-def refuse_without_jars(classes: Iterable[str], packages: Sequence[str]) -> None:
+def refuse_without_jars(classes: Iterable[str], packages: Sequence[str], excluded: Sequence[str]) -> None:
     """Classes of extensions and file systems that a session needs, and the Maven coordinates that bring them.
+
+    excluded: what these ask for and nobody needs.
 
     Raises:
         RunError: spark-submit did not bring one of them.
     """
     missing = [name for name in classes if not _is_there(name)] if is_submitted() else []
     if missing:
+        without = f" --exclude-packages {','.join(excluded)}" if excluded else ""
         raise RunError(
             f"spark-submit was started without the jar of {', '.join(missing)}",
             where="spark-submit",
-            todo=f"start it with `--packages {','.join(packages)}`, or put these jars on its class path",
+            todo=f"start it with `--packages {','.join(packages)}{without}`, or put these jars on its class path",
         )
 
 

@@ -24,7 +24,11 @@ from pii_tracer.config_subjects import Subject
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SparkEstate", "rows_at", "small_spark", "spark", "spark_estate"]
+__all__ = ["HAS_HUDI", "SparkEstate", "rows_at", "small_spark", "spark", "spark_estate"]
+
+
+HAS_HUDI = any("hudi" in package for package in installed_profile().packages)
+"""Whether the installed Spark has a bundle of Hudi (docs/stack.md)."""
 
 
 def small_spark(conf: Mapping[str, str] | None = None) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from executors.profiles import profile_of
 from pii_tracer.cli.scanning import evidence_of
 from pii_tracer.config import Estate
 from pii_tracer.errors import EstateError
@@ -46,9 +45,6 @@ def with_lake(inventory: Inventory, estate: Estate, paths: EstatePaths) -> Inven
     from pii_tracer.estate.s3 import s3_clients
     from pii_tracer.estate.s3_lake import lake_tables
 
-    if profile_of(estate.spark.profile).s3a is None:
-        reason = f"tables in S3 were not tried with Spark {estate.spark.profile}"
-        return _with_places(inventory, [p.model_copy(update={"untreated": reason}) for p in inventory.remote])
     known = [place.location for place in inventory.remote]
     lake = lake_tables(paths.declared_remote, paths.registry.remote, known, estate.archives, s3_clients(estate))
     places = [p.model_copy(update={"untreated": lake.why.get(str(p.location))}) for p in inventory.remote]

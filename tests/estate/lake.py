@@ -14,10 +14,12 @@ from pii_tracer.config_catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.config_lineage import LineageSources
 from pii_tracer.config_subjects import Subject
 from pii_tracer.model import Format
+from tests.sparksession import HAS_HUDI
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+HUDI = ("hudi/trips", "hudi/rides") if HAS_HUDI else ()
 ROWS = [(i, f"name {i}", f"98{i:08d}") for i in range(1, 21)]
 
 
@@ -37,7 +39,7 @@ def estate_of(conf: dict[str, str] | None = None) -> Estate:
     """The estate file's content: an Iceberg catalog, declared tables, a relocation, a development root."""
     declared = (
         DeclaredTable(name="prod.wallets", format=Format.DELTA, location="warehouse/delta/wallets"),
-        DeclaredTable(name="prod.trips", format=Format.HUDI, location="warehouse/hudi/trips"),
+        *(DeclaredTable(name="prod.trips", format=Format.HUDI, location=f"warehouse/{p}") for p in HUDI[:1]),
         DeclaredTable(name="prod.gone", format=Format.DELTA, location="warehouse/delta/gone"),
     )
     return Estate(
@@ -69,7 +71,8 @@ def build(spark: SparkSession, base: Path) -> Lake:
     rows.createOrReplaceTempView("discovery_rows")
     _iceberg(spark, catalog)
     _delta(spark, lake.warehouse)
-    _hudi(spark, lake.warehouse)
+    if HUDI:
+        _hudi(spark, lake.warehouse)
     _folders(spark, lake.warehouse)
     return lake
 

@@ -14,7 +14,7 @@ from pii_tracer.estate.iceberg import newest_metadata
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import read_columns
 from pii_tracer.model import Format
-from tests.estate.lake import Lake
+from tests.estate.lake import HUDI, Lake
 
 
 def metadata(folder: Path, *names: str) -> Path:
@@ -69,13 +69,14 @@ def test_copied_tables_point_at_the_original_and_share_its_files(lake: Lake, tmp
 
 @pytest.mark.spark
 def test_a_data_file_that_is_gone_is_a_gap(lake: Lake, tmp_path: Path) -> None:
-    shutil.copytree(lake.warehouse / "hudi" / "trips", tmp_path / "warehouse" / "hudi" / "trips")
-    shutil.copytree(lake.warehouse / "delta" / "parts", tmp_path / "warehouse" / "delta" / "parts")
+    places = [*HUDI[:1], "delta/parts"]
+    for place in places:
+        shutil.copytree(lake.warehouse / place, tmp_path / "warehouse" / place)
     for file in (tmp_path / "warehouse").rglob("*.parquet"):
         if not {"_delta_log", ".hoodie"} & set(file.parts):
             file.unlink()
     missing = {g.dataset.name for g in discover(lake.estate, tmp_path).gaps if g.kind == "missing_files" and g.dataset}
-    assert missing == {"/lakehouse/warehouse/hudi/trips", "/lakehouse/warehouse/delta/parts"}
+    assert missing == {f"/lakehouse/warehouse/{place}" for place in places}
 
 
 @pytest.mark.spark

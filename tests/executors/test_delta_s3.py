@@ -23,6 +23,7 @@ from tests.executors import s3engine
 from tests.executors.s3engine import Engine, InBucket
 from tests.executors.world import EMAIL, UID
 from tests.s3support import REGION, World, standin, world
+from tests.sparksession import small_spark
 
 __all__ = ["standin", "world"]
 
@@ -92,7 +93,7 @@ def lake(world: World, tmp_path: Path, pool: ProcessPoolExecutor) -> Lake:
             "version": 1,
             "estate": "shop",
             "environment": "local",
-            "spark": {"master": "local[2]", "conf": {"spark.driver.memory": "1g"}},
+            "spark": small_spark(),
             "catalogs": {
                 "spark_catalog": {
                     "type": "declared",

@@ -19,6 +19,7 @@ from tests.executors.s3engine import Engine, InBucket
 from tests.executors.world import EMAIL, UID
 from tests.restsupport import serving
 from tests.s3support import REGION, World, standin, world
+from tests.sparksession import small_spark
 
 __all__ = ["standin", "world"]
 
@@ -75,7 +76,7 @@ def made(world: World, base: Path, pool: ProcessPoolExecutor, bucket: str, **of:
             "version": 1,
             "estate": "shop",
             "environment": "local",
-            "spark": {"master": "local[2]", "conf": {"spark.driver.memory": "1g"}},
+            "spark": small_spark(),
             "catalogs": {catalog: of},
             "roots": [],
             "lineage": {},

@@ -25,6 +25,7 @@ from sample_lineage import s3_standin
 from tests.executors.test_s3_clear import copy
 from tests.review.plans import plan
 from tests.s3support import MATCH, World, estate, standin, world
+from tests.sparksession import small_spark
 
 __all__ = ["standin", "world"]
 
@@ -214,7 +215,7 @@ def test_a_file_that_is_written_again_while_it_is_read_is_an_error(twins: Twins)
 
 
 def test_only_a_plan_with_a_table_in_s3_has_spark_reach_it(world: World, tmp_path: Path) -> None:
-    lake, where = estate(world.endpoint_url), copy(MATCH)
+    lake, where = estate(world.endpoint_url, spark=small_spark()), copy(MATCH)
     assert reaches_s3(plan([], [where]))
     assert not reaches_s3(plan([], [where.model_copy(update={"location": "/wh/orders"})]))
     assert "hadoop-aws" in session_conf(lake, tmp_path, s3=True)["spark.jars.packages"]

@@ -20,6 +20,7 @@ from deltalake import DeltaTable, write_deltalake
 from pii_tracer.cli.main import run
 from sample_lineage import s3_standin
 from tests.s3support import REGION, World, standin, world
+from tests.sparksession import small_spark
 
 __all__ = ["standin", "world"]
 
@@ -84,7 +85,7 @@ class Lake:
             "version": 1,
             "estate": "shop",
             "environment": "local",
-            "spark": {"conf": {"spark.driver.memory": "1g"}},
+            "spark": small_spark(),
             "catalogs": {"spark_catalog": {"type": "declared", "tables": tables}},
             "roots": ["here"],
             "lineage": {"sql": []},

@@ -13,6 +13,7 @@ from deltalake import write_deltalake
 from executors.spark import open_session
 from pii_tracer.verify.rows import Verifier, compare
 from tests.s3support import World, estate
+from tests.sparksession import small_spark
 from tests.verify.s3lake import KEYS, MAIL, MATCH, OTHER, Lake
 
 
@@ -20,7 +21,7 @@ def main(place: dict[str, str]) -> dict[str, Any]:
     world = World(place["endpoint"])
     lake = Lake.__new__(Lake)
     lake.world, lake.base, lake.key, lake.bucket = world, Path(place["base"]), place["key"], place["bucket"]
-    spark = open_session(estate(world.endpoint_url, spark={"conf": {"spark.driver.memory": "1g"}}), lake.base, s3=True)
+    spark = open_session(estate(world.endpoint_url, spark=small_spark()), lake.base, s3=True)
     copy = lake.copy(match=MATCH)
     verifier = Verifier(spark, KEYS)
 
