@@ -16,12 +16,25 @@ _MEMBER = re.compile(r"[^'?\\]+")
 """What Spark's JsonPathParser takes between quotes (jsonExpressions.scala); other paths give NULL for every row."""
 
 
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+_DIGITS = "^(0|-?[1-9][0-9]{0,18})$"
+"""Whole numbers as Spark writes them: what is written otherwise is no number of a column of integers."""
+
+_BROADCAST = 100_000
+"""Keys of a set that are sent to every executor; of more, both sides are shuffled."""
+
+
 def leaf(term: MatchTerm, alias: str | None = None) -> str:
     """SQL for the leaf that a term compares, as a string.
 
     Raises:
         RunError: Spark would answer nothing to it instead of failing: a collection, or a member no path can name.
     """
+    return _text(_value(term, alias), term.type)
+
+
+def _value(term: MatchTerm, alias: str | None = None) -> str:
+    """The leaf as it stands."""
     if _COLLECTION.match(term.type):
         raise RunError(
             f"`{term.label()}` is of type {term.type}: keys inside collections are not supported yet",
@@ -36,7 +49,7 @@ def leaf(term: MatchTerm, alias: str | None = None) -> str:
                 raise RunError(f"a member in `{term.label()}` cannot be named in a JSON path", todo="waive it by name")
             path = "$" + "".join(f"['{name}']" for name in access.path)
             expression = f"get_json_object({expression}, {string_literal(path)})"
-    return _text(expression, term.type)
+    return expression
 
 
 def _text(value: str, kind: str) -> str:
@@ -52,7 +65,25 @@ def _text(value: str, kind: str) -> str:
 
 def condition(ctx: ExecutionContext, match: Match) -> str:
     """A WHERE condition that is true for the persons' rows, by subqueries: for SELECT, Iceberg and Hudi DELETE."""
-    return " OR ".join(f"{leaf(t)} IN (SELECT k FROM {ctx.key_view(t.key_set)})" for t in match.terms)
+    return " OR ".join(_is_key(ctx, term) for term in match.terms)
+
+
+def _is_key(ctx: ExecutionContext, term: MatchTerm) -> str:
+    """Engines pass over partitions that no key can be in, by the keys that they have broadcast (ADR 14).
+
+    They do so where the column is compared as it is, and the keys are chosen by a condition; these here leave none out.
+    """
+    keys = ctx.key_view(term.key_set)
+    hint = f"/*+ BROADCAST({keys}) */ " if len(ctx.keyring.key_set(term.key_set).values) <= _BROADCAST else ""
+    kind = term.type.strip().lower()
+    if kind in _INTEGERS and all(isinstance(access, FieldAccess) for access in term.access):
+        column = _value(term)
+        # a narrower type is that of an Iceberg tag from before the column was widened
+        types = ", ".join(f"'{name}'" for name in _INTEGERS[: _INTEGERS.index(kind) + 1])
+        other = f"raise_error('a column is of another type than the plan says, {kind}')"
+        told = f"IF(typeof({column}) IN ({types}), {column}, CAST({other} AS {kind}))"
+        return f"{told} IN (SELECT {hint}try_cast(k AS {kind}) FROM {keys} WHERE k RLIKE '{_DIGITS}')"
+    return f"{leaf(term)} IN (SELECT {hint}k FROM {keys} WHERE length(k) >= 0)"
 
 
 def match_of(copy: Copy | None) -> Match:
