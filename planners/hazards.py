@@ -169,8 +169,8 @@ CATALOGUE: tuple[Hazard, ...] = (
     _h(
         "H6",
         _H,
-        "rows of a duplicate record key, which one DELETE leaves",
-        "repeat the DELETE until none is left",
+        "rows of a duplicate record key: one DELETE takes one of them, whoever's it is",
+        "repeat the DELETE until none is left; refused where another's row has the key",
         _TESTED,
     ),
     _h("H5", _H, "the archived timeline", "it holds no keys; verified, as no official purge exists", _TESTED),
