@@ -41,7 +41,7 @@ _ONLY_ROWS = "parquet-mr "
 class Seen:
     """Rows before and those that stay as they are, labels of match terms whose column is not there.
 
-    stale: no row is the person's, but a dictionary, a statistic or the metadata still holds a value.
+    stale: no row is the person's, but a dictionary or a statistic still holds a value.
     """
 
     before: int
@@ -61,9 +61,11 @@ def survey(opened: Opened, match: Match, keys: Keys, strong: frozenset[str], mas
     mask: what becomes NULL in the persons' rows; they go without it.
 
     Raises:
-        RowsError: no column of the match exists, a value cannot be compared, or a column cannot become NULL.
+        RowsError: no column of the match exists, a value cannot be compared, a column cannot become NULL, or a value
+            stands in what a rewrite keeps.
     """
     with opened(**_INSTANTS) as source:
+        _refuse_named(source, strong)
         terms, missing = present_terms(source.schema_arrow.names, match)
         before = int(source.metadata.num_rows)
         persons = changed = 0
@@ -230,14 +232,13 @@ def _left(
     strong: frozenset[str],
     within: tuple[str, ...] | None = None,
 ) -> bool:
-    """A value in statistics, metadata or a dictionary page although no row is the person's.
+    """A value in statistics or a dictionary page although no row is the person's.
 
     Bounds of the columns that the match compares are keys: there a longer word is somebody else's. within: the columns
     whose statistics and dictionaries count, None for all.
     """
     meta = source.metadata
-    texts = [part.decode("utf-8", "replace") for pair in _kv(source).items() for part in pair]
-    texts.append(meta.created_by or "")
+    texts = [meta.created_by or ""]
     columns = [meta.row_group(g).column(c) for g in range(meta.num_row_groups) for c in range(meta.num_columns)]
     if within is not None:
         columns = [c for c in columns if _lies_in(c.path_in_schema, within)]
@@ -374,6 +375,16 @@ def _placed(source: pq.ParquetFile, mask: Mask | None) -> dict[str, Any]:
         "sorting_columns": group.sorting_columns if mask is None else None,
     }
     return {name: wanted for name, wanted in options.items() if wanted}  # older writers do not know all of them
+
+
+def _refuse_named(source: pq.ParquetFile, strong: frozenset[str]) -> None:
+    """What a job wrote into the footer (a schema with comments, its parameters) is its readers': it is not cut here."""
+    texts = [part.decode("utf-8", "replace") for pair in _kv(source).items() for part in pair]
+    if any(_stands_in(value, text) for value in strong for text in texts):
+        raise RowsError(
+            "the key-value metadata in the file's footer holds a value of the person, and a rewrite keeps it",
+            todo="write the file again without that entry, then resume (an object of an archive: plan again)",
+        )
 
 
 def _kv(file: pq.ParquetFile) -> dict[bytes, bytes]:

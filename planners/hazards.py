@@ -169,8 +169,8 @@ CATALOGUE: tuple[Hazard, ...] = (
     _h(
         "H6",
         _H,
-        "rows of a duplicate record key, which one DELETE leaves",
-        "repeat the DELETE until none is left",
+        "rows of a duplicate record key: one DELETE takes one of them, whoever's it is",
+        "repeat the DELETE until none is left; refused where another's row has the key",
         _TESTED,
     ),
     _h("H5", _H, "the archived timeline", "it holds no keys; verified, as no official purge exists", _TESTED),
@@ -196,13 +196,19 @@ CATALOGUE: tuple[Hazard, ...] = (
         _TESTED,
     ),
     _h("F1", _F, "files without a table format: there is no delete", "rewrite the files that hold the person", _TESTED),
-    _h("F2", _F, "identifiers in partition paths and object names", "rename or re-key; flagged at planning", _DOC),
+    _h(
+        "F2",
+        _F,
+        "identifiers in partition paths and object names",
+        "a gap at planning; their owner renames, for no step does; what stays is residue",
+        _TESTED,
+    ),
     _h("F2b", _F, "the hidden .crc sibling of a rewritten file", "remove it with the old file", _TESTED),
     _h(
         "F3",
         _F,
         "footers: statistics, dictionaries, key-value metadata",
-        "rewriting rewrites them; decode to verify",
+        "a rewrite makes bounds and dictionaries anew, and is refused where metadata holds a value; decode to verify",
         _TESTED,
     ),
     _h(

@@ -98,12 +98,17 @@ def build(base: Path) -> None:
     (base / "approvers.yaml").write_bytes(trusted_yaml([("Dr. Sen", "officer", public_pem(public).decode())]))
 
 
-def numbers(base: Path, version: int | None = None) -> list[str | None]:
-    """The numbers of all calls, as the key table of now (or of a version) opens them."""
+def opened_keys(base: Path, version: int | None = None) -> Keys:
+    """The data keys that the key table of now (or of a version) has, as a reader holds them in memory."""
     table = DeltaTable(str(base / "tables" / "keys"), version=version)
     keys = table.to_pyarrow_table() if hasattr(table, "to_pyarrow_table") else pa.table(table.to_table())
     wrapped = dict(zip(keys.column("kid").to_pylist(), keys.column("wrapped").to_pylist(), strict=True))
-    opened = Keys.unwrapped(wrapped, Wrapper(LocalFile(str(base / "kek")), 60))
+    return Keys.unwrapped(wrapped, Wrapper(LocalFile(str(base / "kek")), 60))
+
+
+def numbers(base: Path, version: int | None = None, keys: Keys | None = None) -> list[str | None]:
+    """The numbers of all calls, as a reader's keys open them: of now, of a version, or those that it remembers."""
+    opened = keys or opened_keys(base, version)
     calls = pq.read_table(base / "tables" / "calls" / "part-0.parquet")
     kids, cells = (calls.column(name).combine_chunks() for name in ("kid", "number"))
     return [None if v is None else v.decode() for v in decrypt(cells, kids, CALLS, opened).to_pylist()]

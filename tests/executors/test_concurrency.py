@@ -197,7 +197,7 @@ def test_vacuum_with_a_window_removes_what_has_waited_and_says_what_has_not_gone
     before = set(steps.location.glob("*.parquet"))
     steps.once(Action.DELTA_VACUUM, retain_hours=50)
     assert set(steps.location.glob("*.parquet")) == before, "removed a moment ago: kept for time travel"
-    _remove_earlier(steps, hours=51)
+    remove_earlier(steps, hours=51)
     assert steps.probe(Action.DELTA_VACUUM, retain_hours=50) is Progress.PARTIAL
     steps.once(Action.DELTA_VACUUM, retain_hours=50)
     left = [p for p in steps.location.glob("*.parquet") if UID in pq.read_table(p).column("uid").to_pylist()]
@@ -205,7 +205,7 @@ def test_vacuum_with_a_window_removes_what_has_waited_and_says_what_has_not_gone
     assert delta.read(spark, steps).count() == 37
 
 
-def _remove_earlier(steps: Steps, hours: int) -> None:
+def remove_earlier(steps: Steps, hours: int) -> None:
     """Move every removal in the log back in time."""
     for path in (steps.location / "_delta_log").glob("0*.json"):
         actions = [json.loads(line) for line in path.read_text().splitlines()]

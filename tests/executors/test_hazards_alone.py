@@ -1,6 +1,7 @@
-"""Hazards one by one: the place that each names holds the person after the naive way, and no more after the remedy.
+"""Hazards of Delta one by one: the place that each names holds the person after the naive way, not after the remedy.
 
-Other places of the same table are not looked at, so that each test is about one hazard (docs/hazards.md, by id).
+Other places of the same table are not looked at, so that each test is about one hazard (docs/hazards.md, by id). Which
+test is about which hazard: tests/hazard_tests.py.
 """
 
 from __future__ import annotations
@@ -13,25 +14,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from executors.delta_checkpoint import Checkpoints
 from executors.delta_log import live_adds
-from pii_tracer.actions import Action
 from pii_tracer.estate.discover import discover
 from pii_tracer.model import Format
-from tests.executors.test_delta import CHECK, DELETE, PURGE, VACUUM, append, make, read
-from tests.executors.test_iceberg import EXPIRE, ORPHANS
-from tests.executors.test_iceberg import make as make_iceberg
-from tests.executors.world import COLUMNS, EMAIL, UID, Steps, bystanders, context, frame, residue, rows
+from tests.executors.test_concurrency import remove_earlier
+from tests.executors.test_delta import CHECK, CLEAN, DELETE, PURGE, VACUUM, append, make, read
+from tests.executors.world import COLUMNS, EMAIL, UID, Steps, bystanders, context, frame, held, rows
 from tests.sparksession import SparkEstate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
-
-
-def held(folder: Path, pattern: str) -> list[str]:
-    """Files of one kind in which the person stands, or is decoded."""
-    return [name for name in residue(folder) if Path(name).match(pattern)]
 
 
 def said(folder: Path) -> str:
@@ -61,8 +56,19 @@ def test_d1_and_d7_files_that_a_delete_took_out_and_its_change_data(
     assert bystanders(read(spark, steps)) == others
 
 
-def test_d5_d6_and_d10_a_literal_wide_bounds_and_hidden_files(spark: SparkSession, spark_estate: SparkEstate) -> None:
-    steps = make(spark, spark_estate, "d5_d6_d10", **{"delta.enableDeletionVectors": "true"})
+def vacuum(spark: SparkSession, folder: Path, how: str) -> None:
+    """The engine's own, with its check of short times off, which is what people do to be rid of a file now."""
+    spark.conf.set(CHECK, "false")
+    try:
+        spark.sql(f"VACUUM delta.`{folder}` {how}")
+    finally:
+        spark.conf.unset(CHECK)
+
+
+def test_d2_d5_d6_and_d10_a_literal_vectors_wide_bounds_and_hidden_files(
+    spark: SparkSession, spark_estate: SparkEstate
+) -> None:
+    steps = make(spark, spark_estate, "d2_d5_d6_d10", **{"delta.enableDeletionVectors": "true"})
     folder = steps.location
     assert isinstance(folder, Path)
     spark.sql(f"DELETE FROM delta.`{folder}` WHERE email = '{EMAIL}' AND id < 20")
@@ -74,60 +80,72 @@ def test_d5_d6_and_d10_a_literal_wide_bounds_and_hidden_files(spark: SparkSessio
 
     assert all(str(UID) in told for told in bounds(folder))
     others = bystanders(read(spark, steps))
+    vacuum(spark, folder, "RETAIN 0 HOURS")
+    assert held(folder, "part-*.parquet") == sorted(add["path"] for add in live_adds(folder)), "under their vectors"
     steps.once(PURGE[0], **PURGE[1])
+    assert not any(add.get("deletionVector") for add in live_adds(folder))
     assert not any(str(UID) in told or EMAIL in told for told in bounds(folder))
 
     crashed = folder / ".spark-staging-1" / "part-0.parquet"
     crashed.parent.mkdir()
     pq.write_table(pa.table({"email": [EMAIL]}), crashed)
-    spark.conf.set(CHECK, "false")
-    try:
-        spark.sql(f"VACUUM delta.`{folder}` RETAIN 0 HOURS")
-    finally:
-        spark.conf.unset(CHECK)
+    vacuum(spark, folder, "RETAIN 0 HOURS")
     assert held(folder, "*.parquet") == [crashed.relative_to(folder).as_posix()]
     steps.once(VACUUM[0], **VACUUM[1])
     assert held(folder, "*.parquet") == []
     assert bystanders(read(spark, steps)) == others
 
 
-def test_i6_files_that_no_snapshot_names(spark: SparkSession, spark_estate: SparkEstate) -> None:
-    steps = make_iceberg(spark, spark_estate, "i6", "copy-on-write", alone=False)
-    location = Path(steps.location)
-    stray = location / "data" / "00000-crashed.parquet"
-    pq.write_table(pa.table({"email": [EMAIL]}), stray)
-    spark.sql(f"ALTER TABLE {steps.table} SET TBLPROPERTIES ('comment' = 'for {EMAIL}')")
-    spark.sql(f"ALTER TABLE {steps.table} UNSET TBLPROPERTIES ('comment')")
-    steps.once(Action.ICEBERG_DELETE_ROWS)
-    others = bystanders(spark.table(steps.table))
-    spark.sql(
-        "CALL lake.system.expire_snapshots(table => 'iceberg.i6', retain_last => 1, older_than => TIMESTAMP '2099-01-01 00:00:00')"
-    )
-    assert stray.is_file()
-    old = held(location / "metadata", "*.metadata.json")
-    assert old, "metadata of former times names the person"
-    for action, parameters in (EXPIRE, ORPHANS):
+def test_d3_files_of_which_the_time_that_vacuum_is_given_says_nothing(
+    spark: SparkSession, spark_estate: SparkEstate
+) -> None:
+    """Delta 3.3 refuses fewer hours than the table's own; 4.1 and later take them, say nothing and remove nothing."""
+    steps = make(spark, spark_estate, "d3")
+    steps.once(DELETE[0], **DELETE[1])
+    remove_earlier(steps, hours=51)
+    naive = f"VACUUM delta.`{steps.location}` RETAIN 50 HOURS"
+    if spark.version.startswith("3."):
+        with pytest.raises(Exception, match="retention"):
+            spark.sql(naive)
+    else:
+        spark.sql(naive)
+    assert len(held(steps.location, "part-*.parquet")) == 2
+    others = bystanders(read(spark, steps))
+    steps.once(VACUUM[0], retain_hours=50)
+    assert held(steps.location, "part-*.parquet") == []
+    assert bystanders(read(spark, steps)) == others
+
+
+def test_d4_and_d16_statistics_in_the_log_and_partition_values_in_checkpoints(
+    spark: SparkSession, spark_estate: SparkEstate
+) -> None:
+    folder = spark_estate.folder("delta/d4_d16")
+    frame(spark, rows(0, 6, (3, 4))).write.format("delta").partitionBy("uid").save(str(folder))
+    steps, log = Steps(context(spark_estate), "delta", None, folder, Format.DELTA), folder / "_delta_log"
+    for action, parameters in (DELETE, PURGE, VACUUM):
         steps.once(action, **parameters)
-    assert not stray.exists()
-    assert held(location / "metadata", "*.metadata.json") == []
-    assert bystanders(spark.table(steps.table)) == others
+    assert held(folder, "part-*.parquet") == []
+    assert [name for name in held(log, "*.json") if EMAIL in (log / name).read_text()], "bounds of what is gone"
+    assert held(log, "*.crc")
+    version = Checkpoints(steps.ctx, f"delta.`{folder}`", folder).write()
+    assert held(log, f"{version:020}.checkpoint*"), "tombstones, in a checkpoint as the engine writes it"
+    others = bystanders(read(spark, steps))
+    steps.once(CLEAN[0], **CLEAN[1])
+    assert list(log.glob("*.checkpoint*"))
+    assert [held(log, kind) for kind in ("*.json", "*.crc", "*.checkpoint*")] == [[], [], []]
+    assert bystanders(read(spark, steps)) == others
 
 
-def test_f2b_the_checksum_of_a_rewritten_file(spark: SparkSession, spark_estate: SparkEstate) -> None:
-    """Hadoop writes one beside each file; it is of the old bytes, and every reader that compares it fails."""
-    naive, folder = spark_estate.folder("f2b_naive"), spark_estate.folder("f2b")
-    for place in (naive, folder):
-        frame(spark, rows(0, 10, (3,))).write.mode("overwrite").parquet(str(place))
-    [part] = naive.glob("part-*.parquet")
-    kept = pq.read_table(part).filter(pa.compute.field("uid") != UID)
-    pq.write_table(kept, part)
-    with pytest.raises(Exception, match=r"(?i)checksum"):
-        spark.read.parquet(str(naive)).collect()
-    steps = Steps(context(spark_estate), "files", None, folder, Format.PARQUET)
-    steps.once(Action.FILES_REWRITE, format="parquet")
-    assert spark.read.parquet(str(folder)).count() == 9
-    [part] = folder.glob("part-*.parquet")
-    assert not (folder / f".{part.name}.crc").exists()
+def test_vacuum_lite_leaves_files_that_were_never_committed(spark: SparkSession, spark_estate: SparkEstate) -> None:
+    """No hazard of its own: a clean-up that does less than its name says."""
+    steps = make(spark, spark_estate, "lite")
+    steps.once(DELETE[0], **DELETE[1])
+    stray = steps.location / "part-00000-never-committed.snappy.parquet"
+    pq.write_table(pa.table({"email": [EMAIL]}), stray)
+    vacuum(spark, steps.location, "LITE RETAIN 0 HOURS")
+    assert held(steps.location, "part-*.parquet") == [stray.name], "what the log names went, and nothing else"
+    steps.once(VACUUM[0], **VACUUM[1])
+    assert held(steps.location, "part-*.parquet") == []
 
 
 def test_m1_files_of_a_table_that_was_dropped(spark: SparkSession, spark_estate: SparkEstate, tmp_path: Path) -> None:

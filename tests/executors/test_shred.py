@@ -100,7 +100,10 @@ def shredding(tmp_path: Path) -> World:
 def test_a_destroyed_key_is_not_over_before_the_longest_cache_is(shredding: World) -> None:
     step, copy = shredding.waiting
     shredding.executor.check(step, copy)
+    remembered = shredded.opened_keys(shredding.base)
     shredding.destroy()
+    assert shredded.PHONE not in shredded.numbers(shredding.base)
+    assert shredded.PHONE in shredded.numbers(shredding.base, keys=remembered), "who opened the key reads on"
     assert shredding.executor.run(step, copy).waiting_until == NOW + timedelta(seconds=59)
     assert shredding.executor.verify(step, copy).findings == ("a reader may still remember the key",)
     shredding.now += timedelta(seconds=59)

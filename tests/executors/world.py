@@ -168,6 +168,11 @@ def residue(folder: Path) -> list[str]:
     return found
 
 
+def held(folder: Path, pattern: str) -> list[str]:
+    """Files of one kind in which the person stands, or is decoded."""
+    return [name for name in residue(folder) if Path(name).match(pattern)]
+
+
 def _decoded(data: bytes) -> list[bytes]:
     if data[:4] == b"PAR1":
         file = pq.ParquetFile(io.BytesIO(data))

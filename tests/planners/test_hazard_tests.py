@@ -1,0 +1,47 @@
+"""The catalogue's word `tested` is held to tests that exist (tests/hazard_tests.py), and so is what the docs name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from pathlib import Path
+
+from planners.hazards import CATALOGUE, Basis
+from tests.hazard_tests import NOT_SHOWN, SHOWN, TRAPS
+
+ROOT = Path(__file__).parents[2]
+
+
+def missing(nodes: Iterable[str]) -> list[str]:
+    """Node ids without a test function at the top of that file."""
+    functions = {
+        path: {node.name for node in ast.parse((ROOT / path).read_text()).body if isinstance(node, ast.FunctionDef)}
+        for path in {node.partition("::")[0] for node in nodes}
+        if (ROOT / path).is_file()
+    }
+    return [node for node in nodes if node.partition("::")[2] not in functions.get(node.partition("::")[0], ())]
+
+
+def test_every_tested_hazard_names_tests_that_exist() -> None:
+    by_basis = {basis: {h.id for h in CATALOGUE if h.basis is basis} for basis in Basis}
+    assert set(SHOWN) == by_basis[Basis.TESTED]
+    assert all(SHOWN.values())
+    assert missing([node for nodes in SHOWN.values() for node in nodes]) == []
+
+
+def test_what_is_not_shown_says_why() -> None:
+    assert set(NOT_SHOWN) == {hazard.id for hazard in CATALOGUE if hazard.basis is not Basis.TESTED}
+    assert all(NOT_SHOWN.values())
+
+
+def test_clean_ups_with_other_effects_have_tests_which_the_docs_name() -> None:
+    assert missing(TRAPS) == []
+    docs = (ROOT / "docs" / "hazards.md").read_text()
+    (table,) = [part for part in docs.split("\n\n") if part.startswith("| clean-up |")]
+    assert [node for node in TRAPS if node.partition("::")[2] not in table] == []
+
+
+def test_a_test_that_is_not_there_is_missed() -> None:
+    there = "tests/planners/test_hazard_tests.py::test_a_test_that_is_not_there_is_missed"
+    gone = [f"{there}_any_more", "tests/planners/test_nowhere.py::test_x"]
+    assert missing([there, *gone]) == gone
