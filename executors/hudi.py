@@ -149,6 +149,12 @@ class HudiExecutor:
         if not self._metadata(step).is_dir():
             return {"metadata_table": False}
         self._call(step, "delete_metadata_table")
+        if self._metadata(step).is_dir():  # the next statement would fail, and not say why
+            raise RunError(
+                "another writer has made the metadata table again while it was rebuilt",
+                where=_name(step),
+                todo="stop the writers of this table, then `pii-tracer resume`",
+            )
         self._call(step, "create_metadata_table")
         return {"metadata_table": True}
 
