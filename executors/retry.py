@@ -38,13 +38,16 @@ def on_conflict(act: Callable[[], T], sleep: Callable[[float], None] = time.slee
 
     Raises:
         RunError: still in conflict after the last attempt, or another failure of the engine, named by its classes only.
-        PiiTracerError: what the act itself raises.
+        PiiTracerError, OSError: what the act itself raises.
     """
     for attempt in range(1, ATTEMPTS + 1):
         try:
             return act()
         except Exception as error:
-            if isinstance(error, PiiTracerError):
+            # what the system or S3 refuses is told by `places.refusals`; a connection that is lost is the engine's
+            if isinstance(error, PiiTracerError) or (
+                isinstance(error, OSError) and not isinstance(error, ConnectionError)
+            ):
                 raise
             if not any(name in f"{type(error).__name__} {error}" for name in CONFLICTS):
                 raise engine_error(error) from None

@@ -16,7 +16,8 @@ import zstandard
 LIMIT = 2 * 1024**3
 """A file that unpacks to more bytes than this, and is no text that can be read in blocks, is reported as unread."""
 
-_INPUT = 64 * 1024
+_INPUT = 4 * 1024
+"""Little: four bytes of a zstd frame can stand for 128 KiB, and what they give comes at once."""
 
 
 class PackedError(ValueError):
