@@ -16,7 +16,7 @@ from executors.registry import build
 from pii_tracer.actions import Action
 from pii_tracer.errors import RunError
 from tests.executors.test_hudi import CLEAN, DELETE, METADATA, SAVEPOINTS, make
-from tests.executors.world import Steps, bystanders, residue
+from tests.executors.world import EMAIL, UID, Steps, bystanders, residue
 from tests.sparksession import SparkEstate
 
 if TYPE_CHECKING:
@@ -113,3 +113,26 @@ def test_a_commit_while_there_is_no_metadata_table_stays_and_is_told(
     steps.all(CLEAN, METADATA)
     assert residue(steps.location) == []
     assert rows_of(spark, steps) == sorted([*others, LATE])
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_what_a_dead_writer_left_open_is_rolled_back(
+    spark: SparkSession, spark_estate: SparkEstate, elsewhere: bool
+) -> None:
+    """It had written its files and died before it could say so: an instant is in flight, and its files hold the person.
+
+    elsewhere: whether the person stands in the table, too.
+    """
+    steps = make(spark, spark_estate, f"dead_{elsewhere}", "cow")
+    if not elsewhere:
+        steps.all(SAVEPOINTS, DELETE, CLEAN, METADATA)
+    others = bystanders(spark.table(str(steps.table)))
+    spark.sql(f"INSERT INTO {steps.table} VALUES (888, {UID}, '{EMAIL}', 1), (889, 1889, 'b889@example.net', 1)")
+    timeline = steps.location / ".hoodie" / "timeline"
+    max(p for p in timeline.iterdir() if p.suffix == ".commit").unlink()
+    assert rows_of(spark, steps) == others
+    assert residue(steps.location)
+    for action, parameters in (SAVEPOINTS, DELETE, CLEAN, METADATA):
+        steps.once(action, **parameters)
+    assert rows_of(spark, steps) == others
+    assert residue(steps.location) == []

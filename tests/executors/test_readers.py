@@ -56,19 +56,19 @@ def read(spark: SparkSession, steps: Steps) -> DataFrame:
     return frame.select("id", "uid")
 
 
-def made(spark: SparkSession, world: SparkEstate, kind: str) -> tuple[Steps, Any, Any]:
+def made(spark: SparkSession, world: SparkEstate, kind: str, name: str = "read") -> tuple[Steps, Any, Any]:
     """A table of two files, the steps that delete rows, and those that remove files."""
     if kind == "delta":
-        return delta.make(spark, world, "read"), (delta.DELETE, delta.PURGE), (delta.VACUUM, delta.CLEAN)
+        return delta.make(spark, world, name), (delta.DELETE, delta.PURGE), (delta.VACUUM, delta.CLEAN)
     if kind == "iceberg":
-        steps = iceberg.make(spark, world, "read", "copy-on-write", alone=False)
+        steps = iceberg.make(spark, world, name, "copy-on-write", alone=False)
         return steps, (iceberg.DELETE, iceberg.MANIFESTS), (iceberg.EXPIRE, iceberg.ORPHANS)
-    return made_of_hudi(spark, world), (hudi.DELETE,), (hudi.CLEAN, hudi.METADATA)
+    return made_of_hudi(spark, world, name), (hudi.DELETE,), (hudi.CLEAN, hudi.METADATA)
 
 
-def made_of_hudi(spark: SparkSession, world: SparkEstate) -> Steps:
+def made_of_hudi(spark: SparkSession, world: SparkEstate, name: str) -> Steps:
     """Two partitions: of a few rows in one partition Hudi makes one file."""
-    table, folder = "hudi_cow.read", world.folder("hudi/cow_read")
+    table, folder = f"hudi_cow.{name}", world.folder(f"hudi/cow_{name}")
     spark.sql("CREATE DATABASE IF NOT EXISTS hudi_cow")
     spark.sql(
         f"CREATE TABLE {table} (id BIGINT, uid BIGINT, email STRING, half INT) USING hudi PARTITIONED BY (half)"
