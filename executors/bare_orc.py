@@ -21,6 +21,9 @@ from executors.stored import Stored
 from pii_tracer.model import Match
 from pii_tracer.plan import Mask
 
+_LEAST, _MOST = 1 << 20, 64 << 20
+"""Bounds of a stripe's size in memory, in bytes; the greater is what writers of ORC use by default."""
+
 
 def survey(path: Stored, match: Match, keys: Keys, mask: Mask | None = None) -> tuple[int, int, tuple[str, ...]]:
     """Rows before and those that stay as they are, and labels of match terms whose column is not there.
@@ -97,8 +100,17 @@ def _writing(sink: IO[bytes], like: orc.ORCFile, tail: Tail) -> orc.ORCWriter:
         compression=like.compression.lower(),
         compression_block_size=like.compression_size or 64 * 1024,
         row_index_stride=like.row_index_stride or 10_000,
+        stripe_size=_stripe_size(like),
         dictionary_key_size_threshold=0.8 if tail.dictionaries else 0.0,
     )
+
+
+def _stripe_size(like: orc.ORCFile) -> int:
+    """What a stripe may take in memory before it is written: about what one of the old file's does, who reads them one
+    at a time goes on doing so.
+    """
+    first = like.read_stripe(0).nbytes if like.nstripes else 0
+    return min(max(first, _LEAST), _MOST)
 
 
 class _Stream:

@@ -21,9 +21,10 @@ from executors.bare_mask import lasting
 from executors.context import ExecutionContext
 from executors.files_rebuild import FolderRebuild
 from executors.iceberg_files import read_by
-from executors.local import TEMPORARY, files_below, local_path, refuse_nested, swap, without_values
+from executors.local import TEMPORARY, files_below, local_path, refusal, refuse_nested, swap, without_values
 from executors.mask import mask_of, nobodys, treated
 from executors.match import match_of
+from executors.places import refusals
 from executors.s3_match import BY_HAND, Keys, RowsError
 from executors.s3_objects import keys_of
 from pii_tracer.actions import Action
@@ -90,6 +91,10 @@ class FilesExecutor:
 
         A table's files are its log's: one that is written again in place is no longer what the log says.
         """
+        with refusals(step.parameters["location"]):
+            self._check(step)
+
+    def _check(self, step: Step) -> None:
         if step.action is Action.FILES_REBUILD:
             FolderRebuild(self._ctx, step.parameters).check()
             return
@@ -107,6 +112,10 @@ class FilesExecutor:
 
     def run(self, step: Step, copy: Copy | None) -> Outcome:
         """Write every file that holds the person again; facts have the hashes before and after, and row counts."""
+        with refusals(step.parameters["location"]):
+            return self._run(step, copy)
+
+    def _run(self, step: Step, copy: Copy | None) -> Outcome:
         if step.action is Action.FILES_REBUILD:
             return Outcome(FolderRebuild(self._ctx, step.parameters).run())
         rewritten: list[dict[str, Any]] = []
@@ -148,6 +157,10 @@ class FilesExecutor:
 
     def verify(self, step: Step, copy: Copy | None) -> Check:
         """Read every file again."""
+        with refusals(step.parameters["location"]):
+            return self._verify(step, copy)
+
+    def _verify(self, step: Step, copy: Copy | None) -> Check:
         if step.action is Action.FILES_REBUILD:
             differs = FolderRebuild(self._ctx, step.parameters).findings()
             return Check(not differs, tuple(differs))
@@ -211,6 +224,8 @@ def _guarded(task: _Task, path: Path, act: Callable[[_Task, Path], _T]) -> _T:
     except RunError as error:
         raise RunError(error.what, where=without_values(str(path)), todo=error.todo) from None
     except Exception as error:
+        if isinstance(error, OSError) and (refused := refusal(error, str(path))):
+            raise refused from None
         what = f"the file cannot be read as {task.kind}: {type(error).__name__}"
         raise RunError(what, where=without_values(str(path)), todo=BY_HAND) from None
 
@@ -231,6 +246,8 @@ def _hidden(relative: Path) -> bool:
 
 
 def _survey(task: _Task, path: Path) -> _Rows:
+    if not path.stat().st_size:  # what a writer leaves that dies at once; readers pass over it
+        return _Rows(0, 0)
     if task.kind is Format.PARQUET:
         if is_encrypted_file(path):
             raise RowsError(parquet_rows.ENCRYPTED, todo=BY_HAND)
@@ -238,8 +255,6 @@ def _survey(task: _Task, path: Path) -> _Rows:
             lambda **options: pq.ParquetFile(path, **options), task.match, task.keys, task.strong, task.mask
         )
         return _Rows(seen.before, seen.after, seen.stale)
-    if not path.stat().st_size:
-        return _Rows(0, 0)
     before, after, _ = MODULES[task.kind].survey(path, task.match, task.keys, task.mask, **task.options)
     return _Rows(before, after)
 

@@ -23,6 +23,7 @@ from executors.mask import (
     treated,
 )
 from executors.match import condition, count, match_of
+from executors.places import refusals
 from executors.rebuild import difference, overwrite
 from executors.retry import on_conflict
 from executors.spark import quote_table, string_literal
@@ -74,16 +75,18 @@ class HudiExecutor:
 
     def run(self, step: Step, copy: Copy | None) -> Outcome:
         """Do the step; facts have the newest instant before and after."""
-        before = self._instant(step)
-        self._ctx.spark.catalog.refreshTable(_name(step))
-        facts = on_conflict(lambda: self._acts[step.action](step, copy))
-        self._ctx.spark.catalog.refreshTable(_name(step))
-        return Outcome({"snapshot_before": before, "snapshot_after": self._instant(step), **facts})
+        with refusals(step.parameters["location"]):
+            before = self._instant(step)
+            self._ctx.spark.catalog.refreshTable(_name(step))
+            facts = on_conflict(lambda: self._acts[step.action](step, copy))
+            self._ctx.spark.catalog.refreshTable(_name(step))
+            return Outcome({"snapshot_before": before, "snapshot_after": self._instant(step), **facts})
 
     def verify(self, step: Step, copy: Copy | None) -> Check:
         """Look at rows and files."""
-        findings = self._looks[step.action](step, copy)
-        return Check(not findings, tuple(findings), {"snapshot": self._instant(step)})
+        with refusals(step.parameters["location"]):
+            findings = self._looks[step.action](step, copy)
+            return Check(not findings, tuple(findings), {"snapshot": self._instant(step)})
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:
         """After a crash: done when the postcondition holds; the metadata table is always built again."""
@@ -178,6 +181,12 @@ class HudiExecutor:
         if not self._metadata(step).is_dir():
             return {"metadata_table": False}
         self._call(step, "delete_metadata_table")
+        if self._metadata(step).is_dir():  # the next statement would fail, and not say why
+            raise RunError(
+                "another writer has made the metadata table again while it was rebuilt",
+                where=_name(step),
+                todo="stop the writers of this table, then `pii-tracer resume`",
+            )
         self._call(step, "create_metadata_table")
         return {"metadata_table": True}
 

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlparse
 
 from pii_tracer.errors import RunError
 from pii_tracer.estate.iceberg_json import METADATA_ENDS
+from pii_tracer.files import system_reason
 
 
 def local_path(location: str) -> Path:
@@ -35,10 +36,36 @@ def as_local(path: str) -> str:
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Every file below a folder, hidden ones included; links are not followed."""
-    for path in sorted(folder.rglob("*")):
+    """Every file below a folder, hidden ones included; links are not followed.
+
+    Raises:
+        OSError: a folder below cannot be listed (`Path.rglob` would pass over it, and over whom its files hold).
+    """
+
+    def refuse(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):  # a writer has removed it meanwhile
+            raise error
+
+    found = [Path(place) / name for place, _, names in os.walk(folder, onerror=refuse) for name in names]
+    for path in sorted(found):
         if path.is_file() and not path.is_symlink():
             yield path
+
+
+def refusal(error: OSError, where: str | None = None) -> RunError | None:
+    """What the system refuses, for people; None where the error is a library's and not the system's.
+
+    where: the file, where the error does not name it.
+    """
+    reason = system_reason(error)
+    if reason is None:
+        return None
+    place = where or (str(error.filename) if error.filename else None)
+    return RunError(
+        f"the system refuses: {reason}",
+        where=without_values(place) if place else None,
+        todo="mend that (permissions, a read-only mount, room on the disk), then `pii-tracer resume`",
+    )
 
 
 def empty_folders(folder: Path) -> list[Path]:

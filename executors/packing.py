@@ -21,6 +21,8 @@ PLAIN, GZIP, ZSTD, BZIP2, DEFLATE, SNAPPY = "plain", "gzip", "zstd", "bzip2", "d
 _MAGIC = ((b"\x1f\x8b", GZIP), (b"\x28\xb5\x2f\xfd", ZSTD), (b"BZh", BZIP2))
 _SUFFIX = {".deflate": DEFLATE, ".snappy": SNAPPY}
 _CHUNK = 256 * 1024
+_ZSTD_INPUT = 4 * 1024
+"""Little: four bytes of a zstd frame can stand for 128 KiB, and what they give comes at once."""
 
 
 def codec_of(path: Stored) -> str:
@@ -82,7 +84,7 @@ class _Pieces(io.RawIOBase, ABC):
 
     def __init__(self, raw: IO[bytes]) -> None:
         self._raw = raw
-        self._left = b""
+        self._left = memoryview(b"")  # taken from the front many times: without a copy of the rest
 
     def readable(self) -> bool:
         return True
@@ -92,7 +94,7 @@ class _Pieces(io.RawIOBase, ABC):
             piece = self._piece()
             if piece is None:
                 return 0
-            self._left = piece
+            self._left = memoryview(piece)
         size = min(len(buffer), len(self._left))
         buffer[:size], self._left = self._left[:size], self._left[size:]
         return size
@@ -110,7 +112,7 @@ class _Frames(_Pieces):
         self._decoder: Any = None
 
     def _piece(self) -> bytes | None:
-        data = self._raw.read(_CHUNK) if self._decoder is None or not self._decoder.unused_data else b""
+        data = self._raw.read(_ZSTD_INPUT) if self._decoder is None or not self._decoder.unused_data else b""
         if self._decoder is not None and self._decoder.eof:
             data = self._decoder.unused_data + data
             self._decoder = None
@@ -131,12 +133,14 @@ class _Inflated(_Pieces):
         self._decoder = zlib.decompressobj()
 
     def _piece(self) -> bytes | None:
-        data = self._raw.read(_CHUNK)
+        data = self._decoder.unconsumed_tail or self._raw.read(_CHUNK)
         if not data:
+            if rest := self._decoder.flush():
+                return rest
             if not self._decoder.eof:
                 raise EOFError("deflate content cut short")
             return None
-        return self._decoder.decompress(data)
+        return self._decoder.decompress(data, _CHUNK)
 
 
 class _HadoopSnappy(_Pieces):

@@ -73,12 +73,14 @@ class Places:
 
 @contextmanager
 def refusals(location: object) -> Iterator[None]:
-    """Inside, what S3 refuses becomes a `RunError` with its code; errors of this machine stay what they are."""
+    """Inside, what S3 refuses becomes a `RunError` with its code, and what this machine's system refuses one with its
+    reason and the file.
+    """
     try:
         yield
     except OSError as error:
         if not is_s3(str(location)):
-            raise
+            raise local.refusal(error) or error from None
         code = type(error).__name__ if isinstance(error, FileNotFoundError) else str(error).rpartition(": ")[2]
         raise RunError(
             f"S3 refuses: {code}", where=str(location), todo="check the bucket and what the account may do, then resume"

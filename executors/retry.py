@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -38,13 +39,16 @@ def on_conflict(act: Callable[[], T], sleep: Callable[[float], None] = time.slee
 
     Raises:
         RunError: still in conflict after the last attempt, or another failure of the engine, named by its classes only.
-        PiiTracerError: what the act itself raises.
+        PiiTracerError, OSError: what the act itself raises.
     """
     for attempt in range(1, ATTEMPTS + 1):
         try:
             return act()
         except Exception as error:
-            if isinstance(error, PiiTracerError):
+            # what the system or S3 refuses is told by `places.refusals`; a connection that is lost is the engine's
+            if isinstance(error, PiiTracerError) or (
+                isinstance(error, OSError) and not isinstance(error, ConnectionError)
+            ):
                 raise
             if not any(name in f"{type(error).__name__} {error}" for name in CONFLICTS):
                 raise engine_error(error) from None
@@ -56,8 +60,15 @@ def on_conflict(act: Callable[[], T], sleep: Callable[[float], None] = time.slee
     )
 
 
+_DATA_FILE = re.compile(
+    r"/((?:part-\d{5}-[0-9a-f-]{36}|\d{5}-\d+-[0-9a-f-]{36}|[0-9a-f-]{36}-\d+_\d+-\d+-\d+_\d{17})[\w.-]*\.(?:parquet|orc|avro))"
+)
+"""Names that the writers of Delta, Iceberg and Hudi make up for data files: nothing else of a message is told."""
+
+
 def engine_error(error: Exception) -> RunError:
-    """An engine's failure as a `RunError`: class names and Spark's error class, never the message with rows.
+    """An engine's failure as a `RunError`: class names and Spark's error class, never the message with rows; and of it
+    the data file's name, where it has one.
 
     Where the engine is no more, that is what is told.
     """
@@ -66,8 +77,10 @@ def engine_error(error: Exception) -> RunError:
     names = [type(error).__name__]
     with suppress(OSError, Py4JError):  # the engine has died meanwhile, and cannot be asked
         names += _classes(error)
+    file = _DATA_FILE.search(str(error))
     return RunError(
         f"the engine failed: {' < '.join(dict.fromkeys(names))}",
+        where=file[1] if file else None,
         todo="mend the cause (the classes name it; `pii-tracer doctor` checks the engine), then `pii-tracer resume`",
     )
 

@@ -37,6 +37,10 @@ _GLUE_ASKED = "spark.pii-tracer.glue-asked-for"
 _LEFT_OUT = "spark.pii-tracer.left-out."
 _SEEN = "spark.pii-tracer.seen."
 _TRACKED = "spark.sql.hive.manageFilesourcePartitions"
+_EVERY_FILE = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false"}
+"""Whatever else is configured: a statement that reads a broken file as far as it can writes just that again, and who
+counts the person's rows so passes over the rest.
+"""
 _LOGGED = frozenset({Format.ICEBERG, Format.DELTA, Format.HUDI})
 """Formats whose tables executors know by their names; bare folders they read by their places."""
 
@@ -101,7 +105,7 @@ def _runtime_conf(estate: Estate, base: Path) -> dict[str, str]:
         # a plan printed into an event log must not hold long literals
         "spark.sql.maxMetadataStringLength": "20",
     }
-    return conf | catalog_conf(estate, base) | estate.spark.conf
+    return conf | catalog_conf(estate, base) | estate.spark.conf | _EVERY_FILE
 
 
 def open_session(estate: Estate, base: Path, extra: dict[str, str] | None = None, *, s3: bool = False) -> SparkSession:

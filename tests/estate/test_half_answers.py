@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,30 +17,16 @@ from pii_tracer.estate.discover import discover
 from pii_tracer.model import KeySet
 from pii_tracer.scan.forms import build_patterns
 from tests.estate.test_catalogs import ROWS, SQL, estate, kinds, sql_catalog, table
+from tests.unprivileged import open_folder, unprivileged
+
+__all__ = ["open_folder"]
 
 
 @pytest.fixture
-def base() -> Iterator[Path]:
-    """A folder that another user can enter too, so that a test by root can be refused something."""
-    folder = Path(tempfile.mkdtemp()).resolve()
-    folder.chmod(0o755)
-    (folder / "warehouse" / "plain").mkdir(parents=True)
-    pq.write_table(ROWS, folder / "warehouse" / "plain" / "1.parquet")
-    yield folder
-    shutil.rmtree(folder)
-
-
-@contextmanager
-def unprivileged() -> Iterator[None]:
-    """As a user whom permissions bind."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
+def base(open_folder: Path) -> Path:
+    (open_folder / "warehouse" / "plain").mkdir(parents=True)
+    pq.write_table(ROWS, open_folder / "warehouse" / "plain" / "1.parquet")
+    return open_folder
 
 
 def locations(found: object) -> set[str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -186,6 +188,44 @@ def test_iceberg_spares_a_file_in_flight(spark: SparkSession, spark_estate: Spar
     assert residue(steps.location) == [], "old metadata of our own is not in flight"
     base.all(iceberg.ORPHANS)
     assert not flying.exists(), "with all writers stopped nothing is in flight"
+
+
+@pytest.mark.slow
+def test_a_writer_that_commits_all_the_time_beside_expiry_and_sweep_loses_nothing(
+    spark: SparkSession, spark_estate: SparkEstate
+) -> None:
+    """Whatever the moment: between what is listed, each thing that is read, and what is removed."""
+    base = iceberg.make(spark, spark_estate, "busy", "copy-on-write", alone=False)
+    steps = Steps(context(with_running_writer(spark_estate)), "iceberg", base.table, base.location, base.format)
+    others = bystanders(spark.table(str(steps.table)))
+    steps.all(iceberg.DELETE)
+    executor, over, committed = build(steps.ctx)["iceberg"], threading.Event(), []
+
+    def write() -> None:
+        while not over.is_set():
+            row = (1000 + len(committed), 5000, f"b{len(committed)}@example.net", 1)
+            spark.sql(f"INSERT INTO {steps.table} VALUES {row}")
+            committed.append(row)
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write)
+        try:
+            for _ in range(2):
+                for action, parameters in (iceberg.MANIFESTS, iceberg.EXPIRE, iceberg.ORPHANS):
+                    executor.run(steps.step(action, **parameters), steps.copy)
+        finally:
+            over.set()
+        writing.result()
+    assert len(committed) > 2, "it did write meanwhile"
+    assert bystanders(spark.table(str(steps.table))) == sorted([*others, *committed])
+    for part, column in (("all_data_files", "file_path"), ("all_manifests", "path"), ("snapshots", "manifest_list")):
+        named = [
+            Path(row[0].removeprefix("file:"))
+            for row in spark.sql(f"SELECT {column} FROM {steps.table}.{part}").collect()
+        ]
+        assert [path for path in named if not path.exists()] == []
+    steps.all(iceberg.MANIFESTS, iceberg.EXPIRE, iceberg.ORPHANS)
+    assert residue(steps.location) == []
 
 
 def test_vacuum_with_a_window_removes_what_has_waited_and_says_what_has_not_gone(

@@ -6,12 +6,15 @@ import json
 import os
 import time
 import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from executors import sweep as sweeping
+from tests.executors import icebergjava
 from tests.retention.hoard import Hoard, age_delta, age_files, age_iceberg, hold
 from tests.sparksession import rows_at
 
@@ -198,6 +201,80 @@ def test_a_writer_that_commits_during_the_sweep_loses_nothing(
     assert found["by"]["delta/t"]["files"] == 0
     assert late.exists()
     assert sorted(r[0] for r in spark.sql(f"SELECT uid FROM delta.`{path}`").collect()) == [1, 3]
+
+
+def test_commits_between_the_looks_of_an_iceberg_sweep_lose_nothing(
+    spark: SparkSession, hoard: Hoard, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Old files are told as unneeded, a snapshot as expired; before they go a writer commits the files, one at each
+    moment, and somebody tags the snapshot.
+    """
+    table = hoard.iceberg(spark, 4)
+    folder, writer = hoard.iceberg_folder, Importing(spark, table)
+    oldest = spark.sql(f"SELECT snapshot_id FROM {table}.snapshots ORDER BY committed_at").first()[0]  # type: ignore[index]
+    first = Path(spark.sql(f"SELECT file_path FROM {table}.all_data_files").collect()[-1][0])
+    late = [first.with_name(f"00000-{n}-{uuid.uuid4()}.parquet") for n in range(3)]
+    [row] = spark.read.parquet(str(first)).collect()
+    for file in late:
+        file.write_bytes(first.read_bytes())
+    age_iceberg(folder, 30, 3)
+    age_files(folder, 40)
+    hoard.write(tables={table: "pii"})
+    told = result(hoard, capsys)[1]["by"][table]
+    assert told["snapshots"] == 3
+
+    def tagging() -> None:
+        writer.commit(late[1])
+        spark.sql(f"ALTER TABLE {table} CREATE TAG found AS OF VERSION {oldest}")
+
+    beside(monkeypatch, "_listed", after=lambda: writer.commit(late[0]))
+    beside(monkeypatch, "_apply", before=tagging)
+    beside(monkeypatch, "_expire", after=lambda: writer.commit(late[2]))
+    code, done = result(hoard, capsys, "--apply")
+    assert (code, done["by"][table]["failed"], writer.files) == (0, None, late)
+    assert 0 < done["by"][table]["files"] < told["files"]
+    assert sorted(tuple(r) for r in spark.table(table).collect()) == sorted(
+        [tuple(row), tuple(row), tuple(row), (3, "v3")]
+    )
+    assert [tuple(r) for r in rows_at(spark, table, "tag", "found").collect()] == [(0, "v0")]
+    for part, column in (("all_data_files", "file_path"), ("all_manifests", "path"), ("snapshots", "manifest_list")):
+        named = [Path(r[0]) for r in spark.sql(f"SELECT {column} FROM {table}.{part}").collect()]
+        assert [path for path in named if not path.exists()] == []
+
+
+@dataclass
+class Importing:
+    """A writer that commits files which lie in the table's folder already."""
+
+    spark: SparkSession
+    table: str
+    files: list[Path] = field(default_factory=list)
+
+    def commit(self, file: Path) -> None:
+        java: Any = self.spark
+        table = icebergjava.load(self.spark, self.table)
+        made = java._jvm.org.apache.iceberg.DataFiles.builder(table.spec()).withPath(str(file))
+        made = made.withFormat(java._jvm.org.apache.iceberg.FileFormat.PARQUET).withRecordCount(1)
+        table.newAppend().appendFile(made.withFileSizeInBytes(file.stat().st_size).build()).commit()
+        self.files.append(file)
+
+
+def beside(
+    monkeypatch: pytest.MonkeyPatch, name: str, before: Callable[[], None] | None = None, after: Any = None
+) -> None:
+    """Let something happen just before or after a part of the sweep, once."""
+    real, acts = getattr(sweeping, name), [before, after]
+
+    def watched(*arguments: Any, **named: Any) -> Any:
+        if acts[0]:
+            acts[0]()
+        answer = real(*arguments, **named)
+        if acts[1]:
+            acts[1]()
+        acts[:] = [None, None]
+        return answer
+
+    monkeypatch.setattr(sweeping, name, watched)
 
 
 def test_stale_inventories_and_files_written_again(

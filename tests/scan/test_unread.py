@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import zlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -149,3 +150,11 @@ def test_large_files_are_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     result = scan_tree(tmp_path, BOTH)
     assert len(result.with_person) == 3
     assert result.unread == ("a.bin: a format that no decoder knows",)
+
+
+def test_what_stands_behind_a_deflate_stream_is_read_or_unread() -> None:
+    """Hadoop's reader ends with the first stream; its bytes do not."""
+    first, mine = zlib.compress(b"uid,phone\n1,2\n"), zlib.compress(f"2,{PHONE}\n".encode())
+    assert scan("a.csv.deflate", first + mine).hits
+    assert scan("a.csv.deflate", first + b"no stream").unread
+    assert scan("a.csv.deflate", first + mine[:-5]).unread

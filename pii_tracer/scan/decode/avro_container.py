@@ -20,6 +20,8 @@ import fastavro
 import pyarrow as pa
 import zstandard
 
+from pii_tracer.scan.decode.packed import stream_of
+
 _HEADER: dict[str, Any] = {
     "type": "record",
     "name": "header",
@@ -78,7 +80,7 @@ def open_container(data: memoryview) -> Container:
     Raises:
         AvroError: no Avro file, or cut short in its header.
     """
-    stream = io.BytesIO(data)
+    stream = stream_of(data)
     header: Any = _guarded(lambda schema: fastavro.schemaless_reader(stream, schema, None), _HEADER, "header")
     schema = _guarded(json.loads, header["meta"].get("avro.schema", b""), "schema")
     return Container(header["meta"], schema, data, stream.tell(), header["sync"])

@@ -16,22 +16,54 @@ import zstandard
 LIMIT = 2 * 1024**3
 """A file that unpacks to more bytes than this, and is no text that can be read in blocks, is reported as unread."""
 
-_INPUT = 64 * 1024
+_INPUT = 4 * 1024
+"""Little: four bytes of a zstd frame can stand for 128 KiB, and what they give comes at once."""
 
 
 class PackedError(ValueError):
     """The content cannot be had whole; the message says why."""
 
 
-def _gzip(source: io.BytesIO) -> Any:
+class _View(io.RawIOBase):
+    """They may be a mapped file's that is larger than memory."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._data, self._at = data, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = max(0, offset + {io.SEEK_CUR: self._at, io.SEEK_END: len(self._data)}.get(whence, 0))
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self._data[self._at : self._at + len(buffer)]
+        buffer[: len(piece)] = piece
+        self._at += len(piece)
+        return len(piece)
+
+
+def stream_of(data: memoryview) -> io.BufferedReader:
+    """Bytes as a stream, without a copy of them."""
+    return io.BufferedReader(_View(data))
+
+
+def _gzip(source: io.BufferedReader) -> Any:
     return gzip.GzipFile(fileobj=source)
 
 
-def _lz4(source: io.BytesIO) -> Any:
+def _lz4(source: io.BufferedReader) -> Any:
     return pa.CompressedInputStream(pa.PythonFile(source, "r"), "lz4")
 
 
-_MAGIC: tuple[tuple[bytes, str, Callable[[io.BytesIO], Any]], ...] = (
+_MAGIC: tuple[tuple[bytes, str, Callable[[Any], Any]], ...] = (
     (b"\x1f\x8b", "gzip", _gzip),
     (b"BZh", "bzip2", bz2.BZ2File),
     (b"\xfd7zXZ\0", "xz", lzma.LZMAFile),
@@ -58,7 +90,7 @@ def opened(name: str, data: memoryview, size: int) -> tuple[str, str, Iterator[b
         return "lz4 blocks", inner, _lz4_blocks(data)
     for suffix, codec in _HADOOP.items():
         if name.lower().endswith(suffix):
-            return codec, inner, iter((_zlib(data) if codec == "deflate" else _blocks(data, codec),))
+            return codec, inner, _zlib(data, size) if codec == "deflate" else _blocks(data, codec)
     return None
 
 
@@ -72,9 +104,9 @@ def unpack(name: str, data: memoryview) -> tuple[str, str, bytes] | None:
     return (found[0], found[1], whole(found[0], found[2])) if found else None
 
 
-def _pieces(codec: str, opener: Callable[[io.BytesIO], IO[bytes]], data: memoryview, size: int) -> Iterator[bytes]:
+def _pieces(codec: str, opener: Callable[[Any], IO[bytes]], data: memoryview, size: int) -> Iterator[bytes]:
     try:
-        with opener(io.BytesIO(data)) as stream:
+        with opener(stream_of(data)) as stream:
             while piece := stream.read(size):
                 yield bytes(piece)
     except (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
@@ -158,38 +190,45 @@ def whole(codec: str, pieces: Iterable[bytes]) -> bytes:
     return bytes(out)
 
 
-def _zlib(data: memoryview) -> bytes:
+def _zlib(data: memoryview, size: int) -> Iterator[bytes]:
+    """What lies behind the stream has to be one, too: it is never passed over."""
+    decoder = zlib.decompressobj()
     try:
-        decoder = zlib.decompressobj()
-        content = decoder.decompress(bytes(data), LIMIT + 1)
+        for start in range(0, len(data), _INPUT):
+            rest = bytes(data[start : start + _INPUT])
+            while rest:
+                decoder = zlib.decompressobj() if decoder.eof else decoder
+                if piece := decoder.decompress(rest, size):
+                    yield piece
+                rest = decoder.unused_data if decoder.eof else decoder.unconsumed_tail
+        if piece := decoder.flush():
+            yield piece
     except zlib.error:
         raise PackedError("deflate content that cannot be unpacked") from None
-    if not decoder.eof or len(content) > LIMIT:
-        raise PackedError("deflate content cut short or too large")
-    return content
+    if not decoder.eof:
+        raise PackedError("deflate content cut short")
 
 
-def _blocks(data: memoryview, codec: str) -> bytes:
+def _blocks(data: memoryview, codec: str) -> Iterator[bytes]:
     """Hadoop's block format: plain size 4, then chunks of size 4 and raw Snappy or LZ4, until the plain size is reached
     (https://github.com/apache/hadoop, `BlockCompressorStream`)."""
     raw, size_of = {"snappy": ("snappy", _snappy_size), "lz4": ("lz4_raw", lz4_size)}[codec]
-    out, position = bytearray(), 0
+    position = 0
     try:
         while position < len(data):
-            target = len(out) + int.from_bytes(data[position : position + 4], "big")
+            target = int.from_bytes(data[position : position + 4], "big")
             position += 4
-            while len(out) < target:
+            while target > 0:
                 size = int.from_bytes(data[position : position + 4], "big")
                 chunk = bytes(data[position + 4 : position + 4 + size])
                 if len(chunk) != size or not size:
                     raise PackedError(f"{codec} content cut short")
-                out += pa.decompress(chunk, size_of(chunk), raw, asbytes=True)
+                piece = bytes(pa.decompress(chunk, size_of(chunk), raw, asbytes=True))
+                yield piece
+                target -= len(piece)
                 position += 4 + size
-            if len(out) > LIMIT:
-                raise PackedError(f"{codec} content larger than {LIMIT} bytes")
     except (pa.ArrowException, OSError, IndexError):
         raise PackedError(f"{codec} content that cannot be unpacked") from None
-    return bytes(out)
 
 
 def _lz4_blocks(data: memoryview) -> Iterator[bytes]:
