@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-from pii_tracer.model import DatasetId
+from pii_tracer.model import Access, DatasetId
 from planners.functions import NotComputable, compute
+from planners.statements import Statement
 from planners.traces import ColumnCarriage, Contribution, Trace
 from planners.unkeyed import Unkeyed
 from planners.walk import Walk
@@ -84,7 +85,7 @@ def _covers(
     rows: Unkeyed,
 ) -> bool:
     """Whether the column has the identifier in every row that the contribution brings a person in."""
-    if not all_usable(part.columns[name]) or any(t.partial for t in part.columns[name].traces):
+    if not _usable_in(part.columns[name], part.statement) or any(t.partial for t in part.columns[name].traces):
         return False
     into = givers.get(name.lower(), set())
     all_give = all(carriers <= into for carriers in givers.values())
@@ -115,6 +116,26 @@ def _givers(walk: Walk, dataset: DatasetId, part: Contribution) -> dict[str, set
 def all_usable(column: ColumnCarriage) -> bool:
     """Whether every identifier that goes into the column can be found in it."""
     return not {t.origin for t in column.traces} & column.lost and all(usable(t) for t in column.traces)
+
+
+def _usable_in(column: ColumnCarriage, statement: Statement | None) -> bool:
+    """Whether what can be found in the column is in every row of a statement.
+
+    Of a struct, or of packed JSON, one field says nothing against another: beside `id` there may be a list of e-mail
+    addresses. Not where branches may fill them by turns, or the statement is not known.
+    """
+    if all_usable(column):
+        return True
+    found = {t.access for t in column.traces if usable(t)}
+    if statement is None or not statement.known or statement.unites or {t.origin for t in column.traces} & column.lost:
+        return False
+    others = [t.access for t in column.traces if not usable(t)]
+    return bool(found) and all(_apart(one, other) for one in found for other in others)
+
+
+def _apart(one: tuple[Access, ...], other: tuple[Access, ...]) -> bool:
+    """Neither is the other, nor inside it."""
+    return any(a != b for a, b in zip(one, other, strict=False))
 
 
 def usable(trace: Trace) -> bool:

@@ -172,9 +172,11 @@ class _Look:
         for number, places in enumerate(found):
             # of a coalesce only what stands before can come in its place: without the value there is no person
             rivals = branches[:number] if isinstance(node, exp.Coalesce) else branches
-            others = [b for b, has in zip(rivals, found, strict=False) if not has]
-            instead = frozenset() if by_itself else frozenset(way for b in others for way in _ways_of(b))
-            yield from (replace(place, instead=place.instead | instead) for place in places)
+            beside = [] if by_itself else list(zip(rivals, found, strict=False))
+            for place in places:
+                others = [b for b, has in beside if all(p.access != place.access for p in has)]
+                instead = frozenset(way for b in others for way in _ways_of(_field_of(b, place.access)))
+                yield replace(place, instead=place.instead | instead)
 
     def _reads(self, node: exp.Expression) -> tuple[Access, ...] | None:
         """If the node reads the column, or a part of it that leads to the value: the access still left to go."""
@@ -268,6 +270,18 @@ class _Look:
     def _substituted(self, node: exp.Expression) -> str:
         made = node.transform(lambda part: exp.column(INPUT) if self._reads(part) == () else part)
         return made.sql(dialect="spark")
+
+
+def _field_of(made: exp.Expression | None, access: tuple[Access, ...]) -> exp.Expression | None:
+    """What an expression that makes a struct, or packs one, puts at this place; others as a whole."""
+    names = [n for step in access for n in ((step.name,) if isinstance(step, FieldAccess) else step.path)]
+    for name in names:
+        while isinstance(made, exp.Alias | exp.Paren | exp.JSONFormat):
+            made = made.this
+        if not isinstance(made, exp.Struct):
+            return made
+        made = next((value for told, value in _struct_fields(made) if told.lower() == name.lower()), None)
+    return made
 
 
 def _or_nothing(place: Place) -> Place:
