@@ -152,7 +152,7 @@ class _Look:
         elif isinstance(node, exp.Coalesce | exp.If | exp.Case | exp.Nullif):
             yield from self._chosen(node)
         elif isinstance(node, exp.Struct):
-            for name, value in _struct_fields(node):
+            for name, value in fields_made(node):
                 for place in self.places(value):
                     yield replace(place, access=(FieldAccess(name=name), *place.access))
         elif isinstance(node, exp.JSONFormat):
@@ -280,7 +280,7 @@ def _field_of(made: exp.Expression | None, access: tuple[Access, ...]) -> exp.Ex
             made = made.this
         if not isinstance(made, exp.Struct):
             return made
-        made = next((value for told, value in _struct_fields(made) if told.lower() == name.lower()), None)
+        made = next((value for told, value in fields_made(made) if told.lower() == name.lower()), None)
     return made
 
 
@@ -374,7 +374,8 @@ def _ways_of(node: exp.Expression | None) -> Iterator[tuple[str, ...]]:
     yield from columns or [()]
 
 
-def _struct_fields(node: exp.Struct) -> Iterator[tuple[str, exp.Expression]]:
+def fields_made(node: exp.Struct) -> Iterator[tuple[str, exp.Expression]]:
+    """The fields of a struct that an expression makes, by their names."""
     for position, item in enumerate(node.expressions, start=1):
         if isinstance(item, exp.PropertyEQ):
             yield item.this.name, item.expression

@@ -56,6 +56,20 @@ CASES = (
         UNKNOWN,
     ),
     Case(
+        "in one field of a struct in one branch, another identifier in another field in the other",
+        "SELECT named_struct('id', user_id, 'mail', '') AS who FROM prod.users "
+        "UNION ALL SELECT named_struct('id', 0, 'mail', email) FROM prod.users",
+        IDENTIFIERS,
+        ("who.mail = email", "who.id = user_id"),
+    ),
+    Case(
+        "in one field of a struct in both branches",
+        "SELECT named_struct('id', user_id, 'mail', '') AS who FROM prod.users "
+        "UNION ALL SELECT named_struct('id', user_id, 'mail', email) FROM prod.users",
+        KEY,
+        ("who.id = user_id",),
+    ),
+    Case(
         "in one field of a struct or in another one, by a condition",
         "SELECT CASE WHEN amount > 9 THEN named_struct('id', user_id, 'mail', '') "
         "ELSE named_struct('id', 0, 'mail', email) END AS who FROM prod.users",
