@@ -41,6 +41,11 @@ _EVERY_FILE = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.i
 """Whatever else is configured: a statement that reads a broken file as far as it can writes just that again, and who
 counts the person's rows so passes over the rest.
 """
+_CALENDARS = tuple(
+    f"spark.sql.{what}RebaseModeIn{way}"
+    for what in ("parquet.datetime", "parquet.int96", "avro.datetime")
+    for way in ("Read", "Write")
+)
 _LOGGED = frozenset({Format.ICEBERG, Format.DELTA, Format.HUDI})
 """Formats whose tables executors know by their names; bare folders they read by their places."""
 
@@ -102,6 +107,9 @@ def _runtime_conf(estate: Estate, base: Path) -> dict[str, str]:
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+        # days before 1582 and times before 1900 (`0001-01-01`) go through as they stand, as on Spark 4; left to itself
+        # Spark 3.5 neither writes them nor reads what other writers than Spark wrote
+        **dict.fromkeys(_CALENDARS, "CORRECTED"),
         # a plan printed into an event log must not hold long literals
         "spark.sql.maxMetadataStringLength": "20",
     }

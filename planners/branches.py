@@ -12,7 +12,7 @@ from typing import cast
 
 from sqlglot import exp
 
-from planners.expressions import COUNTS
+from planners.expressions import COUNTS, fields_made
 from planners.subtotals import as_in_subtotals, has_subtotals
 from planners.ways import Way, split, way_of
 
@@ -38,12 +38,14 @@ class Relation:
         """Whether its columns are known."""
         return not self.opaque and self.names is not None
 
-    def fills(self, name: str) -> bool:
-        """Whether nothing is known to lack in the column: as `gives`, and true where nothing is told."""
+    def fills(self, name: str, fields: Way = ()) -> bool:
+        """Whether nothing is known to lack in the column, or in a field of it: as `gives`, and true where nothing is
+        told.
+        """
         if not self.told or not self.reads:
             return True
         known = [column.lower() for column in self.names or ()]
-        return name.lower() in known and self.gives((name.lower(),))
+        return name.lower() in known and self.gives((name.lower(), *fields))
 
     def called(self, columns: Sequence[str]) -> Relation:
         """The same rows under other names of their columns; unknown where the names do not pair."""
@@ -264,7 +266,7 @@ def of_columns(
 
     def gives(way: Way) -> bool:
         value = by_name.get(way[0].lower())
-        return value is not None and in_all(value)
+        return value is not None and in_all(_made_field(value, way[1:]))
 
     identified = {alias for _, value in shown for alias in _identified(value, sources)}
     if aggregated and not identified:
@@ -277,6 +279,15 @@ def of_columns(
     found = any(in_all(value) for _, value in shown) or reading <= always
     bare = bool(reading) and (not found or (any(sources[alias].bare for alias in reading) and not told))
     return Relation(bool(reading), gives, names, bare)
+
+
+def _made_field(value: exp.Expression, fields: Way) -> exp.Expression:
+    """What stands in a field of a struct that the expression makes; the whole where that cannot be told."""
+    value = cast(exp.Expression, value.unnest())
+    if not fields or not isinstance(value, exp.Struct):
+        return value
+    found = [made for name, made in fields_made(value) if name.lower() == fields[0].lower()]
+    return _made_field(found[0], fields[1:]) if len(found) == 1 else value
 
 
 def _apart(names: Iterable[str]) -> tuple[str, ...]:

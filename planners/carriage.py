@@ -6,7 +6,7 @@ without it are found only by what both of them write. A row that can name severa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
@@ -18,7 +18,7 @@ from pii_tracer.lineage.literals import hidden
 from pii_tracer.model import Access, Carries, Column, ColumnId, DatasetId, FieldAccess
 from pii_tracer.spots import Spots, leaves
 from planners.categories import Witnesses, further_tags, source_tags, spread
-from planners.covering import covering, hidden_since, parted, usable, without_key
+from planners.covering import Covers, covering, hidden_since, parted, usable, without_key
 from planners.expressions import shown
 from planners.functions import is_plain
 from planners.hops import Anonymisers
@@ -130,10 +130,10 @@ def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows:
     mixed = {name for name, c in columns.items() if c.mixed}
     answers = [_answer(walk, dataset, p, changes, rows) for p in parts]
     if dataset in walk.told:
-        answers.append(_best(walk.subject, walk.told[dataset], lambda name: True))
+        answers.append(_best(walk.subject, walk.told[dataset], lambda name, access: True))
     elif not answers:
         hidden = hidden_since(changes, rows)
-        answers.append(_best(walk.subject, columns, lambda name: name.lower() not in hidden))
+        answers.append(_best(walk.subject, columns, lambda name, access: name.lower() not in hidden))
     dark = [part.where for part, answer in zip(parts, answers, strict=False) if answer.carries is None]
     found = [a for a in answers if a.carries is not None]
     dark += [where for where in rows.others([*parts, *changes]) if where not in dark] if found else []
@@ -156,7 +156,7 @@ def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows:
 def _as_told(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...]) -> Carriage:
     """The carriage of a further table of which the estate file tells more than one key: its word counts, whatever
     lineage says of whose the rows are."""
-    terms, mentions = _best(walk.subject, walk.told[dataset], lambda name: True).terms, walk.mentions[dataset]
+    terms, mentions = _best(walk.subject, walk.told[dataset], lambda name, access: True).terms, walk.mentions[dataset]
     owners = ", ".join(name for name, _ in terms)
     reason = f"carries {walk.subject.key} itself: {owners}" if owners else "no row is the person's alone"
     reason += "; told by the estate file, under the subject's `tables`" + _mentioning(mentions)
@@ -195,7 +195,7 @@ def _answer(
     return Answer(_worst(walk.subject, spread), spread)
 
 
-def _best(subject: Subject, columns: Mapping[str, ColumnCarriage], covers: Callable[[str], bool]) -> Answer:
+def _best(subject: Subject, columns: Mapping[str, ColumnCarriage], covers: Covers) -> Answer:
     """The best class in which one column finds all rows, with the other terms of this class and of better ones.
 
     A column that has the key in some rows plain and in others hashed finds them all by both of its expressions, and
@@ -204,7 +204,7 @@ def _best(subject: Subject, columns: Mapping[str, ColumnCarriage], covers: Calla
     terms = _all_terms(subject, columns)
     found: set[Carries] = set()
     for name, trace in terms:
-        if covers(name):
+        if covers(name, trace.access):
             found.add(_worst(subject, tuple(t for t in terms if t[0] == name and t[1].access == trace.access)))
     if not found:
         return Answer(None, ())

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-from pii_tracer.model import DatasetId
+from pii_tracer.model import Access, DatasetId
 from planners.functions import NotComputable, compute
+from planners.statements import Statement
 from planners.traces import ColumnCarriage, Contribution, Trace
 from planners.unkeyed import Unkeyed
 from planners.walk import Walk
+
+Covers = Callable[[str, tuple[Access, ...]], bool]
 
 
 def without_key(walk: Walk) -> dict[DatasetId, Unkeyed]:
@@ -39,7 +42,7 @@ def _lacking(walk: Walk, dataset: DatasetId, rows: Unkeyed) -> frozenset[str]:
     return frozenset(
         name.lower()
         for name in told
-        if any(name not in p.columns or not covers(name) for p, covers in zip(parts, of_part, strict=True))
+        if any(name not in p.columns or not covers(name, ()) for p, covers in zip(parts, of_part, strict=True))
     )
 
 
@@ -61,11 +64,13 @@ def _adds_rows(walk: Walk, part: Contribution, dataset: DatasetId) -> bool:
 
 def covering(
     walk: Walk, dataset: DatasetId, part: Contribution, changes: Sequence[Contribution], rows: Unkeyed
-) -> Callable[[str], bool]:
-    """Of a column's name: whether it finds all rows that the contribution brought, and since then nothing hid it."""
+) -> Covers:
+    """Of a column's name and a way into it: whether it finds all rows that the contribution brought, and since then
+    nothing hid it.
+    """
     since = hidden_since(changes, rows)
     givers = _givers(walk, dataset, part)
-    return lambda name: name.lower() not in since and _covers(walk, dataset, part, name, givers, rows)
+    return lambda name, access: name.lower() not in since and _covers(walk, dataset, part, (name, access), givers, rows)
 
 
 def hidden_since(changes: Sequence[Contribution], rows: Unkeyed) -> set[str]:
@@ -79,23 +84,24 @@ def _covers(
     walk: Walk,
     dataset: DatasetId,
     part: Contribution,
-    name: str,
+    place: tuple[str, tuple[Access, ...]],
     givers: Mapping[str, set[DatasetId]],
     rows: Unkeyed,
 ) -> bool:
-    """Whether the column has the identifier in every row that the contribution brings a person in."""
-    if not all_usable(part.columns[name]) or any(t.partial for t in part.columns[name].traces):
+    """Whether the place has the identifier in every row that the contribution brings a person in."""
+    name, access = place
+    if not _usable_in(part.columns[name], part.statement) or any(t.partial for t in part.columns[name].traces):
         return False
     into = givers.get(name.lower(), set())
     all_give = all(carriers <= into for carriers in givers.values())
     statement = part.statement
     if statement is None or not statement.known:
-        if rows.lacks(part, name, into):
+        if rows.lacks(part, name, into, access):
             return False
         return not rows.united(part, name) and (all_give or not rows.looks_united(part))
     if statement.pivots and rows.united(part, name):
         return False
-    if rows.lacks(part, name, into) or (statement.unites and not all_give):
+    if rows.lacks(part, name, into, access) or (statement.unites and not all_give):
         return False
     if not all_give and statement.outer:
         return False
@@ -115,6 +121,26 @@ def _givers(walk: Walk, dataset: DatasetId, part: Contribution) -> dict[str, set
 def all_usable(column: ColumnCarriage) -> bool:
     """Whether every identifier that goes into the column can be found in it."""
     return not {t.origin for t in column.traces} & column.lost and all(usable(t) for t in column.traces)
+
+
+def _usable_in(column: ColumnCarriage, statement: Statement | None) -> bool:
+    """Whether what can be found in the column is in every row of a statement.
+
+    Of a struct, or of packed JSON, one field says nothing against another: beside `id` there may be a list of e-mail
+    addresses. Not where branches may fill them by turns, or the statement is not known.
+    """
+    if all_usable(column):
+        return True
+    found = {t.access for t in column.traces if usable(t)}
+    if statement is None or not statement.known or statement.unites or {t.origin for t in column.traces} & column.lost:
+        return False
+    others = [t.access for t in column.traces if not usable(t)]
+    return bool(found) and all(_apart(one, other) for one in found for other in others)
+
+
+def _apart(one: tuple[Access, ...], other: tuple[Access, ...]) -> bool:
+    """Neither is the other, nor inside it."""
+    return any(a != b for a, b in zip(one, other, strict=False))
 
 
 def usable(trace: Trace) -> bool:

@@ -152,7 +152,7 @@ class _Look:
         elif isinstance(node, exp.Coalesce | exp.If | exp.Case | exp.Nullif):
             yield from self._chosen(node)
         elif isinstance(node, exp.Struct):
-            for name, value in _struct_fields(node):
+            for name, value in fields_made(node):
                 for place in self.places(value):
                     yield replace(place, access=(FieldAccess(name=name), *place.access))
         elif isinstance(node, exp.JSONFormat):
@@ -172,9 +172,11 @@ class _Look:
         for number, places in enumerate(found):
             # of a coalesce only what stands before can come in its place: without the value there is no person
             rivals = branches[:number] if isinstance(node, exp.Coalesce) else branches
-            others = [b for b, has in zip(rivals, found, strict=False) if not has]
-            instead = frozenset() if by_itself else frozenset(way for b in others for way in _ways_of(b))
-            yield from (replace(place, instead=place.instead | instead) for place in places)
+            beside = [] if by_itself else list(zip(rivals, found, strict=False))
+            for place in places:
+                others = [b for b, has in beside if all(p.access != place.access for p in has)]
+                instead = frozenset(way for b in others for way in _ways_of(_field_of(b, place.access)))
+                yield replace(place, instead=place.instead | instead)
 
     def _reads(self, node: exp.Expression) -> tuple[Access, ...] | None:
         """If the node reads the column, or a part of it that leads to the value: the access still left to go."""
@@ -270,6 +272,18 @@ class _Look:
         return made.sql(dialect="spark")
 
 
+def _field_of(made: exp.Expression | None, access: tuple[Access, ...]) -> exp.Expression | None:
+    """What an expression that makes a struct, or packs one, puts at this place; others as a whole."""
+    names = [n for step in access for n in ((step.name,) if isinstance(step, FieldAccess) else step.path)]
+    for name in names:
+        while isinstance(made, exp.Alias | exp.Paren | exp.JSONFormat):
+            made = made.this
+        if not isinstance(made, exp.Struct):
+            return made
+        made = next((value for told, value in fields_made(made) if told.lower() == name.lower()), None)
+    return made
+
+
 def _or_nothing(place: Place) -> Place:
     """The place, where in other rows NULL may stand for it."""
     return replace(place, instead=place.instead | {()})
@@ -360,7 +374,8 @@ def _ways_of(node: exp.Expression | None) -> Iterator[tuple[str, ...]]:
     yield from columns or [()]
 
 
-def _struct_fields(node: exp.Struct) -> Iterator[tuple[str, exp.Expression]]:
+def fields_made(node: exp.Struct) -> Iterator[tuple[str, exp.Expression]]:
+    """The fields of a struct that an expression makes, by their names."""
     for position, item in enumerate(node.expressions, start=1):
         if isinstance(item, exp.PropertyEQ):
             yield item.this.name, item.expression

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
@@ -20,6 +21,10 @@ _TYPED = frozenset({Format.PARQUET, Format.ORC, Format.AVRO})
 
 _TIMES = ("timestamp", "time32", "time64", "duration")
 """How the types begin that have more than one text for a value."""
+
+_BY_PLACE = re.compile(r"_c\d+$", re.IGNORECASE)
+_NO_HEADER = "a file's first line is no list of names: one of them is empty, there twice, or has other signs in it"
+"""Discovery calls the columns of such a file `_c0`, `_c1`, …"""
 
 
 def unsupported(state: TableState, keys: Collection[str] = ()) -> str | None:
@@ -72,6 +77,11 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]]) ->
         kind = kinds.get(column.lower(), "")
         if kinds and column.lower() not in kinds:
             return f"lineage says that {column} is a key, and {_lacking(state)}"
+        if state.format is Format.CSV and _BY_PLACE.match(column):
+            return (
+                f"by its place the column {column} is a key, and {_NO_HEADER}: no step can tell the first line from a"
+                " row; its job writes a header, then plan again"
+            )
         if column.lower() in {name.lower() for name in state.uneven}:
             return (
                 f"lineage says that {column} is a key, and not every file of the folder has this column: whose the"
@@ -109,7 +119,7 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]]) ->
 
 def _lacking(state: TableState) -> str:
     if state.format in PLAIN:
-        why = ": another delimiter than a comma, or no header" if state.format is Format.CSV else ""
+        why = f": another delimiter than a comma, or no header ({_NO_HEADER})" if state.format is Format.CSV else ""
         return f"the files have no such column{why}"
     return (
         "the table has no such column: renamed or dropped since; add the statement (ALTER TABLE … RENAME COLUMN) to the"

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from functools import cache, cached_property
 
 from pii_tracer.lineage.edges import Subtype
-from pii_tracer.model import DatasetId
+from pii_tracer.model import Access, DatasetId, FieldAccess
 from planners.branches import UNKNOWN, Relation, Tables
 from planners.brought import Target, brought, made_by, overwritten
 from planners.renames import ALTER
@@ -48,9 +48,11 @@ class Unkeyed:
         names = self._walk.names(self._dataset)[: len(declared)]
         return Target(names, lambda name: self._walk.named(name) == self._dataset)
 
-    def lacks(self, part: Contribution, column: str, into: Collection[DatasetId]) -> bool:
+    def lacks(
+        self, part: Contribution, column: str, into: Collection[DatasetId], access: tuple[Access, ...] = ()
+    ) -> bool:
         """Whether a branch of a UNION, an outer join or a ROLLUP brings rows of persons without an identifier in the
-        column.
+        column, or in the field of it that the access leads to.
 
         So do rows of a table or view in which some have none already. into: the datasets from which identifiers come
         into it.
@@ -64,7 +66,9 @@ class Unkeyed:
         chosen = statement.views_unite or statement.subtotals or any(text and _CHOOSES.search(text) for text in texts)
         if not chosen and self._kept(statement, into):
             return False
-        return not all(rows.fills(column) for rows in self.relations(statement))
+        fields = tuple(step.name for step in access if isinstance(step, FieldAccess))
+        told = fields if len(fields) == len(access) else ()
+        return not all(rows.fills(column, told) for rows in self.relations(statement))
 
     def _thinned(self, part: Contribution, column: str) -> bool:
         """Whether identifiers come into the column out of one that lacks them in some rows."""

@@ -7,6 +7,7 @@ https://openlineage.io/docs/spec/naming); an estate's relocations say where that
 from __future__ import annotations
 
 import os
+import zlib
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
@@ -15,12 +16,13 @@ from pathlib import Path
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import CatalogType, DeclaredTable
 from pii_tracer.errors import EstateError
+from pii_tracer.estate.iceberg_json import metadata_json
 from pii_tracer.estate.registry import Registered, Registry, RemoteTable, read_registry
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.locations import S3Location, is_s3, local_path, s3_location
 from pii_tracer.model import DatasetId
 
-__all__ = ["SESSION_CATALOG", "EstatePaths", "iceberg_folders", "is_iceberg", "local_path"]
+__all__ = ["SESSION_CATALOG", "EstatePaths", "iceberg_folders", "is_iceberg", "is_iceberg_view", "local_path"]
 
 SESSION_CATALOG = "spark_catalog."
 FILE_NAMESPACE = "file"
@@ -260,9 +262,27 @@ def below(folder: str, places: Sequence[str]) -> Sequence[str]:
 
 
 def is_iceberg(folder: Path) -> bool:
-    """Whether a folder is an Iceberg table: `metadata/*.metadata.json`."""
+    """Whether a folder is an Iceberg table: `metadata/*.metadata.json`, which is not that of a view."""
     metadata = folder / "metadata"
-    return metadata.is_dir() and any(metadata.glob("*.metadata.json"))
+    return metadata.is_dir() and any(metadata.glob("*.metadata.json")) and not is_iceberg_view(folder)
+
+
+def is_iceberg_view(folder: Path) -> bool:
+    """Whether a folder is an Iceberg view's, by what every metadata file of one says of itself and no table's does.
+
+    A file that is no JSON tells nothing: the folder counts as a table's, which cannot be read.
+    https://iceberg.apache.org/view-spec/#view-metadata
+    """
+    files = sorted((folder / "metadata").glob("*.metadata.json"))
+    return bool(files) and all(map(_of_a_view, files))  # of a table's files only the first is read
+
+
+def _of_a_view(file: Path) -> bool:
+    try:
+        told = metadata_json(file.read_bytes())
+    except (OSError, ValueError, EOFError, zlib.error):
+        return False
+    return isinstance(told, dict) and "view-uuid" in told and "table-uuid" not in told
 
 
 def iceberg_folders(warehouse: Path) -> list[Path]:

@@ -12,7 +12,7 @@ from pii_tracer.estate.files import PARTITION, DataFile, data_file
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.heads import iceberg_table
 from pii_tracer.estate.hudi import hudi_state, is_hudi
-from pii_tracer.estate.paths import EstatePaths, is_iceberg
+from pii_tracer.estate.paths import EstatePaths, is_iceberg, is_iceberg_view
 from pii_tracer.estate.streams import checkpoint_state, is_checkpoint
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap
@@ -45,6 +45,9 @@ class Walk:
     def visit(self, path: Path, owner: Path | None = None) -> None:
         """One folder: a table, or a folder that may hold data. `owner` is the bare folder it is a partition of."""
         try:
+            if is_iceberg_view(path):
+                self._view(path)
+                return
             reader = self._reader(path)
             entries = [] if reader else sorted(os.scandir(path), key=lambda e: e.name)
         except OSError as error:
@@ -62,6 +65,12 @@ class Walk:
                 self._entry(path / entry.name, entry, owner or path, owner)
             except OSError as error:
                 self._gap(GapKind.UNREADABLE, f"it cannot be looked at: {error.strerror}", path / entry.name)
+
+    def _view(self, path: Path) -> None:
+        """A view has a folder and metadata like a table, and no rows; the text of its query may name a person."""
+        for file in sorted(p for p in path.rglob("*") if p.is_file()):
+            reason = "the metadata of an Iceberg view cannot be read; whether it names a person cannot be told"
+            self._gap(GapKind.UNKNOWN_FILE, reason, file)
 
     def _entry(self, child: Path, entry: os.DirEntry[str], folder: Path, owner: Path | None) -> None:
         if not _writable(entry.name):

@@ -46,8 +46,9 @@ class Identities:
         self._moved = [(_moved(r.to, base), r.from_.rstrip("/")) for r in relocations]
         self._aliases: dict[str, DatasetId] = {}
         self._by_end: dict[str, set[DatasetId]] = defaultdict(set)  # datasets of longer aliases that end so
-        declared = {name: self._spelled(d.namespace, d.name) for name, d in aliases.items()}
         self._tables: set[str] = set()
+        self._roots: frozenset[DatasetId] = frozenset()
+        declared = {name: self._spelled(d.namespace, d.name, exact=True) for name, d in aliases.items()}
         self._roots = frozenset(declared.values())
         for name, dataset in declared.items():
             self.learn(name, dataset)
@@ -82,9 +83,9 @@ class Identities:
             parts.pop()
         return full if len(parts) == full.name.count("/") + 1 else full.model_copy(update={"name": "/".join(parts)})
 
-    def _spelled(self, namespace: str, name: str) -> DatasetId:
+    def _spelled(self, namespace: str, name: str, *, exact: bool = False) -> DatasetId:
         if namespace in ("file", "file:", "file://", "") and name.startswith("/"):
-            return DatasetId(namespace="file", name=self._path(name))
+            return DatasetId(namespace="file", name=self._path(name, exact))
         if namespace.startswith(("s3a://", "s3n://")):
             namespace = "s3://" + namespace[6:]
         if namespace.startswith(_STORES):
@@ -102,8 +103,17 @@ class Identities:
         bucket, _, key = path[found.end() if found else 0 :].partition("/")
         return self.normal(f"{scheme}://{bucket}", key)
 
-    def _path(self, path: str) -> str:
-        clean = "/" + "/".join(p for p in unquote(path).split("/") if p not in ("", "."))
+    def _path(self, path: str, exact: bool) -> str:
+        """A path in one spelling. exact: as a file system says it, where `%41` is no `A`.
+
+        Of other paths nobody knows whether they are percent-encoded: a table that is known just so is meant first.
+        """
+        written = self._placed(path)
+        known = exact or DatasetId(namespace="file", name=written) in self._roots
+        return written if known else self._placed(unquote(path))
+
+    def _placed(self, path: str) -> str:
+        clean = "/" + "/".join(p for p in path.split("/") if p not in ("", "."))
         for here, there in self._moved:
             if clean == here or clean.startswith(here + "/"):
                 return there + clean[len(here) :]

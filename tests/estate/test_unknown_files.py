@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from pathlib import Path
 
 from pii_tracer.cli.scanning import scan_estate
@@ -38,3 +40,18 @@ def test_what_they_hold_decides(tmp_path: Path) -> None:
     told = {Path(gap.evidence).name: gap.kind for gap in gaps}
     assert told == {"load.log": "unexpected_copy", "ids.log": GapKind.UNKNOWN_FILE, "logo.bin": GapKind.UNKNOWN_FILE}
     assert MAIL not in repr(gaps)
+
+
+def test_an_iceberg_view_is_no_table_and_its_text_is_read(tmp_path: Path) -> None:
+    lake = tmp_path / "warehouse"
+    for name, text in (("v_plain", "SELECT uid FROM lake.prod.people"), ("v_her", f"SELECT 1 WHERE mail = '{MAIL}'")):
+        (lake / name / "metadata").mkdir(parents=True)
+        version = {"version-id": 1, "representations": [{"type": "sql", "sql": text, "dialect": "spark"}]}
+        told = {"view-uuid": "8a7e", "format-version": 1, "location": str(lake / name), "versions": [version]}
+        (lake / name / "metadata" / "00000-8a7e.gz.metadata.json").write_bytes(gzip.compress(json.dumps(told).encode()))
+    found = discover(estate_of().model_copy(update={"catalogs": {}, "roots": ("warehouse",)}), tmp_path)
+    assert [gap.kind for gap in found.gaps] == [GapKind.UNKNOWN_FILE] * 2
+    assert found.tables == ()
+    seen = scan_estate(found, PERSON, lambda _: None)
+    gaps = inventory_gaps(World(LineageGraph(Facts()), found, seen, lambda _: False))
+    assert [(Path(gap.evidence).parents[1].name, gap.kind) for gap in gaps] == [("v_her", "unexpected_copy")]

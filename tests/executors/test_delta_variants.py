@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
 from pii_tracer.actions import Action
+from pii_tracer.model import Format
 from pii_tracer.protocol import Progress
 from tests.executors.test_delta import CLEAN, DELETE, PURGE, SEQUENCE, VACUUM, make, read
-from tests.executors.world import EMAIL, UID, Steps, bystanders, residue
+from tests.executors.world import EMAIL, UID, Steps, bystanders, context, residue
 from tests.sparksession import SparkEstate
 
 if TYPE_CHECKING:
@@ -80,3 +84,23 @@ def test_engines_that_read_by_symlink_manifests_lose_nothing(spark: SparkSession
     ids = spark.read.parquet(*[str(path) for path in named(steps)]).where(f"uid != {UID}").count()
     assert ids == read(spark, steps).count() == 37
     assert residue(steps.location) == []
+
+
+def test_days_before_the_gregorian_calendar_and_times_before_1900(
+    spark: SparkSession, spark_estate: SparkEstate
+) -> None:
+    """`0001-01-01` is many a system's "since ever". Spark refuses such values unless it is told which calendar they are in."""
+    folder = spark_estate.folder("delta/v_ancient")
+    ancient = datetime(1753, 1, 1, 0, 0, 0, 123456, tzinfo=timezone.utc)
+    columns = {"uid": [UID, 7, 8], "since": [date(1, 1, 1), date(1, 1, 1), date(1582, 10, 10)], "at": [ancient] * 3}
+    write_deltalake(str(folder), pa.table(columns))
+    spark.sql(f"INSERT INTO delta.`{folder}` SELECT * FROM delta.`{folder}` WHERE uid = 8")
+    steps = Steps(context(spark_estate), "delta", None, folder, Format.DELTA)
+    steps.all(*SEQUENCE)
+    left = sorted(DeltaTable(str(folder)).to_pyarrow_table().to_pylist(), key=lambda row: row["uid"])
+    assert [tuple(row.values()) for row in left] == [
+        (7, date(1, 1, 1), ancient),
+        (8, date(1582, 10, 10), ancient),
+        (8, date(1582, 10, 10), ancient),
+    ]
+    assert residue(folder) == []

@@ -53,3 +53,12 @@ def test_a_relocated_partition(tmp_path: Path):
     moved = [Relocation.model_validate({"from": "/lakehouse", "to": "."})]
     found = Identities({}, moved, tmp_path).normal("file", f"{tmp_path.resolve()}/t/day=1")
     assert found == DatasetId(namespace="file", name="/lakehouse/t")
+
+
+def test_a_percent_sign_in_a_known_place_is_a_percent_sign():
+    known = DatasetId(namespace="file", name="/lake/off %41")
+    names = Identities({"shop.off": known})
+    assert names.of_table("shop.off") == known
+    assert names.normal("file", "/lake/off %41") == known
+    assert names.of_path("file:///lake/off%20%2541") == known
+    assert names.normal("file", "/lake/%41").name == "/lake/A"

@@ -30,6 +30,63 @@ CASES = (
         KEY,
         ("body.$.u.id = user_id",),
     ),
+    Case(
+        "in a struct beside a list of another identifier",
+        "SELECT named_struct('id', user_id, 'mails', array(email)) AS who FROM prod.users",
+        KEY,
+        ("who.id = user_id",),
+    ),
+    Case(
+        "in JSON beside a list of another identifier",
+        "SELECT to_json(named_struct('id', user_id, 'mails', array(email))) AS body FROM prod.users",
+        KEY,
+        ("body.$.id = user_id",),
+    ),
+    Case("in a list of its own field alone", "SELECT named_struct('n', 1, 'ids', array(user_id)) AS who FROM prod.users", UNKNOWN),
+    Case(
+        "in a struct in one branch, in the list beside it in the other",
+        "SELECT named_struct('id', user_id, 'mails', array('')) AS who FROM prod.users "
+        "UNION ALL SELECT named_struct('id', 0, 'mails', array(email)) FROM prod.users",
+        UNKNOWN,
+    ),
+    Case(
+        "in a struct or in the list beside it, by a condition",
+        "SELECT CASE WHEN amount > 9 THEN named_struct('id', user_id, 'mails', array('')) "
+        "ELSE named_struct('id', 0, 'mails', array(email)) END AS who FROM prod.users",
+        UNKNOWN,
+    ),
+    Case(
+        "in one field of a struct in one branch, another identifier in another field in the other",
+        "SELECT named_struct('id', user_id, 'mail', '') AS who FROM prod.users "
+        "UNION ALL SELECT named_struct('id', 0, 'mail', email) FROM prod.users",
+        IDENTIFIERS,
+        ("who.mail = email", "who.id = user_id"),
+    ),
+    Case(
+        "in one field of a struct in both branches",
+        "SELECT named_struct('id', user_id, 'mail', '') AS who FROM prod.users "
+        "UNION ALL SELECT named_struct('id', user_id, 'mail', email) FROM prod.users",
+        KEY,
+        ("who.id = user_id",),
+    ),
+    Case(
+        "in one field of a struct or in another one, by a condition",
+        "SELECT CASE WHEN amount > 9 THEN named_struct('id', user_id, 'mail', '') "
+        "ELSE named_struct('id', 0, 'mail', email) END AS who FROM prod.users",
+        UNKNOWN,
+    ),
+    Case(
+        "in the same field of packed JSON, by a condition",
+        "SELECT CASE WHEN amount > 9 THEN to_json(named_struct('id', user_id)) "
+        "ELSE to_json(named_struct('n', 1, 'id', user_id)) END AS body FROM prod.users",
+        KEY,
+        ("body.$.id = user_id",),
+    ),
+    Case(
+        "a field that a condition fills, beside a list",
+        "SELECT named_struct('id', CASE WHEN amount > 9 THEN user_id ELSE 0 END, 'mails', array(email)) AS who FROM prod.users",
+        UNKNOWN,
+    ),
     Case("in an array", "SELECT array(user_id, manager_id) AS ids FROM prod.users", UNKNOWN),
     Case("in a map", "SELECT map('id', user_id) AS m FROM prod.users", UNKNOWN),
     Case("prefixed", "SELECT concat('u-', user_id) AS u FROM prod.users", COMPUTED, ("u = CONCAT('u-', x)",)),

@@ -12,26 +12,28 @@ from deltalake import write_deltalake
 from pii_tracer.actions import Action
 from pii_tracer.config import Estate
 from pii_tracer.estate.delta import delta_state
+from pii_tracer.estate.discover import discover
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.inventory import TableState
 from pii_tracer.model import Column, DatasetId, Format
-from planners.support import unsupported
+from planners.support import astray, unsupported
 from tests.planners.smalllake import Lake, kinds, touched
+
+ESTATE = Estate.model_validate(
+    {
+        "version": 1,
+        "estate": "t",
+        "environment": "local",
+        "catalogs": {},
+        "roots": ["."],
+        "lineage": {},
+        "subjects": [{"name": "user", "source": "users", "key": "uid"}],
+    }
+)
 
 
 def state_of(folder: Path) -> TableState:
-    estate = Estate.model_validate(
-        {
-            "version": 1,
-            "estate": "t",
-            "environment": "local",
-            "catalogs": {},
-            "roots": ["."],
-            "lineage": {},
-            "subjects": [{"name": "user", "source": "users", "key": "uid"}],
-        }
-    )
-    found = delta_state(folder, EstatePaths(estate, folder.parent))
+    found = delta_state(folder, EstatePaths(ESTATE, folder.parent))
     assert found.state is not None
     return found.state
 
@@ -186,6 +188,16 @@ def test_a_bare_folder_whose_files_lack_the_key_column_is_blocked(fmt: Format) -
     assert ("another delimiter than a comma, or no header" in reason) == (fmt is Format.CSV)
     for columns in ((Column(name="UID", type="string"),), ()):
         assert Lake(states={"a": folder | {"columns": columns}}).plan().applyable
+
+
+@pytest.mark.parametrize("first", ["17,a@x.example", "uid,mail,", "uid,mail,mail", "uid , mail", 'uid,"e-mail, home"'])
+def test_a_key_in_csv_without_a_header_is_no_column_that_a_step_could_find(tmp_path: Path, first: str) -> None:
+    """Lineage by position reaches what discovery calls `_c0`; the steps and the verification read names."""
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "a.csv").write_text(f"{first}\n18,b@x.example\n")
+    (state,) = discover(ESTATE, tmp_path).tables
+    assert state.columns[0].name == "_c0"
+    assert "no step can tell the first line from a row" in (astray(state, [("_c0", ())]) or "")
 
 
 def test_a_bare_folder_in_which_some_files_lack_the_key_column_is_blocked() -> None:
