@@ -14,6 +14,7 @@ from planners.statements import Statement
 from planners.traces import ColumnCarriage, Contribution, Trace
 from planners.unkeyed import Unkeyed
 from planners.walk import Walk
+from planners.ways import steps_of
 
 Covers = Callable[[str, tuple[Access, ...]], bool]
 
@@ -140,7 +141,7 @@ def _usable_in(column: ColumnCarriage, statement: Statement | None) -> bool:
 
 def _apart(one: tuple[Access, ...], other: tuple[Access, ...]) -> bool:
     """Neither is the other, nor inside it."""
-    return any(a != b for a, b in zip(one, other, strict=False))
+    return any(a != b for a, b in zip(steps_of(one), steps_of(other), strict=False))
 
 
 def usable(trace: Trace) -> bool:

@@ -18,7 +18,7 @@ from pii_tracer.enums import StrEnum
 from pii_tracer.lineage.literals import hidden
 from pii_tracer.model import Access, FieldAccess, JsonAccess
 from planners.functions import INPUT, NotComputable, parse
-from planners.ways import leads_to, names_of, way_of
+from planners.ways import leads_to, names_of, steps_of, way_of
 
 
 class Fate(StrEnum):
@@ -274,13 +274,12 @@ class _Look:
 
 def _field_of(made: exp.Expression | None, access: tuple[Access, ...]) -> exp.Expression | None:
     """What an expression that makes a struct, or packs one, puts at this place; others as a whole."""
-    names = [n for step in access for n in ((step.name,) if isinstance(step, FieldAccess) else step.path)]
-    for name in names:
+    for name in steps_of(access):
         while isinstance(made, exp.Alias | exp.Paren | exp.JSONFormat):
             made = made.this
         if not isinstance(made, exp.Struct):
             return made
-        made = next((value for told, value in fields_made(made) if told.lower() == name.lower()), None)
+        made = next((value for told, value in fields_made(made) if told.lower() == name), None)
     return made
 
 

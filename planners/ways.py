@@ -40,6 +40,12 @@ def leads_to(fields: Sequence[str], access: tuple[Access, ...]) -> bool:
     return steps == [name.lower() for name in fields]
 
 
+def steps_of(access: tuple[Access, ...]) -> Way:
+    """The names on the way through structs and packed JSON, one after the other, in lower case."""
+    steps = (((step.name,) if isinstance(step, FieldAccess) else step.path) for step in access)
+    return tuple(name.lower() for names in steps for name in names)
+
+
 def split(way: Way, names: Collection[str]) -> tuple[str | None, Way]:
     """The relation that a column is qualified with, and the way from the column on. None: it is not qualified.
 
