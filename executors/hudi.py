@@ -34,6 +34,8 @@ from pii_tracer.protocol import Check, Outcome, Progress
 
 _BASE = re.compile(r"(?P<group>[0-9a-f-]{36}-\d+)_\d+-\d+-\d+_\d+\.(?:parquet|orc|hfile)")
 _CLEAN = re.compile(r"\d{17}(?:_\d{17})?\.clean")
+_BEGUN = re.compile(r"\d{17}(?:\.\w+)?\.(?:requested|inflight)")
+_COMPLETE = re.compile(r"\d{17}_\d{17}\.\w+")
 _LOG = re.compile(r"\.(?P<group>[0-9a-f-]{36}-\d+)_\d+\.log\..*")
 _PLACE = "_hoodie_partition_path, _hoodie_record_key"
 """What tells a row to Hudi."""
@@ -229,7 +231,20 @@ class HudiExecutor:
             logs += bool(_LOG.fullmatch(path.name))
         old = sum(number - 1 for number in groups.values())
         findings = [f"{old} older file slices are left"] if old else []
-        return [*findings, f"{logs} log files are left"] if logs else findings
+        findings += [f"{logs} log files are left"] if logs else []
+        return findings + self._in_flight(step) if findings else []
+
+    def _in_flight(self, step: Step) -> list[str]:
+        """Instants that were begun and are not complete: cleaning leaves alone what they have written."""
+        names = [p.name for p in self._timeline(step).iterdir()]
+        done = {name[:17] for name in names if _COMPLETE.fullmatch(name)}
+        begun = sorted({name[:17] for name in names if _BEGUN.fullmatch(name)} - done)
+        if not begun:
+            return []
+        return [
+            f"{len(begun)} instants are in flight, first {begun[0]}: wait for their writer, or, if it died, let its"
+            " next commit, or `CALL rollback_to_instant`, roll them back; then `pii-tracer resume`"
+        ]
 
     def _metadata_missing(self, step: Step, copy: Copy | None) -> list[str]:
         """Older than the last clean, it still has what that clean removed. A table without one is valid."""

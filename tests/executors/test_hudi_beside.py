@@ -115,24 +115,44 @@ def test_a_commit_while_there_is_no_metadata_table_stays_and_is_told(
     assert rows_of(spark, steps) == sorted([*others, LATE])
 
 
-@pytest.mark.parametrize("elsewhere", [True, False])
-def test_what_a_dead_writer_left_open_is_rolled_back(
-    spark: SparkSession, spark_estate: SparkEstate, elsewhere: bool
-) -> None:
-    """It had written its files and died before it could say so: an instant is in flight, and its files hold the person.
+def dies_before_it_commits(spark: SparkSession, table: str, values: str) -> None:
+    """A writer whose files are written, and which ends before it could say so; its instant is left in flight."""
+    prefix = "hoodie.precommit.validators"
+    settings = {
+        prefix: "org.apache.hudi.client.validator.SqlQuerySingleResultPreCommitValidator",
+        f"{prefix}.single.value.sql.queries": "select count(*) from <TABLE_NAME>#-1",
+    }
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        with pytest.raises(Exception, match=r"(?i)validation"):
+            spark.sql(f"INSERT INTO {table} VALUES {values}")
+    finally:
+        for key in settings:
+            spark.conf.unset(key)
 
-    elsewhere: whether the person stands in the table, too.
-    """
-    steps = make(spark, spark_estate, f"dead_{elsewhere}", "cow")
-    if not elsewhere:
-        steps.all(SAVEPOINTS, DELETE, CLEAN, METADATA)
+
+def test_what_a_dead_writer_left_in_flight_is_rolled_back_or_told(
+    spark: SparkSession, spark_estate: SparkEstate
+) -> None:
+    """Hudi rolls it back with the next commit. Where the person is in none of the rows, the steps commit nothing."""
+    late = f"(888, {UID}, '{EMAIL}', 1), (889, 1889, 'b889@example.net', 1)"
+    steps = make(spark, spark_estate, "dead", "cow")
     others = bystanders(spark.table(str(steps.table)))
-    spark.sql(f"INSERT INTO {steps.table} VALUES (888, {UID}, '{EMAIL}', 1), (889, 1889, 'b889@example.net', 1)")
-    timeline = steps.location / ".hoodie" / "timeline"
-    max(p for p in timeline.iterdir() if p.suffix == ".commit").unlink()
+    dies_before_it_commits(spark, str(steps.table), late)
     assert rows_of(spark, steps) == others
-    assert residue(steps.location)
-    for action, parameters in (SAVEPOINTS, DELETE, CLEAN, METADATA):
-        steps.once(action, **parameters)
-    assert rows_of(spark, steps) == others
+    steps.all(SAVEPOINTS, DELETE, CLEAN, METADATA)
     assert residue(steps.location) == []
+
+    dies_before_it_commits(spark, str(steps.table), late)
+    assert residue(steps.location)
+    clean, executor = steps.step(CLEAN[0]), build(steps.ctx)["hudi"]
+    executor.run(clean, steps.copy)
+    slices, told = executor.verify(clean, steps.copy).findings
+    assert slices == "1 older file slices are left"
+    assert told.startswith("1 instants are in flight, first ")
+    instant = told.partition("first ")[2][:17]
+    spark.sql(f"CALL rollback_to_instant(table => '{steps.table}', instant_time => '{instant}')")
+    steps.all(CLEAN, METADATA)
+    assert residue(steps.location) == []
+    assert rows_of(spark, steps) == others
