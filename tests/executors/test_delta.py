@@ -10,7 +10,7 @@ from pii_tracer.actions import Action
 from pii_tracer.errors import RunError
 from pii_tracer.model import Format
 from pii_tracer.protocol import Progress
-from tests.executors.world import BY_ANY, BY_UID, EMAIL, UID, Steps, bystanders, context, frame, residue, rows
+from tests.executors.world import BY_ANY, BY_UID, EMAIL, UID, Steps, bystanders, context, frame, held, residue, rows
 from tests.sparksession import SparkEstate
 
 if TYPE_CHECKING:
@@ -110,9 +110,12 @@ def test_vacuum_of_the_source_alone_breaks_a_clone(spark: SparkSession, spark_es
     source = make(spark, spark_estate, "source_first")
     folder = spark_estate.folder("delta/clone_last")
     spark.sql(f"CREATE TABLE delta.`{folder}` SHALLOW CLONE delta.`{source.location}`")
-    source.all(DELETE, PURGE, VACUUM)
+    source.all(DELETE, PURGE)
+    assert spark.read.format("delta").load(str(folder)).where(f"uid = {UID}").count() == 3, "by the source's files"
+    source.all(VACUUM)
     with pytest.raises(Exception, match=r"(?i)not.*exist|FILE_NOT_FOUND"):
         spark.read.format("delta").load(str(folder)).collect()
+    assert held(folder / "_delta_log", "*.json"), "the source's statistics, in the clone's log"
 
 
 def test_partition_values_that_need_escaping(spark: SparkSession, spark_estate: SparkEstate) -> None:

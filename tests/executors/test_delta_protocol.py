@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
 import pytest
 
+from executors.delta_log import live_adds
 from executors.delta_settings import without_clustering, without_tombstones
 from pii_tracer.actions import Action
 from pii_tracer.model import Format
@@ -102,6 +104,9 @@ def test_liquid_clustering_with_row_tracking_and_commit_timestamps(
     spark.sql(f"REORG TABLE {sql_of(steps)} APPLY (PURGE)")
     spark.sql(f"OPTIMIZE {sql_of(steps)} FULL")
     assert steps.probe(Action.DELTA_PURGE) is not Progress.DONE, "both pass over a cube that is whole"
+    (live,) = live_adds(folder)
+    assert live["deletionVector"]
+    assert 3 in pq.read_table(folder / live["path"])["id"].to_pylist(), "the row, under its vector"
     erase(spark, steps)
     assert spark.sql(f"DESCRIBE DETAIL {sql_of(steps)}").first()["clusteringColumns"] == ["uid", "email"]
     killed = without_clustering(spark.sql, sql_of(steps), folder)

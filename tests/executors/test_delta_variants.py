@@ -72,6 +72,8 @@ def test_engines_that_read_by_symlink_manifests_lose_nothing(spark: SparkSession
 
     naive = make_it("v_symlink_naive")
     naive.all(DELETE, PURGE)
+    theirs = spark.read.parquet(*[str(path) for path in named(naive)])
+    assert theirs.where(f"uid = {UID}").count() == 3, "other engines go on reading the person"
     spark.sql("SET spark.databricks.delta.retentionDurationCheck.enabled = false")
     spark.sql(f"VACUUM delta.`{naive.location}` RETAIN 0 HOURS")
     spark.sql("SET spark.databricks.delta.retentionDurationCheck.enabled = true")
