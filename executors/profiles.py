@@ -59,6 +59,8 @@ SPARK_4_1 = Profile(
         *(f"software.amazon.awssdk:{client}:{_AWS_SDK}" for client in _AWS_CLIENTS),
     ),
     excluded=("software.amazon.awssdk:bundle",),
+    # else it reads no CSV in Windows-1252 (https://spark.apache.org/docs/latest/sql-migration-guide.html, 3.5 to 4.0)
+    conf=(("spark.sql.legacy.javaCharsets", "true"),),
 )
 PROFILES = {profile.name: profile for profile in (SPARK_3_5, SPARK_4_1)}
 

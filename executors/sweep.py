@@ -194,18 +194,24 @@ def _apply(spark: SparkSession, target: Target, store: Store, proposal: _Proposa
     made = told.model_copy(
         update={"files": len(sizes) - len(left), "bytes": sum(n for p, n in sizes.items() if p not in left)}
     )
-    _intact(spark, target, store, sizes.keys() - left.keys())
+    needed = _needed(spark, target, store)
+    _intact(target, store, needed, sizes.keys() - left.keys())
+    stuck = left.keys() - needed  # engines pass over what they may not remove, and say nothing
+    if stuck:
+        reason = (
+            f"{len(stuck)} of {len(sizes)} files that no version needs could not be removed: see who may write there"
+        )
+        return made.model_copy(update={"failed": reason})
     return made
 
 
-def _intact(spark: SparkSession, target: Target, store: Store, removed: Collection[str]) -> None:
+def _intact(target: Target, store: Store, needed: Collection[str], removed: Collection[str]) -> None:
     """Every file that the table's metadata names is still there.
 
     Raises:
         RunError: one is not.
     """
-    needed = {path for path in _needed(spark, target, store) if not path.endswith(METADATA_ENDS)}
-    missing = store.missing(needed, removed)
+    missing = store.missing({path for path in needed if not path.endswith(METADATA_ENDS)}, removed)
     if missing:
         raise RunError(
             f"{len(missing)} files that the table names are not there after the sweep",

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from executors.profiles import profile_of
+from executors.profiles import installed_profile
 from tests.kafkasupport import free_ports
 from tests.servers import end, own_java, retrieved, spark_jars
 
@@ -39,6 +39,16 @@ _IVY = f"""\
   </dependencies>
 </ivy-module>
 """
+
+_S3A = (
+    "*hadoop-aws*",
+    "*aws-java-sdk-bundle*",
+    "software.amazon*",
+    "io.netty*",
+    "org.reactivestreams*",
+    "*httpcomponents*",
+)
+"""What S3A needs of the jars that a session has fetched, of either profile."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +77,8 @@ def serving(
         properties = (f"<property><name>{k}</name><value>{v}</value></property>" for k, v in hadoop.items())
         (folder / "conf").mkdir()
         (folder / "conf" / "core-site.xml").write_text(f"<configuration>{''.join(properties)}</configuration>")
-        fetched = Path.home() / profile_of("3.5").ivy / "jars"
-        hadoop_jars += [
-            str(p) for name in ("*hadoop-aws*", "*aws-java-sdk-bundle*") for p in fetched.glob(f"{name}.jar")
-        ]
+        fetched = Path.home() / installed_profile().ivy / "jars"
+        hadoop_jars += [str(p) for name in _S3A for p in fetched.glob(f"{name}.jar")]
         hadoop_jars.append(str(folder / "conf"))
     settings = {
         "CATALOG_CATALOG_NAME": "rest_backend",

@@ -242,6 +242,22 @@ def test_commits_between_the_looks_of_an_iceberg_sweep_lose_nothing(
         assert [path for path in named if not path.exists()] == []
 
 
+def test_files_that_the_engine_leaves_without_a_word_are_told(
+    spark: SparkSession, hoard: Hoard, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Iceberg's expiry does in a folder that it may not write into."""
+    path = hoard.delta(spark, "t", 3)
+    hoard.write(tables={"delta/t": "pii"})
+    age_files(path, 40)
+    age_delta(spark, path, 30, 2)
+    due = result(hoard, capsys)[1]["by"]["delta/t"]["files"]
+    real = sweeping._delta
+    monkeypatch.setattr(sweeping, "_delta", lambda *given, dry: real(*given, dry=True))
+    code, found = result(hoard, capsys, "--apply")
+    assert (code, found["by"]["delta/t"]["files"]) == (7, 0)
+    assert found["by"]["delta/t"]["failed"].startswith(f"{due} of {due} files that no version needs could not be")
+
+
 @dataclass
 class Importing:
     """A writer that commits files which lie in the table's folder already."""
