@@ -9,7 +9,7 @@ import click
 
 from pii_tracer.cli.runs import RunFolder, all_runs, choose_run
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option, trusted_option
-from pii_tracer.errors import ExitCode
+from pii_tracer.errors import ExitCode, UsageError
 
 
 @click.command()
@@ -92,7 +92,6 @@ def status(run: str | None, state: Path, fmt: str) -> int:
     """How far a RUN has come, from its journal alone; without one, all runs."""
     from pii_tracer.cli.holding import held_by
     from pii_tracer.journal import Kind, parse
-    from pii_tracer.review.planfile import load_plan
     from pii_tracer.tracks import track
 
     folders = (choose_run(state, run, unfinished=False),) if run else all_runs(state)
@@ -100,7 +99,12 @@ def status(run: str | None, state: Path, fmt: str) -> int:
     for folder in folders:
         info = folder.info()
         records, torn = parse(folder.journal.read_bytes()) if folder.journal.exists() else ((), 0)
-        plan = load_plan(Path(info.plan_file)).plan
+        try:
+            steps: int | None = len(folder.approved().plan.steps)
+        except (
+            UsageError
+        ):  # the plan was made again into the same file, or is gone: that one's number is not this run's
+            steps = None
         tracks = track(records)
         failed = {s for s, t in tracks.items() if t.last and t.last.kind is Kind.STEP_FAILED}
         waiting = {
@@ -108,8 +112,8 @@ def status(run: str | None, state: Path, fmt: str) -> int:
         }
         told.append(
             {
-                "plan_id": plan.plan_id,
-                "steps": len(plan.steps),
+                "plan_id": info.plan_id,
+                "steps": steps,
                 "done": sum(t.verified for t in tracks.values()),
                 "failed": sorted(failed),
                 "waiting": waiting,
@@ -124,9 +128,8 @@ def status(run: str | None, state: Path, fmt: str) -> int:
         click.echo(json.dumps(told, indent=2))
     else:
         for item in told:
-            click.echo(
-                f"{item['plan_id']}: {item['state']}, {item['done']} of {item['steps']} steps, last {item['last']}"
-            )
+            of = "an unknown number of" if item["steps"] is None else item["steps"]
+            click.echo(f"{item['plan_id']}: {item['state']}, {item['done']} of {of} steps, last {item['last']}")
             if item["closed"]:
                 click.echo(f"    closed {item['closed']}")
             if item["run_by"]:

@@ -6,6 +6,7 @@ the same before and after; a UUID is written as the standard writes it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -17,6 +18,7 @@ from pii_tracer.spark_frames import Place, frame_of_places
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
@@ -33,21 +35,49 @@ _MOST_DIGITS = 38
 _ROWS = 4096
 
 
+_NUMBERS = frozenset({"INT32", "INT64", "FLOAT", "DOUBLE"})
+_CODEC = "BROTLI"
+"""Spark knows its name, and has no library for it."""
+
+
 def beyond_spark(files: list[Path]) -> bool:
-    """Whether a file has a type that Spark refuses. Encrypted ones count as read: Spark has the keys."""
-    return any(_refused(path) for path in files)
+    """Whether a file has a type or codec that Spark refuses, or numbers that another file has in another width.
 
-
-def _refused(path: Path) -> bool:
+    Days in which nobody lacks a number are whole numbers for pandas, the others floating ones; Spark merges no two
+    such schemas. Encrypted files count as read: Spark has the keys.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
-        with pq.ParquetFile(path) as file:
-            schema = file.schema
-            return any(_is_refused(schema.column(index)) for index in range(len(schema)))
-    except (pa.ArrowException, OSError):
-        return False
+    widths: dict[str, set[str]] = {}
+    for path in files:
+        try:
+            with pq.ParquetFile(path) as file:
+                if _refused(file):
+                    return True
+                for name, width in _numbers(file):
+                    widths.setdefault(name, set()).add(width)
+        except (pa.ArrowException, OSError):
+            continue
+    return any(len(met) > 1 for met in widths.values())
+
+
+def _refused(file: pq.ParquetFile) -> bool:
+    meta = file.metadata
+    if any(_is_refused(file.schema.column(index)) for index in range(len(file.schema))):
+        return True
+    groups = (meta.row_group(index) for index in range(meta.num_row_groups))
+    return any(group.column(index).compression == _CODEC for group in groups for index in range(group.num_columns))
+
+
+def _numbers(file: pq.ParquetFile) -> Iterator[tuple[str, str]]:
+    """Columns of plain numbers by their paths, and their types."""
+    for column in (file.schema.column(index) for index in range(len(file.schema))):
+        if column.physical_type in _NUMBERS and column.logical_type.type in ("NONE", "INT"):
+            whole = {"INT32": (32, True), "INT64": (64, True)}.get(column.physical_type)
+            told = json.loads(column.logical_type.to_json()) if column.logical_type.type == "INT" else {}
+            width = (told["bitWidth"], told["isSigned"]) if told else whole  # some writers note what is so anyway
+            yield column.path.lower(), f"{column.physical_type} {width}"
 
 
 def _is_refused(column: Any) -> bool:

@@ -103,3 +103,13 @@ def test_a_manifest_that_lies_elsewhere_is_not_said_to_be_destroyed(
     assert close(begun) == ExitCode.USAGE
     assert "cannot be removed" in capsys.readouterr().err
     assert begun.closed_at() is None
+
+
+def test_a_run_is_told_by_its_own_plan_when_another_was_made_into_the_same_file(
+    begun: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "p.plan.json").write_bytes((tmp_path / "q.plan.json").read_bytes())
+    capsys.readouterr()
+    assert run(["status", "--state", begun.info().state, "--format", "json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    assert (told["plan_id"], told["steps"]) == (begun.path.name, None)

@@ -297,6 +297,15 @@ def test_what_was_written_is_compared_before_it_counts(tmp_path: Path) -> None:
                 module.compare(tmp_path / f"a.{name}", tmp_path / f"b.{name}", BY_UID, KEYS)
 
 
+def test_a_cell_of_csv_may_hold_a_document(here: SparkEstate) -> None:
+    folder = here.folder("documents")
+    folder.mkdir()
+    kept = f'uid,doc\n7,"{"x, y" * 60_000}"\n'
+    (folder / "a.csv").write_text(f"{kept}{UID},{'z' * 200_000}\n")
+    erase(here, folder, Format.CSV)
+    assert (folder / "a.csv").read_text() == kept
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

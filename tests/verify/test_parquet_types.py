@@ -71,6 +71,19 @@ def test_what_spark_refuses_is_known(tmp_path: Path, name: str) -> None:
     assert not beyond_spark([tmp_path / "d.parquet"])
 
 
+@pytest.mark.parametrize("other", [pa.int64(), pa.int8(), pa.float64(), pa.float32(), pa.uint32()])
+def test_numbers_that_two_files_have_in_two_widths_are_beyond_spark(tmp_path: Path, other: pa.DataType) -> None:
+    """pandas writes whole numbers on days in which nobody lacks one, and floating ones on the others."""
+    files = [written(tmp_path / "a.parquet", READ), written(tmp_path / "b.parquet", READ)]
+    assert not beyond_spark(files)
+    assert beyond_spark([*files, written(tmp_path / "c.parquet", READ | {"n": READ["n"].cast(other)})])
+
+
+def test_a_codec_that_spark_has_no_library_for(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "a.parquet", compression="BROTLI")
+    assert beyond_spark([tmp_path / "a.parquet"])
+
+
 def test_rows_keep_what_tells_them_apart(tmp_path: Path) -> None:
     path = written(tmp_path / "a.parquet", REFUSED | READ)
     first, second = rows((str(path), ("east",), tuple(REFUSED | READ)))
