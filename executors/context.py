@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -72,6 +73,20 @@ class ExecutionContext:
         0 where the estate file says that every writer is stopped.
         """
         return IN_FLIGHT_HOURS if any(not writer.stopped for writer in self.estate.writers) else 0
+
+    @contextmanager
+    def setting(self, name: str, value: str) -> Iterator[None]:
+        """Inside, the session has this setting; afterwards what it had, or the engine's own."""
+        conf = self.spark.conf
+        before = conf.get(name, None)
+        conf.set(name, value)
+        try:
+            yield
+        finally:
+            if before is None:
+                conf.unset(name)
+            else:
+                conf.set(name, before)
 
     def key_view(self, key_set: str) -> str:
         """Name of a temporary view with one string column `k` that holds a key set's values.

@@ -6,8 +6,8 @@ https://docs.delta.io/latest/delta-utility.html; what each does and does not rem
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from executors.context import ExecutionContext
@@ -170,9 +170,9 @@ class DeltaExecutor:
         try:
             query = f"SELECT path, length, isDir, modificationTime FROM {inventory}"
             with ExitStack() as settings:
-                settings.enter_context(self._set(_CHECK, "false", "true"))
+                settings.enter_context(self._ctx.setting(_CHECK, "false"))
                 if isinstance(folder, S3Path):  # one file after the other would take hours there
-                    settings.enter_context(self._set(_PARALLEL, "true", "false"))
+                    settings.enter_context(self._ctx.setting(_PARALLEL, "true"))
                 self._sql(f"VACUUM {_table(step)} USING INVENTORY ({query}) RETAIN 0 HOURS")
         finally:
             self._ctx.spark.catalog.dropTempView(inventory)
@@ -181,17 +181,6 @@ class DeltaExecutor:
         remove_partitions(folder, empty_partitions(folder))
         strange = {"strange_left": swept.strange} if swept.strange else {}
         return {"retain_hours": hours, "files_swept": len(swept.going), **strange}
-
-    @contextmanager
-    def _set(self, name: str, value: str, own: str) -> Iterator[None]:
-        """Inside, the session has this setting. own: the engine's, where none was set."""
-        conf = self._ctx.spark.conf
-        before = str(conf.get(name, own))
-        conf.set(name, value)
-        try:
-            yield
-        finally:
-            conf.set(name, before)
 
     def _inventory(self, files: Sequence[Listed]) -> str:
         """A view of files as VACUUM takes it: https://docs.delta.io/latest/delta-utility.html#inventory-table."""

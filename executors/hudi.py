@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +30,20 @@ from executors.retry import on_conflict
 from executors.spark import quote_table, string_literal
 from pii_tracer.actions import Action
 from pii_tracer.errors import RunError
+from pii_tracer.estate.hudi import hudi_properties
+from pii_tracer.inventory import HUDI_WRITABLE
 from pii_tracer.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 
 _BASE = re.compile(r"(?P<group>[0-9a-f-]{36}-\d+)_\d+-\d+-\d+_\d+\.(?:parquet|orc|hfile)")
 _CLEAN = re.compile(r"\d{17}(?:_\d{17})?\.clean")
 _BEGUN = re.compile(r"\d{17}(?:\.\w+)?\.(?:requested|inflight)")
-_COMPLETE = re.compile(r"\d{17}_\d{17}\.\w+")
+_COMPLETE = re.compile(r"\d{17}(?:_\d{17})?\.(?!requested|inflight)\w+")
 _LOG = re.compile(r"\.(?P<group>[0-9a-f-]{36}-\d+)_\d+\.log\..*")
+_VERSION, _UPGRADE = "hoodie.write.table.version", "hoodie.write.auto.upgrade"
+_OLD = 6
+"""The version of tables before Hudi 1."""
+
 _PLACE = "_hoodie_partition_path, _hoodie_record_key"
 """What tells a row to Hudi."""
 
@@ -74,15 +81,27 @@ class HudiExecutor:
             raise RunError("there is no Hudi table", where=str(folder), todo="look at the folder, then plan again")
         if not self._ctx.spark.catalog.tableExists(_name(step)):
             raise RunError("Spark does not know this table", where=_name(step), todo="declare it in the estate file")
+        if self._version(step) not in HUDI_WRITABLE:
+            raise RunError(
+                f"a Hudi table of version {self._version(step)}: Hudi would raise it, and its older readers fail",
+                where=_name(step),
+                todo="its owner raises it (`CALL upgrade_table`), then plan again",
+            )
 
     def run(self, step: Step, copy: Copy | None) -> Outcome:
         """Do the step; facts have the newest instant before and after."""
-        with refusals(step.parameters["location"]):
+        with refusals(step.parameters["location"]), self._as_it_is(step):
             before = self._instant(step)
             self._ctx.spark.catalog.refreshTable(_name(step))
             facts = on_conflict(lambda: self._acts[step.action](step, copy))
             self._ctx.spark.catalog.refreshTable(_name(step))
             return Outcome({"snapshot_before": before, "snapshot_after": self._instant(step), **facts})
+
+    @contextmanager
+    def _as_it_is(self, step: Step) -> Iterator[None]:
+        """Inside, the table keeps its version: a statement would raise it, and its older writers can use it no more."""
+        with self._ctx.setting(_VERSION, str(self._version(step))), self._ctx.setting(_UPGRADE, "false"):
+            yield
 
     def verify(self, step: Step, copy: Copy | None) -> Check:
         """Look at rows and files."""
@@ -189,6 +208,8 @@ class HudiExecutor:
                 where=_name(step),
                 todo="stop the writers of this table, then `pii-tracer resume`",
             )
+        if self._version(step) == _OLD:  # it would be made in Hudi's own version, which the table's writers cannot read
+            return {"metadata_table": False}
         self._call(step, "create_metadata_table")
         return {"metadata_table": True}
 
@@ -274,6 +295,9 @@ class HudiExecutor:
 
     def _metadata(self, step: Step) -> Path:
         return local_path(step.parameters["location"]) / ".hoodie" / "metadata"
+
+    def _version(self, step: Step) -> int:
+        return int(hudi_properties(local_path(step.parameters["location"])).get("hoodie.table.version", "0"))
 
     def _timeline(self, step: Step) -> Path:
         hoodie = local_path(step.parameters["location"]) / ".hoodie"

@@ -29,6 +29,9 @@ ICEBERG_DATA_PATHS = ("write.data.path", "write.object-storage.path", "write.fol
 HUDI_BOOTSTRAPPED = "hoodie.bootstrap.base.path"
 """Of a Hudi table: the place whose files it was made of, and may read still."""
 
+HUDI_WRITABLE = frozenset({6, 8, 9})
+"""Versions of tables that Hudi 1.2 writes as they are (https://hudi.apache.org/docs/configurations/#hoodiewritetableversion)."""
+
 GENERATED = "a generated column"
 """In `TableState.fixed`: the table itself makes the column from others."""
 

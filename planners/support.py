@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from pii_tracer.errors import EstateError
-from pii_tracer.inventory import HUDI_BOOTSTRAPPED, ICEBERG_DATA_PATHS, NessieTable, RefKind, TableState
+from pii_tracer.inventory import HUDI_BOOTSTRAPPED, HUDI_WRITABLE, ICEBERG_DATA_PATHS, NessieTable, RefKind, TableState
 from pii_tracer.locations import S3Location, location_of
 from pii_tracer.model import PLAIN, Access, FieldAccess, Format
 from pii_tracer.spots import struct_fields
@@ -39,7 +39,7 @@ def unsupported(state: TableState, keys: Collection[str] = ()) -> str | None:
     if state.nessie is not None:
         return _nessie(state, state.nessie)
     if state.format is Format.HUDI:
-        return _logs_changes(state) or _bootstrapped(state) or _partitioned_by(state, keys)
+        return _of_old_hudi(state) or _logs_changes(state) or _bootstrapped(state) or _partitioned_by(state, keys)
     if state.format is Format.ICEBERG:
         return _writes_elsewhere(state)
     if state.format in PLAIN:
@@ -124,6 +124,16 @@ def _lacking(state: TableState) -> str:
     return (
         "the table has no such column: renamed or dropped since; add the statement (ALTER TABLE … RENAME COLUMN) to the"
         " lineage's SQL, or harvest the newest statement of the job that writes it, then plan again"
+    )
+
+
+def _of_old_hudi(state: TableState) -> str | None:
+    """https://hudi.apache.org/docs/deployment#upgrading"""
+    if state.format_version is None or state.format_version in HUDI_WRITABLE:
+        return None
+    return (
+        f"a Hudi table of version {state.format_version}, which Hudi 1.2 does not write as it is, and which its older"
+        " readers and writers cannot use once it is raised; its owner raises it (`CALL upgrade_table`), then plan again"
     )
 
 

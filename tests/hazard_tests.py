@@ -129,6 +129,7 @@ TRAPS: tuple[str, ...] = (
     f"{_ALONE}_iceberg.py::test_remove_orphan_files_by_other_prefixes",
     f"{_ALONE}_iceberg.py::test_pyiceberg_expires_in_the_metadata_alone",
     f"{_ALONE}_iceberg.py::test_i2_the_data_file_under_a_delete_file",
+    "tests/executors/test_hudi_versions.py::test_the_naive_way_raises_the_version",
 )
 """The clean-ups that do less, or more, than their names say (docs/hazards.md), each by the engine that does so."""
 

@@ -96,6 +96,14 @@ def test_a_hudi_table_that_logs_its_changes_is_blocked() -> None:
     assert Lake(states={"a": table | {"properties": {"hoodie.table.cdc.enabled": "false"}}}).plan().applyable
 
 
+@pytest.mark.parametrize("version", [5, 6, 7, 8, 9])
+def test_a_hudi_table_of_a_version_that_is_not_written_is_blocked(version: int) -> None:
+    """Others keep their version (tests/executors/test_hudi_versions.py)."""
+    made = Lake(states={"a": {"format": Format.HUDI, "write_mode": "cow", "format_version": version}}).plan()
+    assert made.applyable == (version not in (5, 7))
+    assert [g.reason for g in made.gaps if f"a Hudi table of version {version}," in g.reason] or made.applyable
+
+
 def test_a_hudi_table_that_was_bootstrapped_is_blocked() -> None:
     """It reads another place's files by position (tests/executors/test_hudi_bootstrap.py)."""
     table = {"format": Format.HUDI, "write_mode": "cow", "properties": {"hoodie.bootstrap.base.path": "file:/w/old"}}
