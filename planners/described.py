@@ -13,8 +13,8 @@ from planners.survey import World
 
 _TODO = (
     "its owner takes the value out (ALTER TABLE … UNSET TBLPROPERTIES, DROP CONSTRAINT, ALTER COLUMN … COMMENT; out of"
-    " Iceberg schemas of before: expire_snapshots with clean_expired_metadata), then plan again: the plan's steps"
-    " remove the metadata that told it before"
+    " Iceberg schemas of before: expire_snapshots with clean_expired_metadata; of Parquet files: by writing them again"
+    " without the entry), then plan again: the plan's steps remove the metadata that told it before"
 )
 
 

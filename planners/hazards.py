@@ -208,7 +208,7 @@ CATALOGUE: tuple[Hazard, ...] = (
         "F3",
         _F,
         "footers: statistics, dictionaries, key-value metadata",
-        "a rewrite makes bounds and dictionaries anew, and is refused where metadata holds a value; decode to verify",
+        "a rewrite makes bounds and dictionaries anew; where metadata holds a value, a gap; decode to verify",
         _TESTED,
     ),
     _h(

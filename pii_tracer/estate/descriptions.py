@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from pii_tracer.estate.delta_log import log_of
 from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.estate.read import folder_files
 from pii_tracer.inventory import TableState
 from pii_tracer.model import Format
 
@@ -14,13 +19,15 @@ NAME = "name and comment"
 PROPERTIES = "properties and constraints"
 COLUMNS = "names, comments and defaults of columns"
 FORMER_COLUMNS = "schemas that the metadata keeps of before"
+FOOTERS = "files' key-value metadata"
 
 
 def description(state: TableState, paths: EstatePaths) -> dict[str, Any]:
-    """By kind of place: documents with the texts that owners of a table wrote. Empty for bare folders.
+    """By kind of place: documents with the texts that owners of a table wrote. Of bare folders, Parquet has some.
 
     Delta: the `metaData` action (PROTOCOL.md, "Change Metadata"). Iceberg: properties and all schemas of the metadata
-    file (spec, "Table Metadata Fields"). Hudi: `hoodie.properties`.
+    file (spec, "Table Metadata Fields"). Hudi: `hoodie.properties`. Parquet: `key_value_metadata` of footers
+    (https://parquet.apache.org/docs/file-format/metadata/); files that cannot be read tell nothing here.
 
     Raises:
         EstateError: the table's metadata cannot be read.
@@ -33,4 +40,14 @@ def description(state: TableState, paths: EstatePaths) -> dict[str, Any]:
         schemas = {s.schema_id: s.model_dump(mode="json") for s in metadata.schemas}
         current = schemas.pop(metadata.current_schema_id, None)
         return {PROPERTIES: metadata.properties, COLUMNS: current, FORMER_COLUMNS: list(schemas.values())}
+    if state.format is Format.PARQUET:
+        return {FOOTERS: [told for file in folder_files(state) for told in _key_values(file.path)]}
     return {PROPERTIES: state.properties} if state.format is Format.HUDI else {}
+
+
+def _key_values(file: Path) -> list[str]:
+    try:
+        told = pq.read_metadata(file).metadata or {}
+    except (OSError, ValueError, pa.ArrowException):
+        return []
+    return [text.decode("utf-8", "replace") for pair in told.items() for text in pair]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyiceberg.catalog.sql import SqlCatalog
@@ -112,3 +113,19 @@ def test_what_an_iceberg_table_says_of_itself(tmp_path: Path, change: Callable[[
     found = reasons(iceberg(base, change))
     assert [place for place in places if place in " ".join(found)] == places
     assert len(found) == len(places)
+
+
+def test_entries_in_the_footers_of_parquet_files(tmp_path: Path) -> None:
+    """A rewrite keeps them, so that its step would refuse the file."""
+    base = estate(tmp_path, "parquet")
+
+    def exported(note: str) -> None:
+        for name, row in (("a", HERS), ("b", OTHER)):
+            told = table(row).replace_schema_metadata({"exported": note if name == "b" else "by a job"})
+            pq.write_table(told, base / "lake" / "tickets" / f"{name}.parquet")
+
+    exported(f"for {MAIL}")
+    (reason,) = reasons(base)
+    assert "its files' key-value metadata" in reason
+    exported("for somebody")
+    assert reasons(base) == []
