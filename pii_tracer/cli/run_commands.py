@@ -101,10 +101,8 @@ def status(run: str | None, state: Path, fmt: str) -> int:
         records, torn = parse(folder.journal.read_bytes()) if folder.journal.exists() else ((), 0)
         try:
             steps: int | None = len(folder.approved().plan.steps)
-        except (
-            UsageError
-        ):  # the plan was made again into the same file, or is gone: that one's number is not this run's
-            steps = None
+        except UsageError:
+            steps = None  # the plan was made again into the same file, or is gone: its number is not this run's
         tracks = track(records)
         failed = {s for s, t in tracks.items() if t.last and t.last.kind is Kind.STEP_FAILED}
         waiting = {
