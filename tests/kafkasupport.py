@@ -342,6 +342,15 @@ class World:
     def now(self) -> TopicState:
         return discover_topics(self.estate, Path())[0][0]
 
+    def is_as_before(self, within: float = 10.0) -> bool:
+        """Whether the topic has its own settings again: a broker answers with those of before for a moment."""
+        until = time.monotonic() + within
+        while self.now().fingerprint() != self.state.fingerprint():
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.2)
+        return True
+
     def run(self, **patience: float) -> list[Outcome]:
         """Every step, checked before and verified after it, and known as done where it noted nothing on its way."""
         executor, outcomes = self.executor(**patience), []

@@ -108,7 +108,8 @@ def test_a_manifest_that_lies_elsewhere_is_not_said_to_be_destroyed(
 def test_a_run_is_told_by_its_own_plan_when_another_was_made_into_the_same_file(
     begun: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "p.plan.json").write_bytes((tmp_path / "q.plan.json").read_bytes())
+    words = ["plan", str(tmp_path / "request.yaml"), "--out", str(tmp_path / "p.plan.json")]
+    assert called(tmp_path, *words, "--as-of", "2026-11-20T06:00:00Z") == 0
     capsys.readouterr()
     assert run(["status", "--state", begun.info().state, "--format", "json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)

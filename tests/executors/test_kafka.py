@@ -82,7 +82,7 @@ def test_the_person_leaves_a_compacted_topic_wholly_and_alone(broker: Broker, pa
     assert compare(before.baseline, after.baseline).equal
     assert newest(broker, topic) == {k: v for k, v in others.items() if k != USER.encode()}
     assert left_on_disk(broker, topic) == [0, 0]
-    assert world.now().fingerprint() == world.state.fingerprint()
+    assert world.is_as_before()
 
 
 def test_records_under_another_key_are_found_by_their_value(broker: Broker) -> None:
@@ -132,7 +132,7 @@ def test_after_a_crash_the_settings_are_restored_and_the_person_goes(
     assert resumed.probe(compact, world.copy) is Progress.PARTIAL
     assert resumed.run(compact, world.copy).facts["left"] == 0
     assert resumed.verify(compact, world.copy).ok
-    assert world.now().fingerprint() == world.state.fingerprint()
+    assert world.is_as_before()
     assert left_on_disk(broker, world.state.declared.name) == [0, 0]
 
 
@@ -154,7 +154,7 @@ def test_after_a_crash_nothing_stays_lowered_while_a_group_is_waited_for(
     consumer.close()
     outcome = executor.run(world.steps[1], world.copy)
     assert outcome.facts["groups_behind"] == [f"slow-{topic}"]
-    assert world.now().fingerprint() == world.state.fingerprint()
+    assert world.is_as_before()
 
 
 class DiesBeforeAbort(Producer):
@@ -193,7 +193,7 @@ def test_a_group_that_has_not_read_the_tombstone_is_waited_for(broker: Broker) -
     held = executor.run(world.steps[1], world.copy)
     assert held.waiting_until is not None
     assert held.facts["groups_behind"] == [f"slow-{topic}"]
-    assert world.now().fingerprint() == world.state.fingerprint()
+    assert world.is_as_before()
     end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=60)[1]
     consumer.commit(offsets=[TopicPartition(topic, 0, end)], asynchronous=False)
     consumer.close()
@@ -261,7 +261,7 @@ def test_a_tombstone_where_the_person_never_was_is_waited_for(
     if hidden:
         producer.abort_transaction(20)
     assert outcome.facts.get("groups_behind") == [f"billing-{topic}"]
-    assert world.now().fingerprint() == world.state.fingerprint()
+    assert world.is_as_before()
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
@@ -283,7 +283,7 @@ def test_a_killed_cleaning_that_had_cleaned_lowers_nothing_before_groups_have_re
     assert [bool(outcome.waiting_until) for outcome in outcomes] == [replicas > 1] * 2
     broker.commit(f"billing-{topic}", topic, {0: 2})
     assert executor.run(compact, world.copy).waiting_until is None
-    assert world.now().fingerprint() == world.state.fingerprint()
+    assert world.is_as_before()
 
 
 def around(alter: Callable[..., None], told: list[Mapping[str, str | None]]) -> Callable[..., None]:
@@ -319,7 +319,7 @@ def test_a_producer_that_writes_the_person_again_stops_it(broker: Broker) -> Non
     broker.send(topic, (USER, value(USER, MAIL)))
     with pytest.raises(RunError, match="again after the tombstones"):
         executor.run(world.steps[1], world.copy)
-    assert world.now().fingerprint() == world.state.fingerprint()
+    assert world.is_as_before()
 
 
 def test_an_application_that_aborts_leaves_the_person_to_be_deleted(broker: Broker) -> None:
@@ -344,7 +344,7 @@ def test_a_cleaner_that_is_too_slow_makes_it_wait_not_done(broker: Broker) -> No
     assert outcome.waiting_until is not None
     assert outcome.facts["left"] == 1
     assert not executor.verify(world.steps[1], world.copy).ok
-    assert world.now().fingerprint() == world.state.fingerprint()
+    assert world.is_as_before()
 
 
 @pytest.mark.parametrize(

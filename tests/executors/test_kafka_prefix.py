@@ -97,7 +97,7 @@ def test_the_person_leaves_and_partitions_without_them_are_whole(broker: Broker)
     assert read(world) == kept
     assert [first for first, _ in world.now().offsets] == [cut_at["0"], 0, cut_at["2"]]
     assert not on_disk(world)
-    assert world.now().fingerprint() == world.state.fingerprint()
+    assert world.is_as_before()
     after = world.look()
     assert after.bytes.clean
     assert before.baseline is not None
@@ -209,7 +209,7 @@ def test_after_a_crash_the_settings_are_restored_and_the_person_goes(
     resumed.check(step, world.copy)
     resumed.run(step, world.copy)
     assert resumed.verify(step, world.copy).ok
-    assert world.now().fingerprint() == world.state.fingerprint()
+    assert world.is_as_before()
     assert not on_disk(world)
     assert read(world) == kept
     if starts != [0, 0, 0]:
@@ -234,7 +234,7 @@ def test_killed_behind_the_cut_it_is_not_over_and_its_counts_are_not_lost(
     assert not on_disk(world)
     assert (outcome.facts["rows_deleted"], outcome.facts["others_deleted"]) == (4, 6)
     assert sorted(outcome.facts["cut_at"]) == ["0", "2"]
-    assert world.now().fingerprint() == world.state.fingerprint()
+    assert world.is_as_before()
 
 
 def test_killed_between_the_note_and_the_cut_nothing_is_counted_twice(

@@ -127,10 +127,10 @@ PARTS = re.compile(
 
 def anothers(text: str) -> bool:
     """The slow model: each value in the text, parted from the next, is surely not hers."""
-    if re.search(r"=[0-9a-f]{2}", text, re.IGNORECASE):
-        return False
     for value in re.split(r"[\x01\t\n\r\"'(),:;<>\[\]{|}&]", text.lower()):
         if HERS in value:
+            if re.search(r"=[0-9a-f]{2}", value):
+                return False
             parts = PARTS.fullmatch(value)
             if value.count(HERS) > 1 or parts is None:
                 return False
@@ -150,6 +150,7 @@ def anothers(text: str) -> bool:
 @example("", ".br", "\\1")
 @example("", ".br", "\\=")
 @example("", ".br", "=\n")
+@example("", ".br", "<=11")
 def test_an_occurrence_counts_unless_each_is_a_part_of_a_whole_value_of_anothers(
     before: str, tail: str, behind: str
 ) -> None:
