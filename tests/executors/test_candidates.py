@@ -37,8 +37,15 @@ def spoil(spark: SparkSession, table: str, mine: str) -> int:
     return len(files)
 
 
-@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
-@pytest.mark.parametrize("partition", list(BY))
+@pytest.mark.parametrize(
+    ("partition", "mode"),
+    [
+        ("bucket(8, uid)", "copy-on-write"),
+        ("bucket(8, uid)", "merge-on-read"),
+        ("uid", "copy-on-write"),
+        ("truncate(12, email)", "merge-on-read"),
+    ],
+)
 def test_partitions_without_the_person_are_not_opened(
     spark: SparkSession, spark_estate: SparkEstate, partition: str, mode: str
 ) -> None:
