@@ -46,6 +46,8 @@ _S3A = (
     "software.amazon*",
     "io.netty*",
     "org.reactivestreams*",
+    "commons-codec*",
+    "commons-logging*",
     "*httpcomponents*",
 )
 """What S3A needs of the jars that a session has fetched, of either profile."""
