@@ -67,8 +67,8 @@ class GapKind(StrEnum):
     CLONE_READS_FILES = "clone_reads_files"
     """A shallow clone without the person reads files that go when its origin's old versions do."""
     TABLE_TEXT = "table_text"
-    """The person stands in what a table says of itself: comments, properties, constraints, schemas, key-value metadata of
-    Parquet files."""
+    """The person stands in what a table says of itself: comments, properties, constraints, schemas, key-value metadata
+    of Parquet files."""
     COLUMN_NAMES = "column_names"
     """Columns or fields are called by a value of the person, and no step renames a column."""
     STREAMING_STATE = "streaming_state"

@@ -68,7 +68,7 @@ class Walk:
 
     def _view(self, path: Path) -> None:
         """A view has a folder and metadata like a table, and no rows; the text of its query may name a person."""
-        for file in sorted(p for p in path.rglob("*") if p.is_file()):
+        for file in (p for p in self._below(path) if p.is_file()):
             reason = "the metadata of an Iceberg view cannot be read; whether it names a person cannot be told"
             self._gap(GapKind.UNKNOWN_FILE, reason, file)
 
@@ -112,11 +112,21 @@ class Walk:
         hidden = name.startswith((".", "_")) and not _markers(child)
         if not hidden or any(is_checkpoint(p) for p in child.iterdir()):
             self.visit(child, owner if PARTITION.match(name) and child not in self.paths.declared else None)
-        elif any(data_file(p) for p in sorted(child.rglob("*")) if p.is_file() and not p.is_symlink()):
+            return
+        files = self._below(child)
+        if any(data_file(p) for p in files if p.is_file() and not p.is_symlink()):
             reason = "a hidden folder that belongs to no table holds data files; engines skip it"
             self._gap(GapKind.HIDDEN_DATA, reason, child)
-        elif any(_holds(p) for p in sorted(child.rglob("*"))):
+        elif any(_holds(p) for p in files):
             self.hidden.append(child)
+
+    def _below(self, path: Path) -> list[Path]:
+        """Files at any depth; each folder that may not be listed is a gap."""
+        refused: list[OSError] = []
+        found = [Path(here, name) for here, _, names in os.walk(path, onerror=refused.append) for name in names]
+        for error in refused:
+            self._gap(GapKind.UNREADABLE, f"the folder cannot be listed: {error.strerror}", Path(str(error.filename)))
+        return sorted(found)
 
     def _file(self, path: Path, name: str, owner: Path) -> None:
         if name.startswith((".", "_")):

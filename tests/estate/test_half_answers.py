@@ -44,17 +44,25 @@ def test_folders_and_files_that_are_denied(base: Path) -> None:
     hidden = base / "warehouse" / "_hidden"
     hidden.mkdir()
     pq.write_table(ROWS, hidden / "x.parquet")
-    for path in (closed, denied, base / "warehouse" / "delta" / "_delta_log", hidden):
+    deeper = base / "warehouse" / "_trash" / "old" / "deeper"
+    deeper.mkdir(parents=True)
+    pq.write_table(ROWS, deeper / "x.parquet")
+    view = base / "warehouse" / "view" / "metadata"
+    view.mkdir(parents=True)
+    (view / "v1.metadata.json").write_text('{"view-uuid": "1"}')
+    (within := view.parent / "shut").mkdir()
+    shut = (closed, base / "warehouse" / "delta" / "_delta_log", hidden, deeper, within)
+    for path in (*shut, denied):
         path.chmod(0)
     try:
         with unprivileged():
             found = discover(estate(), base)
     finally:
-        for path in (closed, denied.parent, base / "warehouse" / "delta" / "_delta_log", hidden):
+        for path in shut:
             path.chmod(0o755)
     assert "plain" in locations(found)
     unreadable = {evidence for kind, evidence in kinds(found) if kind == "unreadable"}
-    assert {str(closed), str(base / "warehouse" / "delta" / "_delta_log"), str(hidden)} <= unreadable
+    assert {*map(str, shut)} <= unreadable
     assert any(place.startswith(str(denied.parent)) for place in unreadable)
 
 
