@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlparse
 
 from pii_tracer.errors import RunError
 from pii_tracer.estate.iceberg_json import METADATA_ENDS
-from pii_tracer.files import system_reason
+from pii_tracer.files import all_below, system_reason
 
 
 def local_path(location: str) -> Path:
@@ -39,15 +39,13 @@ def files_below(folder: Path) -> Iterator[Path]:
     """Every file below a folder, hidden ones included; links are not followed.
 
     Raises:
-        OSError: a folder below cannot be listed (`Path.rglob` would pass over it, and over whom its files hold).
+        OSError: a folder below cannot be listed.
     """
 
     def refuse(error: OSError) -> None:
-        if not isinstance(error, FileNotFoundError):  # a writer has removed it meanwhile
-            raise error
+        raise error
 
-    found = [Path(place) / name for place, _, names in os.walk(folder, onerror=refuse) for name in names]
-    for path in sorted(found):
+    for path in all_below(folder, refuse):
         if path.is_file() and not path.is_symlink():
             yield path
 

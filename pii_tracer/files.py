@@ -8,6 +8,7 @@ import os
 import re
 import stat
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 _TEMPORARY = re.compile(r"\..+\.(\d+)\.tmp", re.DOTALL)
@@ -39,6 +40,20 @@ def system_reason(error: BaseException) -> str | None:
     """Why the system refused, in its own words for the error's number: they hold no data, whatever the message does."""
     number = error.errno if isinstance(error, OSError) else None
     return os.strerror(number) if number is not None and number > 0 else None
+
+
+def all_below(folder: Path, refuse: Callable[[OSError], None]) -> list[Path]:
+    """What is below a folder, hidden or not, and no folder itself, sorted; links are not followed.
+
+    refuse: is told each folder that may not be listed (`Path.rglob` passes over it, and over all that is in it), and
+    may raise. One that goes meanwhile holds nothing.
+    """
+
+    def told(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            refuse(error)
+
+    return sorted(Path(here) / name for here, _, names in os.walk(folder, onerror=told) for name in names)
 
 
 def read_bounded(path: Path, limit: int) -> bytes:

@@ -14,6 +14,7 @@ from pii_tracer.estate.heads import iceberg_table
 from pii_tracer.estate.hudi import hudi_state, is_hudi
 from pii_tracer.estate.paths import EstatePaths, is_iceberg, is_iceberg_view
 from pii_tracer.estate.streams import checkpoint_state, is_checkpoint
+from pii_tracer.files import all_below
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap
 
@@ -122,11 +123,11 @@ class Walk:
 
     def _below(self, path: Path) -> list[Path]:
         """Files at any depth; each folder that may not be listed is a gap."""
-        refused: list[OSError] = []
-        found = [Path(here, name) for here, _, names in os.walk(path, onerror=refused.append) for name in names]
-        for error in refused:
+
+        def refuse(error: OSError) -> None:
             self._gap(GapKind.UNREADABLE, f"the folder cannot be listed: {error.strerror}", Path(str(error.filename)))
-        return sorted(found)
+
+        return all_below(path, refuse)
 
     def _file(self, path: Path, name: str, owner: Path) -> None:
         if name.startswith((".", "_")):

@@ -117,13 +117,13 @@ def walk(roots: Iterable[Location], clients: ClientFactory) -> Iterator[Item]:
     """Every file below some folders; one that goes while it is looked at is left out. clients: of S3.
 
     Raises:
-        EstateError: S3 refuses.
+        EstateError: S3 or the system refuses.
     """
     for root in roots:
         if isinstance(root, S3Location):
             yield from _objects_below(root, clients)
             continue
-        for folder, folders, names in os.walk(root):
+        for folder, folders, names in os.walk(root, onerror=_refused):
             folders.sort()
             for name in sorted(names):
                 path = Path(folder) / name
@@ -133,6 +133,16 @@ def walk(roots: Iterable[Location], clients: ClientFactory) -> Iterator[Item]:
                     continue
                 if not path.is_symlink():
                     yield Item(str(path), seen.st_size, seen.st_mtime_ns // 1_000_000)
+
+
+def _refused(error: OSError) -> None:
+    if isinstance(error, FileNotFoundError):
+        return
+    raise EstateError(
+        f"a folder cannot be listed: {error.strerror}",
+        where=str(error.filename),
+        todo="let this account read it: what is in it would stay, and nothing would tell",
+    )
 
 
 def _objects_below(root: S3Location, clients: ClientFactory) -> Iterator[Item]:

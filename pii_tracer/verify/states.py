@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from pii_tracer.errors import ScanError
 from pii_tracer.locations import engine_path
 from pii_tracer.model import Format
 from pii_tracer.plan import TEXTS, Copy
+from pii_tracer.scan.tree import walk_files
 from pii_tracer.verify.avro import avro_frame
 from pii_tracer.verify.csv_files import csv_frame
 from pii_tracer.verify.nessie import NESSIE, nessie_states
@@ -181,10 +182,14 @@ def _loose(copy: Copy) -> bool:
 
 
 def _data_files(folder: Path) -> list[Path]:
-    """Files that Spark takes for data: not empty, and no part of the way begins with `.`, or with `_` without `=`."""
+    """Files that Spark takes for data: not empty, and no part of the way begins with `.`, or with `_` without `=`.
+
+    Raises:
+        ScanError: a folder cannot be listed.
+    """
     found = []
-    for path in sorted(folder.rglob("*")):
-        parts = path.relative_to(folder).parts
+    for name, path in walk_files(folder) if folder.is_dir() else ():
+        parts = PurePath(name).parts
         hidden = any(part[0] == "." or (part[0] == "_" and "=" not in part) for part in parts)
         if not hidden and path.is_file() and path.stat().st_size:
             found.append(path)

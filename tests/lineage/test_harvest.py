@@ -15,6 +15,9 @@ from pii_tracer.errors import LineageError
 from pii_tracer.lineage.harvest import harvest, harvest_with_summary
 from pii_tracer.model import DatasetId
 from tests.lineage.conftest import ALIASES, COPY, PAYMENTS, SCHEMAS, column_facet, dataset, event
+from tests.unprivileged import open_folder, unprivileged
+
+__all__ = ["open_folder"]
 
 WRITE = "INSERT OVERWRITE prod.copy SELECT CAST(user_id AS STRING) AS uid, pan FROM lake.prod.payments"
 FACET = column_facet(uid=(PAYMENTS, "user_id", "TRANSFORMATION"), pan=(PAYMENTS, "pan", "IDENTITY"))
@@ -199,6 +202,19 @@ def test_files_with_other_endings_are_counted_and_none_is_passed_over(tmp_path: 
 def test_missing_source_is_an_error(tmp_path: Path):
     with pytest.raises(LineageError, match="does not exist"):
         harvest(LineageSources(events=("nowhere",)), tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["events", "sql"])
+def test_a_folder_of_a_source_that_may_not_be_listed_is_an_error(open_folder: Path, kind: str):
+    (shut := open_folder / "told" / "2026" / "11").mkdir(parents=True)
+    (shut / "a.sql").write_text(WRITE)
+    shut.chmod(0)
+    try:
+        with unprivileged(), pytest.raises(LineageError, match="cannot be listed: Permission denied") as refused:
+            harvest(LineageSources(**{kind: ("told",)}), open_folder)
+    finally:
+        shut.chmod(0o755)
+    assert refused.value.where == str(shut)
 
 
 def test_summary_counts(tmp_path: Path):

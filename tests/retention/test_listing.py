@@ -17,6 +17,9 @@ from pyarrow import orc
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.s3_versions import S3Client
 from pii_tracer.retention.listing import Listing, normalise, walk
+from tests.unprivileged import open_folder, unprivileged
+
+__all__ = ["open_folder"]
 
 WHEN = datetime(2026, 11, 1, 2, 3, 4, tzinfo=timezone.utc)
 MS = int(WHEN.timestamp() * 1000)
@@ -127,6 +130,19 @@ def test_a_walk_names_every_file_and_no_link(tmp_path: Path) -> None:
     (tmp_path / "t" / "link").symlink_to(tmp_path / "t" / "deep" / "a")
     listing = normalise(None, walk([tmp_path / "t"], nobody), tmp_path / "out.parquet", {})
     assert [(path, size) for path, size, _, _ in rows_of(listing)] == [(str(tmp_path / "t" / "deep" / "a"), 3)]
+
+
+def test_a_folder_that_may_not_be_listed_is_refused(open_folder: Path) -> None:
+    (shut := open_folder / "t" / "old").mkdir(parents=True)
+    (shut / "part-0.parquet").write_bytes(b"rows")
+    assert len(list(walk([open_folder / "t"], nobody))) == 1
+    shut.chmod(0)
+    try:
+        with unprivileged(), pytest.raises(EstateError, match="cannot be listed: Permission denied") as refused:
+            list(walk([open_folder / "t"], nobody))
+    finally:
+        shut.chmod(0o755)
+    assert refused.value.where == str(shut)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
@@ -100,6 +102,31 @@ def test_an_avro_folder_is_counted_before_and_after(spark_estate: SparkEstate, v
     assert compare(before, verifier.baseline(copy)).equal
     avro(folder / "city=A" / "a.avro", a_record("K-30012", n=8))
     assert not compare(before, verifier.baseline(copy)).equal
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [Format.AVRO, Format.CSV, Format.JSON])
+def test_a_folder_that_may_not_be_listed_is_no_folder_without_the_person(
+    spark_estate: SparkEstate, verifier: Verifier, kind: Format, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, listed = spark_estate.folder(f"bare/denied_{kind.value}"), os.scandir
+    for city, cust in (("A", "K-30012"), ("B", "K-30011")):
+        path = folder / f"city={city}" / f"a.{kind.value}"
+        avro(path, a_record(cust))
+        if kind is not Format.AVRO:
+            path.write_text(f"cust\n{cust}\n" if kind is Format.CSV else json.dumps({"cust": cust}))
+
+    def denied(path: Any) -> Any:
+        if Path(os.fsdecode(path)).name == "city=B":
+            raise PermissionError(errno.EACCES, "Permission denied", os.fsdecode(path))
+        return listed(path)
+
+    copy = a_copy(kind, folder, match=INNER if kind is Format.AVRO else MATCH)
+    assert verifier.rows(copy).rows_left == 1
+    monkeypatch.setattr(os, "scandir", denied)
+    with pytest.raises(ScanError, match="cannot be listed: Permission denied"):
+        verifier.rows(copy)
 
 
 @pytest.mark.spark

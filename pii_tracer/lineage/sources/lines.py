@@ -11,6 +11,8 @@ from typing import Any, BinaryIO, cast
 
 import msgspec
 
+from pii_tracer.errors import LineageError
+from pii_tracer.files import all_below
 from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.edges import LineageGap
 
@@ -53,11 +55,23 @@ class Gaps:
 
 
 def files_of(place: Path) -> list[Path]:
-    """A file, or all files of a folder that are not hidden, sorted."""
+    """A file, or all files of a folder that are not hidden, sorted.
+
+    Raises:
+        LineageError: a folder in it may not be listed.
+    """
     if not place.is_dir():
         return [place]
-    found = (p for p in place.rglob("*") if p.is_file())
-    return sorted(p for p in found if not any(part.startswith(".") for part in p.relative_to(place).parts))
+
+    def refuse(error: OSError) -> None:
+        raise LineageError(
+            f"a folder of a lineage source cannot be listed: {error.strerror}",
+            where=str(error.filename),
+            todo="let this account read it, or name what is to be read in `lineage` of the estate file",
+        )
+
+    found = (p for p in all_below(place, refuse) if p.is_file())
+    return [p for p in found if not any(part.startswith(".") for part in p.relative_to(place).parts)]
 
 
 def lines_of(file: Path, gaps: Gaps) -> Iterator[tuple[int, bytes]]:
