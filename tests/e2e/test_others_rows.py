@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from executors.profiles import installed_profile
 from pii_tracer.cli.main import run
 from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from tests.cli.test_others_rows import HERS, MAIL, NEIGHBOUR, OTHER, STRAY, estate, planned, strays, tickets
@@ -23,6 +24,8 @@ def _run(base: Path, *words: str) -> int:
 
 def test_what_was_waived_is_the_residue_and_nothing_else(spark: Any, tmp_path: Path) -> None:
     base, file = estate(tmp_path), tmp_path / "r.plan.json"
+    with (base / "pii-tracer.yaml").open("a") as told:
+        told.write(f"spark: {{profile: '{installed_profile().name}'}}\n")
     tickets(base, HERS, NEIGHBOUR, OTHER, STRAY)
     spark.sql("CREATE DATABASE IF NOT EXISTS s")
     for name in ("people", "tickets"):

@@ -164,10 +164,13 @@ def test_e1_a_literal_in_the_event_log(tmp_path: Path) -> None:
     made = rows(0, 8, (3, 5))
     columns = dict(zip(("id", "uid", "email", "amount"), zip(*made, strict=True), strict=True))
     write_deltalake(tmp_path / "t", pa.table(columns))
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
     subprocess.run([sys.executable, "-m", "tests.executors.logged", str(tmp_path)], check=True, timeout=400)
     person = Person((EMAIL, str(UID)))
     assert leaks(person, [tmp_path / "literal"])
     (log,) = [path for path in (tmp_path / "step").rglob("*") if path.is_file() and "MERGE" in path.read_text()]
     assert "SparkListenerSQLExecutionStart" in log.read_text()
     assert leaks(person, [tmp_path / "step"]) == []
+    assert any("IcebergScan" in path.read_text() for path in (tmp_path / "partitions").rglob("*") if path.is_file())
+    assert leaks(person, [tmp_path / "partitions"]) == []
     assert sorted(pa.table(DeltaTable(tmp_path / "t").to_pyarrow_table())["id"].to_pylist()) == [0, 1, 2, 4, 6, 7]
