@@ -171,6 +171,6 @@ def test_e1_a_literal_in_the_event_log(tmp_path: Path) -> None:
     (log,) = [path for path in (tmp_path / "step").rglob("*") if path.is_file() and "MERGE" in path.read_text()]
     assert "SparkListenerSQLExecutionStart" in log.read_text()
     assert leaks(person, [tmp_path / "step"]) == []
-    assert any("IcebergScan" in path.read_text() for path in (tmp_path / "partitions").rglob("*") if path.is_file())
+    assert any("BatchScan" in path.read_text() for path in (tmp_path / "partitions").rglob("*") if path.is_file())
     assert leaks(person, [tmp_path / "partitions"]) == []
     assert sorted(pa.table(DeltaTable(tmp_path / "t").to_pyarrow_table())["id"].to_pylist()) == [0, 1, 2, 4, 6, 7]
