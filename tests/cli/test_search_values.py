@@ -78,7 +78,7 @@ def test_who_was_deleted_by_a_statement_is_found_in_the_version_before(
 @pytest.mark.parametrize(
     ("name", "body", "form"),
     [
-        ("mail.csv.gz", gzip.compress(f"mail\n{MAIL}\n".encode()), "text"),
+        ("mail.csv.gz", gzip.compress(f"mail\n{MAIL}\n".encode(), mtime=0), "text"),
         (".hidden", json.dumps({"hash": hashlib.sha256(MAIL.encode()).hexdigest()}).encode(), "sha256"),
         (f"mail={MAIL}/part-0", b"", "text"),
     ],
