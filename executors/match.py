@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from executors.context import ExecutionContext
-from executors.profiles import SPARK_3_5
+from executors.profiles import PROFILES
 from executors.spark import quote, string_literal
 from pii_tracer.errors import RunError
 from pii_tracer.model import WHOLE_NUMBER, FieldAccess, Match, MatchTerm
@@ -77,7 +77,8 @@ def _is_key(ctx: ExecutionContext, term: MatchTerm) -> str:
     """
     keys = ctx.key_view(term.key_set)
     hint = f"/*+ BROADCAST({keys}) */ " if len(ctx.keyring.key_set(term.key_set).values) <= _BROADCAST else ""
-    if not _tells_no_keys(ctx):
+    # what Iceberg a server of Spark Connect has nobody knows
+    if ctx.estate.spark.remote or not PROFILES[ctx.estate.spark.profile].prunes_quietly:
         return f"concat('', {leaf(term)}) IN (SELECT {hint}k FROM {keys})"
     kind = term.type.strip().lower()
     if kind in _INTEGERS and all(isinstance(access, FieldAccess) for access in term.access):
@@ -88,15 +89,6 @@ def _is_key(ctx: ExecutionContext, term: MatchTerm) -> str:
         told = f"IF(typeof({column}) IN ({types}), {column}, CAST({other} AS {kind}))"
         return f"{told} IN (SELECT {hint}try_cast(k AS {kind}) FROM {keys} WHERE k RLIKE '{_DIGITS}')"
     return f"{leaf(term)} IN (SELECT {hint}k FROM {keys} WHERE length(k) >= 0)"
-
-
-def _tells_no_keys(ctx: ExecutionContext) -> bool:
-    """Whether the engine prunes without a word of the keys, by the version of Iceberg that we bring.
-
-    Iceberg 1.12's scans for Spark 4.1 are described with `runtimeFilters=… IN ('…')`, and Spark puts descriptions into
-    event logs and on its pages; those for Spark 3.5 are not (`SparkBatchQueryScan`). What a server has nobody knows.
-    """
-    return ctx.estate.spark.profile == SPARK_3_5.name and not ctx.estate.spark.remote
 
 
 def match_of(copy: Copy | None) -> Match:

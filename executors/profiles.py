@@ -18,7 +18,8 @@ class Profile:
     """Versions that run together. name: as in the estate file, `spark.profile`, and how pyspark's version begins.
 
     ivy: folder in the home directory where its Ivy keeps what it fetched. s3a: Hadoop's S3 client. excluded: what
-    that would bring and nobody needs, as `group:artifact`.
+    that would bring and nobody needs, as `group:artifact`. prunes_quietly: whether its Iceberg passes over partitions
+    without a word of the keys in a scan's description, which Spark puts into event logs and on its pages (ADR 14).
     """
 
     name: str
@@ -28,6 +29,7 @@ class Profile:
     s3a: tuple[str, ...]
     excluded: tuple[str, ...] = ()
     conf: tuple[tuple[str, str], ...] = ()
+    prunes_quietly: bool = False
 
 
 SPARK_3_5 = Profile(
@@ -44,6 +46,7 @@ SPARK_3_5 = Profile(
         ("spark.serializer", "org.apache.spark.serializer.KryoSerializer"),
         ("spark.kryo.registrator", "org.apache.spark.HoodieSparkKryoRegistrar"),
     ),
+    prunes_quietly=True,
 )
 SPARK_4_1 = Profile(
     name="4.1",
