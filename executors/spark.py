@@ -5,6 +5,7 @@ Versions that run together are in docs/stack.md. Only this module builds session
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -18,10 +19,10 @@ from typing import TYPE_CHECKING
 from executors.catalogs import CLASSES, catalog_packages
 from executors.connect import EXTENSIONS, REDACTION, open_remote
 from executors.local import as_local
-from executors.profiles import installed_profile, profile_of
+from executors.profiles import Profile, installed_profile, profile_of
 from executors.s3a import FILE_SYSTEM
 from executors.settings import packages, runtime_conf, session_conf
-from executors.submitted import refuse_without_jars
+from executors.submitted import is_submitted, refuse_without_jars
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import CatalogType, DeclaredTable
 from pii_tracer.errors import EstateError, RunError
@@ -105,11 +106,12 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], *, s3: bool) 
     classes = [*profile.extensions, *(CLASSES[name] for name in catalog_packages(estate))]
     refuse_without_jars([*classes, *([FILE_SYSTEM] if s3 else [])], packages(estate, s3=s3), profile.excluded)
     builder = SparkSession.builder.master(estate.spark.master).appName(f"pii-tracer {estate.estate}")
-    for key, value in (session_conf(estate, base, s3=s3) | extra).items():
+    conf = session_conf(estate, base, s3=s3) | extra
+    for key, value in conf.items():
         builder = builder.config(key, value)
     log = _log_file()
     try:
-        with _engine_output(log):
+        with _fetching_alone(profile, conf.get("spark.jars.ivy")), _engine_output(log):
             spark = builder.getOrCreate()
     except Exception as error:
         if gone := ended():
@@ -165,6 +167,26 @@ def _engine_output(log: Path) -> Iterator[None]:
         os.dup2(kept[1], 2)
         for descriptor in (handle, *kept):
             os.close(descriptor)
+
+
+@contextmanager
+def _fetching_alone(profile: Profile, folder: str | None = None) -> Iterator[None]:
+    """A Spark that starts inside is the only one of ours that does, in this folder of Ivy's (None: its own).
+
+    It fetches jars into Ivy's cache, which has no lock: of two that fetch the same one, one ends with "download
+    failed". What spark-submit started has its jars.
+    """
+    if is_submitted():
+        yield
+        return
+    ivy = Path(folder or Path.home() / profile.ivy)
+    ivy.mkdir(parents=True, exist_ok=True)
+    handle = os.open(ivy / ".pii-tracer.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool = False) -> None:
@@ -340,12 +362,11 @@ def fetch_jars() -> None:
         os.environ["JAVA_HOME"] = home
     from pyspark.sql import SparkSession
 
-    log = _log_file()
+    log, profile = _log_file(), installed_profile()
     try:
-        with _engine_output(log):
-            builder = SparkSession.builder.master("local[1]").config(
-                "spark.jars.packages", ",".join(installed_profile().packages)
-            )
+        with _fetching_alone(profile), _engine_output(log):
+            jars = ",".join(profile.packages)
+            builder = SparkSession.builder.master("local[1]").config("spark.jars.packages", jars)
             builder.config("spark.ui.enabled", "false").getOrCreate().stop()
     except Exception as error:
         raise RunError(
