@@ -29,7 +29,7 @@ from executors.s3_match import BY_HAND, Keys, RowsError
 from executors.s3_objects import keys_of
 from pii_tracer.actions import Action
 from pii_tracer.errors import RunError
-from pii_tracer.estate.files import file_sha256
+from pii_tracer.estate.data_files import file_sha256
 from pii_tracer.model import Format, Match
 from pii_tracer.plan import Copy, Mask, Step
 from pii_tracer.protocol import Check, Outcome, Progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pii_tracer.actions import Action
-from pii_tracer.estate.files import SUMMARY
+from pii_tracer.estate.folders import SUMMARY
 from pii_tracer.estate.streams import SINK_LOG
 from pii_tracer.inventory import ENCODING
 from planners.drafts import CopyDraft, Draft, StepWriter

@@ -14,7 +14,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.errors import EstateError
-from pii_tracer.estate.files import csv_header
+from pii_tracer.estate.data_files import csv_header
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import data_files, folder_files, guarded
 from pii_tracer.estate.read_part import names_in_files, read_part

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from pii_tracer.config import Estate
 from pii_tracer.errors import EstateError
-from pii_tracer.estate.files import DataFile, data_file, folder_state
+from pii_tracer.estate.data_files import DataFile, data_file
+from pii_tracer.estate.folders import folder_state
 from pii_tracer.estate.found import Found, gap, in_order
 from pii_tracer.estate.paths import EstatePaths, below
 from pii_tracer.estate.remote import NO_SETTINGS, NOT_ASKED, gap_of, places_of

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 from pii_tracer.errors import EstateError
+from pii_tracer.estate.data_files import DataFile, csv_header, data_file, decompressed, partition_values
 from pii_tracer.estate.delta_log import log_of
-from pii_tracer.estate.files import DataFile, csv_header, data_file, decompressed, partition_values
 from pii_tracer.estate.hudi import load_hudi, slice_files
 from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.json_lines import Shape

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pii_tracer.estate.data_files import DataFile, partition_values
 from pii_tracer.estate.delta_log import LiveFile, log_of
-from pii_tracer.estate.files import DataFile, partition_values
 from pii_tracer.estate.hudi import load_hudi
 from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.paths import EstatePaths, local_path

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pii_tracer.estate.files import DataFile, file_sha256
+from pii_tracer.estate.data_files import DataFile, file_sha256
 from pii_tracer.inventory import TableState
 from pii_tracer.model import Format
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pii_tracer.estate.data_files import PARTITION, DataFile, data_file
 from pii_tracer.estate.delta import delta_state, is_delta
-from pii_tracer.estate.files import PARTITION, DataFile, data_file
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.heads import iceberg_table
 from pii_tracer.estate.hudi import hudi_state, is_hudi

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.errors import ScanError
-from pii_tracer.estate.files import partition_values
+from pii_tracer.estate.data_files import partition_values
 from pii_tracer.spark_frames import Place, frame_of_places
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pii_tracer.estate.files import DataFile, data_file, decompressed, partition_values
+from pii_tracer.estate.data_files import DataFile, data_file, decompressed, partition_values
 from pii_tracer.model import Format
 from pii_tracer.plan import Copy
 

@@ -11,8 +11,9 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pii_tracer.estate.data_files import data_file
 from pii_tracer.estate.delta import delta_state
-from pii_tracer.estate.files import data_file, folder_state
+from pii_tracer.estate.folders import folder_state
 from pii_tracer.estate.iceberg import iceberg_state
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.inventory import Expiry

@@ -1,4 +1,4 @@
-"""Folders of data files without a table format: Parquet, ORC, Avro, CSV and JSON, plain or compressed."""
+"""One data file of a folder without a table format: Parquet, ORC, Avro, CSV and JSON, plain or compressed."""
 
 from __future__ import annotations
 
@@ -7,24 +7,16 @@ import csv
 import hashlib
 import io
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from pii_tracer.config_catalogs import TextEncoding
 from pii_tracer.errors import EstateError
-from pii_tracer.estate.column_order import table_order
-from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.json_lines import Shape
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.streams import SINK_LOG
-from pii_tracer.estate.types import arrow_type, avro_type, padded_columns, partition_type, spark_columns
-from pii_tracer.gap_kinds import GapKind
-from pii_tracer.inventory import ENCODING, TableState
+from pii_tracer.estate.types import arrow_type, avro_type, padded_columns, spark_columns
 from pii_tracer.model import Column, Format
 from pii_tracer.scan.decode.packed import unpack
 
@@ -47,8 +39,6 @@ _HADOOP = frozenset({"snappy", "deflate"})
 _MAGIC = ((b"PAR1", Format.PARQUET), (b"ORC", Format.ORC), (b"Obj\x01", Format.AVRO))
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 PARTITION = re.compile(r"^([^=]+)=(.*)$")
-SUMMARY = "_metadata"
-"""A file that repeats the footers of all files of a Parquet folder, with their smallest and largest values."""
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 # a header names columns; digits, addresses and blanks are a first row of data, which must not become names
 _NAME = re.compile(r"^[^\W\d][\w .:/()#-]{0,127}$")
@@ -100,128 +90,7 @@ def file_sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
-def folder_digest(folder: Path, paths: Iterable[Path]) -> str:
-    """`sha256:…` over the sorted (relative path, size, SHA-256) of files: changes when any of them does."""
-    digest = hashlib.sha256()
-    for path in sorted(paths):
-        name = path.relative_to(folder).as_posix()
-        digest.update(f"{name}\0{path.stat().st_size}\0{file_sha256(path)}\n".encode("utf-8", "surrogateescape"))
-    return "sha256:" + digest.hexdigest()
-
-
-def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) -> Found:
-    """State of a bare folder that holds these data files (at least one).
-
-    Files of more than one format are a gap: the state then speaks of the most frequent one.
-
-    Raises:
-        EstateError: a file cannot be read; it names the file.
-    """
-    formats = Counter(f.format for f in files)
-    kind = min(formats, key=lambda f: (-formats[f], f.value))
-    encoding = paths.encoding_at(folder) if kind is Format.CSV else None
-    mine = tuple(sorted((replace(f, encoding=encoding) for f in files if f.format is kind), key=lambda f: str(f.path)))
-    dataset = paths.dataset_of(folder)
-    partitions = _partition_columns(folder, mine)
-    names = {c.name for c in partitions}
-    columns, rows, common, ordered, mixed = _columns_and_rows(mine)
-    state = TableState(
-        dataset=dataset,
-        table=paths.table_at(folder),
-        location=str(folder),
-        format=kind,
-        snapshot=folder_digest(folder, (f.path for f in files)),
-        columns=(*(c for c in columns if c.name not in names), *partitions),
-        partition_columns=tuple(c.name for c in partitions),
-        codec=_codec(mine),
-        rows=rows,
-        files=len(mine),
-        bytes=sum(f.path.stat().st_size for f in mine),
-        uneven=tuple(sorted({c.name for c in columns} - common)) if common and kind is not Format.JSON else (),
-        loose=not ordered,
-        mixed=mixed,
-        padded=tuple(sorted({name for file in mine for name in _padded(file)})),
-        fixed=dict.fromkeys((name for file in mine for name in _required(file)), "NOT NULL"),
-        properties=({SINK_LOG: "streaming file sink"} if (folder / SINK_LOG).is_dir() else {})
-        | ({ENCODING: encoding} if encoding else {})
-        | ({SUMMARY: "Parquet summary"} if _summarised(folder, mine) else {}),
-    )
-    gaps = []
-    others = sorted(str(f.path) for f in files if f.format is not kind)
-    if others:
-        reason = f"the folder holds files of {len(formats)} formats ({', '.join(sorted(formats))}): not one table"
-        gaps.append(gap(dataset, GapKind.MIXED_FORMATS, reason, others[0]))
-    if columns and not common:
-        reason = "files of this folder have no column in common: not one table, so that no step can rewrite it as one"
-        gaps.append(gap(dataset, GapKind.MIXED_COLUMNS, reason, str(mine[0].path)))
-    return Found(state, tuple(gaps))
-
-
-def _summarised(folder: Path, files: tuple[DataFile, ...]) -> bool:
-    """Whether a Parquet folder, or a partition of it, has a summary."""
-    if files[0].format is not Format.PARQUET:
-        return False
-    places = {place for file in files for place in file.path.parents if place.is_relative_to(folder)}
-    return any((place / SUMMARY).is_file() for place in places)
-
-
-def _columns_and_rows(
-    files: tuple[DataFile, ...],
-) -> tuple[tuple[Column, ...], int | None, frozenset[str], bool, tuple[str, ...]]:
-    """Columns of all files, their rows where the format counts them, the columns of each, whether the files tell
-    the table's order (where they do not, columns stand as they appear), and `TableState.mixed`.
-
-    Files without any column (empty ones) say nothing of the last two.
-    """
-    columns: dict[str, Column] = {}
-    orders: list[tuple[DataFile, tuple[str, ...]]] = []
-    rows: int | None = 0
-    common: frozenset[str] | None = None
-    shape = Shape()
-    for file in files:
-        try:
-            if file.format is Format.JSON:  # of what lines are alike, all files tell together
-                there = frozenset(_shape(file, shape))
-                found, count = tuple(c for c in _columns_of(shape) if c.name in there), None
-            else:
-                found, count = file_columns(file)
-        except EstateError:
-            raise
-        except Exception as error:  # every format's parser has errors of its own
-            raise EstateError(
-                f"a {file.format} file cannot be read: {type(error).__name__}",
-                where=str(file.path),
-                todo="repair or remove the file; whether it holds a person cannot be told",
-            ) from None
-        for column in found:
-            columns.setdefault(column.name, column)
-        if found:
-            orders.append((file, tuple(column.name for column in found)))
-        names = frozenset(column.name for column in found)
-        common = common if not names else names if common is None else common & names
-        rows = None if rows is None or count is None else rows + count
-    # a record of JSON lacks what is NULL, and readers sort what they infer
-    order = None if files[0].format is Format.JSON else _order(orders)
-    if order is not None:
-        found_all = tuple(columns[name] for name in order)
-    else:
-        found_all = _columns_of(shape) or tuple(columns.values())
-    return found_all, rows, common or frozenset(), order is not None, tuple(sorted(shape.mixed))
-
-
-def _order(orders: Sequence[tuple[DataFile, tuple[str, ...]]]) -> tuple[str, ...] | None:
-    return table_order([order for _, order in orders], lambda number: _by_spark(orders[number][0]))
-
-
-def _by_spark(file: DataFile) -> bool:
-    if file.format is not Format.PARQUET:
-        return False
-    import pyarrow.parquet as pq
-
-    return _spark_schema(pq.read_metadata(file.path)) is not None
-
-
-def _spark_schema(footer: pq.FileMetaData) -> bytes | None:
+def spark_schema(footer: pq.FileMetaData) -> bytes | None:
     """The schema that Spark notes in files that it writes, as JSON."""
     return (footer.metadata or {}).get(_SPARK_SCHEMA)
 
@@ -246,11 +115,11 @@ def file_columns(file: DataFile) -> tuple[tuple[Column, ...], int | None]:
             _refuse_other_encodings(file)
         return tuple(Column(name=name, type="string") for name in csv_header(file)[0]), None
     shape = Shape()
-    _shape(file, shape)
-    return _columns_of(shape), None
+    shape_of(file, shape)
+    return columns_of(shape), None
 
 
-def _shape(file: DataFile, shape: Shape) -> tuple[str, ...]:
+def shape_of(file: DataFile, shape: Shape) -> tuple[str, ...]:
     """Put a file of JSON lines to what others are like; its columns."""
     import pyarrow as pa
     from pyarrow import json
@@ -270,7 +139,7 @@ def _shape(file: DataFile, shape: Shape) -> tuple[str, ...]:
     return tuple(mine.types)
 
 
-def _columns_of(shape: Shape) -> tuple[Column, ...]:
+def columns_of(shape: Shape) -> tuple[Column, ...]:
     return tuple(Column(name=name, type=arrow_type(kind)) for name, kind in shape.types.items())
 
 
@@ -280,12 +149,12 @@ def _parquet(path: Path) -> tuple[tuple[Column, ...], int]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        written = _spark_schema(file.metadata)
+        written = spark_schema(file.metadata)
         columns = spark_columns(json.loads(written)) if written else _arrow_columns(file.schema_arrow)
         return columns, int(file.metadata.num_rows)
 
 
-def _required(file: DataFile) -> tuple[str, ...]:
+def required(file: DataFile) -> tuple[str, ...]:
     """Columns of a file that cannot hold NULL."""
     if file.format is Format.PARQUET:
         import pyarrow.parquet as pq
@@ -300,7 +169,7 @@ def _required(file: DataFile) -> tuple[str, ...]:
     return ()
 
 
-def _padded(file: DataFile) -> tuple[str, ...]:
+def padded(file: DataFile) -> tuple[str, ...]:
     """Columns of CHAR(n), as far as the file tells: ORC files of Spark have no word of it."""
     if file.format is not Format.PARQUET:
         return ()
@@ -308,7 +177,7 @@ def _padded(file: DataFile) -> tuple[str, ...]:
 
     import pyarrow.parquet as pq
 
-    written = _spark_schema(pq.read_metadata(file.path))
+    written = spark_schema(pq.read_metadata(file.path))
     return padded_columns(json.loads(written)) if written else ()
 
 
@@ -362,12 +231,6 @@ def decompressed(file: DataFile) -> Iterator[IO[bytes]]:
         yield stream
 
 
-def _codec(files: tuple[DataFile, ...]) -> str | None:
-    """The one codec of all files, in lower case; None when there is none or more than one."""
-    codecs = {f.codec or _inner_codec(f) for f in files}
-    return codecs.pop() if len(codecs) == 1 else None
-
-
 def _parquet_codec(path: Path) -> str | None:
     import pyarrow.parquet as pq
 
@@ -383,7 +246,10 @@ def _parquet_codec(path: Path) -> str | None:
         return str(metadata.row_group(0).column(0).compression).lower()
 
 
-def _inner_codec(file: DataFile) -> str | None:
+def codec_of(file: DataFile) -> str | None:
+    """The codec of the whole file, else the one inside; in lower case."""
+    if file.codec:
+        return file.codec
     if file.format is Format.PARQUET:
         return _parquet_codec(file.path)
     if file.format is Format.ORC:
@@ -396,11 +262,3 @@ def _inner_codec(file: DataFile) -> str | None:
         with file.path.open("rb") as stream:
             return str(fastavro.reader(stream).codec)
     return None
-
-
-def _partition_columns(folder: Path, files: tuple[DataFile, ...]) -> tuple[Column, ...]:
-    values: dict[str, list[str]] = {}
-    for file in files:
-        for name, value in partition_values(folder, file.path).items():
-            values.setdefault(name, []).extend([] if value is None else [value])
-    return tuple(Column(name=name, type=partition_type(found)) for name, found in values.items())

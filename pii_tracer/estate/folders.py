@@ -1,0 +1,170 @@
+"""Folders of data files without a table format, each as one table."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pii_tracer.errors import EstateError
+from pii_tracer.estate.column_order import table_order
+from pii_tracer.estate.data_files import (
+    DataFile,
+    codec_of,
+    columns_of,
+    file_columns,
+    file_sha256,
+    padded,
+    partition_values,
+    required,
+    shape_of,
+    spark_schema,
+)
+from pii_tracer.estate.found import Found, gap
+from pii_tracer.estate.json_lines import Shape
+from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.estate.streams import SINK_LOG
+from pii_tracer.estate.types import partition_type
+from pii_tracer.gap_kinds import GapKind
+from pii_tracer.inventory import ENCODING, TableState
+from pii_tracer.model import Column, Format
+
+SUMMARY = "_metadata"
+"""A file that repeats the footers of all files of a Parquet folder, with their smallest and largest values."""
+
+
+def folder_digest(folder: Path, paths: Iterable[Path]) -> str:
+    """`sha256:…` over the sorted (relative path, size, SHA-256) of files: changes when any of them does."""
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        name = path.relative_to(folder).as_posix()
+        digest.update(f"{name}\0{path.stat().st_size}\0{file_sha256(path)}\n".encode("utf-8", "surrogateescape"))
+    return "sha256:" + digest.hexdigest()
+
+
+def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) -> Found:
+    """State of a bare folder that holds these data files (at least one).
+
+    Files of more than one format are a gap: the state then speaks of the most frequent one.
+
+    Raises:
+        EstateError: a file cannot be read; it names the file.
+    """
+    formats = Counter(f.format for f in files)
+    kind = min(formats, key=lambda f: (-formats[f], f.value))
+    encoding = paths.encoding_at(folder) if kind is Format.CSV else None
+    mine = tuple(sorted((replace(f, encoding=encoding) for f in files if f.format is kind), key=lambda f: str(f.path)))
+    dataset = paths.dataset_of(folder)
+    partitions = _partition_columns(folder, mine)
+    names = {c.name for c in partitions}
+    columns, rows, common, ordered, mixed = _columns_and_rows(mine)
+    state = TableState(
+        dataset=dataset,
+        table=paths.table_at(folder),
+        location=str(folder),
+        format=kind,
+        snapshot=folder_digest(folder, (f.path for f in files)),
+        columns=(*(c for c in columns if c.name not in names), *partitions),
+        partition_columns=tuple(c.name for c in partitions),
+        codec=_codec(mine),
+        rows=rows,
+        files=len(mine),
+        bytes=sum(f.path.stat().st_size for f in mine),
+        uneven=tuple(sorted({c.name for c in columns} - common)) if common and kind is not Format.JSON else (),
+        loose=not ordered,
+        mixed=mixed,
+        padded=tuple(sorted({name for file in mine for name in padded(file)})),
+        fixed=dict.fromkeys((name for file in mine for name in required(file)), "NOT NULL"),
+        properties=({SINK_LOG: "streaming file sink"} if (folder / SINK_LOG).is_dir() else {})
+        | ({ENCODING: encoding} if encoding else {})
+        | ({SUMMARY: "Parquet summary"} if _summarised(folder, mine) else {}),
+    )
+    gaps = []
+    others = sorted(str(f.path) for f in files if f.format is not kind)
+    if others:
+        reason = f"the folder holds files of {len(formats)} formats ({', '.join(sorted(formats))}): not one table"
+        gaps.append(gap(dataset, GapKind.MIXED_FORMATS, reason, others[0]))
+    if columns and not common:
+        reason = "files of this folder have no column in common: not one table, so that no step can rewrite it as one"
+        gaps.append(gap(dataset, GapKind.MIXED_COLUMNS, reason, str(mine[0].path)))
+    return Found(state, tuple(gaps))
+
+
+def _summarised(folder: Path, files: tuple[DataFile, ...]) -> bool:
+    """Whether a Parquet folder, or a partition of it, has a summary."""
+    if files[0].format is not Format.PARQUET:
+        return False
+    places = {place for file in files for place in file.path.parents if place.is_relative_to(folder)}
+    return any((place / SUMMARY).is_file() for place in places)
+
+
+def _columns_and_rows(
+    files: tuple[DataFile, ...],
+) -> tuple[tuple[Column, ...], int | None, frozenset[str], bool, tuple[str, ...]]:
+    """Columns of all files, their rows where the format counts them, the columns of each, whether the files tell
+    the table's order (where they do not, columns stand as they appear), and `TableState.mixed`.
+
+    Files without any column (empty ones) say nothing of the last two.
+    """
+    columns: dict[str, Column] = {}
+    orders: list[tuple[DataFile, tuple[str, ...]]] = []
+    rows: int | None = 0
+    common: frozenset[str] | None = None
+    shape = Shape()
+    for file in files:
+        try:
+            if file.format is Format.JSON:  # of what lines are alike, all files tell together
+                there = frozenset(shape_of(file, shape))
+                found, count = tuple(c for c in columns_of(shape) if c.name in there), None
+            else:
+                found, count = file_columns(file)
+        except EstateError:
+            raise
+        except Exception as error:  # every format's parser has errors of its own
+            raise EstateError(
+                f"a {file.format} file cannot be read: {type(error).__name__}",
+                where=str(file.path),
+                todo="repair or remove the file; whether it holds a person cannot be told",
+            ) from None
+        for column in found:
+            columns.setdefault(column.name, column)
+        if found:
+            orders.append((file, tuple(column.name for column in found)))
+        names = frozenset(column.name for column in found)
+        common = common if not names else names if common is None else common & names
+        rows = None if rows is None or count is None else rows + count
+    # a record of JSON lacks what is NULL, and readers sort what they infer
+    order = None if files[0].format is Format.JSON else _order(orders)
+    if order is not None:
+        found_all = tuple(columns[name] for name in order)
+    else:
+        found_all = columns_of(shape) or tuple(columns.values())
+    return found_all, rows, common or frozenset(), order is not None, tuple(sorted(shape.mixed))
+
+
+def _order(orders: Sequence[tuple[DataFile, tuple[str, ...]]]) -> tuple[str, ...] | None:
+    return table_order([order for _, order in orders], lambda number: _by_spark(orders[number][0]))
+
+
+def _by_spark(file: DataFile) -> bool:
+    if file.format is not Format.PARQUET:
+        return False
+    import pyarrow.parquet as pq
+
+    return spark_schema(pq.read_metadata(file.path)) is not None
+
+
+def _codec(files: tuple[DataFile, ...]) -> str | None:
+    """The one codec of all files, in lower case; None when there is none or more than one."""
+    codecs = {codec_of(f) for f in files}
+    return codecs.pop() if len(codecs) == 1 else None
+
+
+def _partition_columns(folder: Path, files: tuple[DataFile, ...]) -> tuple[Column, ...]:
+    values: dict[str, list[str]] = {}
+    for file in files:
+        for name, value in partition_values(folder, file.path).items():
+            values.setdefault(name, []).extend([] if value is None else [value])
+    return tuple(Column(name=name, type=partition_type(found)) for name, found in values.items())
