@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from dataclasses import dataclass
+from functools import cache
 
 from pii_tracer.errors import RunError
 
@@ -74,16 +75,24 @@ def installed_profile() -> Profile:
     Raises:
         RunError: none was tried with it, or there is no pyspark.
     """
-    try:
-        version = importlib.metadata.version("pyspark")
-    except importlib.metadata.PackageNotFoundError:
-        raise RunError("pyspark is not installed", todo="pip install pii-tracer") from None
+    version = _version()
     for profile in PROFILES.values():
         if version.startswith(profile.name + "."):
             return profile
     raise RunError(
         f"pyspark {version} was not tried", todo=f"install one of the versions {', '.join(PROFILES)} (docs/stack.md)"
     )
+
+
+@cache
+def _version() -> str:
+    """Of pyspark, asked once: PySpark puts the jars of every session on `sys.path`, and Python looks for a version in
+    all of them, for seconds in a process that has had many sessions.
+    """
+    try:
+        return importlib.metadata.version("pyspark")
+    except importlib.metadata.PackageNotFoundError:
+        raise RunError("pyspark is not installed", todo="pip install pii-tracer") from None
 
 
 def profile_of(name: str) -> Profile:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-
 import pytest
 
+from executors import profiles
 from executors.fit import refuse_unfit
 from executors.profiles import PROFILES, SPARK_4_1, installed_profile, profile_of
 from pii_tracer.actions import Action
@@ -16,11 +15,11 @@ from pii_tracer.plan import Step
 
 def test_the_installed_spark_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     assert profile_of(installed_profile().name) is installed_profile()
-    monkeypatch.setattr(importlib.metadata, "version", lambda name: "4.1.7")
+    monkeypatch.setattr(profiles, "_version", lambda: "4.1.7")
     assert profile_of("4.1") is SPARK_4_1
     with pytest.raises(RunError, match=r"wants Spark 3\.5 and pyspark 4\.1 is installed"):
         profile_of("3.5")
-    monkeypatch.setattr(importlib.metadata, "version", lambda name: "4.10.0")
+    monkeypatch.setattr(profiles, "_version", lambda: "4.10.0")
     with pytest.raises(RunError, match="not tried"):
         installed_profile()
 
