@@ -15,8 +15,8 @@ from pii_tracer.config_vaults import Vault
 from pii_tracer.enums import StrEnum
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.lakefs_state import LakefsState
-from pii_tracer.locations import S3Location
-from pii_tracer.model import Column, DatasetId, Format, Frozen
+from pii_tracer.locations import S3Location, is_s3
+from pii_tracer.model import PLAIN, Column, DatasetId, Format, Frozen
 from pii_tracer.packed import Packed
 
 ENCODING = "csv.encoding"
@@ -162,6 +162,11 @@ class TableState(Frozen):
     uneven: tuple[str, ...] = ()
     loose: bool = False
     mixed: tuple[str, ...] = ()
+
+    @property
+    def in_objects(self) -> bool:
+        """Whether it is a bare folder in S3: no engine writes it, each object is written again by itself."""
+        return self.format in PLAIN and is_s3(self.location)
 
 
 class ObjectLock(Frozen):

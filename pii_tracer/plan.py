@@ -88,6 +88,16 @@ class Copy(Frozen):
         return s3_location(self.location) if self.kind not in _NO_TABLES and is_s3(self.location) else None
 
     @property
+    def in_objects(self) -> bool:
+        """Whether it is a bare folder in S3: a table, of which the objects are all there is. An archive has no name."""
+        return self.kind is CopyKind.ARCHIVE and self.table is not None and is_s3(self.location)
+
+    @property
+    def folder(self) -> str:
+        """Where the copy lies, as an inventory names the table that it is."""
+        return self.location.rstrip("/") if self.in_objects else self.location
+
+    @property
     def places(self) -> Match | None:
         """Wherever the persons are looked for in a row, whatever becomes of it; None where no row is found."""
         mentioned = tuple(term for mention in self.mentions for term in mention.match.terms)

@@ -9,20 +9,32 @@ from typing import Any
 
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import ObjectSet, RefKind
-from pii_tracer.model import CopyKind, Format, Strategy
-from pii_tracer.plan import Gap, Override
+from pii_tracer.model import BY_ROWS, CopyKind, Format, Strategy
+from pii_tracer.plan import Copy, Gap, Override
 from planners.drafts import NO_ROWS, CopyDraft, slug
 from planners.held import gap_of
 from planners.origins import origin_of
 from planners.survey import World
 
 
-def archives(world: World, tables: Iterable[CopyDraft]) -> list[CopyDraft]:
-    """Object sets that archive one of the tables: the archive, its old versions, its replicas."""
-    tables = tuple(tables)
+def is_in_objects(item: CopyDraft) -> bool:
+    """Whether what is done with a table is done with the objects of its folder, as with an archive's."""
+    return item.state is not None and item.state.in_objects and item.copy.strategy in BY_ROWS
+
+
+def archives(world: World, tables: Iterable[CopyDraft], in_objects: Iterable[CopyDraft] = ()) -> list[CopyDraft]:
+    """Object sets that archive one of the tables: the archive, its old versions, its replicas.
+
+    in_objects: tables that are their objects. Another bare folder in S3 holds nobody, or is among the tables and cannot
+    be erased.
+    """
+    bare = {_folder(state.location) for state in world.inventory.tables if state.in_objects}
+    own = {_folder(item.copy.location): item for item in in_objects}
+    tables = (*tables, *own.values())
     items: list[CopyDraft] = []
     for objects in world.inventory.objects:
-        origin = origin_of(objects.of, tables)
+        itself = own.get(objects.location)
+        origin = itself or (origin_of(objects.of, tables) if objects.location not in bare else None)
         keys = [v.key for v in objects.versions if not v.delete_marker] or [u.key for u in objects.uploads]
         if origin is None or not keys:
             continue
@@ -41,6 +53,7 @@ def archives(world: World, tables: Iterable[CopyDraft]) -> list[CopyDraft]:
                 "found": None,
                 "facts": {"region": objects.region} | _left_out(objects),
             }
+            | (_as_table(itself.copy) if itself else {})
         )
         parent = None if main else "c-" + slug((objects.replica_of or "").removeprefix("s3://"))
         copy = base.model_copy(
@@ -48,7 +61,7 @@ def archives(world: World, tables: Iterable[CopyDraft]) -> list[CopyDraft]:
                 "id": "c-" + slug(objects.location.removeprefix("s3://")),
                 "kind": CopyKind.ARCHIVE if main else CopyKind.REPLICA,
                 "strategy": strategy if objects.delete_whole is None else Strategy.DELETE_ARCHIVES,
-                "reason": f"snapshots of {objects.of}"
+                "reason": (f"a folder in S3: {itself.copy.reason}" if itself else f"snapshots of {objects.of}")
                 + ("" if main else f", replicated to {objects.region}: version deletes do not follow")
                 + (f"; {len(objects.of_others)} version(s) left out, {_BY_MANIFEST}" if objects.of_others else ""),
                 "origin": parent,
@@ -58,7 +71,16 @@ def archives(world: World, tables: Iterable[CopyDraft]) -> list[CopyDraft]:
             copy = copy.model_copy(update={"strategy": Strategy.BLOCKED})
             items.append(CopyDraft(copy=copy, carriage=origin.carriage, upstream=str(origin.copy.dataset)))
             continue
-        items.append(CopyDraft(copy=copy, objects=objects, carriage=origin.carriage, upstream=str(origin.copy.dataset)))
+        upstream = itself.upstream if itself else str(origin.copy.dataset)
+        items.append(
+            CopyDraft(
+                copy=copy,
+                state=itself.state if itself else None,
+                objects=objects,
+                carriage=origin.carriage,
+                upstream=upstream,
+            )
+        )
         old = [v for v in objects.versions if not v.latest or v.delete_marker]
         if main and old:
             versions = copy.model_copy(
@@ -72,6 +94,16 @@ def archives(world: World, tables: Iterable[CopyDraft]) -> list[CopyDraft]:
             )
             items.append(CopyDraft(copy=versions, objects=objects, carriage=origin.carriage))
     return items
+
+
+def _folder(location: str) -> str:
+    """As an object set names its place."""
+    return f"{location}/"
+
+
+def _as_table(copy: Copy) -> dict[str, Any]:
+    """What a table that is its objects is called, and how the persons came into it."""
+    return {"dataset": copy.dataset, "table": copy.table, "lineage": copy.lineage, "found": copy.found}
 
 
 _BY_MANIFEST = "which the archive's manifest gives to other tables"

@@ -23,7 +23,7 @@ from pii_tracer.model import (
 from pii_tracer.plan import NUMBERED, TEXTS, Copy, Examined, Found, Gap, Mention, PlannedColumn
 from pii_tracer.whereabouts import Standing
 from planners.archive_gaps import taken_along
-from planners.beyond import archives, telling_names, with_history
+from planners.beyond import archives, is_in_objects, telling_names, with_history
 from planners.carriage import Carriage, other_key_columns
 from planners.clones import clones_taken_along
 from planners.digits import called_by_values, doubted, same_digits, telling_columns
@@ -90,6 +90,7 @@ def recognise(found: Survey, world: World) -> Recognised:
     gaps: list[Gap] = []
     examined: list[Examined] = []
     origins: list[CopyDraft] = []
+    in_objects: list[CopyDraft] = []
     by_location = {state.location: state for state in world.inventory.tables}
     dark = unseen(found, world.graph)
     found = said(found, dark)
@@ -97,7 +98,7 @@ def recognise(found: Survey, world: World) -> Recognised:
         result = _table(found, world, state, by_location)
         for part in result:
             if isinstance(part, CopyDraft):
-                items.append(part)
+                (in_objects if is_in_objects(part) else items).append(part)
             elif isinstance(part, Gap):
                 gaps.append(part)
             elif isinstance(part, _Clean):
@@ -105,13 +106,13 @@ def recognise(found: Survey, world: World) -> Recognised:
                 origins.append(part.origin)
             else:
                 examined.append(part)
-    known = [*items, *origins]
+    known = [*items, *origins, *in_objects]
     for told in unconnected(world, known, examined):
         if isinstance(told, Gap):
             gaps.append(told)
         else:
             examined.append(told)
-    items += archives(world, known) + vaults(world, known)
+    items += archives(world, [*items, *origins], in_objects) + vaults(world, known)
     taken, broken = clones_taken_along(items, origins, world)
     items, origins = items + taken, [o for o in origins if o.copy.location not in {t.copy.location for t in taken}]
     gaps += (
@@ -236,6 +237,8 @@ def _executable(state: TableState, carriage: Carriage, strategy: Strategy) -> bo
     if unsupported(state, carriage.key_names) is not None:
         return False
     if strategy in BY_ROWS and astray(state, carriage.ways) is not None:
+        return False
+    if state.in_objects and strategy is Strategy.REBUILD:
         return False
     if state.format is Format.ICEBERG:
         return state.table is not None and (state.nessie is None or strategy is not Strategy.REBUILD)

@@ -22,7 +22,7 @@ def table_texts(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
     """A gap for each copy whose description holds the persons."""
     gaps = []
     for item in items:
-        told = world.described.get(item.copy.location, ()) if item.state else ()
+        told = world.described.get(item.state.location, ()) if item.state else ()
         if told and item.copy.origin is None and item.copy.strategy is not Strategy.EXEMPT:
             reason = f"the table tells the person in its {', '.join(told)}, which erasing rows leaves as it is"
             gaps.append(gap_of(item, GapKind.TABLE_TEXT, reason, _TODO))

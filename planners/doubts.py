@@ -38,7 +38,8 @@ def _no_way(state: TableState, item: CopyDraft) -> str:
             " `tables`, with each column that has the key"
         )
     if item.rebuild_sql:
-        return f"rebuilding a bare {state.format} folder is not supported yet: run its job after the erasure"
+        where = " in S3" if state.in_objects else ""
+        return f"rebuilding a bare {state.format} folder{where} is not supported yet: run its job after the erasure"
     return f"no key to delete by, and {item.no_rebuild}"
 
 

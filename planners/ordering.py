@@ -31,6 +31,7 @@ _ROWS = ON_TABLE_ROWS | {
     Action.KAFKA_DELETE_PREFIX,
     Action.LAKEFS_REWRITE,
 }
+_HANGING = (CopyKind.TABLE_HISTORY, CopyKind.OBJECT_VERSION)
 _PHYSICAL = {Action.DELTA_PURGE, Action.ICEBERG_REWRITE_FILES, Action.ICEBERG_REWRITE_MANIFESTS, Action.HUDI_COMPACT}
 
 Extra = dict[str, set[str]]
@@ -116,14 +117,15 @@ Pairs = Iterable[tuple[str, str]]
 
 def upstream_first(items: Sequence[CopyDraft]) -> Pairs:
     """Rows leave upstream before downstream, so that no job refills what was erased."""
-    rows = [i for i in items if (i.state or i.topic or i.lakefs) and i.copy.kind is not CopyKind.TABLE_HISTORY]
+    known = [i for i in items if i.state or i.topic or i.lakefs]
+    rows = [i for i in known if i.copy.kind not in _HANGING]
     by_dataset = {str(i.copy.dataset): i for i in rows}
     for item in items:
         upstream = by_dataset.get(item.upstream or "")
         if upstream is None or upstream is item or _share(item, upstream):
             continue
-        for later in _first(item, _ROWS):
-            for earlier in _first(upstream, _ROWS):
+        for later in _rows(item):
+            for earlier in _rows(upstream):
                 yield later, earlier
 
 
@@ -148,12 +150,12 @@ def _share(item: CopyDraft, other: CopyDraft) -> bool:
 
 def rebuild_after_inputs(items: Sequence[CopyDraft]) -> Pairs:
     """A table that is rebuilt reads its inputs: all copies upstream of it are erased in their rows first."""
-    rows = {str(i.copy.dataset): _first(i, _ROWS) for i in items if i.copy.kind is not CopyKind.TABLE_HISTORY}
+    rows = {str(i.copy.dataset): _rows(i) for i in items if i.copy.kind not in _HANGING}
     for item in items:
         if item.rebuild_sql is None or item.carriage is None:
             continue
         for hop in item.carriage.hops[:-1]:
-            for later in _first(item, _ROWS):
+            for later in _rows(item):
                 for earlier in rows.get(str(hop), ()):
                     yield later, earlier
 
@@ -176,7 +178,7 @@ def history_before_expiry(items: Sequence[CopyDraft]) -> Pairs:
         if history.copy.kind is not CopyKind.TABLE_HISTORY or not history.drafts:
             continue
         table = by_id[history.copy.origin or ""]
-        for earlier in _first(table, _ROWS):
+        for earlier in _rows(table):
             yield history.drafts[0].id, earlier
         for later in _first(table, {Action.ICEBERG_REWRITE_MANIFESTS}):
             yield later, history.drafts[0].id
@@ -221,6 +223,11 @@ def _by_place(items: Sequence[CopyDraft]) -> Mapping[str | None, list[CopyDraft]
     for item in items:
         at[item.copy.location].append(item)
     return at
+
+
+def _rows(item: CopyDraft) -> tuple[str, ...]:
+    """The step that takes the persons' rows out of a table, a topic or a repository. Archives wait for nothing."""
+    return _first(item, _ROWS | ({Action.S3_REWRITE_ARCHIVE} if item.in_objects else frozenset()))
 
 
 def _first(item: CopyDraft, actions: Collection[Action]) -> tuple[str, ...]:

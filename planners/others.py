@@ -23,12 +23,15 @@ _TODO = (
 )
 
 
+_BY_MATCH = (*BY_ROWS, Strategy.MASK_COLUMNS, Strategy.RESTORE_REWRITE_ARCHIVE)
+
+
 def others_rows(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
     """One gap for each column of a copy that loses rows by a match, where planning saw such rows."""
     gaps = []
     for item in items:
-        if item.copy.origin is None and item.copy.strategy in (*BY_ROWS, Strategy.MASK_COLUMNS):
-            found = world.others.get(item.copy.location, ()) if item.state else ()
+        if item.state and item.copy.origin is None and item.copy.strategy in _BY_MATCH:
+            found = world.others.get(item.state.location, ())
             gaps += [_gap(item, told) for told in found if not _held(told.column, item)]
     return tuple(gaps)
 

@@ -73,7 +73,7 @@ def key_digits(
             if state.format is Format.STREAM_CHECKPOINT or (carriage and not (carriage.found_in or _none(carriage))):
                 continue
             if digits := unexplained(survey, graph, carriage, evidence.get(state.location)):
-                told = _Place(survey, state, paths, say, known).judged(_spelled(state, digits), names)
+                told = _Place(survey, state, paths, say, known).judged(_spelled(state, digits, paths), names)
                 found[state.location] = (*found.get(state.location, ()), *told)
     return found
 
@@ -82,7 +82,7 @@ def _none(carriage: Carriage) -> bool:
     return carriage.carries is Carries.NONE
 
 
-def _spelled(state: TableState, digits: Sequence[Digits]) -> tuple[Digits, ...]:
+def _spelled(state: TableState, digits: Sequence[Digits], paths: EstatePaths) -> tuple[Digits, ...]:
     """Digits with the names that CSV files have for columns which the scan, on its guard, calls by their position.
 
     What Hudi writes beside the columns is made of them.
@@ -92,7 +92,7 @@ def _spelled(state: TableState, digits: Sequence[Digits]) -> tuple[Digits, ...]:
     if state.format is not Format.CSV or not any(_BY_POSITION.fullmatch(d.column or "") for d in digits):
         return tuple(digits)
     try:
-        headers = guarded(state, lambda: {csv_header(file)[0] for file in folder_files(state)})
+        headers = guarded(state, lambda: {csv_header(file)[0] for file in folder_files(state, paths)})
     except EstateError:  # then they keep the names that say nothing
         return tuple(digits)
     found = set[Digits]()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from importlib.util import find_spec
@@ -25,7 +25,7 @@ from pii_tracer.cli.telling import (
     telling_beside,
     telling_objects,
 )
-from pii_tracer.config import Estate, Request, file_digest
+from pii_tracer.config import Archive, Estate, Request, file_digest
 from pii_tracer.config_subjects import Subject
 from pii_tracer.errors import ConfigError, EstateError
 from pii_tracer.estate.discover import discover
@@ -37,6 +37,7 @@ from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.harvest import Given, Harvested, SourceRead, Summary, harvest_all
 from pii_tracer.lineage.sources.queries import Parser, parse_here
 from pii_tracer.lineage.store import save
+from pii_tracer.locations import s3_location
 from pii_tracer.model import KeySet, Match
 from pii_tracer.plan import ErasurePlan, Waiver, digest_of
 from pii_tracer.scan.file_keys import file_keys
@@ -71,14 +72,19 @@ class Planned:
     inventory: Inventory
 
 
-def take_inventory(estate: Estate, base: Path, say: Say) -> Inventory:
-    """Everything that exists: tables and folders under the roots, declared archives with versions and replicas."""
+def take_inventory(estate: Estate, base: Path, say: Say, *, stored: bool = True) -> Inventory:
+    """Everything that exists: tables and folders under the roots, declared archives with versions and replicas.
+
+    stored: whether buckets are asked for archives and for what is treated as they are, bare folders in S3.
+    """
     inventory = with_lake(discover(estate, base), estate, EstatePaths(estate, base))
-    if estate.archives:
+    archives = (*estate.archives, *_bare_in_s3(inventory)) if stored else ()
+    if archives:
         from pii_tracer.estate.s3 import discover_archives, s3_clients
 
         say("reading buckets: versions, replication, lifecycle, locks")
-        objects, gaps = discover_archives(estate, s3_clients(estate), base, say)
+        whole = estate.model_copy(update={"archives": archives})
+        objects, gaps = discover_archives(whole, s3_clients(estate), base, say)
         inventory = inventory.model_copy(update={"objects": objects, "gaps": (*inventory.gaps, *gaps)})
     if estate.vaults:
         from pii_tracer.estate.vaults import discover_vaults
@@ -103,6 +109,15 @@ def take_inventory(estate: Estate, base: Path, say: Say) -> Inventory:
         repositories, lakefs_gaps = discover_lakefs(estate, base)
         inventory = inventory.model_copy(update={"lakefs": repositories, "gaps": (*inventory.gaps, *lakefs_gaps)})
     return inventory
+
+
+def _bare_in_s3(inventory: Inventory) -> Iterator[Archive]:
+    """Bare folders in S3: their objects are written again, and old versions deleted, as those of archives."""
+    for state in inventory.tables:
+        if state.in_objects:
+            place = s3_location(state.location)
+            name = state.table or state.location
+            yield Archive(name=name, of=name, bucket=place.bucket, prefix=place.prefix, format=state.format)
 
 
 def graph_file(settings: Settings) -> Path:

@@ -129,13 +129,13 @@ def elsewhere(
         EstateError: a table cannot be read without Spark: nobody could say who is back.
     """
     states = {s.location: s for s in inventory.tables}
-    _refuse_unseen([copy for plan in plans for copy in plan.copies if copy.location not in states], inventory)
+    _refuse_unseen([copy for plan in plans for copy in plan.copies if copy.folder not in states], inventory)
     newest = _newest(plans)
     found = {}
     for copy in _ways(plans, states):
         title = copy.table or copy.id.removeprefix("c-")
         for term in copy.places.terms if copy.places else ():
-            for value in standing(states[copy.location], term, paths, copy.mask):
+            for value in standing(states[copy.folder], term, paths, copy.mask):
                 entry = known.find(term.key_set, value)
                 if entry is not None and _erased_as(copy, newest.get((copy.location, entry.subject), copy)):
                     found[copy.location, entry.subject] = Returned(entry.subject, title, entry.since)
@@ -159,7 +159,7 @@ def _ways(plans: Sequence[ErasurePlan], states: Mapping[str, TableState]) -> lis
         (copy.location, str(copy.places), str(copy.mask)): copy
         for plan in plans
         for copy in plan.copies
-        if copy.places and copy.origin is None and copy.location in states
+        if copy.places and copy.origin is None and copy.folder in states
     }
     return [ways[name] for name in sorted(ways)]
 
@@ -174,9 +174,9 @@ def _refuse_unseen(copies: Sequence[Copy], inventory: Inventory) -> None:
     """A table in S3 of which the inventory tells nothing but a gap may be there with everybody in it."""
     gaps = {gap.evidence: gap.reason for gap in inventory.gaps}
     for copy in copies:
-        if copy.s3_table and copy.places and str(copy.s3_table) in gaps:
+        if (copy.s3_table or copy.in_objects) and copy.places and copy.folder in gaps:
             raise EstateError(
-                f"whether erased persons are back in a table in S3 cannot be told: {gaps[str(copy.s3_table)]}",
+                f"whether erased persons are back in a table in S3 cannot be told: {gaps[copy.folder]}",
                 where=copy.table or copy.location,
                 todo="make its bucket reachable; take a table that is no more out of the estate file",
             )

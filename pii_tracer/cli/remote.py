@@ -46,7 +46,9 @@ def with_lake(inventory: Inventory, estate: Estate, paths: EstatePaths) -> Inven
     from pii_tracer.estate.s3_lake import lake_tables
 
     known = [place.location for place in inventory.remote]
-    lake = lake_tables(paths.declared_remote, paths.registry.remote, known, estate.archives, s3_clients(estate))
+    sources = {s.source for s in estate.subjects} | {k.table for k in estate.keys}
+    clients = s3_clients(estate)
+    lake = lake_tables(paths.declared_remote, paths.registry.remote, known, estate.archives, sources, clients)
     places = [p.model_copy(update={"untreated": lake.why.get(str(p.location))}) for p in inventory.remote]
     tables = sorted((*inventory.tables, *(f.state for f in lake.found.values())), key=lambda s: s.location)
     gaps = [g for f in lake.found.values() for g in f.gaps]

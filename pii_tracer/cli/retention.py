@@ -86,7 +86,7 @@ def estate_tables(settings: Settings) -> tuple[Inventory, tuple[Table, ...]]:
 
     estate, base = settings.estate(), settings.base
     # archives have no history of their own, so that buckets need not be asked
-    inventory = take_inventory(estate.model_copy(update={"archives": ()}), base, lambda _: None)
+    inventory = take_inventory(estate, base, lambda _: None, stored=False)
     inventory = with_delta_tables(inventory, estate, base)
     personal = personal_columns(settings, inventory)
     by_location = {s.location: s for s in inventory.tables}
@@ -106,7 +106,7 @@ def check_ddl(settings: Settings, places: Iterable[Path]) -> tuple[Finding, ...]
     files = list(dict.fromkeys(f for p in places for f in (sorted(sql_files(p), key=_in_order) if p.is_dir() else [p])))
     if not files:
         raise ConfigError("there is no SQL file to check", todo="name files, or a folder that holds *.sql files")
-    inventory = take_inventory(estate.model_copy(update={"archives": ()}), base, lambda _: None)
+    inventory = take_inventory(estate, base, lambda _: None, stored=False)
     personal = personal_columns(settings, inventory, files)
     found: list[Finding] = []
     texts = [(str(file), _text(file)) for file in files]

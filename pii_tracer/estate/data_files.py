@@ -10,12 +10,13 @@ import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 
 from pii_tracer.config_catalogs import TextEncoding
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.json_lines import Shape
+from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.types import arrow_type, avro_type, padded_columns, spark_columns
 from pii_tracer.model import Column, Format
 from pii_tracer.scan.decode.packed import unpack
@@ -45,37 +46,83 @@ _NAME = re.compile(r"^[^\W\d][\w .:/()#-]{0,127}$")
 
 
 @dataclass(frozen=True)
-class DataFile:
+class StoredFile:
     """One data file: where it is, and how it is encoded. `codec` is that of the whole file, None inside Parquet etc.
 
     encoding: of the text in CSV, where the estate file declares it; UTF-8 otherwise.
     """
 
-    path: Path
+    path: Path | S3Path
     format: Format
     codec: str | None
     encoding: str | None = None
 
+    @property
+    def source(self) -> Path | BinaryIO:
+        """For readers that take either, and little of a large file: an object is fetched as it is read."""
+        return self.path.seekable() if isinstance(self.path, S3Path) else self.path
+
+
+@dataclass(frozen=True)
+class DataFile(StoredFile):
+    """One that lies on this machine."""
+
+    path: Path
+
 
 def data_file(path: Path) -> DataFile | None:
     """What kind of data file this is, by name, else by its first bytes; None when it is none that is known."""
+    kind = _kind(path)
+    return DataFile(path, *kind) if kind else None
+
+
+def stored_file(path: S3Path) -> StoredFile | None:
+    """As `data_file`, of an object. Raises `OSError` when S3 refuses."""
+    kind = _kind(path)
+    return StoredFile(path, *kind) if kind else None
+
+
+def _kind(path: Path | S3Path) -> tuple[Format, str | None] | None:
     suffixes = [s.lower() for s in path.suffixes]
     codec = _COMPRESSED.get(suffixes[-1]) if suffixes else None
     suffix = suffixes[-2] if codec and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
     if suffix in _SUFFIXES:
-        return DataFile(path, _SUFFIXES[suffix], codec)
-    with path.open("rb") as stream:
+        return _SUFFIXES[suffix], codec
+    with path.seekable() if isinstance(path, S3Path) else path.open("rb") as stream:
         start = stream.read(4)
-    for magic, kind in _MAGIC:
-        if start.startswith(magic):
-            return DataFile(path, kind, None)
-    return None
+    return next(((kind, None) for magic, kind in _MAGIC if start.startswith(magic)), None)
 
 
-def partition_values(folder: Path, path: Path) -> dict[str, str | None]:
+def objects_below(folder: S3Path) -> tuple[list[StoredFile], list[str]]:
+    """Data files of a bare folder in S3 as engines read it, and the keys of everything else there that has bytes.
+
+    Raises:
+        OSError: S3 refuses.
+    """
+    files, others = [], []
+    for name, size, _ in folder.walk():
+        path = folder / name.removeprefix(f"s3://{folder.location.bucket}/{folder.location.prefix}")
+        *folders, last = parts_below(folder, path)
+        plain = not last.startswith((".", "_")) and all("=" in part for part in folders)
+        file = stored_file(path) if size and plain else None
+        if file:
+            files.append(file)
+        elif size:
+            others.append(path.location.key)
+    return files, others
+
+
+def parts_below(folder: Path | S3Path, path: Path | S3Path) -> tuple[str, ...]:
+    """The names of the folders between a folder and what lies in it, and its own."""
+    if isinstance(path, Path) and isinstance(folder, Path):
+        return path.relative_to(folder).parts
+    return tuple(str(path).removeprefix(f"{folder}/").split("/"))
+
+
+def partition_values(folder: Path | S3Path, path: Path | S3Path) -> dict[str, str | None]:
     """`k=v` folders between a folder and a file, unescaped; None for Hive's default partition."""
     found: dict[str, str | None] = {}
-    for part in path.relative_to(folder).parts[:-1]:
+    for part in parts_below(folder, path)[:-1]:
         if match := PARTITION.match(part):
             found[unquote(match[1])] = None if match[2] == _NULL_PARTITION else unquote(match[2])
     return found
@@ -95,14 +142,14 @@ def spark_schema(footer: pq.FileMetaData) -> bytes | None:
     return (footer.metadata or {}).get(_SPARK_SCHEMA)
 
 
-def file_columns(file: DataFile) -> tuple[tuple[Column, ...], int | None]:
+def file_columns(file: StoredFile) -> tuple[tuple[Column, ...], int | None]:
     """Columns of one file, and its rows where the format counts them."""
     if file.format is Format.PARQUET:
-        return _parquet(file.path)
+        return _parquet(file.source)
     if file.format is Format.ORC:
         from pyarrow import orc
 
-        opened = orc.ORCFile(file.path)
+        opened = orc.ORCFile(file.source)
         return _arrow_columns(opened.schema), int(opened.nrows)
     if file.format is Format.AVRO:
         import fastavro
@@ -119,7 +166,7 @@ def file_columns(file: DataFile) -> tuple[tuple[Column, ...], int | None]:
     return columns_of(shape), None
 
 
-def shape_of(file: DataFile, shape: Shape) -> tuple[str, ...]:
+def shape_of(file: StoredFile, shape: Shape) -> tuple[str, ...]:
     """Put a file of JSON lines to what others are like; its columns."""
     import pyarrow as pa
     from pyarrow import json
@@ -143,23 +190,23 @@ def columns_of(shape: Shape) -> tuple[Column, ...]:
     return tuple(Column(name=name, type=arrow_type(kind)) for name, kind in shape.types.items())
 
 
-def _parquet(path: Path) -> tuple[tuple[Column, ...], int]:
+def _parquet(source: Path | BinaryIO) -> tuple[tuple[Column, ...], int]:
     import json
 
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(source) as file:
         written = spark_schema(file.metadata)
         columns = spark_columns(json.loads(written)) if written else _arrow_columns(file.schema_arrow)
         return columns, int(file.metadata.num_rows)
 
 
-def required(file: DataFile) -> tuple[str, ...]:
+def required(file: StoredFile) -> tuple[str, ...]:
     """Columns of a file that cannot hold NULL."""
     if file.format is Format.PARQUET:
         import pyarrow.parquet as pq
 
-        return tuple(field.name for field in pq.read_schema(file.path) if not field.nullable)
+        return tuple(field.name for field in pq.read_schema(file.source) if not field.nullable)
     if file.format is Format.AVRO:
         import fastavro
 
@@ -169,7 +216,7 @@ def required(file: DataFile) -> tuple[str, ...]:
     return ()
 
 
-def padded(file: DataFile) -> tuple[str, ...]:
+def padded(file: StoredFile) -> tuple[str, ...]:
     """Columns of CHAR(n), as far as the file tells: ORC files of Spark have no word of it."""
     if file.format is not Format.PARQUET:
         return ()
@@ -177,7 +224,7 @@ def padded(file: DataFile) -> tuple[str, ...]:
 
     import pyarrow.parquet as pq
 
-    written = spark_schema(pq.read_metadata(file.path))
+    written = spark_schema(pq.read_metadata(file.source))
     return padded_columns(json.loads(written)) if written else ()
 
 
@@ -185,7 +232,7 @@ def _arrow_columns(schema: Any) -> tuple[Column, ...]:
     return tuple(Column(name=f.name, type=arrow_type(f.type)) for f in schema)
 
 
-def _refuse_other_encodings(file: DataFile) -> None:
+def _refuse_other_encodings(file: StoredFile) -> None:
     """Raise `EstateError` for CSV that is not UTF-8 from end to end: its text would be read as another one."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
@@ -202,7 +249,7 @@ def _refuse_other_encodings(file: DataFile) -> None:
         ) from None
 
 
-def csv_header(file: DataFile) -> tuple[tuple[str, ...], bool]:
+def csv_header(file: StoredFile) -> tuple[tuple[str, ...], bool]:
     """Column names of a CSV file, and whether its first line is a header.
 
     A first line that does not look like names is data: it may hold a person, so the columns are then called
@@ -219,22 +266,24 @@ def csv_header(file: DataFile) -> tuple[tuple[str, ...], bool]:
 
 
 @contextmanager
-def decompressed(file: DataFile) -> Iterator[IO[bytes]]:
+def decompressed(file: StoredFile) -> Iterator[IO[bytes]]:
     """The file's content, decompressed."""
     import pyarrow as pa
 
     if file.codec in _HADOOP:  # Hadoop's own framing, which no library reads
-        unpacked = unpack(file.path.name, memoryview(file.path.read_bytes()))
+        with file.path.open("rb") as stream:
+            unpacked = unpack(file.path.name, memoryview(stream.read()))
         yield io.BytesIO(unpacked[2] if unpacked else b"")
         return
-    with pa.input_stream(str(file.path), compression=file.codec) as stream:
+    source = file.path.open("rb") if isinstance(file.path, S3Path) else str(file.path)
+    with pa.input_stream(source, compression=file.codec) as stream:
         yield stream
 
 
-def _parquet_codec(path: Path) -> str | None:
+def _parquet_codec(source: Path | BinaryIO) -> str | None:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(source) as file:
         metadata = file.metadata
         if not metadata.num_row_groups or not metadata.num_columns:
             return None
@@ -246,16 +295,16 @@ def _parquet_codec(path: Path) -> str | None:
         return str(metadata.row_group(0).column(0).compression).lower()
 
 
-def codec_of(file: DataFile) -> str | None:
+def codec_of(file: StoredFile) -> str | None:
     """The codec of the whole file, else the one inside; in lower case."""
     if file.codec:
         return file.codec
     if file.format is Format.PARQUET:
-        return _parquet_codec(file.path)
+        return _parquet_codec(file.source)
     if file.format is Format.ORC:
         from pyarrow import orc
 
-        return str(orc.ORCFile(file.path).compression).lower()
+        return str(orc.ORCFile(file.source).compression).lower()
     if file.format is Format.AVRO:
         import fastavro
 

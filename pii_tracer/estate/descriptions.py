@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pii_tracer.estate.data_files import StoredFile
 from pii_tracer.estate.delta_log import log_of
 from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.paths import EstatePaths
@@ -41,13 +41,13 @@ def description(state: TableState, paths: EstatePaths) -> dict[str, Any]:
         current = schemas.pop(metadata.current_schema_id, None)
         return {PROPERTIES: metadata.properties, COLUMNS: current, FORMER_COLUMNS: list(schemas.values())}
     if state.format is Format.PARQUET:
-        return {FOOTERS: [told for file in folder_files(state) for told in _key_values(file.path)]}
+        return {FOOTERS: [told for file in folder_files(state, paths) for told in _key_values(file)]}
     return {PROPERTIES: state.properties} if state.format is Format.HUDI else {}
 
 
-def _key_values(file: Path) -> list[str]:
+def _key_values(file: StoredFile) -> list[str]:
     try:
-        told = pq.read_metadata(file).metadata or {}
+        told = pq.read_metadata(file.source).metadata or {}
     except (OSError, ValueError, pa.ArrowException):
         return []
     return [text.decode("utf-8", "replace") for pair in told.items() for text in pair]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.column_order import table_order
 from pii_tracer.estate.data_files import (
     DataFile,
+    StoredFile,
     codec_of,
     columns_of,
     file_columns,
@@ -25,6 +27,7 @@ from pii_tracer.estate.data_files import (
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.json_lines import Shape
 from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.streams import SINK_LOG
 from pii_tracer.estate.types import partition_type
 from pii_tracer.gap_kinds import GapKind
@@ -57,39 +60,64 @@ def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) 
     encoding = paths.encoding_at(folder) if kind is Format.CSV else None
     mine = tuple(sorted((replace(f, encoding=encoding) for f in files if f.format is kind), key=lambda f: str(f.path)))
     dataset = paths.dataset_of(folder)
-    partitions = _partition_columns(folder, mine)
-    names = {c.name for c in partitions}
-    columns, rows, common, ordered, mixed = _columns_and_rows(mine)
+    told = told_by(folder, mine)
     state = TableState(
         dataset=dataset,
         table=paths.table_at(folder),
         location=str(folder),
         format=kind,
         snapshot=folder_digest(folder, (f.path for f in files)),
-        columns=(*(c for c in columns if c.name not in names), *partitions),
-        partition_columns=tuple(c.name for c in partitions),
-        codec=_codec(mine),
-        rows=rows,
-        files=len(mine),
         bytes=sum(f.path.stat().st_size for f in mine),
-        uneven=tuple(sorted({c.name for c in columns} - common)) if common and kind is not Format.JSON else (),
-        loose=not ordered,
-        mixed=mixed,
-        padded=tuple(sorted({name for file in mine for name in padded(file)})),
-        fixed=dict.fromkeys((name for file in mine for name in required(file)), "NOT NULL"),
         properties=({SINK_LOG: "streaming file sink"} if (folder / SINK_LOG).is_dir() else {})
         | ({ENCODING: encoding} if encoding else {})
         | ({SUMMARY: "Parquet summary"} if _summarised(folder, mine) else {}),
+        **told.fields,
     )
     gaps = []
     others = sorted(str(f.path) for f in files if f.format is not kind)
     if others:
         reason = f"the folder holds files of {len(formats)} formats ({', '.join(sorted(formats))}): not one table"
         gaps.append(gap(dataset, GapKind.MIXED_FORMATS, reason, others[0]))
-    if columns and not common:
-        reason = "files of this folder have no column in common: not one table, so that no step can rewrite it as one"
-        gaps.append(gap(dataset, GapKind.MIXED_COLUMNS, reason, str(mine[0].path)))
+    if told.apart:
+        gaps.append(gap(dataset, GapKind.MIXED_COLUMNS, told.apart, str(mine[0].path)))
     return Found(state, tuple(gaps))
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the files of a folder tell of it. fields: of `TableState`; apart: why they are not one table, if so."""
+
+    fields: Mapping[str, Any]
+    apart: str | None
+
+
+def told_by(folder: Path | S3Path, files: Sequence[StoredFile]) -> Told:
+    """What data files of one format tell, here or in S3.
+
+    Raises:
+        EstateError: a file cannot be read; it names the file.
+        OSError: S3 refuses.
+    """
+    partitions = _partition_columns(folder, files)
+    names = {c.name for c in partitions}
+    columns, rows, common, ordered, mixed = _columns_and_rows(files)
+    even = not common or files[0].format is Format.JSON
+    fields = {
+        "columns": (*(c for c in columns if c.name not in names), *partitions),
+        "partition_columns": tuple(c.name for c in partitions),
+        "codec": _codec(files),
+        "rows": rows,
+        "files": len(files),
+        "uneven": () if even else tuple(sorted({c.name for c in columns} - common)),
+        "loose": not ordered,
+        "mixed": mixed,
+        "padded": tuple(sorted({name for file in files for name in padded(file)})),
+        "fixed": dict.fromkeys((name for file in files for name in required(file)), "NOT NULL"),
+    }
+    return Told(fields, _APART if columns and not common else None)
+
+
+_APART = "files of this folder have no column in common: not one table, so that no step can rewrite it as one"
 
 
 def _summarised(folder: Path, files: tuple[DataFile, ...]) -> bool:
@@ -101,7 +129,7 @@ def _summarised(folder: Path, files: tuple[DataFile, ...]) -> bool:
 
 
 def _columns_and_rows(
-    files: tuple[DataFile, ...],
+    files: Sequence[StoredFile],
 ) -> tuple[tuple[Column, ...], int | None, frozenset[str], bool, tuple[str, ...]]:
     """Columns of all files, their rows where the format counts them, the columns of each, whether the files tell
     the table's order (where they do not, columns stand as they appear), and `TableState.mixed`.
@@ -109,7 +137,7 @@ def _columns_and_rows(
     Files without any column (empty ones) say nothing of the last two.
     """
     columns: dict[str, Column] = {}
-    orders: list[tuple[DataFile, tuple[str, ...]]] = []
+    orders: list[tuple[StoredFile, tuple[str, ...]]] = []
     rows: int | None = 0
     common: frozenset[str] | None = None
     shape = Shape()
@@ -144,25 +172,25 @@ def _columns_and_rows(
     return found_all, rows, common or frozenset(), order is not None, tuple(sorted(shape.mixed))
 
 
-def _order(orders: Sequence[tuple[DataFile, tuple[str, ...]]]) -> tuple[str, ...] | None:
+def _order(orders: Sequence[tuple[StoredFile, tuple[str, ...]]]) -> tuple[str, ...] | None:
     return table_order([order for _, order in orders], lambda number: _by_spark(orders[number][0]))
 
 
-def _by_spark(file: DataFile) -> bool:
+def _by_spark(file: StoredFile) -> bool:
     if file.format is not Format.PARQUET:
         return False
     import pyarrow.parquet as pq
 
-    return spark_schema(pq.read_metadata(file.path)) is not None
+    return spark_schema(pq.read_metadata(file.source)) is not None
 
 
-def _codec(files: tuple[DataFile, ...]) -> str | None:
+def _codec(files: Sequence[StoredFile]) -> str | None:
     """The one codec of all files, in lower case; None when there is none or more than one."""
     codecs = {codec_of(f) for f in files}
     return codecs.pop() if len(codecs) == 1 else None
 
 
-def _partition_columns(folder: Path, files: tuple[DataFile, ...]) -> tuple[Column, ...]:
+def _partition_columns(folder: Path | S3Path, files: Sequence[StoredFile]) -> tuple[Column, ...]:
     values: dict[str, list[str]] = {}
     for file in files:
         for name, value in partition_values(folder, file.path).items():

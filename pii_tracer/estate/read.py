@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 from pii_tracer.errors import EstateError
-from pii_tracer.estate.data_files import DataFile, csv_header, data_file, decompressed, partition_values
+from pii_tracer.estate.data_files import (
+    DataFile,
+    StoredFile,
+    csv_header,
+    data_file,
+    decompressed,
+    objects_below,
+    partition_values,
+)
 from pii_tracer.estate.delta_log import log_of
 from pii_tracer.estate.hudi import load_hudi, slice_files
 from pii_tracer.estate.iceberg import load_iceberg
@@ -47,7 +55,7 @@ def data_files(state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ..
     if state.format is Format.HUDI:
         base, logs = slice_files(Path(state.location))
         return tuple(sorted((*base, *logs)))
-    return tuple(f.path for f in folder_files(state))
+    return tuple(f.path for f in folder_files(state, paths))
 
 
 def read_columns(state: TableState, columns: Sequence[str], paths: EstatePaths) -> pa.Table:
@@ -71,7 +79,8 @@ def read_columns(state: TableState, columns: Sequence[str], paths: EstatePaths) 
         Format.HUDI: _hudi,
     }
     wanted = list(dict.fromkeys(columns))
-    table = guarded(state, lambda: readers.get(state.format, _folder)(state, wanted))
+    read = readers.get(state.format)
+    table = guarded(state, lambda: read(state, wanted) if read else _folder(state, wanted, paths))
     return table.select(wanted)
 
 
@@ -177,8 +186,23 @@ def _hudi(state: TableState, columns: list[str]) -> pa.Table:
     return pa.Table.from_batches(batches) if batches else table.get_schema().empty_table()
 
 
-def folder_files(state: TableState) -> list[DataFile]:
-    """Data files of a bare folder as engines read it: hidden ones and tables of their own are left out."""
+def folder_files(state: TableState, paths: EstatePaths) -> Sequence[StoredFile]:
+    """Data files of a bare folder as engines read it: hidden ones and tables of their own are left out.
+
+    Raises:
+        EstateError, OSError: it lies in S3, which refuses.
+    """
+    found: Iterable[StoredFile]
+    if is_s3(state.location):
+        place = paths.place(state.location)
+        found = objects_below(place)[0] if isinstance(place, S3Path) else ()
+    else:
+        found = _files_here(state)
+    mine = (replace(f, encoding=state.properties.get(ENCODING)) for f in found if f.format is state.format)
+    return sorted(mine, key=lambda f: str(f.path))
+
+
+def _files_here(state: TableState) -> list[DataFile]:
     found = []
     for current, folders, names in os.walk(state.location):
         here = Path(current)
@@ -190,36 +214,46 @@ def folder_files(state: TableState) -> list[DataFile]:
             path = here / name
             if not name.startswith((".", "_")) and not path.is_dir() and (file := data_file(path)):
                 found.append(file)
-    mine = (replace(f, encoding=state.properties.get(ENCODING)) for f in found if f.format is state.format)
-    return sorted(mine, key=lambda f: str(f.path))
+    return found
 
 
-def _folder(state: TableState, columns: list[str]) -> pa.Table:
+def folder_of(state: TableState, file: StoredFile) -> Path | S3Path:
+    """The folder of a table of such files."""
+    return file.path.placed(state.location) if isinstance(file.path, S3Path) else Path(state.location)
+
+
+def _folder(state: TableState, columns: list[str], paths: EstatePaths) -> pa.Table:
     import pyarrow as pa
 
+    files = folder_files(state, paths)
     try:
-        return _tables(state, columns, rows_of_file)
+        return _tables(state, files, columns, rows_of_file)
     except pa.ArrowException:
         if state.format is not Format.JSON:
             raise
     shape = Shape()  # a column has another type in another file
-    for file in folder_files(state):
+    for file in files:
         with decompressed(file) as stream:
             shape.read(stream)
 
-    def read(file: DataFile, wanted: list[str]) -> pa.Table:
+    def read(file: StoredFile, wanted: list[str]) -> pa.Table:
         with decompressed(file) as stream:
             return json_rows(stream, wanted, shape.types)
 
-    return _tables(state, columns, read)
+    return _tables(state, files, columns, read)
 
 
-def _tables(state: TableState, columns: list[str], read: Callable[[DataFile, list[str]], pa.Table]) -> pa.Table:
+def _tables(
+    state: TableState,
+    files: Sequence[StoredFile],
+    columns: list[str],
+    read: Callable[[StoredFile, list[str]], pa.Table],
+) -> pa.Table:
     import pyarrow as pa
 
     tables = []
-    for file in folder_files(state):
-        partition = partition_values(Path(state.location), file.path)
+    for file in files:
+        partition = partition_values(folder_of(state, file), file.path)
         table = read(file, [c for c in columns if c not in partition])
         for name in columns:
             if name not in table.schema.names:  # a partition column, or one that came with later files
@@ -232,21 +266,21 @@ def _tables(state: TableState, columns: list[str], read: Callable[[DataFile, lis
     return pa.concat_tables(tables, promote_options="permissive")
 
 
-def rows_of_file(file: DataFile, columns: list[str]) -> pa.Table:
+def rows_of_file(file: StoredFile, columns: list[str]) -> pa.Table:
     """The rows of one file of a bare folder, whole; only Parquet is read by columns, those of these that it has."""
     import pyarrow as pa
 
     if file.format is Format.PARQUET:
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(file.path) as opened:
+        with pq.ParquetFile(file.source) as opened:
             table = opened.read(columns=[c for c in columns if c in opened.schema_arrow.names])
             # a table without columns has lost how many rows it had
             return table if table.num_columns else pa.table({"": pa.nulls(opened.metadata.num_rows)})
     if file.format is Format.ORC:
         from pyarrow import orc
 
-        return orc.ORCFile(file.path).read()
+        return orc.ORCFile(file.source).read()
     if file.format is Format.AVRO:
         import fastavro
 
@@ -257,7 +291,7 @@ def rows_of_file(file: DataFile, columns: list[str]) -> pa.Table:
     return _json(file, columns)
 
 
-def _json(file: DataFile, columns: list[str]) -> pa.Table:
+def _json(file: StoredFile, columns: list[str]) -> pa.Table:
     """By Arrow, where all lines have the same types."""
     import pyarrow as pa
     from pyarrow import json
@@ -273,7 +307,7 @@ def _json(file: DataFile, columns: list[str]) -> pa.Table:
             return json_rows(stream, columns, shape.types)
 
 
-def _csv(file: DataFile) -> pa.Table:
+def _csv(file: StoredFile) -> pa.Table:
     """All columns as text, as Spark reads CSV without a schema; empty fields are null."""
     import pyarrow as pa
     from pyarrow import csv

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.estate.data_files import DataFile, partition_values
+from pii_tracer.estate.data_files import StoredFile, partition_values
 from pii_tracer.estate.delta_log import LiveFile, log_of
 from pii_tracer.estate.hudi import load_hudi
 from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.paths import EstatePaths, local_path
-from pii_tracer.estate.read import delta_batches, folder_files, guarded, open_delta, rows_of_file
+from pii_tracer.estate.read import delta_batches, folder_files, folder_of, guarded, open_delta, rows_of_file
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.types import without_views
 from pii_tracer.inventory import TableState
@@ -43,8 +43,12 @@ def read_part(
     elif state.format is Format.ICEBERG:
         batches = _iceberg(state, list(columns), frozenset(files), paths)
     else:
-        here = frozenset(path for path in files if isinstance(path, Path))
-        batches = (_hudi if state.format is Format.HUDI else _folder)(state, list(columns), here)
+        here = frozenset(files)
+        batches = (
+            _hudi(state, list(columns), here)
+            if state.format is Format.HUDI
+            else _folder(state, list(columns), here, paths)
+        )
     while (batch := guarded(state, lambda: next(batches, None))) is not None:
         yield batch
 
@@ -134,7 +138,7 @@ def _live(file: LiveFile[Any], columns: list[str], kept: pa.BooleanArray | None)
         yield batch
 
 
-def _hudi(state: TableState, columns: list[str], files: Collection[Path]) -> Batches:
+def _hudi(state: TableState, columns: list[str], files: Collection[Path | S3Path]) -> Batches:
     import pyarrow as pa
 
     location = Path(state.location)
@@ -153,15 +157,15 @@ def _hudi(state: TableState, columns: list[str], files: Collection[Path]) -> Bat
             yield _with(batch, columns, {})
 
 
-def _folder(state: TableState, columns: list[str], files: Collection[Path]) -> Batches:
-    for file in folder_files(state):
+def _folder(state: TableState, columns: list[str], files: Collection[Path | S3Path], paths: EstatePaths) -> Batches:
+    for file in folder_files(state, paths):
         if file.path in files:
-            partition = partition_values(Path(state.location), file.path)
+            partition = partition_values(folder_of(state, file), file.path)
             for batch in _of_file(file, columns):
                 yield _with(batch, columns, partition)
 
 
-def _of_file(file: DataFile, columns: list[str]) -> Batches:
+def _of_file(file: StoredFile, columns: list[str]) -> Batches:
     if file.format is Format.PARQUET:
         return _parquet(file.path, columns)
     return iter(rows_of_file(file, columns).to_batches())

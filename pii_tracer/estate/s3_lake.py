@@ -1,8 +1,9 @@
 """Tables in S3 that steps can erase, and of every other place there why nothing is erased in it.
 
 A Delta table counts when the estate file declares it, an Iceberg table when a catalog names it; and when all its files
-lie in its folder and nobody else's do, and nothing keeps what is deleted there: no replica, no lock. The buckets'
-settings and the tables' metadata are read; nothing is written.
+lie in its folder and nobody else's do, and nothing keeps what is deleted there: no replica, no lock. A bare folder
+counts when either names it and all that lies there is its data files. The buckets' settings and the tables' metadata
+are read; nothing is written.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pii_tracer.config import Archive
 from pii_tracer.estate.found import Found
 from pii_tracer.estate.registry import RemoteTable
 from pii_tracer.estate.s3_keeping import Folders
+from pii_tracer.estate.s3_lake_bare import look_at_bare
 from pii_tracer.estate.s3_lake_delta import look_at_delta
 from pii_tracer.estate.s3_lake_iceberg import look_at_iceberg
 from pii_tracer.estate.s3_looked import Looked
@@ -21,7 +23,10 @@ from pii_tracer.estate.s3_versions import ClientFactory
 from pii_tracer.locations import S3Location
 from pii_tracer.model import Format
 
-OTHERS = "only Delta tables that the estate file declares and Iceberg tables that a catalog names are erased there"
+OTHERS = (
+    "only tables are erased there that the estate file declares (Delta, and folders of Parquet, ORC, Avro, CSV or JSON)"
+    " or a catalog names (Iceberg, and such folders)"
+)
 _DECLARED = "Iceberg tables are erased there when a catalog names them, not when they are declared: add their catalog"
 
 
@@ -38,16 +43,21 @@ def lake_tables(
     registered: Sequence[RemoteTable],
     places: Collection[S3Location],
     archives: Sequence[Archive],
+    sources: Collection[str],
     clients: ClientFactory,
 ) -> Lake:
     """The tables of a lake in S3.
 
     declared: tables that the estate file declares there; registered: those that catalogs name. places: of all of these
-    and of everything else that the estate file names there.
+    and of everything else that the estate file names there. sources: tables that tell who the persons are.
     """
     folders = Folders(places, archives, clients)
     named = [*declared, *registered]
-    looked = [*look_at_delta(declared, folders), *look_at_iceberg(registered, _names(named), folders)]
+    looked = [
+        *look_at_delta(declared, folders),
+        *look_at_iceberg(registered, _names(named), folders),
+        *look_at_bare(named, sources, folders),
+    ]
     against = _against(looked, named)
     wanted = {str(place) for place in places} - set(against)
     found = {str(o.location): o.result for o in looked if isinstance(o.result, Found) and str(o.location) in wanted}

@@ -46,6 +46,8 @@ class Shop:
     store: Store
     bucket: str
     tables: dict[str, str] = field(default_factory=dict)
+    formats: dict[str, str] = field(default_factory=dict)
+    """Of tables that are not Delta's."""
     roots: list[str] = field(default_factory=lambda: ["w"])
     subject: str = "key: uid, identifiers: [{column: mail, category: email}]"
     catalogs: str = ""
@@ -86,12 +88,21 @@ class Shop:
         self.tables[name] = place
         return place
 
+    def bare(self, name: str, kind: str) -> str:
+        """A folder of data files in the bucket, declared under its name; nothing is in it yet."""
+        folder = f"bare/{name.rpartition('.')[2]}"
+        self.tables[name], self.formats[name] = f"s3://{self.bucket}/{folder}", kind
+        return folder
+
     def put(self, key: str, data: bytes, **more: Any) -> dict[str, Any]:
         answer: dict[str, Any] = self.store.client().put_object(Bucket=self.bucket, Key=key, Body=data, **more)
         return answer
 
     def write(self) -> None:
-        tables = {"shop.people": ("parquet", "w/people"), **{n: ("delta", p) for n, p in self.tables.items()}}
+        tables = {
+            "shop.people": ("parquet", "w/people"),
+            **{n: (self.formats.get(n, "delta"), p) for n, p in self.tables.items()},
+        }
         declared = "".join(f"      - {{name: {n}, format: {f}, location: '{p}'}}\n" for n, (f, p) in tables.items())
         (self.base / "pii-tracer.yaml").write_text(
             "version: 1\nestate: shop\nenvironment: local\ncatalogs:\n"
