@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,9 @@ from pii_tracer.estate.types import partition_type
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import ENCODING, TableState
 from pii_tracer.model import Column, Format
+from pii_tracer.several import several
+
+_Columns = tuple[tuple[Column, ...], int | None]
 
 SUMMARY = "_metadata"
 """A file that repeats the footers of all files of a Parquet folder, with their smallest and largest values."""
@@ -101,18 +105,19 @@ def told_by(folder: Path | S3Path, files: Sequence[StoredFile]) -> Told:
     partitions = _partition_columns(folder, files)
     names = {c.name for c in partitions}
     columns, rows, common, ordered, mixed = _columns_and_rows(files)
+    codecs = set(several(codec_of, files))
     even = not common or files[0].format is Format.JSON
     fields = {
         "columns": (*(c for c in columns if c.name not in names), *partitions),
         "partition_columns": tuple(c.name for c in partitions),
-        "codec": _codec(files),
+        "codec": codecs.pop() if len(codecs) == 1 else None,
         "rows": rows,
         "files": len(files),
         "uneven": () if even else tuple(sorted({c.name for c in columns} - common)),
         "loose": not ordered,
         "mixed": mixed,
-        "padded": tuple(sorted({name for file in files for name in padded(file)})),
-        "fixed": dict.fromkeys((name for file in files for name in required(file)), "NOT NULL"),
+        "padded": tuple(sorted({name for names in several(padded, files) for name in names})),
+        "fixed": dict.fromkeys((name for names in several(required, files) for name in names), "NOT NULL"),
     }
     return Told(fields, _APART if columns and not common else None)
 
@@ -141,21 +146,13 @@ def _columns_and_rows(
     rows: int | None = 0
     common: frozenset[str] | None = None
     shape = Shape()
-    for file in files:
-        try:
-            if file.format is Format.JSON:  # of what lines are alike, all files tell together
-                there = frozenset(shape_of(file, shape))
-                found, count = tuple(c for c in columns_of(shape) if c.name in there), None
-            else:
-                found, count = file_columns(file)
-        except EstateError:
-            raise
-        except Exception as error:  # every format's parser has errors of its own
-            raise EstateError(
-                f"a {file.format} file cannot be read: {type(error).__name__}",
-                where=str(file.path),
-                todo="repair or remove the file; whether it holds a person cannot be told",
-            ) from None
+    # of what lines of JSON are alike, all files tell together
+    told: Iterable[_Columns] = (
+        map(partial(_named, partial(_of_shape, shape=shape)), files)
+        if files[0].format is Format.JSON
+        else several(partial(_named, file_columns), files)
+    )
+    for file, (found, count) in zip(files, told, strict=True):
         for column in found:
             columns.setdefault(column.name, column)
         if found:
@@ -172,6 +169,25 @@ def _columns_and_rows(
     return found_all, rows, common or frozenset(), order is not None, tuple(sorted(shape.mixed))
 
 
+def _of_shape(file: StoredFile, shape: Shape) -> _Columns:
+    there = frozenset(shape_of(file, shape))
+    return tuple(c for c in columns_of(shape) if c.name in there), None
+
+
+def _named(read: Callable[[StoredFile], _Columns], file: StoredFile) -> _Columns:
+    """What a file tells; where it cannot be read, its name."""
+    try:
+        return read(file)
+    except EstateError:
+        raise
+    except Exception as error:  # every format's parser has errors of its own
+        raise EstateError(
+            f"a {file.format} file cannot be read: {type(error).__name__}",
+            where=str(file.path),
+            todo="repair or remove the file; whether it holds a person cannot be told",
+        ) from None
+
+
 def _order(orders: Sequence[tuple[StoredFile, tuple[str, ...]]]) -> tuple[str, ...] | None:
     return table_order([order for _, order in orders], lambda number: _by_spark(orders[number][0]))
 
@@ -182,12 +198,6 @@ def _by_spark(file: StoredFile) -> bool:
     import pyarrow.parquet as pq
 
     return spark_schema(pq.read_metadata(file.source)) is not None
-
-
-def _codec(files: Sequence[StoredFile]) -> str | None:
-    """The one codec of all files, in lower case; None when there is none or more than one."""
-    codecs = {codec_of(f) for f in files}
-    return codecs.pop() if len(codecs) == 1 else None
 
 
 def _partition_columns(folder: Path | S3Path, files: Sequence[StoredFile]) -> tuple[Column, ...]:
