@@ -6,7 +6,8 @@ STAMP := $(VENV)/.pii-tracer-installed
 # Test processes side by side: three fill two cores, as much of a test is waiting for a broker or a disk. Files come in
 # their own order, since those with few and long tests (e2e, executors) come early in it.
 WORKERS ?= 3
-PYTEST = $(BIN)/python -m pytest -p no:randomly -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+SIDE_BY_SIDE = -m pytest -p no:randomly -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST = $(BIN)/python $(SIDE_BY_SIDE)
 SPARK4 := .venv-spark4
 SPARK4_STAMP := $(SPARK4)/.pii-tracer-installed
 # what needs Hudi, or Delta's REORG on executors (docs/stack.md)
@@ -31,9 +32,9 @@ demo: setup ## erase a person from a realistic lakehouse, with proof
 	$(BIN)/pii-tracer demo
 
 # two processes for the slow ones: each starts engines that use both cores, and some are killed at moments of their own
-test-slow: WORKERS := 2
+test-slow test-spark4: WORKERS := 2
 # a session of a test lives for minutes: Java compiles with half the processor time, and the code is fast enough
-test test-slow: export SPARK_SUBMIT_OPTS ?= -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m
+test test-slow test-spark4: export SPARK_SUBMIT_OPTS ?= -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m
 
 test: setup lint types imports ## every check and every test but the slow ones, the tests of a file in one order
 	$(PYTEST) -m 'not slow'
@@ -45,7 +46,7 @@ test-connect: setup ## the whole path on a Spark Connect server
 	$(BIN)/python -m pytest -p no:randomly tests/connect
 
 test-spark4: $(SPARK4_STAMP) ## everything of Spark that 4.1 can do, slow tests too, in an environment of its own
-	$(SPARK4)/bin/python -m pytest -p no:randomly -m spark -k 'not hudi' $(SPARK4_WITHOUT) tests
+	$(SPARK4)/bin/python $(SIDE_BY_SIDE) -m spark -k 'not hudi' $(SPARK4_WITHOUT) tests
 
 # --no-deps: the package asks for Spark 3.5, and here it is replaced on purpose (docs/stack.md)
 $(SPARK4_STAMP): pyproject.toml constraints.txt constraints-spark4.txt
