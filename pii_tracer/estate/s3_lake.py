@@ -2,8 +2,8 @@
 
 A Delta table counts when the estate file declares it, an Iceberg table when a catalog names it; and when all its files
 lie in its folder and nobody else's do, and nothing keeps what is deleted there: no replica, no lock. A bare folder
-counts when either names it and all that lies there is its data files. The buckets' settings and the tables' metadata
-are read; nothing is written.
+counts when the estate file declares it and all that lies there is its data files; Glue may have one's partitions
+elsewhere. The buckets' settings and the tables' metadata are read; nothing is written.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pii_tracer.model import Format
 
 OTHERS = (
     "only tables are erased there that the estate file declares (Delta, and folders of Parquet, ORC, Avro, CSV or JSON)"
-    " or a catalog names (Iceberg, and such folders)"
+    " or a catalog names (Iceberg)"
 )
 _DECLARED = "Iceberg tables are erased there when a catalog names them, not when they are declared: add their catalog"
 
@@ -56,7 +56,7 @@ def lake_tables(
     looked = [
         *look_at_delta(declared, folders),
         *look_at_iceberg(registered, _names(named), folders),
-        *look_at_bare(named, sources, folders),
+        *look_at_bare(declared, sources, folders),
     ]
     against = _against(looked, named)
     wanted = {str(place) for place in places} - set(against)

@@ -17,12 +17,12 @@ from pii_tracer.inventory import TableState
 from pii_tracer.model import PLAIN
 
 
-def look_at_bare(named: Sequence[RemoteTable], sources: Collection[str], folders: Folders) -> list[Looked]:
-    """The bare folders among the tables that the estate file or a catalog names, each place once.
+def look_at_bare(declared: Sequence[RemoteTable], sources: Collection[str], folders: Folders) -> list[Looked]:
+    """The bare folders among the tables that the estate file declares, each place once.
 
     sources: tables that tell who the persons are.
     """
-    first = {str(t.location): t for t in reversed(named) if t.format in PLAIN}
+    first = {str(t.location): t for t in reversed(declared) if t.format in PLAIN}
     return [Looked(table, judged(partial(_look, table, sources, folders))) for table in first.values()]
 
 
