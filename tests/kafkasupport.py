@@ -24,6 +24,7 @@ from confluent_kafka.admin import (
     ConfigResource,
     NewPartitions,
     NewTopic,
+    OffsetSpec,
     ResourceType,
 )
 
@@ -115,7 +116,17 @@ class Broker:
         new = NewTopic(name, partitions, replica_assignment=[list(on)] * partitions, config=settings)
         made = self.admin.create_topics([new], request_timeout=60)
         made[name].result(20)
+        self._led(name, partitions)
         return name
+
+    def _led(self, topic: str, partitions: int) -> None:
+        """Wait until every partition of a new topic has its leader: before, it answers to nobody."""
+        end = time.monotonic() + 60
+        wanted = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
+        while refused := [e for a in self.admin.list_offsets(wanted).values() if (e := a.exception(60))]:
+            assert time.monotonic() < end, refused
+            time.sleep(0.1)
+            self.admin.list_topics(topic, 10)  # else the client goes on asking whom it knows
 
     def configure(self, topic: str, **config: str) -> None:
         """Set a topic's settings; their names are written with `_` for `.`."""

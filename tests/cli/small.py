@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
 
 
 def declared(folder: str, tables: Mapping[str, str]) -> str:
@@ -17,6 +18,10 @@ def declared(folder: str, tables: Mapping[str, str]) -> str:
     return f"{head}{''.join(lines)}roots: [{folder}]\nlineage: {{sql: [jobs.sql]}}\nsubjects:\n"
 
 
-def request(kind: str, key: str) -> str:
+RECEIVED = (datetime.now(timezone.utc) - timedelta(days=2)).isoformat(timespec="seconds")
+"""When a request came in that is planned for now: a fixed day's deadline would be over one day, and its plan refused."""
+
+
+def request(kind: str, key: str, received: str = RECEIVED) -> str:
     """A request file for the person of this key."""
-    return f"id: R-1\nlaw: GDPR\nreceived: 2026-11-01T09:00:00+01:00\nsubject: {{type: {kind}, key: '{key}'}}\n"
+    return f"id: R-1\nlaw: GDPR\nreceived: {received}\nsubject: {{type: {kind}, key: '{key}'}}\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -47,34 +47,39 @@ def estate(base: Path, bootstrap: str, topics: list[dict[str, Any]]) -> None:
     (base / "pii-tracer.yaml").write_text(yaml.safe_dump(declared))
     (base / "policy.yaml").write_text(yaml.safe_dump({"version": 1}))
     subject = {"type": "user", "key": USER}
-    request = {"id": "R-1", "law": "GDPR", "received": "2026-11-20T09:00:00Z", "subject": subject}
+    request = {"id": "R-1", "law": "GDPR", "received": (NOW - timedelta(hours=25)).isoformat(), "subject": subject}
     (base / "request.yaml").write_text(yaml.safe_dump(request))
 
 
 def plan(base: Path) -> tuple[int, dict[str, Any]]:
     out = base / "p.plan.json"
     words = ["--estate", str(base / "pii-tracer.yaml"), "--state", str(base / "state"), "--out", str(out)]
-    code = run(["plan", str(base / "request.yaml"), "--as-of", "2026-11-21T10:00:00Z", *words])
+    code = run(["plan", str(base / "request.yaml"), "--as-of", NOW.isoformat(), *words])
     return code, json.loads(out.read_text())
 
 
-def when(text: str) -> int:
-    return int(datetime.fromisoformat(text).timestamp() * 1000)
+NOW = datetime.now(timezone.utc).replace(minute=0, second=0, microsecond=0)
+"""Of the plans. The broker goes by the real clock: what is older than a topic keeps is gone before anybody looks."""
+
+
+def ago(**time: int) -> int:
+    """A record's time stamp, so long before the plans."""
+    return int((NOW - timedelta(**time)).timestamp() * 1000)
 
 
 def test_the_date_comes_from_the_persons_last_record(broker: Broker, tmp_path: Path) -> None:
     name = broker.topic("visits", cleanup_policy="delete", retention_ms="604800000", segment_ms="86400000")
-    broker.send(name, (None, value(OTHER, "x")), timestamp=when("2026-11-18T10:00:00+00:00"))
-    broker.send(name, (None, value(USER, MAIL)), timestamp=when("2026-11-17T10:00:00+00:00"))
-    broker.send(name, (None, value(OTHER, "x")), timestamp=when("2026-11-21T09:00:00+00:00"))
+    broker.send(name, (None, value(OTHER, "x")), timestamp=ago(days=3))
+    broker.send(name, (None, value(USER, MAIL)), timestamp=ago(days=4))
+    broker.send(name, (None, value(OTHER, "x")), timestamp=ago(hours=1))
     estate(tmp_path, broker.bootstrap, [{"name": name, "value": VALUE}])
     code, made = plan(tmp_path)
     assert code == 0
     (copy,) = [c for c in made["copies"] if c["kind"] == "TOPIC"]
     assert copy["strategy"] == "let_lapse"
     (step,) = [s for s in made["steps"] if s["action"] == "kafka_await_retention"]
-    # a day until the segment with the record of the 18th in it must have rolled, seven days of retention, slack
-    lapse = datetime.fromisoformat("2026-11-26T10:00:00+00:00")
+    # a day until the segment with the record of three days ago in it must have rolled, seven days of retention, slack
+    lapse = NOW + timedelta(days=5)
     found = datetime.fromisoformat(step["earliest_start"].replace("Z", "+00:00"))
     assert timedelta() < found - lapse < timedelta(hours=1)
     assert step["estimate"]["wait"] > 0
@@ -105,7 +110,7 @@ def test_records_without_a_key_are_fine_where_no_tombstone_needs_one(broker: Bro
     kept = {"retention_ms": "604800000", "segment_ms": "86400000"}
     names = {policy: broker.topic("mixed", cleanup_policy="delete", **kept) for policy in ("delete", "compact")}
     for name in names.values():
-        sent = when("2026-11-20T10:00:00+00:00")
+        sent = ago(days=1)
         broker.send(
             name, (None, value(USER, MAIL)), ("k", value(USER, MAIL)), (None, value(OTHER, "x")), timestamp=sent
         )
@@ -149,7 +154,7 @@ def test_the_inventory_shows_topics(broker: Broker, tmp_path: Path, capsys: pyte
 
 def test_a_prefix_names_its_partitions_and_who_has_not_read_them(broker: Broker, tmp_path: Path) -> None:
     name = broker.topic("visits", 2, cleanup_policy="delete", retention_ms="-1")
-    then = when("2026-11-20T10:00:00+00:00")
+    then = ago(days=1)
     broker.send(name, (None, value(OTHER, "x")), (None, value(OTHER, "y")), partition=0, timestamp=then)
     records = [(None, value(OTHER, "x")), (None, value(USER, MAIL)), (None, value(OTHER, "y"))]
     broker.send(name, *records, partition=1, timestamp=then)

@@ -113,7 +113,7 @@ class Shop:
             f"subjects:\n  - {{name: user, source: shop.people, {self.subject}}}\n"
         )
         (self.base / "jobs.sql").write_text(self.jobs)
-        (self.base / "request.yaml").write_text(request("user", str(PERSON)))
+        (self.base / "request.yaml").write_text(request("user", str(PERSON), "2026-11-01T09:00:00+01:00"))
         (self.base / "policy.yaml").write_text("version: 1\n")
 
     def plan(self, name: str = "p") -> dict[str, Any]:

@@ -27,6 +27,7 @@ from pii_tracer.scan.tree import scan_tree
 from pii_tracer.shred.cells import Binding
 from pii_tracer.shred.spark import decrypt_columns, encrypt_columns
 from pii_tracer.shred.wrapping import LocalFile, Wrapper
+from tests.cli.small import RECEIVED
 from tests.shred.test_cells import kek
 
 KEY, MAIL = "C-88413", "Ines.Okafor@shop.example"
@@ -88,7 +89,7 @@ def write_estate(base: Path, address: str) -> None:
     request = {
         "id": "SHOP-1",
         "law": "GDPR",
-        "received": "2026-11-01T09:00:00+01:00",
+        "received": RECEIVED,
         "subject": {"type": "customer", "key": KEY},
     }
     (base / "request.yaml").write_text(yaml.safe_dump(request))

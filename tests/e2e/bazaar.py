@@ -10,6 +10,7 @@ from pathlib import Path
 
 import yaml
 
+from tests.cli.small import RECEIVED
 from tests.leaks import Person
 from tests.sparksession import small_spark
 
@@ -67,7 +68,7 @@ def write_estate(base: Path, endpoint: str, bucket: str, region: str) -> None:
     request = {
         "id": "BAZAAR-1",
         "law": "GDPR",
-        "received": "2026-11-01T09:00:00+01:00",
+        "received": RECEIVED,
         "subject": {"type": "buyer", "key": str(BUYER)},
     }
     (base / "request.yaml").write_text(yaml.safe_dump(request))

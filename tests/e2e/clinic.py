@@ -9,6 +9,7 @@ import yaml
 
 from pii_tracer.cli.main import run
 from pii_tracer.review.keys import generate, public_pem, trusted_yaml
+from tests.cli.small import RECEIVED
 from tests.leaks import Person
 from tests.sparksession import small_spark
 
@@ -76,7 +77,7 @@ def write_estate(base: Path) -> None:
     request = {
         "id": "CLINIC-1",
         "law": "GDPR",
-        "received": "2026-11-01T09:00:00+01:00",
+        "received": RECEIVED,
         "subject": {"type": "patient", "key": PATIENT},
     }
     (base / "request.yaml").write_text(yaml.safe_dump(request))

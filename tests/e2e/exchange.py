@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from tests.cli.small import RECEIVED
 from tests.leaks import Person
 from tests.sparksession import HAS_HUDI, small_spark
 
@@ -75,7 +76,7 @@ def write_estate(base: Path) -> None:
     }
     (base / "pii-tracer.yaml").write_text(yaml.safe_dump(estate))
     (base / "policy.yaml").write_text(yaml.safe_dump({"version": 1, "allow_immediate_retention": True}))
-    request: dict[str, Any] = {"id": "EX-1", "law": "GDPR", "received": "2026-11-01T09:00:00+01:00"}
+    request: dict[str, Any] = {"id": "EX-1", "law": "GDPR", "received": RECEIVED}
     (base / "request.yaml").write_text(yaml.safe_dump({**request, "subject": {"type": "user", "key": USER}}))
     (base / "jobs.sql").write_text("SELECT 1;\n")
 

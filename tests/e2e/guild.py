@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from tests.cli.small import RECEIVED
 from tests.e2e.clinic import use_catalog
 from tests.leaks import Person
 from tests.sparksession import small_spark
@@ -98,7 +99,7 @@ def write_estate(base: Path) -> None:
         request = {
             "id": f"GUILD-{kind}",
             "law": "GDPR",
-            "received": "2026-11-01T09:00:00+01:00",
+            "received": RECEIVED,
             "subject": {"type": kind, "key": key},
         }
         (base / f"{kind}.yaml").write_text(yaml.safe_dump(request))

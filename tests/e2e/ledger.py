@@ -9,6 +9,7 @@ import yaml
 
 from executors.catalogs import catalog_conf
 from pii_tracer.config import load_estate
+from tests.cli.small import RECEIVED
 from tests.sparksession import small_spark
 
 MEMBER = "M-4410027"
@@ -48,7 +49,7 @@ def write_estate(base: Path, rest: str) -> None:
     }
     (base / "pii-tracer.yaml").write_text(yaml.safe_dump(estate))
     (base / "policy.yaml").write_text(yaml.safe_dump({"version": 1, "allow_immediate_retention": True}))
-    request = {"id": "CLUB-1", "law": "GDPR", "received": "2026-11-01T09:00:00+01:00"}
+    request = {"id": "CLUB-1", "law": "GDPR", "received": RECEIVED}
     request |= {"subject": {"type": "member", "key": MEMBER}}  # type: ignore[dict-item]
     (base / "request.yaml").write_text(yaml.safe_dump(request))
     (base / "jobs.sql").write_text(JOBS)

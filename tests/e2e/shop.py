@@ -13,6 +13,7 @@ from pii_tracer.cli.main import run
 from pii_tracer.config import load_estate
 from pii_tracer.estate.kafka import discover_topics
 from pii_tracer.review.keys import generate, public_pem, trusted_yaml
+from tests.cli.small import RECEIVED
 from tests.kafkasupport import MAIL, USER, Broker
 from tests.sparksession import small_spark
 
@@ -50,7 +51,7 @@ def write(base: Path, broker: Broker, declared: list[dict[str, Any]]) -> None:
     request = {
         "id": "SHOP-1",
         "law": "GDPR",
-        "received": "2026-11-01T09:00:00+01:00",
+        "received": RECEIVED,
         "subject": {"type": "user", "key": USER},
     }
     (base / "request.yaml").write_text(yaml.safe_dump(request))

@@ -16,6 +16,7 @@ from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from pii_tracer.shred.cells import Binding
 from pii_tracer.shred.columns import Keys, decrypt, encrypt
 from pii_tracer.shred.wrapping import LocalFile, Wrapper
+from tests.cli.small import RECEIVED
 from tests.sparksession import small_spark
 
 PERSON, PHONE = "U-771204", "+919812345670"
@@ -62,7 +63,7 @@ def estate(base: Path, **changes: Any) -> None:
     }
     (base / "pii-tracer.yaml").write_text(yaml.safe_dump(content))
     (base / "policy.yaml").write_text(yaml.safe_dump({"version": 1, "allow_immediate_retention": True}))
-    request = {"id": "R-1", "law": "GDPR", "received": "2026-11-20T09:00:00Z"}
+    request = {"id": "R-1", "law": "GDPR", "received": RECEIVED}
     (base / "request.yaml").write_text(yaml.safe_dump({**request, "subject": {"type": "caller", "key": PERSON}}))
 
 

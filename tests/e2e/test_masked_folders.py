@@ -17,6 +17,7 @@ import yaml
 from pii_tracer.cli.main import run
 from pii_tracer.proof.deletion_log import DeletionLog
 from pii_tracer.review.keys import generate, public_pem, trusted_yaml
+from tests.cli.small import RECEIVED
 from tests.leaks import Person, leaks
 from tests.sparksession import small_spark
 
@@ -92,7 +93,7 @@ def build(base: Path) -> None:
     }
     (base / "pii-tracer.yaml").write_text(yaml.safe_dump(estate))
     (base / "policy.yaml").write_text(yaml.safe_dump({"version": 1, "allow_immediate_retention": True}))
-    request = {"id": "SHOP-1", "law": "GDPR", "received": "2026-11-01T09:00:00+01:00"}
+    request = {"id": "SHOP-1", "law": "GDPR", "received": RECEIVED}
     (base / "request.yaml").write_text(yaml.safe_dump({**request, "subject": {"type": "buyer", "key": BUYER}}))
     public = generate(base / "key.pem")
     (base / "approvers.yaml").write_bytes(trusted_yaml([("Dr. Sen", "officer", public_pem(public).decode())]))

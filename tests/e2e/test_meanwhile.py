@@ -16,6 +16,7 @@ from pii_tracer.journal import Journal, Kind, Record, parse
 from pii_tracer.lease import Lease
 from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from pii_tracer.review.planfile import load_plan
+from tests.cli.small import RECEIVED
 from tests.e2e import clinic
 from tests.leaks import leaks
 from tests.runner.history import violations
@@ -64,7 +65,7 @@ def small(spark: Any, tmp_path: Path) -> Small:
     estate = {**clinic.ESTATE, "catalogs": catalogs}
     (base / "pii-tracer.yaml").write_text(yaml.safe_dump(estate))
     (base / "policy.yaml").write_text(yaml.safe_dump({"version": 1, "allow_immediate_retention": True}))
-    request = {"id": "C-2", "law": "GDPR", "received": "2026-11-01T09:00:00+01:00"}
+    request = {"id": "C-2", "law": "GDPR", "received": RECEIVED}
     (base / "request.yaml").write_text(
         yaml.safe_dump({**request, "subject": {"type": "patient", "key": clinic.PATIENT}})
     )

@@ -16,6 +16,7 @@ from pii_tracer.cli.main import run
 from pii_tracer.journal import parse
 from pii_tracer.plan import ErasurePlan
 from pii_tracer.review.keys import generate, public_pem, trusted_yaml
+from tests.cli.small import RECEIVED
 from tests.sparksession import small_spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
@@ -62,7 +63,7 @@ def build(base: Path) -> None:
     (base / "jobs.sql").write_text(JOB)
     (base / "pii-tracer.yaml").write_text(yaml.safe_dump(ESTATE))
     (base / "policy.yaml").write_text(yaml.safe_dump({"version": 1, "allow_immediate_retention": True}))
-    request = {"id": "HOTEL-1", "law": "GDPR", "received": "2026-11-01T09:00:00+01:00"}
+    request = {"id": "HOTEL-1", "law": "GDPR", "received": RECEIVED}
     (base / "request.yaml").write_text(yaml.safe_dump({**request, "subject": {"type": "guest", "key": GUEST}}))
     public = generate(base / "key.pem")
     (base / "approvers.yaml").write_bytes(trusted_yaml([("Dr. Sen", "officer", public_pem(public).decode())]))

@@ -25,6 +25,7 @@ from deltalake import DeltaTable, write_deltalake
 from pyiceberg.catalog.sql import SqlCatalog
 
 from pii_tracer.cli.main import run
+from tests.cli.small import RECEIVED
 from tests.executors.world import _decoded
 
 PERSON, MAIL = "MEM-7701204", "kavya.nair.5521@example.org"
@@ -92,7 +93,7 @@ def build(base: Path) -> None:
     (base / "pii-tracer.yaml").write_text(yaml.safe_dump(ESTATE))
     (base / "policy.yaml").write_text(yaml.safe_dump({"version": 1}))
     (base / "jobs.sql").write_text(SQL.format(lake=lake))
-    request = {"id": "R-1", "law": "GDPR", "received": "2026-11-01T09:00:00+01:00"}
+    request = {"id": "R-1", "law": "GDPR", "received": RECEIVED}
     whom = {"subject": {"type": "member", "key": PERSON}}
     (base / "request.yaml").write_text(yaml.safe_dump({**request, **whom}))
 

@@ -12,6 +12,7 @@ import yaml
 
 from pii_tracer.cli.main import run
 from pii_tracer.review.keys import generate, public_pem, trusted_yaml
+from tests.cli.small import RECEIVED
 from tests.executors.world import _decoded
 from tests.sparksession import small_spark
 
@@ -76,7 +77,7 @@ def _build(base: Path, spark: Any) -> list[str]:
     (base / "jobs.sql").write_text(JOBS.format(base=base))
     requests = []
     for number, key in enumerate(PERSONS):
-        request = {"id": f"GUILD-{number}", "law": "GDPR", "received": "2026-11-01T09:00:00+01:00"}
+        request = {"id": f"GUILD-{number}", "law": "GDPR", "received": RECEIVED}
         path = base / f"request{number}.yaml"
         path.write_text(yaml.safe_dump({**request, "subject": {"type": "member", "key": key}}))
         requests.append(str(path))
