@@ -13,6 +13,7 @@ from pii_tracer.cli.main import run
 from pii_tracer.cli.runs import RunFolder
 from pii_tracer.cli.settings import Settings
 from pii_tracer.errors import ExitCode
+from tests.cli.small import RECEIVED
 from tests.cli.test_nested_subject import called, estate
 
 OVER = {"state": "complete", "residue": []}
@@ -109,7 +110,7 @@ def test_a_run_is_told_by_its_own_plan_when_another_was_made_into_the_same_file(
     begun: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["plan", str(tmp_path / "request.yaml"), "--out", str(tmp_path / "p.plan.json")]
-    assert called(tmp_path, *words, "--as-of", "2026-11-20T06:00:00Z") == 0
+    assert called(tmp_path, *words, "--as-of", RECEIVED) == 0
     capsys.readouterr()
     assert run(["status", "--state", begun.info().state, "--format", "json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)
