@@ -238,11 +238,10 @@ def _executable(state: TableState, carriage: Carriage, strategy: Strategy) -> bo
         return False
     if strategy in BY_ROWS and astray(state, carriage.ways) is not None:
         return False
-    if state.in_objects and strategy is Strategy.REBUILD:
-        return False
     if state.format is Format.ICEBERG:
         return state.table is not None and (state.nessie is None or strategy is not Strategy.REBUILD)
-    return state.format not in (Format.AVRO, Format.CSV, Format.JSON) or strategy is not Strategy.REBUILD
+    never = state.in_objects or state.format in (Format.AVRO, Format.CSV, Format.JSON)
+    return strategy is not Strategy.REBUILD or not never
 
 
 def _copy(

@@ -84,11 +84,6 @@ class CopyDraft:
     no_rebuild: str = ""
     drafts: tuple[Draft, ...] = field(default=())
 
-    @property
-    def in_objects(self) -> bool:
-        """Whether it is a bare folder in S3: a table like others, of which the objects are all there is."""
-        return self.copy.in_objects
-
 
 NO_ROWS: dict[str, Any] = {"match": None, "mentions": ()}
 """Changes of a copy in which no step touches a row."""

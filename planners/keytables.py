@@ -384,7 +384,7 @@ def _kms_steps(item: CopyDraft, own: dict[str, Any], before: Sequence[Draft]) ->
 
 def unreadable_steps(item: CopyDraft) -> tuple[Draft, ...]:
     """The steps of a copy whose key is destroyed: nothing is written, reading is tried."""
-    if item.state is None or item.in_objects:  # objects: their bytes are looked at by the verification
+    if item.state is None or item.copy.in_objects:  # objects: their bytes are looked at by the verification
         return ()
     steps = StepWriter.of_table(item.copy, "shred")
     steps.add(

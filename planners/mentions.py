@@ -44,7 +44,8 @@ def _cannot(state: TableState, carriage: Carriage) -> str | None:
         return f"{inside[0]} is a field of a struct, and only a whole column becomes NULL in rows that stay"
     if state.format not in FORMATS or state.nessie is not None or state.in_objects:
         where = "a table of a Nessie catalog" if state.nessie is not None else f"the format {state.format}"
-        where = "a bare folder in S3" if state.in_objects else where
+        if state.in_objects:
+            where = "a bare folder in S3"
         return f"columns of rows that stay cannot be cleared in {where} yet"
     fixed = fixed_columns(state)
     named = [name for m in carriage.mentions for name in (m.column, *m.clears)]

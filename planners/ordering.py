@@ -117,8 +117,7 @@ Pairs = Iterable[tuple[str, str]]
 
 def upstream_first(items: Sequence[CopyDraft]) -> Pairs:
     """Rows leave upstream before downstream, so that no job refills what was erased."""
-    known = [i for i in items if i.state or i.topic or i.lakefs]
-    rows = [i for i in known if i.copy.kind not in _HANGING]
+    rows = [i for i in items if (i.state or i.topic or i.lakefs) and i.copy.kind not in _HANGING]
     by_dataset = {str(i.copy.dataset): i for i in rows}
     for item in items:
         upstream = by_dataset.get(item.upstream or "")
@@ -227,7 +226,7 @@ def _by_place(items: Sequence[CopyDraft]) -> Mapping[str | None, list[CopyDraft]
 
 def _rows(item: CopyDraft) -> tuple[str, ...]:
     """The step that takes the persons' rows out of a table, a topic or a repository. Archives wait for nothing."""
-    return _first(item, _ROWS | ({Action.S3_REWRITE_ARCHIVE} if item.in_objects else frozenset()))
+    return _first(item, _ROWS | ({Action.S3_REWRITE_ARCHIVE} if item.copy.in_objects else frozenset()))
 
 
 def _first(item: CopyDraft, actions: Collection[Action]) -> tuple[str, ...]:

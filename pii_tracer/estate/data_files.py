@@ -22,7 +22,7 @@ from pii_tracer.model import Column, Format
 from pii_tracer.scan.decode.packed import unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow.parquet as pq
 
@@ -93,14 +93,16 @@ def _kind(path: Path | S3Path) -> tuple[Format, str | None] | None:
     return next(((kind, None) for magic, kind in _MAGIC if start.startswith(magic)), None)
 
 
-def objects_below(folder: S3Path) -> tuple[list[StoredFile], list[str]]:
+def objects_below(folder: S3Path, listed: Iterable[tuple[str, int, int]]) -> tuple[list[StoredFile], list[str]]:
     """Data files of a bare folder in S3 as engines read it, and the keys of everything else there that has bytes.
+
+    listed: what lies in it, as its `walk` tells.
 
     Raises:
         OSError: S3 refuses.
     """
     files, others = [], []
-    for name, size, _ in folder.walk():
+    for name, size, _ in listed:
         path = folder / name.removeprefix(f"s3://{folder.location.bucket}/{folder.location.prefix}")
         *folders, last = parts_below(folder, path)
         plain = not last.startswith((".", "_")) and all("=" in part for part in folders)

@@ -192,12 +192,10 @@ def folder_files(state: TableState, paths: EstatePaths) -> Sequence[StoredFile]:
     Raises:
         EstateError, OSError: it lies in S3, which refuses.
     """
-    found: Iterable[StoredFile]
-    if is_s3(state.location):
-        place = paths.place(state.location)
-        found = objects_below(place)[0] if isinstance(place, S3Path) else ()
-    else:
-        found = _files_here(state)
+    place = paths.place(state.location) if is_s3(state.location) else None
+    found: Iterable[StoredFile] = (
+        objects_below(place, place.walk())[0] if isinstance(place, S3Path) else _files_here(state)
+    )
     mine = (replace(f, encoding=state.properties.get(ENCODING)) for f in found if f.format is state.format)
     return sorted(mine, key=lambda f: str(f.path))
 

@@ -36,7 +36,8 @@ def _look(table: RemoteTable, sources: Collection[str], folders: Folders) -> Fou
 
 
 def _found(table: RemoteTable, place: S3Path) -> Found | str:
-    files, others = objects_below(place)
+    listed = sorted(place.walk())
+    files, others = objects_below(place, listed)
     if others:
         return f"{len(others)} object(s) in it are no data files of the table, or engines do not read them: {others[0]}"
     strange = sorted({str(file.format) for file in files if file.format is not table.format})
@@ -48,7 +49,6 @@ def _found(table: RemoteTable, place: S3Path) -> Found | str:
     told = told_by(place, files)
     if told.apart:
         return told.apart
-    listed = sorted(place.walk())
     digest = hashlib.sha256()
     for name, size, when in listed:
         digest.update(f"{name}\0{size}\0{when}\n".encode())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +11,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from pii_tracer.errors import ExitCode
-from tests import storeservers
 from tests.cli.test_lake_plan import copies, steps
 from tests.cli.test_nested_subject import called
-from tests.cli.test_remote import MAIL, OTHERS, PEOPLE, PERSON, Shop
+from tests.cli.test_remote import MAIL, OTHERS, PEOPLE, PERSON, Shop, store
 from tests.storeservers import Store, signed
 
-__all__ = ["signed"]
+__all__ = ["signed", "store"]
 
 FEED = "INSERT INTO shop.leads SELECT uid, mail FROM shop.people;\n"
 ON = FEED + "INSERT INTO shop.calls SELECT uid, mail FROM shop.leads;\n"
 CSV = f"uid,mail\n{PERSON},{MAIL}\n4417700103,b@x.example\n".encode()
-
-
-@pytest.fixture(scope="module", params=["versitygw", storeservers.STANDIN])
-def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """Both servers where versitygw has been built; otherwise the stand-in serves for it, too."""
-    serve = storeservers.versioned if request.param == "versitygw" else storeservers.standin
-    with serve(tmp_path_factory.mktemp("store")) as running:
-        yield running
 
 
 _numbers = iter(range(1000))

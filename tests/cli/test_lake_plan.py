@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +13,14 @@ from deltalake import DeltaTable, write_deltalake
 from pii_tracer.errors import ExitCode
 from tests import storeservers
 from tests.cli.test_nested_subject import called
-from tests.cli.test_remote import OTHERS, PEOPLE, PERSON, Shop
+from tests.cli.test_remote import OTHERS, PEOPLE, PERSON, Shop, store
 from tests.storeservers import Store, signed
 
-__all__ = ["signed"]
+__all__ = ["signed", "store"]
 
 STEPS = ["delta_delete_rows", "delta_purge", "delta_vacuum", "delta_clean_log", "s3_clear_versions", "verify_copy"]
 STOPPED = "writers: [{job: nightly, stopped: true}]\n"
 FEED = "INSERT INTO shop.tickets SELECT uid, mail FROM shop.people;"
-
-
-@pytest.fixture(scope="module", params=["versitygw", storeservers.STANDIN])
-def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """Both servers where versitygw has been built; otherwise the stand-in serves for it, too."""
-    serve = storeservers.versioned if request.param == "versitygw" else storeservers.standin
-    with serve(tmp_path_factory.mktemp("store")) as running:
-        yield running
 
 
 _numbers = iter(range(1000))
