@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
-from py4j.protocol import Py4JError, Py4JNetworkError
+from py4j.protocol import Py4JError
 
 from executors.spark import ended
 from pii_tracer.errors import PiiTracerError, RunError
@@ -16,8 +16,6 @@ from pii_tracer.errors import PiiTracerError, RunError
 T = TypeVar("T")
 
 _DEEPEST_CAUSE = 8
-_DYING = 0.5
-"""Seconds from an engine's last answer to its end."""
 
 ATTEMPTS = 5
 CONFLICTS = (
@@ -72,7 +70,7 @@ def engine_error(error: Exception) -> RunError:
 
     Where the engine is no more, that is what is told.
     """
-    if isinstance(error, (Py4JNetworkError, ConnectionError)) and (gone := ended(_DYING)):
+    if gone := ended(error):
         return gone
     names = [type(error).__name__]
     with suppress(OSError, Py4JError):  # the engine has died meanwhile, and cannot be asked

@@ -42,6 +42,9 @@ _TRACKED = "spark.sql.hive.manageFilesourcePartitions"
 _LOGGED = frozenset({Format.ICEBERG, Format.DELTA, Format.HUDI})
 """Formats whose tables executors know by their names; bare folders they read by their places."""
 
+_DYING = 10.0
+"""Seconds from an engine's last answer to its end: the machine takes its memory back in between."""
+
 OPENLINEAGE = "io.openlineage:openlineage-spark_2.12:1.53.0"
 
 
@@ -114,7 +117,7 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], *, s3: bool) 
         with _fetching_alone(profile, conf.get("spark.jars.ivy")), _engine_output(log):
             spark = builder.getOrCreate()
     except Exception as error:
-        if gone := ended():
+        if gone := ended(error):
             raise gone from error
         raise RunError(
             f"Spark did not start: {type(error).__name__}",
@@ -125,18 +128,21 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], *, s3: bool) 
     return spark
 
 
-def ended(patience: float = 0.0) -> RunError | None:
+def ended(error: Exception) -> RunError | None:
     """What to tell where this process' Spark is no more; None where it lives, or never did.
 
-    patience: seconds to wait for its end; who is killed shuts the connections a moment before.
+    error: with which it failed. Who is killed shuts the connections a moment before the end, which is waited for then.
     """
+    from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark import SparkContext
 
     process = getattr(SparkContext._gateway, "proc", None)
     if process is None:
         return None
+    # to Py4J an answer that never came is an error of no class in particular
+    silent = isinstance(error, (Py4JError, ConnectionError)) and not isinstance(error, Py4JJavaError)
     try:
-        process.wait(patience)
+        process.wait(_DYING if silent else 0)
     except subprocess.TimeoutExpired:
         return None
     return RunError(
