@@ -1,11 +1,24 @@
-"""What holds for every test: a busy machine makes no property fail."""
+"""What holds for every test: a busy machine makes no property fail, and no file finds another's tables."""
 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 if not os.environ.get("CI"):  # Hypothesis has a profile of its own for CI: the same and derandomised
     settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("patient")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables_of_its_own() -> Iterator[None]:
+    """What the tests of a file made known to Spark ends with the file."""
+    yield
+    if "pyspark" in sys.modules:
+        from tests.sparksession import forget_tables
+
+        forget_tables()

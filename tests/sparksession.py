@@ -24,7 +24,7 @@ from pii_tracer.config_subjects import Subject
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["HAS_HUDI", "SparkEstate", "rows_at", "small_spark", "spark", "spark_estate"]
+__all__ = ["HAS_HUDI", "SparkEstate", "forget_tables", "rows_at", "small_spark", "spark", "spark_estate"]
 
 
 HAS_HUDI = any("hudi" in package for package in installed_profile().packages)
@@ -34,6 +34,28 @@ HAS_HUDI = any("hudi" in package for package in installed_profile().packages)
 def small_spark(conf: Mapping[str, str] | None = None) -> dict[str, Any]:
     """What an estate file of a test says under `spark`: the installed profile, little memory, further settings."""
     return {"profile": installed_profile().name, "conf": {"spark.driver.memory": "1g", **(conf or {})}}
+
+
+KEPT = frozenset({"default", "discovery", "verify", "prod", "dev"})
+"""Databases that Spark cannot be without, and those of fixtures that serve several files."""
+
+
+def forget_tables() -> None:
+    """Drop the names that a file's tests made known to this process' session: estates of others have the same ones.
+
+    A process of pii-tracer has one estate, and refuses a name that leads to another place.
+    """
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.getActiveSession()
+    if spark is None:
+        return
+    for row in spark.sql("SHOW DATABASES IN spark_catalog").collect():
+        if row.namespace not in KEPT:
+            spark.sql(f"DROP DATABASE spark_catalog.`{row.namespace}` CASCADE")
+    for row in spark.sql("SET").collect():
+        if row.key.startswith("spark.pii-tracer."):
+            spark.conf.unset(row.key)
 
 
 def rows_at(spark: SparkSession, table: str, kind: str, ref: str) -> DataFrame:
