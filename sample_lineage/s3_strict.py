@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import html
 import io
@@ -11,7 +12,7 @@ import os
 import re
 import secrets
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -207,7 +208,8 @@ class StrictS3:
             captured.append((status, headers))
             return lambda data: None
 
-        body = self.app(environ, capture)
+        with _without_deleted(request):
+            body = self.app(environ, capture)
         status, headers = captured[-1]
         if status.startswith("2"):
             if request.writes_object:
@@ -311,6 +313,24 @@ def _find(bucket: str, key: str, version: str | None) -> Any:
     """moto's object, or None for a missing bucket, object or version and for delete markers."""
     backend = _backend()
     return backend.get_object(bucket, key, version_id=version) if bucket in backend.buckets else None
+
+
+@contextlib.contextmanager
+def _without_deleted(request: _Request) -> Iterator[None]:
+    """S3 lists no folder of which every object was deleted; moto lists it as long as there are delete markers."""
+    bucket = _backend().buckets.get(request.bucket)
+    listing = request.method == "GET" and not request.key and "delimiter" in request.query
+    if bucket is None or not listing or "versions" in request.query:
+        yield
+        return
+    from moto.s3.models import FakeDeleteMarker
+
+    keys = bucket.keys
+    bucket.keys = {name: key for name, key in keys.items() if not isinstance(key, FakeDeleteMarker)}
+    try:
+        yield
+    finally:
+        bucket.keys = keys
 
 
 def _archive_status(key: Any) -> str:

@@ -109,6 +109,22 @@ def test_replication_needs_a_versioned_destination(world: World) -> None:
     refused(lambda: world.replicate(source, world.new("flat", versioned=False)), "InvalidRequest")
 
 
+def test_a_folder_of_deleted_objects_is_no_folder(world: World) -> None:
+    """Of which S3 lists neither objects nor a common prefix, whether the bucket keeps versions or not."""
+    bucket, client = world.new("folders"), world.client()
+    for key in ("a/gone/1", "a/gone/2", "a/there/1", "a/there/2"):
+        world.put(bucket, key, b"x")
+    for key in ("a/gone/1", "a/gone/2", "a/there/1"):
+        client.delete_object(Bucket=bucket, Key=key)
+    for call in (client.list_objects_v2, client.list_objects):
+        assert call(Bucket=bucket, Prefix="a/", Delimiter="/")["CommonPrefixes"] == [{"Prefix": "a/there/"}]
+        assert "CommonPrefixes" not in call(Bucket=bucket, Prefix="a/gone/", Delimiter="/")
+    versions = client.list_object_versions(Bucket=bucket, Prefix="a/", Delimiter="/")
+    assert versions["CommonPrefixes"] == [{"Prefix": "a/gone/"}, {"Prefix": "a/there/"}]
+    client.put_object(Bucket=bucket, Key="a/gone/1", Body=b"back")
+    assert len(client.list_objects_v2(Bucket=bucket, Prefix="a/", Delimiter="/")["CommonPrefixes"]) == 2
+
+
 def test_limits_ids_and_checksums(world: World) -> None:
     bucket, client = world.new("limits"), world.client()
     refused(
