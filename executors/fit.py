@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from executors.connect import refuse_without_jvm
-from executors.profiles import SPARK_4_1
+from executors.profiles import PROFILES, SPARK_4_1
 from pii_tracer.actions import Action
 from pii_tracer.config import Spark
 from pii_tracer.errors import Refused
@@ -16,10 +16,17 @@ def refuse_unfit(spark: Spark, steps: Sequence[Step]) -> None:
     """Nothing was changed where this raises.
 
     Raises:
-        Refused: as `refuse_without_jvm`; Delta's REORG on a cluster of Spark 4.1: Delta 4.4.0 looks for a session on
-            executors, where there is none (docs/stack.md).
+        Refused: as `refuse_without_jvm`; steps of Hudi without a bundle of Hudi; Delta's REORG on a cluster of Spark
+            4.1: Delta 4.4.0 looks for a session on executors, where there is none (docs/stack.md).
     """
     refuse_without_jvm(spark.remote, steps)
+    for step in steps:
+        if step.executor == "hudi" and not PROFILES[spark.profile].has_hudi:
+            raise Refused(
+                f"there is no Hudi for Spark {spark.profile}",
+                where=f"{step.id} {step.parameters.get('table') or step.parameters.get('location')}",
+                todo="use the profile 3.5, and plan again; nothing was changed",
+            )
     if not spark.is_cluster or spark.profile != SPARK_4_1.name:
         return
     for step in steps:

@@ -9,11 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from executors.context import ExecutionContext
-from executors.local import files_below, local_path
 from executors.mask import (
     assignments,
     count_unmasked,
@@ -24,13 +22,13 @@ from executors.mask import (
     treated,
 )
 from executors.match import condition, count, match_of
-from executors.places import refusals
+from executors.places import AnyPlace, Listed, Places, files_below, modified, refusals
 from executors.rebuild import difference, overwrite
 from executors.retry import on_conflict
 from executors.spark import quote_table, string_literal
 from pii_tracer.actions import Action
 from pii_tracer.errors import RunError
-from pii_tracer.estate.hudi import hudi_properties
+from pii_tracer.estate.hudi import hudi_properties, timeline_of
 from pii_tracer.inventory import HUDI_WRITABLE
 from pii_tracer.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
@@ -55,6 +53,7 @@ class HudiExecutor:
 
     def __init__(self, ctx: ExecutionContext) -> None:
         self._ctx = ctx
+        self._places = Places(ctx.estate)
         self._acts: dict[Action, Callable[[Step, Copy | None], dict[str, Any]]] = {
             Action.HUDI_DELETE_SAVEPOINTS: self._delete_savepoints,
             Action.HUDI_DELETE_ROWS: self._delete_rows,
@@ -76,14 +75,17 @@ class HudiExecutor:
 
     def check(self, step: Step, copy: Copy | None) -> None:
         """Raise `RunError` when there is no Hudi table, or when Spark does not know it by name."""
-        folder = local_path(step.parameters["location"])
-        if not (folder / ".hoodie" / "hoodie.properties").is_file():
+        folder = self._place(step)
+        with refusals(folder):
+            there = (folder / ".hoodie" / "hoodie.properties").is_file()
+            version = self._version(step) if there else None
+        if not there:
             raise RunError("there is no Hudi table", where=str(folder), todo="look at the folder, then plan again")
         if not self._ctx.spark.catalog.tableExists(_name(step)):
             raise RunError("Spark does not know this table", where=_name(step), todo="declare it in the estate file")
-        if self._version(step) not in HUDI_WRITABLE:
+        if version not in HUDI_WRITABLE:
             raise RunError(
-                f"a Hudi table of version {self._version(step)}: Hudi would raise it, and its older readers fail",
+                f"a Hudi table of version {version}: Hudi would raise it, and its older readers fail",
                 where=_name(step),
                 todo="its owner raises it (`CALL upgrade_table`), then plan again",
             )
@@ -194,9 +196,9 @@ class HudiExecutor:
 
     def _clean(self, step: Step, copy: Copy | None) -> dict[str, Any]:
         options = "clean_policy => 'KEEP_LATEST_FILE_VERSIONS', file_versions_retained => 1, trigger_max_commits => 0"
-        before = len(list(self._data_files(step)))
+        before = len(self._data_files(step))
         self._call(step, "run_clean", options)
-        return {"files_removed": before - len(list(self._data_files(step)))}
+        return {"files_removed": before - len(self._data_files(step))}
 
     def _rebuild_metadata(self, step: Step, copy: Copy | None) -> dict[str, Any]:
         if not self._metadata(step).is_dir():
@@ -232,24 +234,25 @@ class HudiExecutor:
     def _not_compacted(self, step: Step, copy: Copy | None) -> list[str]:
         """A log file newer than the newest base file of its group was not compacted."""
         newest: dict[str, str] = {}
-        for path in self._data_files(step):
-            if match := _BASE.fullmatch(path.name):
-                instant = path.stem.rsplit("_", 1)[1]
+        names = [file.parts[-1] for file in self._data_files(step)]
+        for name in names:
+            if match := _BASE.fullmatch(name):
+                instant = name.rpartition(".")[0].rsplit("_", 1)[1]
                 newest[match["group"]] = max(newest.get(match["group"], ""), instant)
         left = 0
-        for path in self._data_files(step):
-            if match := _LOG.fullmatch(path.name):
-                instant = path.name.removeprefix(".").split("_")[1].split(".")[0]
+        for name in names:
+            if match := _LOG.fullmatch(name):
+                instant = name.removeprefix(".").split("_")[1].split(".")[0]
                 left += instant >= newest.get(match["group"], "")
         return [f"{left} log files are not compacted"] if left else []
 
     def _slices_left(self, step: Step, copy: Copy | None) -> list[str]:
         groups: Counter[str] = Counter()
         logs = 0
-        for path in self._data_files(step):
-            if match := _BASE.fullmatch(path.name):
-                groups[f"{path.parent}/{match['group']}"] += 1
-            logs += bool(_LOG.fullmatch(path.name))
+        for *folders, name in (file.parts for file in self._data_files(step)):
+            if match := _BASE.fullmatch(name):
+                groups["/".join((*folders, match["group"]))] += 1
+            logs += bool(_LOG.fullmatch(name))
         old = sum(number - 1 for number in groups.values())
         findings = [f"{old} older file slices are left"] if old else []
         findings += [f"{logs} log files are left"] if logs else []
@@ -269,11 +272,11 @@ class HudiExecutor:
 
     def _metadata_missing(self, step: Step, copy: Copy | None) -> list[str]:
         """Older than the last clean, it still has what that clean removed. A table without one is valid."""
-        made = self._metadata(step) / ".hoodie" / "hoodie.properties"
+        made = modified(self._metadata(step) / ".hoodie" / "hoodie.properties")
         cleans = [p for p in self._timeline(step).iterdir() if _CLEAN.fullmatch(p.name)]
-        if not made.exists() or not cleans:
+        if made is None or not cleans:
             return []
-        stale = max(p.stat().st_mtime_ns for p in cleans) > made.stat().st_mtime_ns
+        stale = max(modified(path) or 0 for path in cleans) > made
         return ["the metadata table is older than the last clean"] if stale else []
 
     # -- helpers -------------------------------------------------------------------------------------------------
@@ -289,19 +292,20 @@ class HudiExecutor:
     def _savepoints(self, step: Step) -> list[str]:
         return [str(row[0]) for row in self._call(step, "show_savepoints")]
 
-    def _data_files(self, step: Step) -> list[Path]:
-        folder = local_path(step.parameters["location"])
-        return [p for p in files_below(folder) if ".hoodie" not in p.relative_to(folder).parts]
+    def _place(self, step: Step) -> AnyPlace:
+        return self._places.at(step.parameters["location"])
 
-    def _metadata(self, step: Step) -> Path:
-        return local_path(step.parameters["location"]) / ".hoodie" / "metadata"
+    def _data_files(self, step: Step) -> list[Listed]:
+        return [file for file in files_below(self._place(step)) if ".hoodie" not in file.parts]
+
+    def _metadata(self, step: Step) -> AnyPlace:
+        return self._place(step) / ".hoodie" / "metadata"
 
     def _version(self, step: Step) -> int:
-        return int(hudi_properties(local_path(step.parameters["location"])).get("hoodie.table.version", "0"))
+        return int(hudi_properties(self._place(step)).get("hoodie.table.version", "0"))
 
-    def _timeline(self, step: Step) -> Path:
-        hoodie = local_path(step.parameters["location"]) / ".hoodie"
-        return hoodie / "timeline" if (hoodie / "timeline").is_dir() else hoodie
+    def _timeline(self, step: Step) -> AnyPlace:
+        return timeline_of(self._place(step))
 
     def _instant(self, step: Step) -> str | None:
         """Completion of the newest action, from the names on the timeline (table version 8 and later keep a folder)."""

@@ -32,7 +32,8 @@ T = TypeVar("T")
 _AT_ONCE = 16
 _MARKER = "_$folder$"
 _LOG = "_delta_log"
-_TABLES = frozenset({_LOG, ".hoodie"})
+_TIMELINE = ".hoodie"
+_TABLES = frozenset({_LOG, _TIMELINE})
 _ICEBERG = "metadata"
 
 
@@ -219,7 +220,16 @@ def refuse_tables_inside(folder: AnyPlace, there: Iterable[Listed], kind: Format
 
 def _is_own(parts: tuple[str, ...], kind: Format | None) -> bool:
     """Whether a folder with the sign of a table belongs to the table that lies around it. parts: below that."""
+    if kind is Format.HUDI:
+        return parts[:1] == (_TIMELINE,)  # its metadata is a table of its own in there
     return _LOG in parts if kind is Format.DELTA else parts == (_ICEBERG,) and kind is Format.ICEBERG
+
+
+def modified(place: AnyPlace) -> float | None:
+    """When a file of a place was written, in milliseconds (in S3 whole seconds); None where it is not."""
+    if isinstance(place, S3Path):
+        return place.modified()
+    return place.stat().st_mtime_ns / 1_000_000 if place.exists() else None
 
 
 def opened(place: AnyPlace) -> BinaryIO:

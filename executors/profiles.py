@@ -32,6 +32,11 @@ class Profile:
     conf: tuple[tuple[str, str], ...] = ()
     prunes_quietly: bool = False
 
+    @property
+    def has_hudi(self) -> bool:
+        """Whether there is a bundle of Hudi for this Spark."""
+        return any("hudi" in package for package in self.packages)
+
 
 SPARK_3_5 = Profile(
     name="3.5",

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from executors.catalogs import CLASSES, catalog_packages
 from executors.connect import EXTENSIONS, REDACTION, open_remote
 from executors.local import as_local
-from executors.profiles import Profile, installed_profile, profile_of
+from executors.profiles import PROFILES, Profile, installed_profile, profile_of
 from executors.s3a import FILE_SYSTEM
 from executors.settings import packages, runtime_conf, session_conf
 from executors.submitted import is_submitted, refuse_without_jars
@@ -38,9 +38,13 @@ if TYPE_CHECKING:
 _GLUE_ASKED = "spark.pii-tracer.glue-asked-for"
 _LEFT_OUT = "spark.pii-tracer.left-out."
 _SEEN = "spark.pii-tracer.seen."
+_NO_HUDI = "ClassNotFoundException"
+"""As Spark says it of a table whose format it does not know."""
 _TRACKED = "spark.sql.hive.manageFilesourcePartitions"
 _LOGGED = frozenset({Format.ICEBERG, Format.DELTA, Format.HUDI})
 """Formats whose tables executors know by their names; bare folders they read by their places."""
+_SIGNS = {Format.DELTA: "_delta_log", Format.HUDI: ".hoodie"}
+"""Folders by which a table in S3 is known to be there."""
 
 _DYING = 10.0
 """Seconds from an engine's last answer to its end: the machine takes its memory back in between."""
@@ -199,16 +203,19 @@ def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool
     """Make every declared table that exists on disk known under its name (the session catalog is in memory).
 
     So are the tables of a Glue catalog that are not Iceberg's; Glue is asked once for a session. s3: and the declared
-    Delta tables in S3.
+    Delta and Hudi tables in S3.
 
     Raises:
         RunError: Spark cannot open one, or knows another table by its name.
     """
+    has_hudi = PROFILES[estate.spark.profile].has_hudi
     for catalog in estate.catalogs.values():
         for table in catalog.tables:
-            if not is_s3(table.location):
+            if table.format is Format.HUDI and not has_hudi:
+                spark.conf.set(_key(table.name), f"{_NO_HUDI} {table.location}")
+            elif not is_s3(table.location):
                 _register(spark, table.name, table.format, base / table.location)
-            elif s3 and table.format is Format.DELTA:
+            elif s3 and table.format in _SIGNS:
                 _register_in_s3(spark, estate, table)
     glue = any(catalog.type is CatalogType.GLUE for catalog in estate.catalogs.values())
     if glue and spark.conf.get(_GLUE_ASKED, "") != str(base):
@@ -248,13 +255,13 @@ def _register_in_s3(spark: SparkSession, estate: Estate, declared: DeclaredTable
         _refuse_another(spark, table, name, location)
         return
     try:
-        if not (S3Path.of(s3_location(location), s3_clients(estate)) / "_delta_log").is_dir():
+        if not (S3Path.of(s3_location(location), s3_clients(estate)) / _SIGNS[declared.format]).is_dir():
             return
     except OSError as error:
         spark.conf.set(_key(name), f"{type(error).__name__} {location}")
         return
     try:
-        spark.sql(f"CREATE TABLE {table} USING delta LOCATION {string_literal(engine_path(location))}")
+        spark.sql(f"CREATE TABLE {table} USING {declared.format} LOCATION {string_literal(engine_path(location))}")
     except Exception as error:
         raise _not_opened(name, declared.format, location, error) from error
     spark.conf.set(_seen(name), location)

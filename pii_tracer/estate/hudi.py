@@ -6,18 +6,21 @@ Timeline and names: https://hudi.apache.org/docs/timeline and the technical spec
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.types import arrow_type
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import HUDI_BOOTSTRAPPED, Ref, RefKind, TableState
 from pii_tracer.locations import location_of
-from pii_tracer.model import Column, Format
+from pii_tracer.model import Column, DatasetId, Format
+from pii_tracer.several import several
 
 if TYPE_CHECKING:
     from hudi import HudiTable
@@ -33,16 +36,31 @@ def is_hudi(folder: Path) -> bool:
     return (folder / ".hoodie").is_dir()
 
 
-def load_hudi(location: Path) -> HudiTable:
-    """The table in a folder, read-only.
+AnyPlace = Path | S3Path
+NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
+
+
+def load_hudi(location: AnyPlace, options: Mapping[str, str] = NO_OPTIONS) -> HudiTable:
+    """The table in a folder, read-only. options: how hudi-rs reaches S3 (`EstatePaths.s3_options`).
 
     Raises:
-        EstateError: missing properties, no completed commit, or a version that hudi-rs does not read.
+        EstateError: missing properties, no completed commit, a version that hudi-rs does not read, or a name that it
+            would take for another one.
     """
     from hudi import HudiTableBuilder
 
+    if isinstance(location, S3Path):
+        if re.search(r"[%?#]", str(location)):
+            raise EstateError(
+                "the Hudi reader confuses folders whose names hold `%`, `?` or `#`",
+                where=str(location),
+                todo="rename the folder; only Spark can read it as it is",
+            )
+        builder = HudiTableBuilder.from_base_uri(str(location)).with_storage_options(dict(options))
+    else:
+        builder = HudiTableBuilder.from_base_uri(location.as_uri())
     try:
-        return HudiTableBuilder.from_base_uri(location.as_uri()).build()
+        return builder.build()
     except Exception as error:
         raise EstateError(
             f"the Hudi table cannot be read: {type(error).__name__}",
@@ -51,48 +69,61 @@ def load_hudi(location: Path) -> HudiTable:
         ) from None
 
 
-def hudi_properties(location: Path) -> dict[str, str]:
+def hudi_properties(location: AnyPlace) -> dict[str, str]:
     """`.hoodie/hoodie.properties` (Java properties: `#` comments, `\\:` and `\\=` escaped)."""
     lines = (location / ".hoodie" / "hoodie.properties").read_text(encoding="utf-8").splitlines()
     pairs = (line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
     return {key.strip(): re.sub(r"\\(.)", r"\1", value.strip()) for key, value in pairs}
 
 
-def instants(location: Path) -> list[tuple[str, str]]:
-    """Completed instants of the active timeline as (requested time, action), oldest first."""
+def timeline_of(location: AnyPlace) -> AnyPlace:
+    """The folder of the active timeline: of its own since table version 8."""
     hoodie = location / ".hoodie"
-    timeline = hoodie / "timeline" if (hoodie / "timeline").is_dir() else hoodie
-    return sorted((m[1], m[2]) for p in timeline.iterdir() if (m := _INSTANT.match(p.name)))
+    return hoodie / "timeline" if (hoodie / "timeline").is_dir() else hoodie
 
 
-def slice_files(location: Path) -> tuple[list[Path], list[Path]]:
-    """Base files and log files of the current file slices, sorted."""
+def instants(location: AnyPlace) -> list[tuple[str, str]]:
+    """Completed instants of the active timeline as (requested time, action), oldest first."""
+    return sorted((m[1], m[2]) for p in timeline_of(location).iterdir() if (m := _INSTANT.match(p.name)))
+
+
+def slice_files(table: HudiTable, location: AnyPlace) -> tuple[list[AnyPlace], list[AnyPlace]]:
+    """Base files and log files of the current file slices, sorted. table: as `load_hudi` gave it for the location."""
     try:
-        slices = load_hudi(location).get_file_slices()
-    except EstateError:
-        raise
+        slices = table.get_file_slices()
     except Exception as error:
         raise EstateError(
             f"the Hudi file slices cannot be listed: {type(error).__name__}",
             where=str(location),
             todo="read the table with Spark; hudi-rs does not know one of its features",
         ) from None
-    base: list[Path] = []
-    logs: list[Path] = []
+    base: list[AnyPlace] = []
+    logs: list[AnyPlace] = []
     for part in slices:
         if name := part.base_file_relative_path():
             base.append(location / name)
         logs.extend(location / log for log in part.log_files_relative_paths())
-    return sorted(base), sorted(logs)
+    return sorted(base, key=str), sorted(logs, key=str)
 
 
 def hudi_state(location: Path, paths: EstatePaths) -> Found:
-    """The table in a folder.
+    """The table in a folder of this machine.
 
     Raises:
         EstateError: properties, timeline or file slices cannot be read.
     """
-    table = load_hudi(location)
+    found = state_of(load_hudi(location), location, paths.dataset_of(location), paths.table_at(location))
+    return Found(found.state, found.gaps, _bootstrapped(found.state.properties))
+
+
+def state_of(
+    table: HudiTable, location: AnyPlace, dataset: DatasetId, name: str | None, sizes: Mapping[str, int] | None = None
+) -> Found:
+    """A table that was opened. sizes: of the files in its folder, by their full names, where they have been listed.
+
+    Raises:
+        EstateError: properties, timeline or file slices cannot be read.
+    """
     try:
         properties = hudi_properties(location)
         timeline = instants(location)
@@ -103,13 +134,13 @@ def hudi_state(location: Path, paths: EstatePaths) -> Found:
             where=str(location),
             todo="repair the table's `.hoodie` folder",
         ) from None
-    base, logs = slice_files(location)
+    base, logs = slice_files(table, location)
     commits = [time for time, action in timeline if action in _COMMITS]
-    dataset = paths.dataset_of(location)
-    missing = [p for p in (*base, *logs) if not p.exists()]
+    there = _sizes((*base, *logs)) if sizes is None else sizes
+    missing = [p for p in (*base, *logs) if str(p) not in there]
     state = TableState(
         dataset=dataset,
-        table=paths.table_at(location),
+        table=name,
         location=str(location),
         format=Format.HUDI,
         snapshot=commits[-1] if commits else "none",
@@ -121,7 +152,7 @@ def hudi_state(location: Path, paths: EstatePaths) -> Found:
         write_mode="mor" if table.is_mor else "cow",
         rows=_rows(base) if not logs and not missing else None,
         files=len(base) + len(logs),
-        bytes=sum(p.stat().st_size for p in (*base, *logs) if p.exists()),
+        bytes=sum(there.get(str(p), 0) for p in (*base, *logs)),
         refs=tuple(Ref(name=t, kind=RefKind.SAVEPOINT, at=t) for t, action in timeline if action == "savepoint"),
         versions=max(len(commits), 1),
         properties=dict(sorted(properties.items())),
@@ -132,7 +163,11 @@ def hudi_state(location: Path, paths: EstatePaths) -> Found:
     if (state.format_version or 0) > TABLE_VERSION:
         reason = f"the table has version {state.format_version}, and {TABLE_VERSION} is the newest that is known here"
         gaps.append(gap(dataset, GapKind.UNKNOWN_VERSION, reason, str(location / ".hoodie" / "hoodie.properties")))
-    return Found(state, tuple(gaps), _bootstrapped(properties))
+    return Found(state, tuple(gaps))
+
+
+def _sizes(files: Iterable[AnyPlace]) -> dict[str, int]:
+    return {str(p): p.stat().st_size for p in files if isinstance(p, Path) and p.exists()}
 
 
 def _bootstrapped(properties: Mapping[str, str]) -> frozenset[Path]:
@@ -148,9 +183,14 @@ def _bootstrapped(properties: Mapping[str, str]) -> frozenset[Path]:
     return frozenset(p.resolve() for p in base.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
 
 
-def _rows(base: list[Path]) -> int | None:
-    import pyarrow.parquet as pq
-
+def _rows(base: Sequence[AnyPlace]) -> int | None:
     if any(path.suffix != ".parquet" for path in base):
         return None
-    return sum(int(pq.read_metadata(path).num_rows) for path in base)
+    return sum(several(_rows_of, base))
+
+
+def _rows_of(path: AnyPlace) -> int:
+    import pyarrow.parquet as pq
+
+    with path.seekable() if isinstance(path, S3Path) else path.open("rb") as stream:
+        return int(pq.read_metadata(stream).num_rows)

@@ -21,7 +21,7 @@ from pii_tracer.estate.data_files import (
     partition_values,
 )
 from pii_tracer.estate.delta_log import log_of
-from pii_tracer.estate.hudi import load_hudi, slice_files
+from pii_tracer.estate.hudi import NO_OPTIONS, load_hudi, slice_files
 from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.json_lines import Shape
 from pii_tracer.estate.json_lines import rows as json_rows
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from arro3.core import RecordBatchReader
     from deltalake import DeltaTable
+    from hudi import HudiTable
 
 Read = TypeVar("Read")
 
@@ -53,8 +54,8 @@ def data_files(state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ..
         tasks = guarded(state, lambda: list(table.scan().plan_files()))
         return tuple(sorted((paths.place(task.file.file_path) for task in tasks), key=str))
     if state.format is Format.HUDI:
-        base, logs = slice_files(Path(state.location))
-        return tuple(sorted((*base, *logs)))
+        base, logs = slice_files(open_hudi(state, paths), paths.place(state.location))
+        return tuple(sorted((*base, *logs), key=str))
     return tuple(f.path for f in folder_files(state, paths))
 
 
@@ -76,7 +77,7 @@ def read_columns(state: TableState, columns: Sequence[str], paths: EstatePaths) 
     readers: dict[Format, Callable[[TableState, list[str]], pa.Table]] = {
         Format.ICEBERG: lambda state, wanted: _iceberg(state, wanted, paths),
         Format.DELTA: lambda state, wanted: delta_rows(state, wanted, int(state.snapshot), paths),
-        Format.HUDI: _hudi,
+        Format.HUDI: lambda state, _: _hudi(state, paths),
     }
     wanted = list(dict.fromkeys(columns))
     read = readers.get(state.format)
@@ -178,10 +179,15 @@ def open_delta(state: TableState, version: int, paths: EstatePaths) -> DeltaTabl
     return DeltaTable(Path(state.location), version=version)
 
 
-def _hudi(state: TableState, columns: list[str]) -> pa.Table:
+def open_hudi(state: TableState, paths: EstatePaths) -> HudiTable:
+    """A Hudi table for its library. Raises as `load_hudi`."""
+    return load_hudi(paths.place(state.location), paths.s3_options if is_s3(state.location) else NO_OPTIONS)
+
+
+def _hudi(state: TableState, paths: EstatePaths) -> pa.Table:
     import pyarrow as pa
 
-    table = load_hudi(Path(state.location))
+    table = open_hudi(state, paths)
     batches = [pa.record_batch(batch) for batch in table.read()]
     return pa.Table.from_batches(batches) if batches else table.get_schema().empty_table()
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.estate.data_files import StoredFile, partition_values
 from pii_tracer.estate.delta_log import LiveFile, log_of
-from pii_tracer.estate.hudi import load_hudi
 from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.paths import EstatePaths, local_path
-from pii_tracer.estate.read import delta_batches, folder_files, folder_of, guarded, open_delta, rows_of_file
+from pii_tracer.estate.read import delta_batches, folder_files, folder_of, guarded, open_delta, open_hudi, rows_of_file
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.types import without_views
 from pii_tracer.inventory import TableState
@@ -45,7 +44,7 @@ def read_part(
     else:
         here = frozenset(files)
         batches = (
-            _hudi(state, list(columns), here)
+            _hudi(state, list(columns), here, paths)
             if state.format is Format.HUDI
             else _folder(state, list(columns), here, paths)
         )
@@ -138,11 +137,10 @@ def _live(file: LiveFile[Any], columns: list[str], kept: pa.BooleanArray | None)
         yield batch
 
 
-def _hudi(state: TableState, columns: list[str], files: Collection[Path | S3Path]) -> Batches:
+def _hudi(state: TableState, columns: list[str], files: Collection[Path | S3Path], paths: EstatePaths) -> Batches:
     import pyarrow as pa
 
-    location = Path(state.location)
-    table = load_hudi(location)
+    location, table = paths.place(state.location), open_hudi(state, paths)
     for part in table.get_file_slices():
         base = part.base_file_relative_path()
         places = {location / name for name in (base, *part.log_files_relative_paths()) if name}

@@ -1,14 +1,14 @@
 """Tables in S3 that steps can erase, and of every other place there why nothing is erased in it.
 
-A Delta table counts when the estate file declares it, an Iceberg table when a catalog names it; and when all its files
-lie in its folder and nobody else's do, and nothing keeps what is deleted there: no replica, no lock. A bare folder
-counts when the estate file declares it and all that lies there is its data files; Glue may have one's partitions
+A Delta or Hudi table counts when the estate file declares it, an Iceberg table when a catalog names it; and when all
+its files lie in its folder and nobody else's do, and nothing keeps what is deleted there: no replica, no lock. A bare
+folder counts when the estate file declares it and all that lies there is its data files; Glue may have one's partitions
 elsewhere. The buckets' settings and the tables' metadata are read; nothing is written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pii_tracer.config import Archive
@@ -17,6 +17,7 @@ from pii_tracer.estate.registry import RemoteTable
 from pii_tracer.estate.s3_keeping import Folders
 from pii_tracer.estate.s3_lake_bare import look_at_bare
 from pii_tracer.estate.s3_lake_delta import look_at_delta
+from pii_tracer.estate.s3_lake_hudi import look_at_hudi
 from pii_tracer.estate.s3_lake_iceberg import look_at_iceberg
 from pii_tracer.estate.s3_looked import Looked
 from pii_tracer.estate.s3_versions import ClientFactory
@@ -24,7 +25,8 @@ from pii_tracer.locations import S3Location
 from pii_tracer.model import Format
 
 OTHERS = (
-    "only tables are erased there that the estate file declares (Delta, and folders of Parquet, ORC, Avro, CSV or JSON)"
+    "only tables are erased there that the estate file declares (Delta, Hudi, and folders of Parquet, ORC, Avro, CSV or"
+    " JSON)"
     " or a catalog names (Iceberg)"
 )
 _DECLARED = "Iceberg tables are erased there when a catalog names them, not when they are declared: add their catalog"
@@ -45,17 +47,20 @@ def lake_tables(
     archives: Sequence[Archive],
     sources: Collection[str],
     clients: ClientFactory,
+    options: Callable[[], Mapping[str, str]],
 ) -> Lake:
     """The tables of a lake in S3.
 
     declared: tables that the estate file declares there; registered: those that catalogs name. places: of all of these
-    and of everything else that the estate file names there. sources: tables that tell who the persons are.
+    and of everything else that the estate file names there. sources: tables that tell who the persons are. options: how
+    libraries reach S3.
     """
     folders = Folders(places, archives, clients)
     named = [*declared, *registered]
     looked = [
         *look_at_delta(declared, folders),
         *look_at_iceberg(registered, _names(named), folders),
+        *look_at_hudi(declared, folders, options),
         *look_at_bare(declared, sources, folders),
     ]
     against = _against(looked, named)

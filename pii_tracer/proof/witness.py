@@ -192,12 +192,14 @@ def _kept(path: Path) -> Seen | None:
 # -- the newest file of a table's own log ------------------------------------------------------------------------------
 
 _LOGS = {
-    Format.DELTA: ("_delta_log", re.compile(r"(\d{20})\.json")),
-    Format.ICEBERG: ("metadata", re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")),
+    Format.DELTA: (("_delta_log",), re.compile(r"(\d{20})\.json")),
+    Format.ICEBERG: (("metadata",), re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")),
+    Format.HUDI: ((".hoodie/timeline", ".hoodie"), re.compile(r"(\d{17}(?:_\d{17})?)\.\w+")),
 }
-"""Folders and names of Delta's commits and Iceberg's metadata files."""
+"""Folders and names of Delta's commits, Iceberg's metadata files and Hudi's instants (before table version 8 in the
+second folder).
+"""
 _DIGITS = 40
-_INSTANT = re.compile(r"(\d{17}(?:_\d{17})?)\.\w+")
 
 
 def manifest_of(root: Path, kind: Format) -> str | None:
@@ -206,30 +208,25 @@ def manifest_of(root: Path, kind: Format) -> str | None:
     https://github.com/delta-io/delta/blob/master/PROTOCOL.md#delta-log-entries,
     https://iceberg.apache.org/spec/#table-metadata, https://hudi.apache.org/tech-specs-1point0/#timeline
     """
-    if kind in _LOGS:
-        place, name = _LOGS[kind]
-        newest = _newest(root / place, name)
-    elif kind is Format.HUDI:
-        timeline = root / ".hoodie" / "timeline"
-        newest = _newest(timeline if timeline.is_dir() else root / ".hoodie", _INSTANT)
-    else:
-        newest = None
-    return None if newest is None else "sha256:" + hashlib.sha256(newest.read_bytes()).hexdigest()
+    if kind not in _LOGS:
+        return None
+    folders, name = _LOGS[kind]
+    newest = max((found for folder in folders for found in _newest(root / folder, name)), default=None)
+    return "sha256:" + hashlib.sha256(newest[2].read_bytes()).hexdigest() if newest else None
 
 
 def in_log(path: str, kind: Format) -> tuple[str, str] | None:
-    """What orders a file among its table's commits (Delta) or metadata files (Iceberg); None of any other file.
+    """What orders a file among its table's commits, metadata files or instants; None of any other file.
 
     path: below the table's folder, with slashes.
     """
     folder, _, name = path.rpartition("/")
-    place, pattern = _LOGS[kind]
-    match = pattern.fullmatch(name) if folder == place else None
+    folders, pattern = _LOGS[kind]
+    match = pattern.fullmatch(name) if folder in folders else None
     return (match[1].zfill(_DIGITS), name) if match else None
 
 
-def _newest(folder: Path, name: re.Pattern[str]) -> Path | None:
-    if not folder.is_dir():
-        return None
-    found = [(m[1].zfill(_DIGITS), path.name, path) for path in folder.iterdir() if (m := name.fullmatch(path.name))]
-    return max(found)[2] if found else None
+def _newest(folder: Path, name: re.Pattern[str]) -> list[tuple[str, str, Path]]:
+    """The newest file of a log in a folder, after what orders it; none where there is no such log."""
+    there = folder.iterdir() if folder.is_dir() else ()
+    return sorted((m[1].zfill(_DIGITS), path.name, path) for path in there if (m := name.fullmatch(path.name)))[-1:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from pathlib import Path
+from typing import Protocol
 
 from pii_tracer.model import Match
 from pii_tracer.scan.neighbours import KeyColumns
@@ -14,7 +14,15 @@ _HUDI_KEYS = {
 }
 
 
-def key_columns(match: Match | None, root: Path | None = None) -> KeyColumns:
+class Folder(Protocol):
+    """A table's folder, wherever it lies."""
+
+    def __truediv__(self, name: str, /) -> Folder: ...
+
+    def read_text(self, encoding: str) -> str: ...
+
+
+def key_columns(match: Match | None, root: Folder | None = None) -> KeyColumns:
     """The columns in which rows are deleted by `column = key`; terms inside of structs or JSON are none.
 
     root: the table's folder, where it has one.
@@ -28,13 +36,13 @@ def key_columns(match: Match | None, root: Path | None = None) -> KeyColumns:
     return KeyColumns(columns)
 
 
-def with_hudi_keys(columns: Iterable[str], root: Path) -> frozenset[str]:
+def with_hudi_keys(columns: Iterable[str], root: Folder | None) -> frozenset[str]:
     """Columns, and Hudi's own key columns where all they are made of is among them."""
     given = frozenset(columns)
     return given | _made_of(given, root).keys()
 
 
-def _made_of(columns: Collection[str], root: Path | None) -> dict[str, list[str]]:
+def _made_of(columns: Collection[str], root: Folder | None) -> dict[str, list[str]]:
     """Hudi's own columns that are made of some, with those that each is made of."""
     properties = _hudi_properties(root) if root is not None and columns else {}
     found = {}
@@ -45,7 +53,7 @@ def _made_of(columns: Collection[str], root: Path | None) -> dict[str, list[str]
     return found
 
 
-def _hudi_properties(root: Path) -> Mapping[str, str]:
+def _hudi_properties(root: Folder) -> Mapping[str, str]:
     try:
         text = (root / ".hoodie" / "hoodie.properties").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

@@ -15,14 +15,16 @@ from botocore.exceptions import BotoCoreError, ClientError
 from pii_tracer.aws import error_code
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.s3_fetch import fetch
+from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.s3_state import iter_uploads
 from pii_tracer.estate.s3_versions import ClientFactory, S3Client, iter_object_versions, tags_of
 from pii_tracer.inventory import ObjectVersion, Upload
 from pii_tracer.locations import S3Location
+from pii_tracer.model import Format
 from pii_tracer.plan import Copy, Mask
 from pii_tracer.scan.beside import search_beside
 from pii_tracer.scan.bounds import without_explained
-from pii_tracer.scan.columns import key_columns
+from pii_tracer.scan.columns import key_columns, with_hudi_keys
 from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.searchers import THREADS, Searchers, Stamp
@@ -86,15 +88,17 @@ def verify_s3_table(copy: Copy, patterns: Patterns, folder: S3Folder, searchers:
 
     Tags are asked for with each version, since an answer tells their number only to those who may read them.
     """
-    patterns = patterns.comparing(key_columns(copy.places))
+    root = S3Path(folder.place, folder.client) if copy.format is Format.HUDI else None
+    patterns = patterns.comparing(key_columns(copy.places, root))
+    others = with_hudi_keys(copy.other_keys, root)
     seen = _seen(folder, patterns, searchers)
     if not seen.files and not seen.refused and not seen.marked:
         seen.refused.append(f"{folder.place}: no object lies there; was the table moved?")
     files = seen.told(folder.place)
-    if copy.mask is None:
-        verdict = judge(copy, str(folder.place), files, frozenset(copy.other_keys))
-    else:
-        verdict = _without_held(copy, copy.mask, seen, files, patterns, folder)
+    kept = with_hudi_keys(copy.mask.kept if copy.mask else (), root)
+    verdict = judge(copy, str(folder.place), files, others, kept)
+    if copy.mask:
+        verdict = _without_held(copy, copy.mask, verdict, seen, files, patterns, folder, kept)
     verdict = verdict.model_copy(
         update={
             "files": tuple(seen.files),
@@ -106,10 +110,20 @@ def verify_s3_table(copy: Copy, patterns: Patterns, folder: S3Folder, searchers:
 
 
 def _without_held(
-    copy: Copy, mask: Mask, seen: _Seen, files: tuple[FileScan, ...], patterns: Patterns, folder: S3Folder
+    copy: Copy,
+    mask: Mask,
+    rest: ByteVerdict,
+    seen: _Seen,
+    files: tuple[FileScan, ...],
+    patterns: Patterns,
+    folder: S3Folder,
+    kept: frozenset[str],
 ) -> ByteVerdict:
-    """As `verify_bytes` where a hold keeps columns. Rows are read again of the formats that lake tables have."""
-    kept, versions = frozenset(mask.kept), {_of_version(scan.path, version): version for version, scan in seen.marked}
+    """As `verify_bytes` where a hold keeps columns. Rows are read again of the formats that lake tables have.
+
+    rest: what `judge` says of the files.
+    """
+    versions = {_of_version(scan.path, version): version for version, scan in seen.marked}
 
     def at(name: str) -> BinaryIO:
         import pyarrow as pa
@@ -121,7 +135,6 @@ def _without_held(
         return pa.BufferReader(pa.py_buffer(data))  # type: ignore[no-any-return]
 
     more, unread = rows_with_more(copy, mask, files, kept, at, patterns, readable=IN_STREAMS)
-    rest = judge(copy, str(folder.place), files, frozenset(copy.other_keys), kept)
     return judge_held(copy, mask, rest, files, kept, more, unread)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _WRITTEN = (Format.CSV, Format.JSON)
-_INSTANT = re.compile(r"(\d{14,17})(?:_\d{14,17})?\.(?:commit|deltacommit|replacecommit)\Z")
+_INSTANT = re.compile(r"/(\d{14,17})(?:_\d{14,17})?\.(?:commit|deltacommit|replacecommit)\Z")
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ def states(spark: SparkSession, copy: Copy) -> Iterator[State]:
     """Every state of a copy, the current one first. A copy that stands for one branch or tag has only that state.
 
     Raises:
-        ScanError: an Iceberg copy without a table name, or a table in S3 of another format than Delta's and Iceberg's.
+        ScanError: an Iceberg copy without a table name, or a bare folder in S3.
     """
-    if copy.s3_table and copy.format not in (Format.DELTA, Format.ICEBERG):
+    if copy.s3_table and copy.format not in (Format.DELTA, Format.ICEBERG, Format.HUDI):
         raise ScanError(
             f"rows of {copy.format} tables in S3 are not read",
             where=copy.table or copy.location,
-            todo="plan again: only Delta and Iceberg tables are erased there",
+            todo="plan again: only Delta, Iceberg and Hudi tables are erased there as tables",
         )
     if NESSIE in copy.facts:
         yield from (State(name, load, kept) for name, load, kept in nessie_states(spark, copy))
@@ -127,22 +127,24 @@ def _changes(spark: SparkSession, location: str, number: int) -> Callable[[], Da
 
 
 def _hudi(spark: SparkSession, copy: Copy) -> Iterator[State]:
-    yield State("current", lambda: spark.read.format("hudi").load(copy.location), kept=True)
+    location = engine_path(copy.location)
+    yield State("current", lambda: spark.read.format("hudi").load(location), kept=True)
 
     def instant(time: str) -> Callable[[], DataFrame]:
-        return lambda: spark.read.format("hudi").option("as.of.instant", time).load(copy.location)
+        return lambda: spark.read.format("hudi").option("as.of.instant", time).load(location)
 
-    for time in _instants(Path(copy.location)):
+    for time in _instants(spark, location):
         yield State(f"instant {time}", instant(time))
 
 
-def _instants(location: Path) -> list[str]:
-    """Completed writes on the timeline: in `.hoodie/timeline` since table version 8, in `.hoodie` before."""
-    found = set()
-    for folder in (location / ".hoodie", location / ".hoodie" / "timeline"):
-        if folder.is_dir():
-            found |= {match.group(1) for item in folder.iterdir() if (match := _INSTANT.match(item.name))}
-    return sorted(found)
+def _instants(spark: SparkSession, location: str) -> list[str]:
+    """Completed writes on the timeline: in `.hoodie/timeline` since table version 8, in `.hoodie` before.
+
+    Spark lists it, here and in S3; no file is opened.
+    """
+    literal = re.sub(r"[\\*?\[\]{},]", r"\\\g<0>", location)
+    listed = spark.read.format("binaryFile").load(f"{literal}/.hoodie/{{timeline/,}}*commit").select("path").collect()
+    return sorted({match.group(1) for row in listed if (match := _INSTANT.search(row["path"]))})
 
 
 def _files(spark: SparkSession, copy: Copy) -> DataFrame:

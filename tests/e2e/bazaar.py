@@ -12,7 +12,7 @@ import yaml
 
 from tests.cli.small import RECEIVED
 from tests.leaks import Person
-from tests.sparksession import small_spark
+from tests.sparksession import HAS_HUDI, small_spark
 
 BUYER = 4417700102
 MAIL = "Asha.Rao@bazaar.example"
@@ -36,12 +36,25 @@ SELECT amount, count(*) AS orders, min(mail) AS first FROM shop.orders GROUP BY 
 
 INSERT OVERWRITE DIRECTORY '{base}/here/export' USING parquet SELECT buyer, amount FROM shop.orders
 """
+IN_HUDI = """;
+
+CREATE TABLE shop.visits USING hudi LOCATION 's3a://{bucket}/lake/visits'
+TBLPROPERTIES (type = 'mor', primaryKey = 'buyer') AS
+SELECT uid AS buyer, mail, 1 AS times FROM shop.buyers;
+
+CREATE TABLE shop.stays USING hudi LOCATION 's3a://{bucket}/lake/stays'
+PARTITIONED BY (night) TBLPROPERTIES (type = 'cow', primaryKey = 'mail') AS
+SELECT mail, 'sea' AS view, 2 AS night FROM shop.buyers
+"""
+JOBS += IN_HUDI if HAS_HUDI else ""
 TABLES = ("buyers", "orders", "letters", "invoices", "totals")
+HUDI = ("visits", "stays") if HAS_HUDI else ()
 
 
 def write_estate(base: Path, endpoint: str, bucket: str, region: str) -> None:
     """Estate file, policy, request and the jobs' SQL."""
-    tables = [{"name": f"shop.{n}", "format": "delta", "location": f"s3://{bucket}/lake/{n}"} for n in TABLES]
+    formats = {**dict.fromkeys(TABLES, "delta"), **dict.fromkeys(HUDI, "hudi")}
+    tables = [{"name": f"shop.{n}", "format": f, "location": f"s3://{bucket}/lake/{n}"} for n, f in formats.items()]
     estate = {
         "version": 1,
         "estate": "bazaar",
@@ -94,6 +107,10 @@ def build(base: Path, bucket: str) -> None:
     spark.sql("DELETE FROM shop.orders WHERE buyer = 4417700999 AND amount = 20")
     for statement in rest[1:]:
         spark.sql(statement)
+    if HUDI:
+        spark.sql(f"UPDATE shop.visits SET times = 9 WHERE buyer IN ({BUYER}, {OTHERS[0][0]})")
+        instant = spark.sql("CALL show_commits(table => 'shop.stays', limit => 1)").head()[0]
+        spark.sql(f"CALL create_savepoint(table => 'shop.stays', commit_time => '{instant}')")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 import yaml
 from deltalake import DeltaTable, QueryBuilder
+from hudi import HudiTableBuilder
 from pyiceberg.catalog.sql import SqlCatalog
 
 from pii_tracer.cli.main import run
@@ -50,6 +51,7 @@ class Bazaar:
 
     module = bazaar.__name__
     front = ""
+    tables = (*bazaar.TABLES, *bazaar.HUDI)
 
     @property
     def options(self) -> dict[str, str]:
@@ -66,6 +68,11 @@ class Bazaar:
             table = DeltaTable(f"s3://{self.bucket}/lake/{name}", storage_options=self.options)
             query = QueryBuilder().register("t", table).execute("SELECT * FROM t")
             found[name] = _rows(pa.table(query.read_all()))
+        for name in bazaar.HUDI:
+            uri = f"s3://{self.bucket}/lake/{name}"
+            table = HudiTableBuilder.from_base_uri(uri).with_storage_options(self.options).build()
+            read = pa.Table.from_batches([pa.record_batch(batch) for batch in table.read()])
+            found[name] = _rows(read.select([n for n in read.column_names if not n.startswith("_hoodie_")]))
         return found
 
     def versions(self, into: Path) -> dict[str, int]:
@@ -92,6 +99,7 @@ class Harbour(Bazaar):
 
     module = harbour.__name__
     front = "lake."
+    tables = harbour.TABLES
 
     def rows(self) -> dict[str, list[tuple[Any, ...]]]:
         """With those of branches and tags; read by PyIceberg, through Arrow's own client of S3."""
@@ -154,7 +162,7 @@ def test_erased_to_the_last_version(estate: Bazaar, tmp_path: Path) -> None:
     file = approved(estate)
     plan = load_plan(file).plan
     assert {c.table for c in plan.copies if c.location.startswith("s3://")} == {
-        f"{estate.front}shop.{name}" for name in bazaar.TABLES
+        f"{estate.front}shop.{name}" for name in estate.tables
     }
     journal = estate.base / "state" / "runs" / plan.plan_id / "journal.jsonl"
 

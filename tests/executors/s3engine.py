@@ -200,11 +200,18 @@ def _step(
 
 
 def _steps(ctx: ExecutionContext, action: Action, table: str | None, location: str, match: Match | None) -> Steps:
-    # an Iceberg table is known by its catalog's name
-    kind = Format.ICEBERG if table and table.count(".") == 2 else Format.DELTA
+    kind = _kind(ctx.estate, table)
     if action is Action.S3_CLEAR_VERSIONS:
         return _Clearing(ctx, "s3", table, location, kind, match)
     return Steps(ctx, kind.value, table, location, kind, match)
+
+
+def _kind(estate: Estate, table: str | None) -> Format:
+    """An Iceberg table is known by its catalog's name, and a Hudi table by its own; a Delta table by its place, too."""
+    if table and table.count(".") == 2:
+        return Format.ICEBERG
+    declared = {t.name: t.format for catalog in estate.catalogs.values() for t in catalog.tables}
+    return declared.get(table or "", Format.DELTA)
 
 
 class _Clearing(Steps):

@@ -25,7 +25,16 @@ def test_the_installed_spark_decides(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_hudi_runs_where_its_bundle_exists() -> None:
-    assert [name for name, p in PROFILES.items() if any("hudi" in package for package in p.packages)] == ["3.5"]
+    assert [name for name, p in PROFILES.items() if p.has_hudi] == ["3.5"]
+    clean, other = (
+        Step.model_construct(id="s", action=action, executor=name, parameters={"location": "s3://b/t"})
+        for action, name in ((Action.HUDI_CLEAN, "hudi"), (Action.FILES_REWRITE, "files"))
+    )
+    refuse_unfit(Spark(profile="3.5"), [clean])
+    refuse_unfit(Spark(profile="4.1"), [other])
+    with pytest.raises(Refused, match=r"no Hudi for Spark 4\.1") as refused:
+        refuse_unfit(Spark(profile="4.1"), [other, clean])
+    assert refused.value.where == "s s3://b/t"
 
 
 def test_delta_on_a_cluster_of_4_1_is_refused_before_its_rows_are_deleted() -> None:

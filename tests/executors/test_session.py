@@ -14,7 +14,7 @@ from pii_tracer.config_catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.errors import RunError
 from pii_tracer.model import Format
 from tests.executors.world import context
-from tests.sparksession import SparkEstate
+from tests.sparksession import HAS_HUDI, SparkEstate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -92,6 +92,21 @@ def test_a_declared_folder_of_partitions_has_the_rows_of_the_partitions_that_are
     shutil.rmtree(folder / "side=0")
     assert sides() == {1: 3, 2: 3, 7: 3}
     assert answer(ctx, f"INSERT INTO gym.x SELECT * FROM {name} WHERE side = 0").count() == 0
+
+
+@pytest.mark.spark
+@pytest.mark.skipif(HAS_HUDI, reason="this Spark has a bundle of Hudi")
+def test_a_table_of_a_format_without_a_bundle_does_not_stop_the_session(
+    spark: SparkSession, spark_estate: SparkEstate
+) -> None:
+    folder = spark_estate.folder("declared/hudi")
+    (folder / ".hoodie").mkdir(parents=True)
+    tables = (DeclaredTable(name="gym.boats", format=Format.HUDI, location=str(folder)),)
+    catalogs = {"spark_catalog": Catalog(type=CatalogType.DECLARED, tables=tables)}
+    estate = spark_estate.estate.model_copy(update={"catalogs": spark_estate.estate.catalogs | catalogs})
+    register_tables(spark, estate, spark_estate.base)
+    with pytest.raises(RunError, match=r"reads gym\.boats, which Spark cannot read here"):
+        answer(context(SparkEstate(estate, spark_estate.base)), "INSERT INTO gym.orc SELECT id FROM gym.boats")
 
 
 @pytest.mark.spark

@@ -20,7 +20,7 @@ from pii_tracer.journal import Journal, Kind
 from pii_tracer.model import CopyKind, Format
 from pii_tracer.plan import Copy, ErasurePlan, Step
 from pii_tracer.proof.leaves import ScopeFile, lines_digest, scope_lines
-from pii_tracer.proof.witness import FileBefore, Seen, Witness, before_place, manifest_of, read_before
+from pii_tracer.proof.witness import FileBefore, Seen, Witness, before_place, in_log, manifest_of, read_before
 from pii_tracer.protocol import Outcome
 from pii_tracer.runner import run
 from tests.review.plans import copy, plan, step
@@ -182,3 +182,8 @@ def test_the_newest_file_of_a_table_s_log(tmp_path: Path, kind: Format, older: s
     (tmp_path / newest).write_bytes(b"changed")
     assert manifest_of(tmp_path, kind) != first
     assert manifest_of(tmp_path, Format.PARQUET) is None
+    [before, last, nothing] = (in_log(name, kind) for name in (older, newest, not_it))
+    assert before is not None
+    assert last is not None
+    assert before < last
+    assert nothing is None
