@@ -26,8 +26,7 @@ from pii_tracer.model import Format
 
 OTHERS = (
     "only tables are erased there that the estate file declares (Delta, Hudi, and folders of Parquet, ORC, Avro, CSV or"
-    " JSON)"
-    " or a catalog names (Iceberg)"
+    " JSON) or a catalog names (Iceberg)"
 )
 _DECLARED = "Iceberg tables are erased there when a catalog names them, not when they are declared: add their catalog"
 
