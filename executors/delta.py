@@ -25,13 +25,13 @@ from executors.mask import (
     unmasked,
 )
 from executors.match import condition, count, leaf, match_of
-from executors.places import AnyPlace, Listed, Places, engine_file, refusals, remove, remove_partitions
+from executors.places import Listed, Places, engine_file, refusals, remove, remove_partitions
 from executors.rebuild import difference, overwrite
 from executors.retry import on_conflict
 from executors.spark import quote, quote_table
 from pii_tracer.actions import Action
 from pii_tracer.errors import RunError
-from pii_tracer.estate.s3_path import S3Path
+from pii_tracer.estate.s3_path import AnyPlace, S3Path
 from pii_tracer.estate.s3_versions import ClientFactory
 from pii_tracer.locations import engine_path
 from pii_tracer.model import Match

@@ -13,8 +13,8 @@ from typing import Any
 from executors.context import ExecutionContext
 from executors.delta_log import complete_checkpoint
 from executors.delta_settings import with_every_commit, without_tombstones
-from executors.places import AnyPlace
 from pii_tracer.errors import RunError
+from pii_tracer.estate.s3_path import AnyPlace
 from pii_tracer.locations import engine_path
 
 _SETTINGS_ONLY = frozenset({"commitInfo", "metaData", "protocol"})

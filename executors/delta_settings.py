@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from executors.places import AnyPlace, snapshot_of
+from executors.places import snapshot_of
 from executors.spark import quote_table, string_literal
 from pii_tracer.errors import RunError
+from pii_tracer.estate.s3_path import AnyPlace
 
 Sql = Callable[[str], Any]
 TOMBSTONES = "delta.deletedFileRetentionDuration"

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 from executors import local
 from executors.s3_batches import CURRENT, Batches
@@ -21,12 +21,11 @@ from pii_tracer.errors import RunError
 from pii_tracer.estate.delta_log import DeltaSnapshot, read_log
 from pii_tracer.estate.iceberg_json import METADATA_ENDS
 from pii_tracer.estate.s3 import s3_clients
-from pii_tracer.estate.s3_path import S3Path
+from pii_tracer.estate.s3_path import AnyPlace, S3Path
 from pii_tracer.estate.s3_versions import ClientFactory
 from pii_tracer.locations import engine_path, is_s3, s3_location
 from pii_tracer.model import Format
 
-AnyPlace = Path | S3Path
 T = TypeVar("T")
 
 _AT_ONCE = 16
@@ -230,11 +229,6 @@ def modified(place: AnyPlace) -> float | None:
     if isinstance(place, S3Path):
         return place.modified()
     return place.stat().st_mtime_ns / 1_000_000 if place.exists() else None
-
-
-def opened(place: AnyPlace) -> BinaryIO:
-    """A file of which little will be read: a footer, some columns."""
-    return place.seekable() if isinstance(place, S3Path) else place.open("rb")
 
 
 def engine_file(path: str) -> str:

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from pii_tracer.config_catalogs import TextEncoding
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.json_lines import Shape
-from pii_tracer.estate.s3_path import S3Path
+from pii_tracer.estate.s3_path import S3Path, opened
 from pii_tracer.estate.types import arrow_type, avro_type, padded_columns, spark_columns
 from pii_tracer.model import Column, Format
 from pii_tracer.scan.decode.packed import unpack
@@ -88,7 +88,7 @@ def _kind(path: Path | S3Path) -> tuple[Format, str | None] | None:
     suffix = suffixes[-2] if codec and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix], codec
-    with path.seekable() if isinstance(path, S3Path) else path.open("rb") as stream:
+    with opened(path) as stream:
         start = stream.read(4)
     return next(((kind, None) for magic, kind in _MAGIC if start.startswith(magic)), None)
 

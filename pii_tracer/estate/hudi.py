@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.s3_path import S3Path
+from pii_tracer.estate.s3_path import AnyPlace, S3Path, opened
 from pii_tracer.estate.types import arrow_type
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import HUDI_BOOTSTRAPPED, Ref, RefKind, TableState
@@ -36,7 +36,6 @@ def is_hudi(folder: Path) -> bool:
     return (folder / ".hoodie").is_dir()
 
 
-AnyPlace = Path | S3Path
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -192,5 +191,5 @@ def _rows(base: Sequence[AnyPlace]) -> int | None:
 def _rows_of(path: AnyPlace) -> int:
     import pyarrow.parquet as pq
 
-    with path.seekable() if isinstance(path, S3Path) else path.open("rb") as stream:
+    with opened(path) as stream:
         return int(pq.read_metadata(stream).num_rows)

@@ -203,6 +203,14 @@ class S3Path:
             yield page
 
 
+AnyPlace = Path | S3Path
+
+
+def opened(place: AnyPlace) -> BinaryIO:
+    """A file of which little will be read: a footer, some columns."""
+    return place.seekable() if isinstance(place, S3Path) else place.open("rb")
+
+
 class _Ranges(io.RawIOBase):
     """A file of which parts are fetched. part: gives the bytes from one offset to another, this one included."""
 
