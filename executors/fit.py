@@ -21,18 +21,20 @@ def refuse_unfit(spark: Spark, steps: Sequence[Step]) -> None:
     """
     refuse_without_jvm(spark.remote, steps)
     for step in steps:
-        if step.executor == "hudi" and not PROFILES[spark.profile].has_hudi:
+        if unfit := _unfit(spark, step):
+            what, instead = unfit
             raise Refused(
-                f"there is no Hudi for Spark {spark.profile}",
+                what,
                 where=f"{step.id} {step.parameters.get('table') or step.parameters.get('location')}",
-                todo="use the profile 3.5, and plan again; nothing was changed",
+                todo=f"{instead}, and plan again; nothing was changed",
             )
-    if not spark.is_cluster or spark.profile != SPARK_4_1.name:
-        return
-    for step in steps:
-        if step.action is Action.DELTA_PURGE:
-            raise Refused(
-                "Delta's REORG fails on a cluster of Spark 4.1: rows would be deleted and files would keep them",
-                where=f"{step.id} {step.parameters.get('table') or step.parameters.get('location')}",
-                todo="name a `local` master, or use the profile 3.5, and plan again; nothing was changed",
-            )
+
+
+def _unfit(spark: Spark, step: Step) -> tuple[str, str] | None:
+    """Why this Spark cannot do a step, and what to do instead."""
+    if step.executor == "hudi" and not PROFILES[spark.profile].has_hudi:
+        return f"there is no Hudi for Spark {spark.profile}", "use the profile 3.5"
+    if step.action is Action.DELTA_PURGE and spark.is_cluster and spark.profile == SPARK_4_1.name:
+        what = "Delta's REORG fails on a cluster of Spark 4.1: rows would be deleted and files would keep them"
+        return what, "name a `local` master, or use the profile 3.5"
+    return None

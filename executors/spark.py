@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from executors.catalogs import CLASSES, catalog_packages
 from executors.connect import EXTENSIONS, REDACTION, open_remote
 from executors.local import as_local
-from executors.profiles import PROFILES, Profile, installed_profile, profile_of
+from executors.profiles import Profile, installed_profile, profile_of
 from executors.s3a import FILE_SYSTEM
 from executors.settings import packages, runtime_conf, session_conf
 from executors.submitted import is_submitted, refuse_without_jars
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 _GLUE_ASKED = "spark.pii-tracer.glue-asked-for"
 _LEFT_OUT = "spark.pii-tracer.left-out."
 _SEEN = "spark.pii-tracer.seen."
-_NO_HUDI = "ClassNotFoundException"
-"""As Spark says it of a table whose format it does not know."""
 _TRACKED = "spark.sql.hive.manageFilesourcePartitions"
 _LOGGED = frozenset({Format.ICEBERG, Format.DELTA, Format.HUDI})
 """Formats whose tables executors know by their names; bare folders they read by their places."""
@@ -208,12 +206,9 @@ def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool
     Raises:
         RunError: Spark cannot open one, or knows another table by its name.
     """
-    has_hudi = PROFILES[estate.spark.profile].has_hudi
     for catalog in estate.catalogs.values():
         for table in catalog.tables:
-            if table.format is Format.HUDI and not has_hudi:
-                spark.conf.set(_key(table.name), f"{_NO_HUDI} {table.location}")
-            elif not is_s3(table.location):
+            if not is_s3(table.location):
                 _register(spark, table.name, table.format, base / table.location)
             elif s3 and table.format in _SIGNS:
                 _register_in_s3(spark, estate, table)
@@ -238,10 +233,7 @@ def _register(spark: SparkSession, full_name: str, kind: Format, location: Path)
         with nullcontext() if kind in _LOGGED else _partitions_on_disk(spark):
             spark.sql(f"CREATE TABLE {table} USING {kind} LOCATION {string_literal(str(location))}")
     except Exception as error:  # a format without a reader (Avro), types that Spark refuses, files that are none
-        if kind in _LOGGED:
-            raise _not_opened(full_name, kind, str(location), error) from error
-        # its name is only for recorded statements that read it; no other table should have to wait for that
-        spark.conf.set(_key(full_name), f"{type(error).__name__} {location}")
+        _not_opened(spark, full_name, kind, str(location), error)
 
 
 def _register_in_s3(spark: SparkSession, estate: Estate, declared: DeclaredTable) -> None:
@@ -263,7 +255,8 @@ def _register_in_s3(spark: SparkSession, estate: Estate, declared: DeclaredTable
     try:
         spark.sql(f"CREATE TABLE {table} USING {declared.format} LOCATION {string_literal(engine_path(location))}")
     except Exception as error:
-        raise _not_opened(name, declared.format, location, error) from error
+        _not_opened(spark, name, declared.format, location, error)
+        return
     spark.conf.set(_seen(name), location)
 
 
@@ -281,12 +274,21 @@ def _made_room(spark: SparkSession, full_name: str) -> str:
     return f"{schema}.{name}"
 
 
-def _not_opened(full_name: str, kind: Format, location: str, error: Exception) -> RunError:
-    return RunError(
-        f"Spark cannot open the {kind} table {full_name}: {type(error).__name__}",
-        where=location,
-        todo="correct its entry in the estate file, or mend the table",
-    )
+def _not_opened(spark: SparkSession, full_name: str, kind: Format, location: str, error: Exception) -> None:
+    """Note it of a table that no step knows by its name: a bare folder, or one of Hudi where there is no Hudi.
+
+    The name is then only for recorded statements that read it; no other table should have to wait for that.
+
+    Raises:
+        RunError: it is another one.
+    """
+    if kind in _LOGGED and (kind is not Format.HUDI or installed_profile().has_hudi):
+        raise RunError(
+            f"Spark cannot open the {kind} table {full_name}: {type(error).__name__}",
+            where=location,
+            todo="correct its entry in the estate file, or mend the table",
+        ) from error
+    spark.conf.set(_key(full_name), f"{type(error).__name__} {location}")
 
 
 @contextmanager

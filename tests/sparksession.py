@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["HAS_HUDI", "SparkEstate", "forget_tables", "rows_at", "small_spark", "spark", "spark_estate"]
 
 
-HAS_HUDI = any("hudi" in package for package in installed_profile().packages)
+HAS_HUDI = installed_profile().has_hudi
 """Whether the installed Spark has a bundle of Hudi (docs/stack.md)."""
 
 
