@@ -6,7 +6,7 @@ Timeline and names: https://hudi.apache.org/docs/timeline and the technical spec
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -111,14 +111,19 @@ def hudi_state(location: Path, paths: EstatePaths) -> Found:
     Raises:
         EstateError: properties, timeline or file slices cannot be read.
     """
-    found = state_of(load_hudi(location), location, paths.dataset_of(location), paths.table_at(location))
+    names = paths.dataset_of(location), paths.table_at(location)
+    found = state_of(load_hudi(location), location, *names, _size)
     return Found(found.state, found.gaps, _bootstrapped(found.state.properties))
 
 
 def state_of(
-    table: HudiTable, location: AnyPlace, dataset: DatasetId, name: str | None, sizes: Mapping[str, int] | None = None
+    table: HudiTable,
+    location: AnyPlace,
+    dataset: DatasetId,
+    name: str | None,
+    size_of: Callable[[str], int | None],
 ) -> Found:
-    """A table that was opened. sizes: of the files in its folder, by their full names, where they have been listed.
+    """A table that was opened. size_of: of a file by its full name, None where there is none.
 
     Raises:
         EstateError: properties, timeline or file slices cannot be read.
@@ -135,8 +140,8 @@ def state_of(
         ) from None
     base, logs = slice_files(table, location)
     commits = [time for time, action in timeline if action in _COMMITS]
-    there = _sizes((*base, *logs)) if sizes is None else sizes
-    missing = [p for p in (*base, *logs) if str(p) not in there]
+    sizes = {path: size_of(str(path)) for path in (*base, *logs)}
+    missing = [path for path, size in sizes.items() if size is None]
     state = TableState(
         dataset=dataset,
         table=name,
@@ -151,7 +156,7 @@ def state_of(
         write_mode="mor" if table.is_mor else "cow",
         rows=_rows(base) if not logs and not missing else None,
         files=len(base) + len(logs),
-        bytes=sum(there.get(str(p), 0) for p in (*base, *logs)),
+        bytes=sum(size or 0 for size in sizes.values()),
         refs=tuple(Ref(name=t, kind=RefKind.SAVEPOINT, at=t) for t, action in timeline if action == "savepoint"),
         versions=max(len(commits), 1),
         properties=dict(sorted(properties.items())),
@@ -165,8 +170,9 @@ def state_of(
     return Found(state, tuple(gaps))
 
 
-def _sizes(files: Iterable[AnyPlace]) -> dict[str, int]:
-    return {str(p): p.stat().st_size for p in files if isinstance(p, Path) and p.exists()}
+def _size(file: str) -> int | None:
+    path = Path(file)
+    return path.stat().st_size if path.exists() else None
 
 
 def _bootstrapped(properties: Mapping[str, str]) -> frozenset[Path]:

@@ -41,4 +41,4 @@ def _looked(table: RemoteTable, folders: Folders, options: Callable[[], Mapping[
 def _found(table: RemoteTable, place: S3Path, options: Mapping[str, str]) -> Found:
     opened = load_hudi(place, options)
     sizes = {path: size for path, size, _ in place.walk()}
-    return state_of(opened, place, table.location.dataset, table.name, sizes)
+    return state_of(opened, place, table.location.dataset, table.name, sizes.get)

@@ -210,9 +210,11 @@ def manifest_of(root: Path, kind: Format) -> str | None:
     """
     if kind not in _LOGS:
         return None
-    folders, name = _LOGS[kind]
-    newest = max((found for folder in folders for found in _newest(root / folder, name)), default=None)
-    return "sha256:" + hashlib.sha256(newest[2].read_bytes()).hexdigest() if newest else None
+    folders = [root / name for name in _LOGS[kind][0]]
+    there = [path for folder in folders if folder.is_dir() for path in folder.iterdir()]
+    found = ((order, path) for path in there if (order := in_log(path.relative_to(root).as_posix(), kind)))
+    newest = max(found, default=None)
+    return "sha256:" + hashlib.sha256(newest[1].read_bytes()).hexdigest() if newest else None
 
 
 def in_log(path: str, kind: Format) -> tuple[str, str] | None:
@@ -224,9 +226,3 @@ def in_log(path: str, kind: Format) -> tuple[str, str] | None:
     folders, pattern = _LOGS[kind]
     match = pattern.fullmatch(name) if folder in folders else None
     return (match[1].zfill(_DIGITS), name) if match else None
-
-
-def _newest(folder: Path, name: re.Pattern[str]) -> list[tuple[str, str, Path]]:
-    """The newest file of a log in a folder, after what orders it; none where there is no such log."""
-    there = folder.iterdir() if folder.is_dir() else ()
-    return sorted((m[1].zfill(_DIGITS), path.name, path) for path in there if (m := name.fullmatch(path.name)))[-1:]
