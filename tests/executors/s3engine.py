@@ -9,6 +9,7 @@ import contextlib
 import io
 import os
 import re
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -35,12 +36,14 @@ from tests.executors.crashes import Effects, die_and_resume
 from tests.executors.world import BY_UID, EMAIL, NOW, Keyring, Steps, frame, rows
 from tests.review.plans import plan
 from tests.s3support import REGION, World
+from tests.sparksession import small_spark
 
 _WRITES = re.compile(r"\s*(DELETE|INSERT|UPDATE|MERGE|ALTER|REORG|VACUUM|CALL)\b", re.IGNORECASE)
 
 
-def started() -> Iterator[ProcessPoolExecutor]:
-    """For a fixture: the process, until its tests are done."""
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ProcessPoolExecutor]:
+    """The process, until a file's tests are done."""
     with ProcessPoolExecutor(1, get_context("spawn"), _begin) as pool:
         yield pool
         pool.submit(_end).result()
@@ -89,6 +92,15 @@ class Engine:
     ) -> list[str]:
         """Run the steps, die at each moment once, and resume each time; the moments at which processes died."""
         return self.pool.submit(_killed, self.estate, self.base, order, (table, location), journal).result()
+
+
+def engine_of(world: World, base: Path, pool: ProcessPoolExecutor, table: str, catalogs: dict[str, Any]) -> Engine:
+    """Of an estate with these catalogs, whose persons are told by a table of theirs."""
+    told = {"version": 1, "estate": "shop", "environment": "local", "roots": [], "lineage": {}}
+    told |= {"spark": small_spark(), "catalogs": catalogs, "writers": [{"job": "shop"}]}
+    told["subjects"] = [{"name": "customer", "source": table, "key": "uid"}]
+    told["s3"] = {"endpoint_url": world.endpoint_url, "region": REGION}
+    return Engine(pool, Estate.model_validate(told), base)
 
 
 PATTERNS = build_patterns(k for k in Keyring.sets.values() if k.values)
@@ -151,6 +163,28 @@ class InBucket(ABC):
         assert all(v["IsLatest"] for v in versions["Versions"])
         assert "DeleteMarkers" not in versions
         return kept
+
+
+@dataclass(frozen=True)
+class Declared(InBucket):
+    """With the table `sales.NAME`, which the estate file declares."""
+
+    @property
+    def sql_name(self) -> str:
+        return f"sales.{self.name}"
+
+    @property
+    def path(self) -> str:
+        """As Spark writes it."""
+        return self.location.replace("s3:", "s3a:")
+
+
+def declared(world: World, base: Path, pool: ProcessPoolExecutor, kind: Format) -> tuple[World, str, str, Engine]:
+    """What a `Declared` is made of: a new bucket, and the name of a table that is yet to be made."""
+    bucket, name = world.new("lake"), f"t{uuid.uuid4().hex[:8]}"
+    table = {"name": f"sales.{name}", "format": kind.value, "location": f"s3://{bucket}/wh/{name}"}
+    catalogs = {"spark_catalog": {"type": "declared", "tables": [table]}}
+    return world, bucket, name, engine_of(world, base, pool, table["name"], catalogs)
 
 
 def _context(estate: Estate, base: Path) -> ExecutionContext:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import uuid
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,15 +16,13 @@ import pytest
 from deltalake import DeltaTable
 
 from pii_tracer.actions import Action
-from pii_tracer.config import Estate
+from pii_tracer.model import Format
 from sample_lineage import s3_standin
-from tests.executors import s3engine
-from tests.executors.s3engine import Engine, InBucket
+from tests.executors.s3engine import Declared, declared, pool
 from tests.executors.world import EMAIL, UID
 from tests.s3support import REGION, World, standin, world
-from tests.sparksession import small_spark
 
-__all__ = ["standin", "world"]
+__all__ = ["pool", "standin", "world"]
 
 pytestmark = pytest.mark.spark
 
@@ -38,23 +35,9 @@ SEQUENCE = (
 )
 
 
-@pytest.fixture(scope="module")
-def pool() -> Iterator[ProcessPoolExecutor]:
-    yield from s3engine.started()
-
-
 @dataclass(frozen=True)
-class Lake(InBucket):
+class Lake(Declared):
     """With the Delta table `sales.NAME`."""
-
-    @property
-    def sql_name(self) -> str:
-        return f"sales.{self.name}"
-
-    @property
-    def path(self) -> str:
-        """As Spark writes it."""
-        return self.location.replace("s3:", "s3a:")
 
     def make(self, partition: str | None = None, more: str = "", **properties: str) -> None:
         listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
@@ -87,27 +70,7 @@ class Lake(InBucket):
 
 @pytest.fixture
 def lake(world: World, tmp_path: Path, pool: ProcessPoolExecutor) -> Lake:
-    bucket, name = world.new("lake"), f"t{uuid.uuid4().hex[:8]}"
-    estate = Estate.model_validate(
-        {
-            "version": 1,
-            "estate": "shop",
-            "environment": "local",
-            "spark": small_spark(),
-            "catalogs": {
-                "spark_catalog": {
-                    "type": "declared",
-                    "tables": [{"name": f"sales.{name}", "format": "delta", "location": f"s3://{bucket}/wh/{name}"}],
-                }
-            },
-            "roots": [],
-            "lineage": {},
-            "subjects": [{"name": "customer", "source": f"sales.{name}", "key": "uid"}],
-            "writers": [{"job": "shop"}],
-            "s3": {"endpoint_url": world.endpoint_url, "region": REGION},
-        }
-    )
-    return Lake(world, bucket, name, Engine(pool, estate, tmp_path))
+    return Lake(*declared(world, tmp_path, pool, Format.DELTA))
 
 
 def test_the_naive_way_leaves_the_person_in_old_versions(lake: Lake) -> None:

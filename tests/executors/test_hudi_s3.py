@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +12,13 @@ import pytest
 from hudi import HudiTableBuilder
 
 from pii_tracer.actions import Action
-from pii_tracer.config import Estate
-from tests.executors import s3engine
-from tests.executors.s3engine import Engine, InBucket
+from pii_tracer.model import Format
+from tests.executors.s3engine import Declared, declared, pool
 from tests.executors.world import UID, rows
 from tests.s3support import REGION, World, standin, world
-from tests.sparksession import HAS_HUDI, small_spark
+from tests.sparksession import HAS_HUDI
 
-__all__ = ["standin", "world"]
+__all__ = ["pool", "standin", "world"]
 
 pytestmark = [pytest.mark.spark, pytest.mark.skipif(not HAS_HUDI, reason="this Spark has no bundle of Hudi")]
 
@@ -32,25 +29,16 @@ CLEAN = (Action.HUDI_CLEAN, {})
 METADATA = (Action.HUDI_REBUILD_METADATA, {})
 
 
-@pytest.fixture(scope="module")
-def pool() -> Iterator[ProcessPoolExecutor]:
-    yield from s3engine.started()
-
-
 @dataclass(frozen=True)
-class Lake(InBucket):
+class Lake(Declared):
     """With the Hudi table `sales.NAME`."""
-
-    @property
-    def sql_name(self) -> str:
-        return f"sales.{self.name}"
 
     def make(self, kind: str, partition: str | None = None) -> None:
         self.engine.sql("CREATE DATABASE IF NOT EXISTS sales")
         self.engine.sql(
             f"CREATE TABLE {self.sql_name} (id BIGINT, uid BIGINT, email STRING, amount INT) USING hudi"
             + (f" PARTITIONED BY ({partition})" if partition else "")
-            + f" LOCATION '{self.location.replace('s3:', 's3a:')}' TBLPROPERTIES (type = '{kind}', primaryKey = 'id')"
+            + f" LOCATION '{self.path}' TBLPROPERTIES (type = '{kind}', primaryKey = 'id')"
         )
 
     def insert(self, first: int, count: int, person: tuple[int, ...] = ()) -> None:
@@ -77,23 +65,7 @@ class Lake(InBucket):
 
 @pytest.fixture
 def lake(world: World, tmp_path: Path, pool: ProcessPoolExecutor) -> Lake:
-    bucket, name = world.new("lake"), f"t{uuid.uuid4().hex[:8]}"
-    declared = [{"name": f"sales.{name}", "format": "hudi", "location": f"s3://{bucket}/wh/{name}"}]
-    estate = Estate.model_validate(
-        {
-            "version": 1,
-            "estate": "shop",
-            "environment": "local",
-            "spark": small_spark(),
-            "catalogs": {"spark_catalog": {"type": "declared", "tables": declared}},
-            "roots": [],
-            "lineage": {},
-            "subjects": [{"name": "customer", "source": f"sales.{name}", "key": "uid"}],
-            "writers": [{"job": "shop"}],
-            "s3": {"endpoint_url": world.endpoint_url, "region": REGION},
-        }
-    )
-    return Lake(world, bucket, name, Engine(pool, estate, tmp_path))
+    return Lake(*declared(world, tmp_path, pool, Format.HUDI))
 
 
 @pytest.mark.parametrize("kind", ["mor", pytest.param("cow", marks=pytest.mark.slow)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,16 +11,13 @@ from typing import Any
 import pytest
 
 from pii_tracer.actions import Action
-from pii_tracer.config import Estate
 from sample_lineage import s3_standin
-from tests.executors import s3engine
-from tests.executors.s3engine import Engine, InBucket
+from tests.executors.s3engine import InBucket, engine_of, pool
 from tests.executors.world import EMAIL, UID
 from tests.restsupport import serving
 from tests.s3support import REGION, World, standin, world
-from tests.sparksession import small_spark
 
-__all__ = ["standin", "world"]
+__all__ = ["pool", "standin", "world"]
 
 pytestmark = pytest.mark.spark
 
@@ -33,11 +29,6 @@ SEQUENCE: tuple[tuple[Action, dict[str, Any]], ...] = (
     (Action.ICEBERG_EXPIRE_SNAPSHOTS, {"older_than": None, "retain_last": 1}),
     (Action.ICEBERG_REMOVE_ORPHANS, {}),
 )
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[ProcessPoolExecutor]:
-    yield from s3engine.started()
 
 
 @dataclass(frozen=True)
@@ -71,21 +62,8 @@ class Lake(InBucket):
 def made(world: World, base: Path, pool: ProcessPoolExecutor, bucket: str, **of: str) -> Lake:
     """A lake whose estate has one catalog."""
     name, catalog = f"t{uuid.uuid4().hex[:8]}", f"c{uuid.uuid4().hex[:8]}"
-    estate = Estate.model_validate(
-        {
-            "version": 1,
-            "estate": "shop",
-            "environment": "local",
-            "spark": small_spark(),
-            "catalogs": {catalog: of},
-            "roots": [],
-            "lineage": {},
-            "subjects": [{"name": "customer", "source": f"{catalog}.wh.{name}", "key": "uid"}],
-            "writers": [{"job": "shop"}],
-            "s3": {"endpoint_url": world.endpoint_url, "region": REGION},
-        }
-    )
-    return Lake(world, bucket, name, Engine(pool, estate, base), catalog)
+    found = engine_of(world, base, pool, f"{catalog}.wh.{name}", {catalog: of})
+    return Lake(world, bucket, name, found, catalog)
 
 
 @pytest.fixture

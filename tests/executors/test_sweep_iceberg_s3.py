@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 import uuid
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -16,18 +15,13 @@ import yaml
 
 from pii_tracer.locations import S3Location, location_of
 from sample_lineage import s3_standin
-from tests.executors import s3engine
+from tests.executors.s3engine import pool
 from tests.executors.test_iceberg_s3 import DAY, Lake, made
 from tests.s3support import World, standin, world
 
-__all__ = ["standin", "world"]
+__all__ = ["pool", "standin", "world"]
 
 pytestmark = pytest.mark.spark
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[ProcessPoolExecutor]:
-    yield from s3engine.started()
 
 
 @pytest.fixture
