@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
+from pii_tracer.common.atomic_files import all_below, system_reason
 from pii_tracer.errors import RunError
 from pii_tracer.estate.iceberg_json import METADATA_ENDS
-from pii_tracer.files import all_below, system_reason
 
 
 def local_path(location: str) -> Path:

@@ -15,8 +15,8 @@ from executors.bare import MODULES
 from executors.parquet_rows import ENCRYPTED, compare, survey, write
 from executors.s3_match import BY_HAND, Keys, RowsError
 from executors.stored import InMemory
+from pii_tracer.common.parquet_footer import is_encrypted
 from pii_tracer.model import Format, Match
-from pii_tracer.scan.decode.parquet_footer import is_encrypted
 
 
 @dataclass(frozen=True)

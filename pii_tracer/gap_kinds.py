@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from pii_tracer.enums import StrEnum
+from pii_tracer.common.str_enum import StrEnum
 
 
 class GapKind(StrEnum):

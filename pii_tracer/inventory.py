@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import msgspec
 from pydantic import PlainSerializer, PlainValidator
 
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config_kafka import Topic
 from pii_tracer.config_vaults import Vault
-from pii_tracer.enums import StrEnum
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.lakefs_state import LakefsState
 from pii_tracer.locations import S3Location, is_s3

@@ -24,7 +24,7 @@ from typing import Any
 
 import rfc8785
 
-from pii_tracer.enums import StrEnum
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.errors import JournalError
 
 GENESIS = "sha256:" + "0" * 64

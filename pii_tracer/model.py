@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pii_tracer.enums import StrEnum
+from pii_tracer.common.str_enum import StrEnum
 
 
 class Frozen(BaseModel):

@@ -13,7 +13,7 @@ import msgspec
 from pydantic import ConfigDict, Field
 
 from pii_tracer.actions import Action
-from pii_tracer.collecting import lasting_objects
+from pii_tracer.common.gc_pause import lasting_objects
 from pii_tracer.gap_kinds import NamedKind
 from pii_tracer.locations import S3Location, is_s3, s3_location
 from pii_tracer.model import Carries, CopyKind, Currency, DatasetId, Format, Frozen, Match, Strategy

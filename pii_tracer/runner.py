@@ -20,9 +20,9 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from pii_tracer.actions import ASKED_AGAIN, BY_OBJECT, Action
-from pii_tracer.enums import StrEnum
+from pii_tracer.common.atomic_files import system_reason
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.errors import PiiTracerError, Refused
-from pii_tracer.files import system_reason
 from pii_tracer.journal import Clock, Journal, Kind
 from pii_tracer.plan import Copy, ErasurePlan, Step, digest_of
 from pii_tracer.protocol import Check, Executor, Outcome, PartlyDone, Progress

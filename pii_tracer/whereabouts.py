@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pii_tracer.enums import StrEnum
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model import Carries, DatasetId, Frozen
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
-from pii_tracer.collecting import lasting_objects
+from pii_tracer.common.gc_pause import lasting_objects
 from pii_tracer.config_subjects import Subject, SubjectTable
 from pii_tracer.lineage.edges import Subtype
 from pii_tracer.lineage.graph import LineageGraph

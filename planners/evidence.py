@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pii_tracer.enums import StrEnum
+from pii_tracer.common.str_enum import StrEnum
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import cast
 
 from sqlglot import exp
 
-from pii_tracer.enums import StrEnum
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lineage.literals import hidden
 from pii_tracer.model import Access, FieldAccess, JsonAccess
 from planners.functions import INPUT, NotComputable, parse

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pii_tracer.enums import StrEnum
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.errors import PlanError
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pii_tracer.actions import Action
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config import Estate
 from pii_tracer.config_windows import WEEKDAYS, weekly
-from pii_tracer.enums import StrEnum
 from planners.drafts import CopyDraft, Draft
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from pii_tracer.enums import StrEnum
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.plan import Copy, ErasurePlan, Gap, PlannedHold, Step
 from reports import wording

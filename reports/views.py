@@ -9,7 +9,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from pii_tracer.enums import StrEnum
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model import CopyKind, DatasetId, Format, Frozen, Strategy
 
 

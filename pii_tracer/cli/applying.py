@@ -18,9 +18,9 @@ from pii_tracer.cli.settings import Settings
 from pii_tracer.cli.telling import refuse_telling_approval, refuse_telling_word
 from pii_tracer.cli.verifying import Verification, VerifyExecutor
 from pii_tracer.cli.witnessing import watched
+from pii_tracer.common.atomic_files import sweep_temporaries, write_atomic
 from pii_tracer.config import file_digest
 from pii_tracer.errors import Drift, NotApproved, PlanIncomplete, Refused
-from pii_tracer.files import sweep_temporaries, write_atomic
 from pii_tracer.journal import Journal, Kind, Record
 from pii_tracer.model import Frozen
 from pii_tracer.plan import ErasurePlan, Step

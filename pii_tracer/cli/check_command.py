@@ -37,7 +37,7 @@ def check(
     if out is None:
         click.echo(text, nl=False)
     else:
-        from pii_tracer.files import write_atomic
+        from pii_tracer.common.atomic_files import write_atomic
 
         write_atomic(out, text.encode())
     return int(report.exit_code)

@@ -39,7 +39,7 @@ def confirm(
     from pii_tracer.cli.plan_commands import patterns_at_hand
     from pii_tracer.cli.runs import choose_run
     from pii_tracer.cli.telling import refuse_telling_word
-    from pii_tracer.files import write_atomic
+    from pii_tracer.common.atomic_files import write_atomic
     from pii_tracer.review import confirmation
     from pii_tracer.review.keys import load_trusted
     from pii_tracer.review.planfile import load_plan

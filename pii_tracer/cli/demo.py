@@ -152,7 +152,7 @@ def _plan(settings: Settings, folder: Path, now: datetime, progress: Progress) -
 
 def _approve(settings: Settings, plan_file: Path, folder: Path, progress: Progress) -> None:
     from pii_tracer.cli.plan_commands import sign_plan
-    from pii_tracer.files import write_atomic
+    from pii_tracer.common.atomic_files import write_atomic
     from pii_tracer.review.keys import generate, load_private, public_pem, trusted_yaml
     from pii_tracer.review.planfile import load_plan
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pii_tracer.cli.settings import estate_option, format_option
-from pii_tracer.enums import StrEnum
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.errors import ExitCode, PiiTracerError
 from pii_tracer.gap_kinds import GapKind
 
@@ -164,7 +164,7 @@ def _workers(spark: SparkSession) -> Finding:
     from pyspark.sql.types import StringType, StructField, StructType
 
     from pii_tracer import __version__
-    from pii_tracer.spark_frames import map_in_arrow, versions
+    from pii_tracer.common.spark_frames import map_in_arrow, versions
 
     try:
         frame = map_in_arrow(spark.range(1), versions, StructType([StructField("version", StringType())]))

@@ -49,7 +49,7 @@ production_approvers: 2
 @state_option
 def init(folder: Path, state: Path) -> int:
     """Write what is not there yet of a first estate file and a policy into FOLDER, and of the estate's key."""
-    from pii_tracer.files import write_atomic
+    from pii_tracer.common.atomic_files import write_atomic
 
     files = {folder / "pii-tracer.yaml": ESTATE_TEMPLATE, folder / "policy.yaml": POLICY_TEMPLATE}
     settings = Settings(folder / "pii-tracer.yaml", state)

@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from pii_tracer import __version__
+from pii_tracer.common.atomic_files import system_reason
 from pii_tracer.errors import ExitCode, PiiTracerError
-from pii_tracer.files import system_reason
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("estate_commands", "write a first estate file, policy and keys"),

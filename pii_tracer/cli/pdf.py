@@ -8,8 +8,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.errors import ProofError
-from pii_tracer.files import write_atomic
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _TIMEOUT = 120

@@ -144,7 +144,7 @@ def without_effect(waivers: Mapping[str, Waiver], made: ErasurePlan) -> list[str
 
 def write_plan(made: ErasurePlan, sealed: bytes, path: Path, options: Sequence[str]) -> None:
     """The plan file, with its sealed manifest, Markdown and HTML beside it; each whole or not at all."""
-    from pii_tracer.files import write_atomic
+    from pii_tracer.common.atomic_files import write_atomic
     from reports.plan_html import render_plan_html
     from reports.plan_markdown import render_plan_markdown
 
@@ -274,8 +274,8 @@ def sign_plan(
     import secrets
 
     from pii_tracer.cli.approvals import approval_path, detached
+    from pii_tracer.common.atomic_files import write_atomic
     from pii_tracer.config import file_digest
-    from pii_tracer.files import write_atomic
     from pii_tracer.review.approval import approve as sign
 
     rules, policy_file = settings.policy(policy)

@@ -180,7 +180,7 @@ def _sibling(attestation: Path, envelope: bytes) -> Path | None:
 @_file("--out", "file to write  [default: proofs/leaf-NUMBER.json in the run's folder]")
 def prove(run: str | None, state: Path, uri: str | None, step: str | None, leaf: int | None, out: Path | None) -> int:
     """Write the proof of one object, step or leaf of a RUN: a small file that needs none of the others."""
-    from pii_tracer.files import write_atomic
+    from pii_tracer.common.atomic_files import write_atomic
     from pii_tracer.proof.inclusion import prove as prove_leaf
 
     if sum(item is not None for item in (uri, step, leaf)) != 1:
@@ -226,7 +226,7 @@ def certificate(
 ) -> int:
     """Write the certificate of a RUN for people: one printable page. Refused while anything is open or stays."""
     from pii_tracer.cli.pdf import print_pdf
-    from pii_tracer.files import write_atomic
+    from pii_tracer.common.atomic_files import write_atomic
     from pii_tracer.proof.publish import stamp_of
     from pii_tracer.proof.signing import public_file
     from pii_tracer.proof.verifier import Given, verify_attestation
@@ -303,7 +303,7 @@ def _refuse_unfinished(folder: RunFolder) -> None:
 @click.option("--out", type=click.Path(path_type=Path), help="file to write  [default: the run's report.html]")
 def report(run: str | None, state: Path, out: Path | None) -> int:
     """Write the report of a RUN again, from what it left; without one, of the newest."""
-    from pii_tracer.files import write_atomic
+    from pii_tracer.common.atomic_files import write_atomic
     from reports.run_html import render_run_html
     from reports.views import RunView
 

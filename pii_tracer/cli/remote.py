@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pii_tracer.cli.scanning import evidence_of
+from pii_tracer.common.parallel_map import several
 from pii_tracer.config import Estate
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import in_order
@@ -24,7 +25,6 @@ from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import FileScan, Hit
 from pii_tracer.scan.named_files import named_files
 from pii_tracer.scan.tree import path_hits, scan_bytes
-from pii_tracer.several import several
 from planners.evidence import Evidence, RemoteEvidence, RemoteKind
 
 if TYPE_CHECKING:

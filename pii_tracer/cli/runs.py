@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from pii_tracer.cli.settings import Settings
+from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.errors import ReviewError, UsageError
-from pii_tracer.files import write_atomic
 from pii_tracer.model import Frozen
 
 if TYPE_CHECKING:

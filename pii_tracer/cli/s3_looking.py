@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 
 from pii_tracer.cli.refusals import unreadable
+from pii_tracer.common.parallel_map import several
 from pii_tracer.config import Estate
 from pii_tracer.errors import EstateError, ScanError
 from pii_tracer.estate.s3 import s3_clients
@@ -20,7 +21,6 @@ from pii_tracer.plan import Copy, ErasurePlan
 from pii_tracer.proof.witness import FileBefore, Seen, in_log
 from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.searchers import THREADS, Searchers
-from pii_tracer.several import several
 from pii_tracer.verify.s3_tables import S3Folder, look_past_s3, verify_s3_table
 from pii_tracer.verify.verdict import ByteVerdict
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from pii_tracer.cli.s3_looking import look_at
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config import Estate
-from pii_tracer.enums import StrEnum
 from pii_tracer.errors import ExitCode, ScanError, UsageError
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.paths import EstatePaths

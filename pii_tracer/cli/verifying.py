@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from pii_tracer.actions import Action
 from pii_tracer.cli import vaults
 from pii_tracer.cli.refusals import unreadable
+from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config import Estate
 from pii_tracer.errors import EstateError, ScanError
 from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.files import write_atomic
 from pii_tracer.lakefs_state import in_lakefs
 from pii_tracer.locations import S3Location, s3_place
 from pii_tracer.model import CopyKind, DatasetId, KeySet, Strategy

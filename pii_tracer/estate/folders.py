@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pii_tracer.common.parallel_map import several
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.column_order import table_order
 from pii_tracer.estate.data_files import (
@@ -34,7 +35,6 @@ from pii_tracer.estate.types import partition_type
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import ENCODING, TableState
 from pii_tracer.model import Column, Format
-from pii_tracer.several import several
 
 _Columns = tuple[tuple[Column, ...], int | None]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from pii_tracer.common.parallel_map import several
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.paths import EstatePaths
@@ -20,7 +21,6 @@ from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import HUDI_BOOTSTRAPPED, Ref, RefKind, TableState
 from pii_tracer.locations import location_of
 from pii_tracer.model import Column, DatasetId, Format
-from pii_tracer.several import several
 
 if TYPE_CHECKING:
     from hudi import HudiTable

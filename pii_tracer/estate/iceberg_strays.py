@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pii_tracer.common.parallel_map import several
 from pii_tracer.estate.iceberg_json import METADATA_ENDS, metadata_json
 from pii_tracer.estate.paths import local_path
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.strays import MARKS, UUID, has_bytes, told
-from pii_tracer.several import several
 
 
 @dataclass(frozen=True)

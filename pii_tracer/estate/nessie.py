@@ -17,8 +17,8 @@ from datetime import datetime
 from email.message import Message
 from typing import IO, Any
 
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config_catalogs import Catalog
-from pii_tracer.enums import StrEnum
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.catalogs import secret
 

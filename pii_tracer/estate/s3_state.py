@@ -8,9 +8,9 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from pii_tracer.aws import error_code
+from pii_tracer.common.parallel_map import several
 from pii_tracer.estate.s3_versions import GONE, S3Client, head_version, iso
 from pii_tracer.inventory import ObjectLock, ObjectVersion, Upload
-from pii_tracer.several import several
 
 _WORKERS = 8
 

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.aws import error_code
-from pii_tracer.enums import StrEnum
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.errors import EstateError
 from pii_tracer.inventory import ObjectVersion
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pii_tracer.common.atomic_files import all_below
 from pii_tracer.estate.data_files import PARTITION, DataFile, data_file
 from pii_tracer.estate.delta import delta_state, is_delta
 from pii_tracer.estate.found import Found, gap
@@ -14,7 +15,6 @@ from pii_tracer.estate.heads import iceberg_table
 from pii_tracer.estate.hudi import hudi_state, is_hudi
 from pii_tracer.estate.paths import EstatePaths, is_iceberg, is_iceberg_view
 from pii_tracer.estate.streams import checkpoint_state, is_checkpoint
-from pii_tracer.files import all_below
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap
 

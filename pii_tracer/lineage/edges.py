@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pii_tracer.enums import StrEnum
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.model import ColumnId, DatasetId, Frozen
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pii_tracer.collecting import rare_collections
+from pii_tracer.common.gc_pause import rare_collections
 from pii_tracer.config import Relocation
 from pii_tracer.config_lineage import LineageSources
 from pii_tracer.errors import LineageError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from pii_tracer.enums import StrEnum
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lineage.edges import EdgeType, Subtype
 from pii_tracer.lineage.relations import IDENTITY, Dep, Field, Relation, limited, table_relation
 

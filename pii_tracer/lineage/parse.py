@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
-from pii_tracer.collecting import rare_collections
+from pii_tracer.common.gc_pause import rare_collections
 from pii_tracer.errors import PiiTracerError
 from pii_tracer.lineage.names import Names
 from pii_tracer.lineage.outcome import Effect, SqlEdge, StatementLineage

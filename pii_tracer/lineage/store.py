@@ -5,8 +5,8 @@ from __future__ import annotations
 import mmap
 from pathlib import Path
 
+from pii_tracer.common.atomic_files import sweep_temporaries, write_atomic
 from pii_tracer.errors import LineageError
-from pii_tracer.files import sweep_temporaries, write_atomic
 from pii_tracer.lineage.container import pack, unpack
 from pii_tracer.lineage.graph import LineageGraph
 

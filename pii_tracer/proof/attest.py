@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.actions import Action
+from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.errors import ProofError
-from pii_tracer.files import write_atomic
 from pii_tracer.journal import Kind, Record, iso, parse
 from pii_tracer.model import Strategy
 from pii_tracer.plan import HELD, ErasurePlan, PlannedRequest, digest_of

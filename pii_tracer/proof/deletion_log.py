@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from pii_tracer.actions import Action
-from pii_tracer.enums import StrEnum
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.errors import ProofError
 from pii_tracer.journal import canonical, iso, parse_time
 from pii_tracer.model import Format, Frozen

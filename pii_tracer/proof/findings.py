@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pii_tracer.enums import StrEnum
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.errors import ReviewError
 from pii_tracer.proof.reading import json_object
 from pii_tracer.review import dsse

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from pii_tracer.enums import StrEnum
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.journal import Kind, Record, canonical
 from pii_tracer.model import Frozen
 

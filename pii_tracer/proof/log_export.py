@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pii_tracer.files import write_atomic
+from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.journal import iso
 from pii_tracer.proof.deletion_log import COLUMNS, NUMBERS, Entry
 

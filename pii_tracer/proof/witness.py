@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.actions import Action
+from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.errors import PiiTracerError
-from pii_tracer.files import write_atomic
 from pii_tracer.journal import canonical
 from pii_tracer.model import Format, Frozen
 from pii_tracer.plan import Copy, Step

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config import RetentionClasses
-from pii_tracer.enums import StrEnum
 from pii_tracer.model import Format, Frozen
 from pii_tracer.retention.classes import TableClass, class_of, unknown_names
 from pii_tracer.retention.native import RefRetention, kept_by

@@ -15,9 +15,9 @@ from typing import Any
 
 from pydantic import ConfigDict, Field, ValidationError
 
+from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config import Policy
 from pii_tracer.errors import NotApproved, ReviewError
-from pii_tracer.files import write_atomic
 from pii_tracer.model import Frozen
 from pii_tracer.plan import digest_of
 from pii_tracer.review import dsse

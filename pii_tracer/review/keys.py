@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from pydantic import ValidationError
 
+from pii_tracer.common.atomic_files import read_bounded, write_atomic
 from pii_tracer.errors import ConfigError, ReviewError
-from pii_tracer.files import read_bounded, write_atomic
 from pii_tracer.model import Frozen
 from pii_tracer.moments import Moment
 from pii_tracer.review.dsse import PublicKey

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config import Policy
-from pii_tracer.enums import StrEnum
 from pii_tracer.errors import PolicyDenied
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.holds import Hold, may_begin_until

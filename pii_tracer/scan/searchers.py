@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
 
+from pii_tracer.common.parallel_map import several
 from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import FileScan
-from pii_tracer.several import several
 
 T = TypeVar("T")
 C = TypeVar("C", contravariant=True)

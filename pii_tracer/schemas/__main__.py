@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pii_tracer.files import write_atomic
+from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.schemas import PLAN_SCHEMA, plan_schema
 
 write_atomic(PLAN_SCHEMA, plan_schema())

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pii_tracer.collecting import rare_collections
+from pii_tracer.common.gc_pause import rare_collections
 
 Answer = Mapping[int, frozenset[tuple[str, str]]]
 Schemas = Mapping[str, Sequence[str]]

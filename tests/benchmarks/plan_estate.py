@@ -16,7 +16,7 @@ from random import Random
 
 import numpy as np
 
-from pii_tracer.files import write_atomic
+from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.inventory import Inventory, TableState
 from pii_tracer.lineage.columnar import HAS_SCHEMA, IS_NODE, SUBTYPES, kind_code
 from pii_tracer.lineage.container import pack

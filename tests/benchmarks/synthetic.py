@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pii_tracer.files import write_atomic
+from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.lineage.columnar import HAS_SCHEMA, IS_NODE, SUBTYPES, kind_code
 from pii_tracer.lineage.container import pack
 from pii_tracer.lineage.edges import EdgeType, Subtype

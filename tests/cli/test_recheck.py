@@ -17,10 +17,10 @@ from pii_tracer.cli.main import run
 from pii_tracer.cli.recheck_command import elsewhere
 from pii_tracer.cli.runs import RunInfo, folder_of
 from pii_tracer.cli.settings import Settings
+from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import gap
 from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.files import write_atomic
 from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import Inventory
 from pii_tracer.locations import S3Location

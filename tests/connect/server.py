@@ -13,7 +13,7 @@ from typing import Any
 
 from executors.profiles import SPARK_3_5, installed_profile
 from executors.spark import java_home
-from pii_tracer.files import write_atomic
+from pii_tracer.common.atomic_files import write_atomic
 
 CONNECT = "org.apache.spark:spark-connect_2.12:3.5.7"
 """The newest of Spark 3.5 that is published."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.collecting import lasting_objects
+from pii_tracer.common.gc_pause import lasting_objects
 
 
 @pytest.fixture

@@ -178,7 +178,7 @@ def test_a_full_disk_outside_of_steps_is_told_and_leaves_nothing_half_written(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as disk:
-        disk.setattr("pii_tracer.files.os.fsync", full)
+        disk.setattr("pii_tracer.common.atomic_files.os.fsync", full)
         assert cli(["init", str(tmp_path), "--state", str(tmp_path / "state")]) == 1
     assert "No space left on device" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

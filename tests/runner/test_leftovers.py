@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.files import sweep_temporaries
+from pii_tracer.common.atomic_files import sweep_temporaries
 from pii_tracer.lineage.store import load, save
 from tests.lineage.graphs import graph_of
 
@@ -17,7 +17,7 @@ DIES = """
 import os, signal, sys
 from pathlib import Path
 Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-from pii_tracer.files import write_atomic
+from pii_tracer.common.atomic_files import write_atomic
 write_atomic(Path(sys.argv[1]), b"half")
 """
 

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 from pydantic import ValidationError
 
+from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config_lineage import LineageSources
 from pii_tracer.errors import LineageError
-from pii_tracer.files import write_atomic
 from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.edges import LineageGap
 from pii_tracer.lineage.sources.event_log import EventLog

@@ -11,8 +11,8 @@ from typing import Any, BinaryIO, cast
 
 import msgspec
 
+from pii_tracer.common.atomic_files import all_below
 from pii_tracer.errors import LineageError
-from pii_tracer.files import all_below
 from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.edges import LineageGap
 

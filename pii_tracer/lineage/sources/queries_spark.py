@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pii_tracer.common.spark_frames import map_in_arrow
 from pii_tracer.lineage.outcome import StatementLineage
 from pii_tracer.lineage.sources.queries import Parser, Query, parse_one
 from pii_tracer.lineage.sources.tables import Tables
-from pii_tracer.spark_frames import map_in_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa

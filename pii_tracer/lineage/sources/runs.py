@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import IO
 from zlib import crc32
 
-from pii_tracer.enums import StrEnum
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lineage.sources.parts import Part
 
 _FILES = 64

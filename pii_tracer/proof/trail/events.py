@@ -17,7 +17,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 from urllib.parse import unquote
 
-from pii_tracer.enums import StrEnum
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.journal import parse_time
 from pii_tracer.proof.reading import json_object
 
