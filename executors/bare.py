@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from executors import bare_avro, bare_csv, bare_json, bare_orc
-from pii_tracer.model import Format
+from pii_tracer.model.identities import Format
 
 MODULES: Mapping[Format, Any] = {
     Format.ORC: bare_orc,

@@ -24,8 +24,8 @@ from executors.bare_mask import places
 from executors.row_match import has_column, is_persons
 from executors.s3_match import BY_HAND, Keys, RowsError
 from executors.stored import Stored
-from pii_tracer.model import Match
-from pii_tracer.plan import Mask
+from pii_tracer.model.identities import Match
+from pii_tracer.model.plan import Mask
 
 _HEADER: dict[str, Any] = {
     "type": "record",

@@ -17,8 +17,8 @@ from executors.bare_mask import places
 from executors.packing import codec_of, reading, writing
 from executors.s3_match import BY_HAND, Keys, RowsError, present_terms, resolve, text_matches
 from executors.stored import Stored
-from pii_tracer.model import Match
-from pii_tracer.plan import Mask
+from pii_tracer.model.identities import Match
+from pii_tracer.model.plan import Mask
 
 UTF8 = "utf-8"
 

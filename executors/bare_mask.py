@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from executors.s3_match import BY_HAND, RowsError
-from pii_tracer.model import Match
-from pii_tracer.plan import Mask
+from pii_tracer.model.identities import Match
+from pii_tracer.model.plan import Mask
 
 _TEXTS = (
     pa.types.is_string,

@@ -18,8 +18,8 @@ from executors.bare_mask import blanked, holding_more, places
 from executors.orc_tail import Tail, put_notes, read_tail
 from executors.s3_match import BY_HAND, Keys, RowsError, person_mask, present_terms
 from executors.stored import Stored
-from pii_tracer.model import Match
-from pii_tracer.plan import Mask
+from pii_tracer.model.identities import Match
+from pii_tracer.model.plan import Mask
 
 _LEAST, _MOST = 1 << 20, 64 << 20
 """Bounds of a stripe's size in memory, in bytes; the greater is what writers of ORC use by default."""

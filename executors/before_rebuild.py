@@ -16,10 +16,10 @@ from executors.context import ExecutionContext
 from executors.files_rebuild import FolderRebuild
 from executors.rebuild import both, refuse_one_plan, rows_in, unlike
 from executors.spark import quote, quote_table
-from pii_tracer.actions import Action
-from pii_tracer.errors import Refused, RunError
-from pii_tracer.locations import engine_path
-from pii_tracer.plan import Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import Refused, RunError
+from pii_tracer.model.locations import engine_path
+from pii_tracer.model.plan import Step
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

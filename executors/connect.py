@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from pii_tracer.actions import Action
-from pii_tracer.errors import Refused, RunError
-from pii_tracer.plan import Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import Refused, RunError
+from pii_tracer.model.plan import Step
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

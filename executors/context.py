@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from executors.spark import open_session
 from pii_tracer.config import Estate
-from pii_tracer.model import KeySet
-from pii_tracer.whole import spellings
+from pii_tracer.model.identities import KeySet
+from pii_tracer.model.whole_numbers import spellings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -29,13 +29,13 @@ from executors.places import Listed, Places, engine_file, refusals, remove, remo
 from executors.rebuild import difference, overwrite
 from executors.retry import on_conflict
 from executors.spark import quote, quote_table
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError
 from pii_tracer.estate.s3_path import AnyPlace, S3Path
 from pii_tracer.estate.s3_versions import ClientFactory
-from pii_tracer.locations import engine_path
-from pii_tracer.model import Match
-from pii_tracer.plan import Copy, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Match
+from pii_tracer.model.locations import engine_path
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 
 _INVENTORY = "path string, length bigint, isDir boolean, modificationTime bigint"

@@ -15,8 +15,8 @@ from urllib.parse import unquote, urlparse
 import pyarrow.parquet as pq
 
 from executors.places import files_in, named, read_all
-from pii_tracer.errors import RunError
 from pii_tracer.estate.s3_path import AnyPlace, S3Path, opened
+from pii_tracer.model.errors import RunError
 
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9a-f-]{36})?\.(?:parquet|json)")
 _COMMIT = re.compile(r"\d{20}\.json")

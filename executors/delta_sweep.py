@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 from executors import places
 from executors.delta_log import live_paths, mentioned
 from executors.places import Listed, files_below, named, place_at, refuse_tables_inside, snapshot_of
-from pii_tracer.errors import RunError
 from pii_tracer.estate.delta_strays import as_written
 from pii_tracer.estate.s3_path import AnyPlace, opened
-from pii_tracer.model import Format
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format
 
 _HOUR_MS = 3_600_000
 _MANIFESTS = "_symlink_format_manifest"

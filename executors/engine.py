@@ -9,7 +9,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from executors.retry import engine_error
-from pii_tracer.plan import Copy, Step
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.protocol import Check, Executor, Outcome, Progress
 
 

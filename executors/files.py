@@ -27,12 +27,12 @@ from executors.match import match_of
 from executors.places import refusals
 from executors.s3_match import BY_HAND, Keys, RowsError
 from executors.s3_objects import keys_of
-from pii_tracer.actions import Action
 from pii_tracer.common.parquet_footer import is_encrypted_file
-from pii_tracer.errors import RunError
 from pii_tracer.estate.data_files import file_sha256
-from pii_tracer.model import Format, Match
-from pii_tracer.plan import Copy, Mask, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format, Match
+from pii_tracer.model.plan import Copy, Mask, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 
 _T = TypeVar("_T")

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from executors.context import ExecutionContext
 from executors.local import files_below, let_in, local_path
 from executors.rebuild import answer, differences, rows_in
-from pii_tracer.errors import RunError
-from pii_tracer.model import Format
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

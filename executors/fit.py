@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from executors.connect import refuse_without_jvm
 from executors.profiles import PROFILES, SPARK_4_1
-from pii_tracer.actions import Action
 from pii_tracer.config import Spark
-from pii_tracer.errors import Refused
-from pii_tracer.plan import Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import Refused
+from pii_tracer.model.plan import Step
 
 
 def refuse_unfit(spark: Spark, steps: Sequence[Step]) -> None:

@@ -26,12 +26,12 @@ from executors.places import Listed, Places, files_below, modified, refusals
 from executors.rebuild import difference, overwrite
 from executors.retry import on_conflict
 from executors.spark import quote_table, string_literal
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError
 from pii_tracer.estate.hudi import hudi_properties, timeline_of
 from pii_tracer.estate.s3_path import AnyPlace
 from pii_tracer.inventory import HUDI_WRITABLE
-from pii_tracer.plan import Copy, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 
 _BASE = re.compile(r"(?P<group>[0-9a-f-]{36}-\d+)_\d+-\d+-\d+_\d+\.(?:parquet|orc|hfile)")

@@ -28,11 +28,11 @@ from executors.places import Places, empty_partitions, refusals, remove, remove_
 from executors.rebuild import difference, overwrite, refuse_one_plan
 from executors.retry import on_conflict
 from executors.spark import quote, quote_table, string_literal
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError
 from pii_tracer.estate.s3_path import AnyPlace
 from pii_tracer.estate.s3_versions import ClientFactory
-from pii_tracer.plan import Copy, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 
 _FAR = "2999-01-01 00:00:00"

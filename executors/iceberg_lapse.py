@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 
 from executors.context import ExecutionContext
 from executors.spark import quote_table, string_literal
-from pii_tracer.errors import RunError
-from pii_tracer.plan import Step
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.plan import Step
 from pii_tracer.protocol import Check, Outcome, Progress
 
 _LOOK_AGAIN = timedelta(hours=6)

@@ -34,9 +34,9 @@ from executors.kafka_topic import (
     guarded,
     unread,
 )
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError
-from pii_tracer.plan import Copy, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 from pii_tracer.records import Record
 

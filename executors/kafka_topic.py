@@ -21,7 +21,6 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from pii_tracer.config import Estate
 from pii_tracer.config_kafka import KafkaCluster, Topic
-from pii_tracer.errors import EstateError, RunError
 from pii_tracer.estate.kafka import (
     absent_replicas,
     committed_offsets,
@@ -33,8 +32,9 @@ from pii_tracer.estate.kafka import (
 from pii_tracer.estate.kafka_read import TIMEOUT, admin_client, client_settings, code_of, read_topic, result
 from pii_tracer.estate.kafka_schemas import ClusterSchemas
 from pii_tracer.inventory import TopicState
-from pii_tracer.model import Frozen, KeySet, Strategy
-from pii_tracer.plan import Copy
+from pii_tracer.model.errors import EstateError, RunError
+from pii_tracer.model.identities import Frozen, KeySet, Strategy
+from pii_tracer.model.plan import Copy
 from pii_tracer.records import Record, RecordMatcher, Undecodable
 
 ANY_SIZE = {"message.max.bytes": 1_000_000_000}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from executors.context import ExecutionContext
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError
-from pii_tracer.plan import Copy, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 
 

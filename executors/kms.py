@@ -10,12 +10,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from executors.context import ExecutionContext
-from pii_tracer.actions import Action
 from pii_tracer.aws import error_code
-from pii_tracer.errors import EstateError, RunError
 from pii_tracer.estate.kms import GONE, PENDING, kms_client, kms_key
 from pii_tracer.inventory import KmsKey
-from pii_tracer.plan import Copy, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import EstateError, RunError
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
 
 LOOK_AGAIN = timedelta(hours=1)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from executors.context import ExecutionContext
 from executors.match import condition, count, match_of
 from executors.spark import quote
-from pii_tracer.errors import RunError
-from pii_tracer.model import Match
-from pii_tracer.plan import Copy, Mask, Step
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Match
+from pii_tracer.model.plan import Copy, Mask, Step
 
 
 def mentioning(copy: Copy | None) -> list[Copy]:

@@ -7,10 +7,15 @@ import re
 from executors.context import ExecutionContext
 from executors.profiles import PROFILES
 from executors.spark import quote, string_literal
-from pii_tracer.errors import RunError
-from pii_tracer.model import WHOLE_NUMBER, FieldAccess, Match, MatchTerm
-from pii_tracer.plan import Copy
-from pii_tracer.whole import EXACT
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import (
+    WHOLE_NUMBER,
+    FieldAccess,
+    Match,
+    MatchTerm,
+)
+from pii_tracer.model.plan import Copy
+from pii_tracer.model.whole_numbers import EXACT
 
 _COLLECTION = re.compile(r"\s*(array|map|struct)\b", re.IGNORECASE)
 _MEMBER = re.compile(r"[^'?\\]+")

@@ -14,11 +14,11 @@ from executors.local import local_path
 from executors.nessie_refs import LiveHead, client_of, drop_work, heads, refuse_careless, unreached, work_branch
 from executors.places import remove
 from executors.spark import quote_table
-from pii_tracer.errors import RunError
 from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.nessie import Reference, RefType
 from pii_tracer.inventory import NESSIE_WORK_BRANCH, RefKind
-from pii_tracer.plan import Copy, Step
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.plan import Copy, Step
 
 
 class NessieExecutor(IcebergExecutor):

@@ -12,14 +12,14 @@ from executors.iceberg_files import list_table, loose, refuse_missing
 from executors.local import local_path
 from executors.places import Listed
 from pii_tracer.config_catalogs import CatalogType
-from pii_tracer.errors import RunError
 from pii_tracer.estate.catalog_nessie import ICEBERG_TABLE, KINDS, table_name
 from pii_tracer.estate.heads import deletes_metadata
 from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.nessie import NessieClient, Reference
 from pii_tracer.inventory import NESSIE_WORK_BRANCH
-from pii_tracer.locations import local_path as placed
-from pii_tracer.plan import Step
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.locations import local_path as placed
+from pii_tracer.model.plan import Step
 from pii_tracer.retention.iceberg_expiry import reached
 
 _LOOKS = 5

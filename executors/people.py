@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from pii_tracer.errors import ReviewError, RunError
-from pii_tracer.plan import Copy, Step
+from pii_tracer.model.errors import ReviewError, RunError
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 from pii_tracer.review.confirmation import Confirmation, Confirmed, confirmation_file, read_confirmation
 from pii_tracer.review.keys import Approver

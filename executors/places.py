@@ -17,14 +17,14 @@ from typing import TypeVar
 from executors import local
 from executors.s3_batches import CURRENT, Batches
 from pii_tracer.config import Estate
-from pii_tracer.errors import RunError
 from pii_tracer.estate.delta_log import DeltaSnapshot, read_log
 from pii_tracer.estate.iceberg_json import METADATA_ENDS
 from pii_tracer.estate.s3 import s3_clients
 from pii_tracer.estate.s3_path import AnyPlace, S3Path
 from pii_tracer.estate.s3_versions import ClientFactory
-from pii_tracer.locations import engine_path, is_s3, s3_location
-from pii_tracer.model import Format
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import engine_path, is_s3, s3_location
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ import importlib.metadata
 from dataclasses import dataclass
 from functools import cache
 
-from pii_tracer.errors import RunError
+from pii_tracer.model.errors import RunError
 
 _DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 _ICEBERG = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"

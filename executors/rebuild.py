@@ -11,8 +11,8 @@ from sqlglot.errors import SqlglotError
 
 from executors.context import ExecutionContext
 from executors.spark import left_out, quote
-from pii_tracer.errors import RunError
 from pii_tracer.lineage.splitting import prepared
+from pii_tracer.model.errors import RunError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

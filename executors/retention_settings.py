@@ -12,9 +12,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from executors.spark import quote, quote_table, string_literal
-from pii_tracer.errors import RunError
-from pii_tracer.locations import engine_path
-from pii_tracer.model import Format
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import engine_path
 from pii_tracer.retention.enforce import Change
 
 if TYPE_CHECKING:

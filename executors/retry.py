@@ -11,7 +11,7 @@ from typing import TypeVar
 from py4j.protocol import Py4JError
 
 from executors.spark import ended
-from pii_tracer.errors import PiiTracerError, RunError
+from pii_tracer.model.errors import PiiTracerError, RunError
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from typing import Any
 from uuid import UUID
 
 from executors.s3_match import BY_HAND, Keys, RowsError, json_member, resolve
-from pii_tracer.model import FieldAccess, Match, MatchTerm
-from pii_tracer.whole import plain
+from pii_tracer.model.identities import FieldAccess, Match, MatchTerm
+from pii_tracer.model.whole_numbers import plain
 
 
 def is_persons(row: Mapping[str, Any], match: Match, keys: Keys) -> bool:

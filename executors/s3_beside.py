@@ -10,8 +10,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from executors.s3_objects import refused
 from pii_tracer.aws import error_code
-from pii_tracer.errors import RunError
 from pii_tracer.estate.s3_versions import NULL, S3Client, ask_version, tags_of
+from pii_tracer.model.errors import RunError
 from pii_tracer.scan.beside import search_beside
 from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import column_of

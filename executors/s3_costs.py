@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pii_tracer.config import Prices
-from pii_tracer.plan import Estimate
+from pii_tracer.model.plan import Estimate
 
 _GB = 1_000_000_000
 

@@ -28,11 +28,11 @@ from executors.s3_objects import (
 from executors.s3_restore import Restoring
 from executors.s3_rows import drop_rows
 from pii_tracer.aws import error_code
-from pii_tracer.errors import RunError
 from pii_tracer.estate.s3_versions import ClientFactory, Readability, S3Client, iter_object_versions, readability
 from pii_tracer.inventory import ObjectVersion
-from pii_tracer.model import Match
-from pii_tracer.plan import Copy
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Match
+from pii_tracer.model.plan import Copy
 from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
 
 _BROUGHT_BACK = "drift: somebody brought the object back after the plan was made, which deletes its old versions"

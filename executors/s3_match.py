@@ -12,9 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pii_tracer.errors import RunError
-from pii_tracer.model import FieldAccess, JsonAccess, Match, MatchTerm
-from pii_tracer.whole import plain_texts
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import (
+    FieldAccess,
+    JsonAccess,
+    Match,
+    MatchTerm,
+)
+from pii_tracer.model.whole_numbers import plain_texts
 
 Keys = Mapping[str, frozenset[str]]
 

@@ -17,10 +17,15 @@ from pydantic import AwareDatetime, Field
 from executors.s3_match import Keys
 from pii_tracer.aws import error_code
 from pii_tracer.config import Estate
-from pii_tracer.errors import RunError
 from pii_tracer.estate.s3_versions import GONE, S3Client, head_version
-from pii_tracer.model import Format, Frozen, KeySet, Match
-from pii_tracer.whole import spellings
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import (
+    Format,
+    Frozen,
+    KeySet,
+    Match,
+)
+from pii_tracer.model.whole_numbers import spellings
 
 PLAN_TAG = "pii-tracer-plan"
 """User metadata of an object that a plan wrote: the plan's id. It tells a run after a crash what is done already."""

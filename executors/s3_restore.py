@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from executors.s3_objects import RestoreParameters, S3Context, VersionRef, head, request_id, server_time
 from pii_tracer.aws import error_code
 from pii_tracer.estate.s3_versions import ClientFactory, Readability, readability
-from pii_tracer.plan import Copy
+from pii_tracer.model.plan import Copy
 from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
 
 _ALREADY_OPEN = frozenset({"RestoreAlreadyInProgress", "ObjectAlreadyInActiveTierError"})

@@ -16,7 +16,7 @@ from executors.parquet_rows import ENCRYPTED, compare, survey, write
 from executors.s3_match import BY_HAND, Keys, RowsError
 from executors.stored import InMemory
 from pii_tracer.common.parquet_footer import is_encrypted
-from pii_tracer.model import Format, Match
+from pii_tracer.model.identities import Format, Match
 
 
 @dataclass(frozen=True)

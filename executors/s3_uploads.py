@@ -14,9 +14,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from executors.s3_objects import AbortParameters, S3Context, UploadRef, request_id, server_time
 from pii_tracer.aws import error_code
-from pii_tracer.errors import RunError
 from pii_tracer.estate.s3_versions import ClientFactory, S3Client
-from pii_tracer.plan import Copy
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.plan import Copy
 from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
 
 _ROUNDS = 3

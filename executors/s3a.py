@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pii_tracer.config import Estate
 from pii_tracer.estate.s3 import s3_settings
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.model.plan import ErasurePlan
 
 SCHEME = "s3a://"
 

@@ -12,14 +12,14 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from executors.context import ExecutionContext
-from pii_tracer.actions import Action
 from pii_tracer.config_keys import Encrypted, KeyTable, KmsWrapping
-from pii_tracer.errors import EstateError, RunError, ShredError
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import read_columns
 from pii_tracer.inventory import TableState
-from pii_tracer.plan import Copy, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import EstateError, RunError, ShredError
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 from pii_tracer.shred.cells import Binding, Mode
 from pii_tracer.shred.columns import Keys, decrypt_all

@@ -25,12 +25,12 @@ from executors.settings import packages, runtime_conf, session_conf
 from executors.submitted import is_submitted, refuse_without_jars
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import CatalogType, DeclaredTable
-from pii_tracer.errors import EstateError, RunError
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.s3 import s3_clients
 from pii_tracer.estate.s3_path import S3Path
-from pii_tracer.locations import engine_path, is_s3, s3_location
-from pii_tracer.model import Format
+from pii_tracer.model.errors import EstateError, RunError
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import engine_path, is_s3, s3_location
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pii_tracer.config import Estate
-from pii_tracer.errors import RunError
+from pii_tracer.model.errors import RunError
 
 _GATEWAY = "PYSPARK_GATEWAY_PORT"
 """Where Spark's Java answers, in the environment of a program that spark-submit starts (pyspark/java_gateway.py)."""

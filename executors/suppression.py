@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from executors.context import Keys
-from pii_tracer.errors import RunError
-from pii_tracer.plan import Copy, Step
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 from pii_tracer.sealed import EstateKey
 from pii_tracer.suppression import SuppressionList

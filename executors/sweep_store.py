@@ -11,12 +11,12 @@ from typing import Protocol
 from executors.delta_log import mentioned
 from executors.local import as_local
 from executors.s3a import SCHEME
-from pii_tracer.errors import RunError
 from pii_tracer.estate.delta_log import read_log
 from pii_tracer.estate.delta_strays import as_written
 from pii_tracer.estate.s3_path import Place, S3Path
 from pii_tracer.estate.s3_versions import ClientFactory
-from pii_tracer.locations import S3Location, s3_location
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.locations import S3Location, s3_location
 
 _AT_ONCE = 16
 

@@ -18,9 +18,9 @@ from executors.vault_state import (
     VaultParameters,
     VaultWork,
 )
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError
-from pii_tracer.plan import Copy, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 
 

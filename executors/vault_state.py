@@ -15,9 +15,9 @@ from pydantic import Field
 
 from executors.context import ExecutionContext
 from pii_tracer.aws import error_code
-from pii_tracer.errors import EstateError, RunError
 from pii_tracer.estate.vaults import VaultClient, vault_client
-from pii_tracer.model import Format, Frozen, Match
+from pii_tracer.model.errors import EstateError, RunError
+from pii_tracer.model.identities import Format, Frozen, Match
 
 
 class ArchiveRef(Frozen):

@@ -22,12 +22,12 @@ from pii_tracer.config_storage import InventoryReports
 from pii_tracer.config_subjects import Subject
 from pii_tracer.config_vaults import Vault, wrong_vaults
 from pii_tracer.config_windows import Windows
-from pii_tracer.errors import ConfigError
-from pii_tracer.gap_kinds import NamedKind
-from pii_tracer.holds import Hold, contradiction
-from pii_tracer.locations import is_s3
-from pii_tracer.model import Currency, Format, Frozen
-from pii_tracer.moments import Moment
+from pii_tracer.model.errors import ConfigError
+from pii_tracer.model.gap_kinds import NamedKind
+from pii_tracer.model.identities import Currency, Format, Frozen
+from pii_tracer.model.legal_holds import Hold, contradiction
+from pii_tracer.model.locations import is_s3
+from pii_tracer.model.timestamps import Moment
 from pii_tracer.strict_yaml import load_yaml
 
 

@@ -7,7 +7,7 @@ import re
 from pydantic import Field, model_validator
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.model import Format, Frozen
+from pii_tracer.model.identities import Format, Frozen
 
 
 class CatalogType(StrEnum):

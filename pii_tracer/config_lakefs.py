@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pydantic import Field, field_validator, model_validator
 
-from pii_tracer.model import Format, Frozen
+from pii_tracer.model.identities import Format, Frozen
 
 _VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]{0,127}$"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import model_validator
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.model import Frozen
+from pii_tracer.model.identities import Frozen
 
 
 class RowFate(StrEnum):
@@ -42,7 +42,7 @@ class Identifier(Frozen):
 
 
 class Named(Frozen):
-    """What is named of one table that knows the persons: a column, or `column.field` in a struct (`pii_tracer.spots`).
+    """What is named of one table that knows the persons: a column, or `column.field` in a struct (`pii_tracer.model.column_paths`).
 
     key: the subject's key. record_keys: columns unique to one row of one person (bridges). other_keys: further columns
     with the key, of rows that can name several persons.

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pydantic import Field, model_validator
 
-from pii_tracer.model import PLAIN, Format, Frozen
+from pii_tracer.model.identities import PLAIN, Format, Frozen
 
 
 class Vault(Frozen):

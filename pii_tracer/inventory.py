@@ -13,10 +13,16 @@ from pydantic import PlainSerializer, PlainValidator
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config_kafka import Topic
 from pii_tracer.config_vaults import Vault
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.lakefs_state import LakefsState
-from pii_tracer.locations import S3Location, is_s3
-from pii_tracer.model import PLAIN, Column, DatasetId, Format, Frozen
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import (
+    PLAIN,
+    Column,
+    DatasetId,
+    Format,
+    Frozen,
+)
+from pii_tracer.model.locations import S3Location, is_s3
 from pii_tracer.packed import Packed
 
 ENCODING = "csv.encoding"

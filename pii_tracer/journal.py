@@ -25,7 +25,7 @@ from typing import Any
 import rfc8785
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.errors import JournalError
+from pii_tracer.model.errors import JournalError
 
 GENESIS = "sha256:" + "0" * 64
 _LARGEST_JSON_INTEGER = 2**53 - 1

@@ -30,10 +30,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import Field, ValidationError
 
 from pii_tracer.aws import error_code
-from pii_tracer.errors import Refused
 from pii_tracer.estate.s3 import S3Client
 from pii_tracer.journal import Clock
-from pii_tracer.model import Frozen
+from pii_tracer.model.errors import Refused
+from pii_tracer.model.identities import Frozen
 
 BEAT_SECONDS = 15.0
 SILENCE_SECONDS = 90.0

@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.errors import RunError
-from pii_tracer.plan import Copy, Step
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.plan import Copy, Step
 
 
 class Progress(StrEnum):

@@ -19,12 +19,17 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
-from pii_tracer.actions import ASKED_AGAIN, BY_OBJECT, Action
 from pii_tracer.common.atomic_files import system_reason
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.errors import PiiTracerError, Refused
 from pii_tracer.journal import Clock, Journal, Kind
-from pii_tracer.plan import Copy, ErasurePlan, Step, digest_of
+from pii_tracer.model.actions import ASKED_AGAIN, BY_OBJECT, Action
+from pii_tracer.model.errors import PiiTracerError, Refused
+from pii_tracer.model.plan import (
+    Copy,
+    ErasurePlan,
+    Step,
+    digest_of,
+)
 from pii_tracer.protocol import Check, Executor, Outcome, PartlyDone, Progress
 from pii_tracer.review.drift import DriftItem, hard
 from pii_tracer.tracks import FRESH, StepTrack, came_to_nothing, not_before, running_order, track, waits_until

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from pii_tracer.common.atomic_files import read_bounded
-from pii_tracer.errors import ConfigError
+from pii_tracer.model.errors import ConfigError
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_VALUES = 1_000_000

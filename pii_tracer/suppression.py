@@ -16,8 +16,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.errors import RunError
-from pii_tracer.model import Frozen
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Frozen
 from pii_tracer.sealed import EstateKey
 
 FILE = "suppression.jsonl"

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import ObjectSet
-from pii_tracer.model import PLAIN, CopyKind, Strategy
-from pii_tracer.plan import Gap
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import PLAIN, CopyKind, Strategy
+from pii_tracer.model.plan import Gap
 from planners.archives import current_of
 from planners.drafts import CopyDraft
 from planners.held import gap_of

@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pii_tracer.actions import Action
 from pii_tracer.config_backups import Backup
-from pii_tracer.gap_kinds import GapKind
-from pii_tracer.locations import names_place
-from pii_tracer.model import Carries, CopyKind, DatasetId, Strategy
-from pii_tracer.plan import Copy, Examined, Gap, PlannedColumn
+from pii_tracer.model.actions import Action
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import (
+    Carries,
+    CopyKind,
+    DatasetId,
+    Strategy,
+)
+from pii_tracer.model.locations import names_place
+from pii_tracer.model.plan import (
+    Copy,
+    Examined,
+    Gap,
+    PlannedColumn,
+)
 from planners.copies import Recognised
 from planners.drafts import CopyDraft, Draft, StepWriter, is_named, slug
 from planners.origins import known_of, untold

@@ -7,10 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import ObjectSet, RefKind
-from pii_tracer.model import BY_ROWS, CopyKind, Format, Strategy
-from pii_tracer.plan import Copy, Gap, Override
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import (
+    BY_ROWS,
+    CopyKind,
+    Format,
+    Strategy,
+)
+from pii_tracer.model.plan import Copy, Gap, Override
 from planners.drafts import NO_ROWS, CopyDraft, slug
 from planners.held import gap_of
 from planners.origins import origin_of

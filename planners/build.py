@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from pii_tracer import __version__
-from pii_tracer.actions import Action
 from pii_tracer.common.gc_pause import lasting_objects
 from pii_tracer.config import Estate, Request
-from pii_tracer.errors import PlanError
-from pii_tracer.gap_kinds import GapKind
-from pii_tracer.holds import may_begin_until
-from pii_tracer.model import Strategy
-from pii_tracer.plan import (
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import PlanError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Strategy
+from pii_tracer.model.legal_holds import may_begin_until
+from pii_tracer.model.plan import (
     FORMAT_VERSION,
     HELD,
     Copy,

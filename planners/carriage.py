@@ -15,8 +15,15 @@ from pii_tracer.config_subjects import Subject, SubjectTable
 from pii_tracer.lineage.edges import Subtype
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.literals import hidden
-from pii_tracer.model import Access, Carries, Column, ColumnId, DatasetId, FieldAccess
-from pii_tracer.spots import Spots, leaves
+from pii_tracer.model.column_paths import Spots, leaves
+from pii_tracer.model.identities import (
+    Access,
+    Carries,
+    Column,
+    ColumnId,
+    DatasetId,
+    FieldAccess,
+)
 from planners.categories import Witnesses, further_tags, source_tags, spread
 from planners.covering import Covers, covering, hidden_since, parted, usable, without_key
 from planners.expressions import shown

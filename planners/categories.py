@@ -17,9 +17,9 @@ from pii_tracer.config_subjects import Subject, SubjectTable
 from pii_tracer.lineage.edges import Edge
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.sources.notes import Tag as Tagged
-from pii_tracer.model import Access, ColumnId, DatasetId
-from pii_tracer.spots import Spots, spot_of
-from pii_tracer.whereabouts import Standing
+from pii_tracer.model.column_paths import Spots, spot_of
+from pii_tracer.model.identities import Access, ColumnId, DatasetId
+from pii_tracer.model.linkage import Standing
 from planners.expressions import Fate
 from planners.hops import Anonymisers, along, value_edges
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import TableState
-from pii_tracer.model import BY_ROWS
-from pii_tracer.plan import Gap
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import BY_ROWS
+from pii_tracer.model.plan import Gap
 from planners.drafts import CopyDraft, origins_of_clone, slug
 from planners.survey import World, title
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import ENCODING, TableState
-from pii_tracer.model import (
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import (
     BY_ROWS,
     Carries,
     CopyKind,
@@ -20,8 +20,17 @@ from pii_tracer.model import (
     MatchTerm,
     Strategy,
 )
-from pii_tracer.plan import NUMBERED, TEXTS, Copy, Examined, Found, Gap, Mention, PlannedColumn
-from pii_tracer.whereabouts import Standing
+from pii_tracer.model.linkage import Standing
+from pii_tracer.model.plan import (
+    NUMBERED,
+    TEXTS,
+    Copy,
+    Examined,
+    Found,
+    Gap,
+    Mention,
+    PlannedColumn,
+)
 from planners.archive_gaps import taken_along
 from planners.beyond import archives, is_in_objects, telling_names, with_history
 from planners.carriage import Carriage, other_key_columns

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from pii_tracer.actions import Action
 from pii_tracer.config import Prices
+from pii_tracer.model.actions import Action
 from planners.drafts import Draft
 from planners.schedule import duration
 

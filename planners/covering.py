@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-from pii_tracer.model import Access, DatasetId
+from pii_tracer.model.identities import Access, DatasetId
 from planners.functions import NotComputable, compute
 from planners.statements import Statement
 from planners.traces import ColumnCarriage, Contribution, Trace

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pii_tracer.actions import Action
-from pii_tracer.plan import Copy
+from pii_tracer.model.actions import Action
+from pii_tracer.model.plan import Copy
 from planners.drafts import CopyDraft, Draft, StepWriter
 from planners.mentions import mask_mentions
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pii_tracer.gap_kinds import GapKind
-from pii_tracer.model import Strategy
-from pii_tracer.plan import Gap
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Strategy
+from pii_tracer.model.plan import Gap
 from planners.drafts import CopyDraft
 from planners.held import gap_of
 from planners.survey import World

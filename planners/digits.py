@@ -9,11 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import TableState
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import Column, FieldAccess, JsonAccess, Match, MatchTerm
-from pii_tracer.plan import Gap
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import (
+    Column,
+    FieldAccess,
+    JsonAccess,
+    Match,
+    MatchTerm,
+)
+from pii_tracer.model.plan import Gap
 from planners.carriage import Carriage
 from planners.drafts import slug
 from planners.evidence import Digits, Evidence

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from pii_tracer.plan import Gap
+from pii_tracer.model.plan import Gap
 from planners.drafts import CopyDraft, short_digest
 
 

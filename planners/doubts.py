@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container
 
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import TableState
 from pii_tracer.lineage.edges import RENAME, LineageGap
 from pii_tracer.lineage.identity import VIEW
-from pii_tracer.locations import is_s3
-from pii_tracer.model import Carries, DatasetId, Format, Strategy
-from pii_tracer.plan import Gap
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import (
+    Carries,
+    DatasetId,
+    Format,
+    Strategy,
+)
+from pii_tracer.model.locations import is_s3
+from pii_tracer.model.plan import Gap
 from planners.carriage import Carriage
 from planners.drafts import CopyDraft, slug
 from planners.evidence import Evidence

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from pii_tracer.actions import Action
 from pii_tracer.config_backups import Backup
 from pii_tracer.inventory import ObjectSet, ObjectVersion, RemotePlace, TableState, TopicState, VaultState
 from pii_tracer.lakefs_state import LakefsState
-from pii_tracer.locations import names_place
-from pii_tracer.plan import Copy, Precondition
+from pii_tracer.model.actions import Action
+from pii_tracer.model.locations import names_place
+from pii_tracer.model.plan import Copy, Precondition
 from planners.carriage import Carriage
 from planners.lakefs import LettingGo
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from pii_tracer.actions import Action
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import ObjectSet
-from pii_tracer.plan import Gap
+from pii_tracer.model.actions import Action
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.plan import Gap
 from planners.drafts import CopyDraft, slug
 from planners.held import gap_of
 from planners.survey import World

@@ -10,11 +10,17 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 
-from pii_tracer.holds import Hold
 from pii_tracer.inventory import GENERATED, TableState
-from pii_tracer.model import BY_ROWS, PLAIN, CopyKind, Format, Strategy
-from pii_tracer.plan import HeldColumn, Mask
-from pii_tracer.spots import struct_fields
+from pii_tracer.model.column_paths import struct_fields
+from pii_tracer.model.identities import (
+    BY_ROWS,
+    PLAIN,
+    CopyKind,
+    Format,
+    Strategy,
+)
+from pii_tracer.model.legal_holds import Hold
+from pii_tracer.model.plan import HeldColumn, Mask
 from planners.drafts import CopyDraft
 
 Part = tuple[Hold, tuple[str, ...]]

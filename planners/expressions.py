@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lineage.literals import hidden
-from pii_tracer.model import Access, FieldAccess, JsonAccess
+from pii_tracer.model.identities import Access, FieldAccess, JsonAccess
 from planners.functions import INPUT, NotComputable, parse
 from planners.ways import leads_to, names_of, steps_of, way_of
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pii_tracer.actions import Action
 from pii_tracer.estate.folders import SUMMARY
 from pii_tracer.estate.streams import SINK_LOG
 from pii_tracer.inventory import ENCODING
+from pii_tracer.model.actions import Action
 from planners.drafts import CopyDraft, Draft, StepWriter
 from planners.iceberg import sharers
 from planners.mentions import mask_mentions

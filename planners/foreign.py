@@ -10,11 +10,11 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import TableState
 from pii_tracer.lineage.edges import Edge
-from pii_tracer.model import Access, ColumnId, DatasetId
-from pii_tracer.plan import Gap
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Access, ColumnId, DatasetId
+from pii_tracer.model.plan import Gap
 from planners.carriage import Carriage
 from planners.drafts import slug
 from planners.expressions import Fate

@@ -19,7 +19,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from pii_tracer.errors import PlanError
+from pii_tracer.model.errors import PlanError
 from planners import sparkhash
 from planners.javatext import case_is_certain, replace_all
 

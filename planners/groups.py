@@ -14,7 +14,7 @@ from typing import Any
 
 from pii_tracer.lineage.edges import Edge, Subtype
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import DatasetId
+from pii_tracer.model.identities import DatasetId
 from planners.hops import value_edges
 
 

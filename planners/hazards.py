@@ -7,7 +7,7 @@ versions in docs/stack.md; `documented` is read in the system's own documentatio
 from __future__ import annotations
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.model import Frozen
+from pii_tracer.model.identities import Frozen
 
 
 class Engine(StrEnum):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
-from pii_tracer.gap_kinds import GapKind
-from pii_tracer.holds import Hold
-from pii_tracer.plan import Gap, Mask
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.legal_holds import Hold
+from pii_tracer.model.plan import Gap, Mask
 from planners.drafts import CopyDraft, slug
 from planners.elements import Part, last_end
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, timezone
 
-from pii_tracer.gap_kinds import GapKind
-from pii_tracer.model import CopyKind
-from pii_tracer.plan import Gap
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import CopyKind
+from pii_tracer.model.plan import Gap
 from planners.drafts import CopyDraft
 from planners.elements import last_end
 from planners.held import Held, gap_of

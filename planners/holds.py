@@ -12,12 +12,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from pii_tracer.errors import PlanError
-from pii_tracer.gap_kinds import GapKind
-from pii_tracer.holds import Hold
-from pii_tracer.locations import names_place
-from pii_tracer.model import CopyKind, Strategy
-from pii_tracer.plan import Exemption, Gap, Mask, Override, PlannedHold, PlannedRequest
+from pii_tracer.model.errors import PlanError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import CopyKind, Strategy
+from pii_tracer.model.legal_holds import Hold
+from pii_tracer.model.locations import names_place
+from pii_tracer.model.plan import (
+    Exemption,
+    Gap,
+    Mask,
+    Override,
+    PlannedHold,
+    PlannedRequest,
+)
 from planners.copies import Recognised, inputs_of
 from planners.distinct import distinct_gaps
 from planners.drafts import NO_ROWS, CopyDraft, clone_origins, is_named, slug

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from pii_tracer.config import Estate
-from pii_tracer.errors import ConfigError
 from pii_tracer.lineage.edges import Edge, EdgeType, Subtype
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import Access, ColumnId, Frozen
+from pii_tracer.model.errors import ConfigError
+from pii_tracer.model.identities import Access, ColumnId, Frozen
 from planners.expressions import Fate, Place, locate
 
 

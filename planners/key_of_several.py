@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import TableState
-from pii_tracer.plan import Gap
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.plan import Gap
 from planners.drafts import slug
 from planners.same_key import SameKey
 from planners.survey import Survey, World

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pii_tracer.config_backups import Backup
-from pii_tracer.gap_kinds import GapKind
-from pii_tracer.locations import names_place
-from pii_tracer.model import Carries, DatasetId
-from pii_tracer.plan import Gap
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Carries, DatasetId
+from pii_tracer.model.locations import names_place
+from pii_tracer.model.plan import Gap
 from planners.carriage import Carriage
 from planners.drafts import slug
 from planners.keys import Keys

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from itertools import compress
 
 from pii_tracer.config_subjects import Subject, SubjectTable
-from pii_tracer.errors import PlanError
-from pii_tracer.model import DatasetId, KeySet
+from pii_tracer.model.errors import PlanError
+from pii_tracer.model.identities import DatasetId, KeySet
 from planners.functions import INPUT, NotComputable, compiled, essence, is_plain
 from planners.same_key import SameKey, same_key
 

@@ -12,17 +12,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pii_tracer.actions import Action
 from pii_tracer.config_backups import Backup
 from pii_tracer.config_keys import Encrypted, KeyTable, KmsWrapping
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import KeyFacts, KmsKey, TableState
 from pii_tracer.lineage.edges import Edge, EdgeType, Subtype
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.locations import names_place
-from pii_tracer.model import Carries, ColumnId, CopyKind, DatasetId, Strategy
-from pii_tracer.plan import Copy, Examined, Gap, PlannedColumn
-from pii_tracer.spots import Spot
+from pii_tracer.model.actions import Action
+from pii_tracer.model.column_paths import Spot
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import (
+    Carries,
+    ColumnId,
+    CopyKind,
+    DatasetId,
+    Strategy,
+)
+from pii_tracer.model.locations import names_place
+from pii_tracer.model.plan import (
+    Copy,
+    Examined,
+    Gap,
+    PlannedColumn,
+)
 from planners.beyond import archives
 from planners.copies import Recognised
 from planners.drafts import NO_ROWS, CopyDraft, Draft, StepWriter, slug

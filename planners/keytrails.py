@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pii_tracer.actions import Action
 from pii_tracer.config_keys import KeyTable
 from pii_tracer.inventory import TableState
 from pii_tracer.lineage.edges import Edge
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.locations import names_place
-from pii_tracer.model import ColumnId, DatasetId, Strategy
-from pii_tracer.plan import Copy
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import ColumnId, DatasetId, Strategy
+from pii_tracer.model.locations import names_place
+from pii_tracer.model.plan import Copy
 from planners.drafts import CopyDraft
 from planners.hops import value_edges
 from planners.origins import is_stored_of

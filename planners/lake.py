@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pii_tracer.actions import Action
 from pii_tracer.config import Estate
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import RemotePlace
-from pii_tracer.model import Format, Strategy
-from pii_tracer.plan import Gap
+from pii_tracer.model.actions import Action
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Format, Strategy
+from pii_tracer.model.plan import Gap
 from planners.archives import add_abort
 from planners.drafts import CopyDraft, Draft, StepWriter
 from planners.held import gap_of

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.errors import PlanError
+from pii_tracer.model.errors import PlanError
 
 
 @dataclass(frozen=True)

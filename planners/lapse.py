@@ -17,7 +17,7 @@ from datetime import datetime, timedelta, timezone
 
 from pii_tracer.config_maintenance import MaintenanceJob, Upkeep
 from pii_tracer.inventory import ObjectSet, ObjectVersion, RefKind, TableState
-from pii_tracer.model import BY_ROWS, CopyKind, Strategy
+from pii_tracer.model.identities import BY_ROWS, CopyKind, Strategy
 from planners.archives import current_of
 from planners.drafts import CopyDraft, Lapsing
 

@@ -6,7 +6,7 @@ import calendar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pii_tracer.errors import PlanError
+from pii_tracer.model.errors import PlanError
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pii_tracer.actions import Action
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import GENERATED, TableState
-from pii_tracer.model import Match, MatchTerm, Strategy
-from pii_tracer.plan import Copy, Gap, Mask, Mention
+from pii_tracer.model.actions import Action
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Match, MatchTerm, Strategy
+from pii_tracer.model.plan import (
+    Copy,
+    Gap,
+    Mask,
+    Mention,
+)
 from planners.carriage import Carriage, field_name
 from planners.drafts import NO_ROWS, CopyDraft, StepWriter
 from planners.elements import FORMATS, fixed_columns

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import TableState
-from pii_tracer.model import Format, Strategy
-from pii_tracer.plan import Gap
-from pii_tracer.whole import EXACT
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Format, Strategy
+from pii_tracer.model.plan import Gap
+from pii_tracer.model.whole_numbers import EXACT
 from planners.carriage import Carriage
 from planners.drafts import CopyDraft, slug
 from planners.evidence import Evidence, Padded

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pii_tracer.actions import Action
+from pii_tracer.model.actions import Action
 from planners import iceberg
 from planners.drafts import CopyDraft, Draft, StepWriter
 

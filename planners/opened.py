@@ -11,12 +11,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from pii_tracer.config_keys import Encrypted, KeyTable
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import TableState
 from pii_tracer.lineage.edges import JobRef, Subtype
 from pii_tracer.lineage.identity import VIEW
-from pii_tracer.model import DatasetId, Strategy
-from pii_tracer.plan import Gap
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import DatasetId, Strategy
+from pii_tracer.model.plan import Gap
 from planners.copies import Recognised
 from planners.drafts import CopyDraft, slug
 from planners.keytrails import cells_of, edges_below, family_of, led_to, place_of, state_of

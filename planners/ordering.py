@@ -13,10 +13,10 @@ from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 from typing import Any
 
-from pii_tracer.actions import ON_TABLE_ROWS, Action
-from pii_tracer.errors import PlanError
-from pii_tracer.model import CopyKind
-from pii_tracer.plan import Precondition
+from pii_tracer.model.actions import ON_TABLE_ROWS, Action
+from pii_tracer.model.errors import PlanError
+from pii_tracer.model.identities import CopyKind
+from pii_tracer.model.plan import Precondition
 from planners.backups import backups_after_what_is_in_them
 from planners.drafts import CopyDraft, Draft
 from planners.keytrails import unreadable_after_keys

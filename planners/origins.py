@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import TableState
-from pii_tracer.locations import names_place
-from pii_tracer.model import Carries, DatasetId
-from pii_tracer.plan import Examined, Gap
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Carries, DatasetId
+from pii_tracer.model.locations import names_place
+from pii_tracer.model.plan import Examined, Gap
 from planners.drafts import CopyDraft, is_named, slug
 from planners.survey import World
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pii_tracer.gap_kinds import GapKind
-from pii_tracer.model import BY_ROWS, PLAIN, Strategy
-from pii_tracer.plan import Gap
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import BY_ROWS, PLAIN, Strategy
+from pii_tracer.model.plan import Gap
 from planners.drafts import CopyDraft, slug
 from planners.evidence import OthersRows
 from planners.held import gap_of

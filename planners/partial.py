@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pii_tracer.errors import PlanError
-from pii_tracer.gap_kinds import GapKind
-from pii_tracer.model import Strategy
-from pii_tracer.plan import Gap, PlannedHold
+from pii_tracer.model.errors import PlanError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Strategy
+from pii_tracer.model.plan import Gap, PlannedHold
 from planners.copies import Recognised, inputs_of
 from planners.drafts import CopyDraft, clone_origins, is_named
 from planners.survey import World

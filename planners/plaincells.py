@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import PlainCells, TableState
-from pii_tracer.locations import names_place
-from pii_tracer.model import Strategy
-from pii_tracer.plan import Gap
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Strategy
+from pii_tracer.model.locations import names_place
+from pii_tracer.model.plan import Gap
 from planners.drafts import CopyDraft, slug
 from planners.origins import stored_places
 from planners.survey import World, title

@@ -17,7 +17,7 @@ from pii_tracer.lineage import walk
 from pii_tracer.lineage.columnar import KINDS, is_direct, kind_of, numbers_of
 from pii_tracer.lineage.edges import Edge, Subtype
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import ColumnId, DatasetId
+from pii_tracer.model.identities import ColumnId, DatasetId
 from planners.hops import value_edges
 
 Mask = npt.NDArray[np.bool_]

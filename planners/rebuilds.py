@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.lineage.edges import JobRef
-from pii_tracer.model import DatasetId, Strategy
-from pii_tracer.plan import Gap
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import DatasetId, Strategy
+from pii_tracer.model.plan import Gap
 from planners.copies import Recognised
 from planners.drafts import CopyDraft, slug
 from planners.survey import World

@@ -18,7 +18,7 @@ from sqlglot import exp
 from pii_tracer.inventory import TableState
 from pii_tracer.lineage.edges import JobRef
 from pii_tracer.lineage.splitting import prepared
-from pii_tracer.model import Format
+from pii_tracer.model.identities import Format
 from planners.branches import table_name
 from planners.expressions import function_name
 from planners.renames import ALTER

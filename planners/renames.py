@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from pii_tracer.lineage.edges import Edge, JobRef, Subtype
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import ColumnId, DatasetId
+from pii_tracer.model.identities import ColumnId, DatasetId
 from planners.functions import NotComputable, parse
 
 ALTER = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*ALTER\b", re.IGNORECASE | re.DOTALL)

@@ -12,11 +12,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import TableState
 from pii_tracer.lakefs_state import LakefsRules, LakefsState
-from pii_tracer.model import Carries, CopyKind, Match, Strategy
-from pii_tracer.plan import Copy, Examined, Found, Gap
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import (
+    Carries,
+    CopyKind,
+    Match,
+    Strategy,
+)
+from pii_tracer.model.plan import (
+    Copy,
+    Examined,
+    Found,
+    Gap,
+)
 from planners.carriage import Carriage, other_key_columns
 from planners.copies import Recognised, match_of, pii_columns
 from planners.drafts import CopyDraft, slug

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 
 from pii_tracer.config import Request
-from pii_tracer.errors import PlanError
-from pii_tracer.plan import PlannedRequest
+from pii_tracer.model.errors import PlanError
+from pii_tracer.model.plan import PlannedRequest
 from planners.laws import deadline, law
 
 

@@ -8,8 +8,13 @@ from collections.abc import Iterable, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.model import FieldAccess, KeySet, Match, MatchTerm
-from pii_tracer.whole import plain, plain_texts, spellings
+from pii_tracer.model.identities import (
+    FieldAccess,
+    KeySet,
+    Match,
+    MatchTerm,
+)
+from pii_tracer.model.whole_numbers import plain, plain_texts, spellings
 from planners.evidence import Padded
 
 if TYPE_CHECKING:

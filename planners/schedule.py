@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pii_tracer.actions import Action
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config import Estate
 from pii_tracer.config_windows import WEEKDAYS, weekly
+from pii_tracer.model.actions import Action
 from planners.drafts import CopyDraft, Draft
 
 

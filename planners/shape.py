@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pii_tracer.model import Access, FieldAccess, JsonAccess
-from pii_tracer.spots import struct_fields
+from pii_tracer.model.column_paths import struct_fields
+from pii_tracer.model.identities import Access, FieldAccess, JsonAccess
 
 
 def leaf_type(column_type: str, access: tuple[Access, ...]) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import TableState
-from pii_tracer.model import Carries
-from pii_tracer.plan import Examined, Gap
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Carries
+from pii_tracer.model.plan import Examined, Gap
 from pii_tracer.scan.hits import STATE
 from planners.drafts import slug
 from planners.evidence import Evidence

@@ -6,11 +6,16 @@ import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from pii_tracer.errors import EstateError
 from pii_tracer.inventory import HUDI_BOOTSTRAPPED, HUDI_WRITABLE, ICEBERG_DATA_PATHS, NessieTable, RefKind, TableState
-from pii_tracer.locations import S3Location, location_of
-from pii_tracer.model import PLAIN, Access, FieldAccess, Format
-from pii_tracer.spots import struct_fields
+from pii_tracer.model.column_paths import struct_fields
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import (
+    PLAIN,
+    Access,
+    FieldAccess,
+    Format,
+)
+from pii_tracer.model.locations import S3Location, location_of
 
 CATALOG_MANAGED = ("delta.feature.catalogManaged", "delta.feature.catalogOwned-preview")
 _APPEND_ONLY = "delta.appendOnly"

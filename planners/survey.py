@@ -10,7 +10,7 @@ from functools import cached_property
 from pii_tracer.config_subjects import Subject
 from pii_tracer.inventory import Inventory, KeyFacts, RemotePlace, TableState
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import DatasetId, KeySet
+from pii_tracer.model.identities import DatasetId, KeySet
 from planners.carriage import Carriage
 from planners.evidence import (
     BesideEvidence,

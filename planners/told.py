@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from pii_tracer.config_subjects import Named, RowFate
-from pii_tracer.model import FieldAccess
+from pii_tracer.model.identities import FieldAccess
 from planners.functions import INPUT
 from planners.traces import ColumnCarriage, Mentioned, Trace
 

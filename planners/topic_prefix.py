@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from pii_tracer.actions import Action
 from pii_tracer.config_kafka import Prefix
 from pii_tracer.inventory import TopicState
-from pii_tracer.model import Strategy
-from pii_tracer.plan import Copy, Override
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import Strategy
+from pii_tracer.model.plan import Copy, Override
 from planners.drafts import CopyDraft, StepWriter
 from planners.evidence import TopicEvidence
 

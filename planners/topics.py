@@ -12,14 +12,30 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
-from pii_tracer.actions import Action
 from pii_tracer.config import Estate
 from pii_tracer.config_kafka import Topic
 from pii_tracer.config_subjects import Subject
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import Inventory, TableState, TopicState
-from pii_tracer.model import Carries, CopyKind, FieldAccess, Format, JsonAccess, Match, MatchTerm, Strategy
-from pii_tracer.plan import Copy, Examined, Found, Gap, PlannedColumn, Precondition
+from pii_tracer.model.actions import Action
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import (
+    Carries,
+    CopyKind,
+    FieldAccess,
+    Format,
+    JsonAccess,
+    Match,
+    MatchTerm,
+    Strategy,
+)
+from pii_tracer.model.plan import (
+    Copy,
+    Examined,
+    Found,
+    Gap,
+    PlannedColumn,
+    Precondition,
+)
 from pii_tracer.records import KEY, VALUE
 from planners.carriage import Carriage, field_name
 from planners.categories import categories_of

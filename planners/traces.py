@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pii_tracer.lineage.edges import Edge
-from pii_tracer.model import Access
+from pii_tracer.model.identities import Access
 from planners.statements import Statement
 
 

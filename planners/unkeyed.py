@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from functools import cache, cached_property
 
 from pii_tracer.lineage.edges import Subtype
-from pii_tracer.model import Access, DatasetId, FieldAccess
+from pii_tracer.model.identities import Access, DatasetId, FieldAccess
 from planners.branches import UNKNOWN, Relation, Tables
 from planners.brought import Target, brought, made_by, overwritten
 from planners.renames import ALTER

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.lineage.edges import EdgeType, Subtype
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.identity import VIEW
-from pii_tracer.model import Carries, DatasetId
-from pii_tracer.plan import Gap
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Carries, DatasetId
+from pii_tracer.model.plan import Gap
 from planners.carriage import Carriage
 from planners.drafts import slug
 from planners.survey import Survey, World

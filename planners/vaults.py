@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pii_tracer.actions import Action
 from pii_tracer.inventory import VaultArchive, VaultState
-from pii_tracer.model import CopyKind, Strategy
-from pii_tracer.plan import Override
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import CopyKind, Strategy
+from pii_tracer.model.plan import Override
 from planners.drafts import CopyDraft, Draft, StepWriter, slug
 from planners.origins import origin_of
 from planners.survey import World

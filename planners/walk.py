@@ -15,8 +15,8 @@ from pii_tracer.config_subjects import Named, Subject, SubjectTable
 from pii_tracer.lineage.edges import Edge, Evidence, JobRef, Subtype
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.identity import UNRESOLVED
-from pii_tracer.model import ColumnId, DatasetId, FieldAccess
-from pii_tracer.spots import Spots, spot_of, struct_fields
+from pii_tracer.model.column_paths import Spots, spot_of, struct_fields
+from pii_tracer.model.identities import ColumnId, DatasetId, FieldAccess
 from planners.expressions import Fate, Place, compose
 from planners.functions import NotComputable
 from planners.hops import Anonymisers, along, value_edges

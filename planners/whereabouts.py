@@ -7,8 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from pii_tracer.config_subjects import Subject
 from pii_tracer.lineage.edges import Edge
 from pii_tracer.lineage.literals import hidden
-from pii_tracer.model import Access, Carries, DatasetId, FieldAccess
-from pii_tracer.whereabouts import GroupSizes, Held, HeldColumn, Hop, SubjectWhereabouts, Whereabouts
+from pii_tracer.model.identities import (
+    Access,
+    Carries,
+    DatasetId,
+    FieldAccess,
+)
+from pii_tracer.model.linkage import (
+    GroupSizes,
+    Held,
+    HeldColumn,
+    Hop,
+    SubjectWhereabouts,
+    Whereabouts,
+)
 from planners.carriage import Carriage
 from planners.categories import Witness
 from planners.expressions import shown

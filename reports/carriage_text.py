@@ -10,8 +10,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from pii_tracer.model import Carries
-from pii_tracer.whereabouts import Held, HeldColumn, Standing, SubjectWhereabouts, Whereabouts
+from pii_tracer.model.identities import Carries
+from pii_tracer.model.linkage import (
+    Held,
+    HeldColumn,
+    Standing,
+    SubjectWhereabouts,
+    Whereabouts,
+)
 from reports import wording
 from reports.escape import visible
 

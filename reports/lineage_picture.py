@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from pii_tracer.model import Carries, CopyKind
+from pii_tracer.model.identities import Carries, CopyKind
 from reports import wording
 from reports.layers import Arc, Layout, lay_out, shorten
 from reports.planview import CopyRow, PlanView

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.model.plan import ErasurePlan
 from reports import timeline, wording
 from reports.layers import NODE_WIDTH
 from reports.lineage_picture import Edges, picture

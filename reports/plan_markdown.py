@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pii_tracer.errors import UsageError
-from pii_tracer.plan import ErasurePlan, Gap, Step
+from pii_tracer.model.errors import UsageError
+from pii_tracer.model.plan import ErasurePlan, Gap, Step
 from reports import wording
 from reports.escape import markdown, markdown_code, visible
 from reports.layers import shorten

@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from pii_tracer.plan import ErasurePlan, Gap
+from pii_tracer.model.plan import ErasurePlan, Gap
 from reports import wording
 from reports.escape import visible
 from reports.planview import CopyRow, Kept, PlanView, Verdict

@@ -9,8 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.gap_kinds import GapKind
-from pii_tracer.plan import Copy, ErasurePlan, Gap, PlannedHold, Step
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.plan import (
+    Copy,
+    ErasurePlan,
+    Gap,
+    PlannedHold,
+    Step,
+)
 from reports import wording
 
 

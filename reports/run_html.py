@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.model.plan import ErasurePlan
 from reports import timeline, wording
 from reports.closing import MARKS, closing_line, run_headline, tree
 from reports.layers import NODE_WIDTH

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.plan import Step
+from pii_tracer.model.plan import Step
 from reports import wording
 from reports.layers import shorten
 from reports.planview import PlanView

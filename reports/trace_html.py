@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pii_tracer.lineage.edges import Edge
 from pii_tracer.lineage.trace import Link, Trace
-from pii_tracer.model import DatasetId
+from pii_tracer.model.identities import DatasetId
 from reports import trace_picture
 from reports.layers import NODE_WIDTH
 from reports.rendering import render_html

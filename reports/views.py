@@ -10,7 +10,13 @@ from datetime import datetime
 from pydantic import Field
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.model import CopyKind, DatasetId, Format, Frozen, Strategy
+from pii_tracer.model.identities import (
+    CopyKind,
+    DatasetId,
+    Format,
+    Frozen,
+    Strategy,
+)
 
 
 class RunState(StrEnum):

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
-from pii_tracer.model import Carries, CopyKind, Strategy
-from pii_tracer.plan import Copy
+from pii_tracer.model.identities import Carries, CopyKind, Strategy
+from pii_tracer.model.plan import Copy
 
 _CURRENCY_SIGNS = {"INR": "₹", "EUR": "€", "USD": "$", "GBP": "£"}
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]

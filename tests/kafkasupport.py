@@ -33,8 +33,17 @@ from pii_tracer.cli.topics import look
 from pii_tracer.config import Estate
 from pii_tracer.estate.kafka import discover_topics
 from pii_tracer.inventory import TopicState
-from pii_tracer.model import Carries, CopyKind, Format, JsonAccess, KeySet, Match, MatchTerm, Strategy
-from pii_tracer.plan import Copy, Estimate, Step
+from pii_tracer.model.identities import (
+    Carries,
+    CopyKind,
+    Format,
+    JsonAccess,
+    KeySet,
+    Match,
+    MatchTerm,
+    Strategy,
+)
+from pii_tracer.model.plan import Copy, Estimate, Step
 from pii_tracer.protocol import Outcome, Progress
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.sealed import KeyRing

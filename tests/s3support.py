@@ -22,11 +22,11 @@ from botocore.awsrequest import AWSResponse
 from urllib3 import HTTPResponse
 
 from executors.s3 import S3Executor
-from pii_tracer.actions import Action
 from pii_tracer.config import Estate
 from pii_tracer.estate.s3 import S3Client, s3_clients
-from pii_tracer.model import KeySet, Match, MatchTerm
-from pii_tracer.plan import Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import KeySet, Match, MatchTerm
+from pii_tracer.model.plan import Step
 from pii_tracer.sealed import KeyRing
 from sample_lineage import s3_standin
 

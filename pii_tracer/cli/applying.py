@@ -20,10 +20,15 @@ from pii_tracer.cli.verifying import Verification, VerifyExecutor
 from pii_tracer.cli.witnessing import watched
 from pii_tracer.common.atomic_files import sweep_temporaries, write_atomic
 from pii_tracer.config import file_digest
-from pii_tracer.errors import Drift, NotApproved, PlanIncomplete, Refused
 from pii_tracer.journal import Journal, Kind, Record
-from pii_tracer.model import Frozen
-from pii_tracer.plan import ErasurePlan, Step
+from pii_tracer.model.errors import (
+    Drift,
+    NotApproved,
+    PlanIncomplete,
+    Refused,
+)
+from pii_tracer.model.identities import Frozen
+from pii_tracer.model.plan import ErasurePlan, Step
 from pii_tracer.proof.signing import attester
 from pii_tracer.protocol import Executor
 from pii_tracer.review.approval import Approval, consume, consumed_by, verify_approvals

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer import __version__
-from pii_tracer.actions import Action
 from pii_tracer.cli import vaults
 from pii_tracer.cli.applying import Ran, facts_of, now
 from pii_tracer.cli.runs import evidence_of
 from pii_tracer.config_proof import TimestampAuthority
 from pii_tracer.journal import Kind, Record
-from pii_tracer.plan import STAYS, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.plan import STAYS, Step
 from pii_tracer.proof.attest import Attestation, Others, Proven, attest
 from pii_tracer.proof.leaves import Erased, Reserved, ReservedKind, ScopeFile
 from pii_tracer.proof.log import LOG_NAME, AttestationLog

@@ -11,15 +11,15 @@ import click
 
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
 from pii_tracer.cli.subjects import further_tables, spots_of, table_of
-from pii_tracer.errors import EstateError, ExitCode, UsageError
-from pii_tracer.model import Carries, DatasetId
-from pii_tracer.spots import Spot, spot_of
+from pii_tracer.model.column_paths import Spot, spot_of
+from pii_tracer.model.errors import EstateError, ExitCode, UsageError
+from pii_tracer.model.identities import Carries, DatasetId
 
 if TYPE_CHECKING:
     from pii_tracer.estate.paths import EstatePaths
     from pii_tracer.inventory import TableState
     from pii_tracer.lineage.graph import LineageGraph
-    from pii_tracer.whereabouts import SubjectWhereabouts
+    from pii_tracer.model.linkage import SubjectWhereabouts
     from planners.carriage import Carriage
     from planners.groups import Groups
 

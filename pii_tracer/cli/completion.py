@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from pii_tracer.errors import ExitCode
+from pii_tracer.model.errors import ExitCode
 
 
 @click.command()

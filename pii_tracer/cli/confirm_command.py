@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from pii_tracer.cli.settings import state_option
-from pii_tracer.errors import ExitCode, UsageError
+from pii_tracer.model.errors import ExitCode, UsageError
 
 
 @click.command()
@@ -34,12 +34,12 @@ def confirm(
     ssh_key: Path | None,
 ) -> int:
     """Sign that STEP (or the name of a backup) was done. `pii-tracer resume` then takes it as a person's word."""
-    from pii_tracer.actions import Action
     from pii_tracer.cli.approvals import signing_key
     from pii_tracer.cli.plan_commands import patterns_at_hand
     from pii_tracer.cli.runs import choose_run
     from pii_tracer.cli.telling import refuse_telling_word
     from pii_tracer.common.atomic_files import write_atomic
+    from pii_tracer.model.actions import Action
     from pii_tracer.review import confirmation
     from pii_tracer.review.keys import load_trusted
     from pii_tracer.review.planfile import load_plan

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pii_tracer.cli.settings import Settings, moment, state_option
-from pii_tracer.errors import ExitCode, PiiTracerError, RunError
+from pii_tracer.model.errors import ExitCode, PiiTracerError, RunError
 
 if TYPE_CHECKING:
     from reports.progress import Progress

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from pii_tracer.cli.settings import format_option
-from pii_tracer.errors import ExitCode
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.model.errors import ExitCode
+from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.review.changes import changes
 from pii_tracer.review.planfile import load_plan
 

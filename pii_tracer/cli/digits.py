@@ -13,14 +13,14 @@ from decimal import Decimal
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.data_files import csv_header
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import data_files, folder_files, guarded
 from pii_tracer.estate.read_part import names_in_files, read_part
 from pii_tracer.inventory import Inventory, TableState
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import Carries, Format
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import Carries, Format
 from pii_tracer.scan.collect import json_leaves
 from planners.carriage import Carriage
 from planners.copies import carriage_of, match_of

@@ -17,8 +17,8 @@ import click
 
 from pii_tracer.cli.settings import estate_option, format_option
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.errors import ExitCode, PiiTracerError
-from pii_tracer.gap_kinds import GapKind
+from pii_tracer.model.errors import ExitCode, PiiTracerError
+from pii_tracer.model.gap_kinds import GapKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
-from pii_tracer.errors import ExitCode, UsageError
+from pii_tracer.model.errors import ExitCode, UsageError
 
 ESTATE_TEMPLATE = """\
 version: 1

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config_keys import Encrypted, KeyTable
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import data_files, guarded, read_columns
 from pii_tracer.inventory import Inventory, PlainCells, TableState
-from pii_tracer.locations import is_s3
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.locations import is_s3
 from pii_tracer.shred.cells import Mode
 from pii_tracer.shred.form import unlike_cells
 from planners.keytrails import family_of, state_of

@@ -8,11 +8,11 @@ from typing import Any
 from pii_tracer.cli.key_cells import plain_cells
 from pii_tracer.config import Estate
 from pii_tracer.config_keys import KeyTable, KmsWrapping
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import read_columns
 from pii_tracer.inventory import Inventory, KeyFacts, KmsKey
-from pii_tracer.whole import spellings
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.whole_numbers import spellings
 from planners.copies import match_of
 from planners.keytrails import state_of
 from planners.rows import leaf

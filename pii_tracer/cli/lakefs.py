@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pii_tracer.config import Estate
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.lakefs import declared_repository, repository_state
 from pii_tracer.estate.lakefs_client import LakefsClient
 from pii_tracer.estate.lakefs_storage import OWN, Stored, storage_of
 from pii_tracer.inventory import TableState
 from pii_tracer.lakefs_state import LakefsObject, LakefsState
-from pii_tracer.model import DatasetId, Match
-from pii_tracer.plan import Copy
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import DatasetId, Match
+from pii_tracer.model.plan import Copy
 from pii_tracer.scan.columns import key_columns
 from pii_tracer.scan.forms import Patterns, build_patterns
 from pii_tracer.scan.hits import FileScan, Hit

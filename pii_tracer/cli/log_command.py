@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
-from pii_tracer.errors import ExitCode, UsageError
+from pii_tracer.model.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from pii_tracer.proof.deletion_log import DeletionLog, Entry, Selection
@@ -136,7 +136,7 @@ def _selection(
     until: str | None,
     newest: bool,
 ) -> Selection:
-    from pii_tracer.actions import Action
+    from pii_tracer.model.actions import Action
     from pii_tracer.proof.deletion_log import EntryState, Selection
 
     if action is not None and action not in set(Action):

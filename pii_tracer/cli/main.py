@@ -14,7 +14,7 @@ import click
 
 from pii_tracer import __version__
 from pii_tracer.common.atomic_files import system_reason
-from pii_tracer.errors import ExitCode, PiiTracerError
+from pii_tracer.model.errors import ExitCode, PiiTracerError
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("estate_commands", "write a first estate file, policy and keys"),

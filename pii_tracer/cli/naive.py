@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from pii_tracer.cli.settings import Settings
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config_catalogs import CatalogType
-from pii_tracer.errors import EstateError
-from pii_tracer.model import KeySet
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.tree import scan_tree

@@ -12,15 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import data_files, guarded
 from pii_tracer.estate.read_part import names_in_files, read_part
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.inventory import Inventory, TableState
-from pii_tracer.locations import is_s3
-from pii_tracer.model import Format, Match
-from pii_tracer.plan import Mention
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import Format, Match
+from pii_tracer.model.locations import is_s3
+from pii_tracer.model.plan import Mention
 from pii_tracer.scan.collect import Collector
 from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import FileScan

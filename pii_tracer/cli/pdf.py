@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.errors import ProofError
+from pii_tracer.model.errors import ProofError
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _TIMEOUT = 120

@@ -15,9 +15,14 @@ from pydantic import ValidationError
 
 from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
 from pii_tracer.config import load_request
-from pii_tracer.errors import ConfigError, ExitCode, NotApproved, UsageError
-from pii_tracer.gap_kinds import GapKind
-from pii_tracer.plan import ErasurePlan, Waiver
+from pii_tracer.model.errors import (
+    ConfigError,
+    ExitCode,
+    NotApproved,
+    UsageError,
+)
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.plan import ErasurePlan, Waiver
 from pii_tracer.review.drift import DriftItem
 from pii_tracer.review.dsse import PrivateKey
 from pii_tracer.review.planfile import LoadedPlan, load_plan

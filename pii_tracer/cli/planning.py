@@ -27,7 +27,6 @@ from pii_tracer.cli.telling import (
 )
 from pii_tracer.config import Archive, Estate, Request, file_digest
 from pii_tracer.config_subjects import Subject
-from pii_tracer.errors import ConfigError, EstateError
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import read_columns
@@ -37,12 +36,13 @@ from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.harvest import Given, Harvested, SourceRead, Summary, harvest_all
 from pii_tracer.lineage.sources.queries import Parser, parse_here
 from pii_tracer.lineage.store import save
-from pii_tracer.locations import s3_location
-from pii_tracer.model import KeySet, Match
-from pii_tracer.plan import ErasurePlan, Waiver, digest_of
+from pii_tracer.model.column_paths import spot_of
+from pii_tracer.model.errors import ConfigError, EstateError
+from pii_tracer.model.identities import KeySet, Match
+from pii_tracer.model.locations import s3_location
+from pii_tracer.model.plan import ErasurePlan, Waiver, digest_of
 from pii_tracer.scan.file_keys import file_keys
 from pii_tracer.scan.forms import build_patterns
-from pii_tracer.spots import spot_of
 from planners.build import Digests, PlanInputs, build_plan
 from planners.carriage import follow
 from planners.categories import column_tags

@@ -13,7 +13,14 @@ import click
 from pii_tracer.cli.runs import RunFolder, choose_run, evidence_of
 from pii_tracer.cli.settings import format_option, state_option
 from pii_tracer.cli.trail_command import trail
-from pii_tracer.errors import ExitCode, ProofError, ResidueFound, RunError, UsageError, Waiting
+from pii_tracer.model.errors import (
+    ExitCode,
+    ProofError,
+    ResidueFound,
+    RunError,
+    UsageError,
+    Waiting,
+)
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
@@ -157,7 +164,7 @@ def verify(
 
 def _sibling(attestation: Path, envelope: bytes) -> Path | None:
     """The attestation before this one, where it lies in its own run's folder beside this run's."""
-    from pii_tracer.plan import digest_of
+    from pii_tracer.model.plan import digest_of
     from pii_tracer.proof.verifier import previous_of
 
     digest, plan = previous_of(envelope) or ("", "")

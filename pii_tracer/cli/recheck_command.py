@@ -19,15 +19,15 @@ import click
 from pii_tracer.cli.runs import all_runs
 from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
 from pii_tracer.config_subjects import Subject
-from pii_tracer.errors import EstateError, ExitCode
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.inventory import Inventory, TableState
-from pii_tracer.model import MatchTerm, Strategy
-from pii_tracer.plan import Copy, ErasurePlan, Mask
+from pii_tracer.model.column_paths import find_spot
+from pii_tracer.model.errors import EstateError, ExitCode
+from pii_tracer.model.identities import MatchTerm, Strategy
+from pii_tracer.model.plan import Copy, ErasurePlan, Mask
+from pii_tracer.model.whole_numbers import without_fraction
 from pii_tracer.sealed import EstateKey
-from pii_tracer.spots import find_spot
 from pii_tracer.suppression import FILE, SuppressionList
-from pii_tracer.whole import without_fraction
 
 
 @dataclass(frozen=True)

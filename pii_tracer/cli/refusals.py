@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pii_tracer.aws import error_code
-from pii_tracer.errors import ScanError
+from pii_tracer.model.errors import ScanError
 
 
 @contextmanager

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from pii_tracer.cli.scanning import evidence_of
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config import Estate
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import in_order
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.remote import gap_of
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import Inventory, ObjectVersion, RemotePlace
-from pii_tracer.locations import S3Location, location_of
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.locations import S3Location, location_of
 from pii_tracer.scan.beside import search_beside
 from pii_tracer.scan.bounds import without_explained
 from pii_tracer.scan.collect import Collector

@@ -15,8 +15,8 @@ from pii_tracer.cli.attesting import attest_run, scope_of, step_facts
 from pii_tracer.cli.runs import RunFolder, nothing_left
 from pii_tracer.cli.verifying import read_verdicts
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.errors import ExitCode
 from pii_tracer.journal import Kind, Record
+from pii_tracer.model.errors import ExitCode
 from pii_tracer.proof.deletion_log import FILE, DeletionLog
 from pii_tracer.proof.leaves import lines_digest, scope_lines
 from pii_tracer.proof.log_rows import Logged, entries_of

@@ -14,10 +14,10 @@ from pii_tracer.cli.retention_sweep import sweep
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import CatalogType
-from pii_tracer.errors import ConfigError, ExitCode
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import Inventory
-from pii_tracer.model import Format
+from pii_tracer.model.errors import ConfigError, ExitCode
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Format
 from pii_tracer.retention.check import Finding, FindingKind, Table, check_tables
 
 _NOT_READ = frozenset(

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
-from pii_tracer.errors import ExitCode
-from pii_tracer.locations import is_s3
-from pii_tracer.model import Format
+from pii_tracer.model.errors import ExitCode
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import is_s3
 from pii_tracer.retention.check import Table
 from pii_tracer.retention.enforce import Change, Enforcement, Kept, enforcement
 

@@ -8,8 +8,8 @@ from datetime import datetime
 import click
 
 from pii_tracer.config import Estate
-from pii_tracer.errors import ConfigError
 from pii_tracer.inventory import Inventory
+from pii_tracer.model.errors import ConfigError
 from pii_tracer.retention.check import Table
 from pii_tracer.retention.classes import unmatched_holds
 

@@ -11,8 +11,8 @@ from pii_tracer.cli.subjects import spots_of
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.inventory import Inventory, TableState
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import DatasetId
-from pii_tracer.spots import Spots, spot_of
+from pii_tracer.model.column_paths import Spots, spot_of
+from pii_tracer.model.identities import DatasetId
 from planners.carriage import follow
 from planners.hops import declared_anonymisers
 

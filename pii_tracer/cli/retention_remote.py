@@ -11,9 +11,9 @@ from pii_tracer.estate.found import in_order
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.s3 import s3_clients
 from pii_tracer.estate.s3_versions import ClientFactory
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import Inventory
-from pii_tracer.model import Format
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Format
 
 
 def with_delta_tables(inventory: Inventory, estate: Estate, base: Path) -> Inventory:

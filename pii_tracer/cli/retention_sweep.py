@@ -17,8 +17,8 @@ from pii_tracer.cli.settings import Settings, estate_option, format_option, stat
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import CatalogType
-from pii_tracer.errors import ConfigError, ExitCode, UsageError
-from pii_tracer.locations import S3Location
+from pii_tracer.model.errors import ConfigError, ExitCode, UsageError
+from pii_tracer.model.locations import S3Location
 from pii_tracer.retention.listing import Listing
 from pii_tracer.retention.sweep import Skipped, Swept, Target, targets
 

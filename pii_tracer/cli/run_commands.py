@@ -9,7 +9,7 @@ import click
 
 from pii_tracer.cli.runs import RunFolder, all_runs, choose_run
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option, trusted_option
-from pii_tracer.errors import ExitCode, UsageError
+from pii_tracer.model.errors import ExitCode, UsageError
 
 
 @click.command()

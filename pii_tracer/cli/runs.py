@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from pii_tracer.cli.settings import Settings
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.errors import ReviewError, UsageError
-from pii_tracer.model import Frozen
+from pii_tracer.model.errors import ReviewError, UsageError
+from pii_tracer.model.identities import Frozen
 
 if TYPE_CHECKING:
     from pii_tracer.review.planfile import LoadedPlan

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer import __version__
-from pii_tracer.actions import Action
 from pii_tracer.cli.naive import load_naive
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.journal import Kind, Record
 from pii_tracer.lakefs_state import in_lakefs
-from pii_tracer.model import CopyKind, Strategy
-from pii_tracer.plan import HELD, Copy, ErasurePlan
+from pii_tracer.model.actions import Action
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import CopyKind, Strategy
+from pii_tracer.model.plan import HELD, Copy, ErasurePlan
 from pii_tracer.proof.attest import LIMITS
 from pii_tracer.proof.deletion_log import DeletionLog
 from pii_tracer.runner import RunState as Walked

@@ -10,14 +10,14 @@ from functools import partial
 from pii_tracer.cli.refusals import unreadable
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config import Estate
-from pii_tracer.errors import EstateError, ScanError
 from pii_tracer.estate.s3 import s3_clients
 from pii_tracer.estate.s3_fetch import fetch
 from pii_tracer.estate.s3_versions import NULL, region_of
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import ObjectVersion
-from pii_tracer.locations import S3Location, s3_place
-from pii_tracer.plan import Copy, ErasurePlan
+from pii_tracer.model.errors import EstateError, ScanError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.locations import S3Location, s3_place
+from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.proof.witness import FileBefore, Seen, in_log
 from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.searchers import THREADS, Searchers

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pii_tracer.cli.others import places
-from pii_tracer.errors import ScanError
 from pii_tracer.estate.paths import below
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import Inventory, TableState
-from pii_tracer.locations import is_s3
+from pii_tracer.model.errors import ScanError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.locations import is_s3
 from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.tree import scan_file, scan_tree

@@ -13,12 +13,12 @@ from typing import Any, TextIO
 from pii_tracer.cli.s3_looking import look_at
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config import Estate
-from pii_tracer.errors import ExitCode, ScanError, UsageError
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.gap_kinds import GapKind
-from pii_tracer.locations import S3Location, is_s3, s3_location
-from pii_tracer.model import KeySet
+from pii_tracer.model.errors import ExitCode, ScanError, UsageError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import KeySet
+from pii_tracer.model.locations import S3Location, is_s3, s3_location
 from pii_tracer.scan.file_keys import file_keys
 from pii_tracer.scan.forms import Patterns, build_patterns
 from pii_tracer.scan.searchers import Searchers

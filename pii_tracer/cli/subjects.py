@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config_subjects import Named, Subject, SubjectTable
-from pii_tracer.errors import ConfigError, EstateError
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.inventory import TableState
-from pii_tracer.locations import is_s3
-from pii_tracer.model import ColumnId, DatasetId
-from pii_tracer.spots import Spots, find_spot, spot_of
+from pii_tracer.model.column_paths import Spots, find_spot, spot_of
+from pii_tracer.model.errors import ConfigError, EstateError
+from pii_tracer.model.identities import ColumnId, DatasetId
+from pii_tracer.model.locations import is_s3
 
 if TYPE_CHECKING:
     from planners.keys import Keys, Wanted

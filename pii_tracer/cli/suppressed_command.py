@@ -10,7 +10,7 @@ from typing import TextIO
 import click
 
 from pii_tracer.cli.settings import Settings, estate_option, state_option
-from pii_tracer.errors import ExitCode, UsageError
+from pii_tracer.model.errors import ExitCode, UsageError
 from pii_tracer.suppression import FILE, SuppressionList
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config import Estate, Request
-from pii_tracer.errors import ConfigError, PlanError, ReviewError
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import Inventory, ObjectVersion
 from pii_tracer.lineage.literals import hidden, literals
-from pii_tracer.plan import ErasurePlan, Waiver
+from pii_tracer.model.errors import ConfigError, PlanError, ReviewError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.plan import ErasurePlan, Waiver
 from pii_tracer.scan.beside import search_beside
 from pii_tracer.scan.collect import Collector
 from pii_tracer.scan.forms import TINY_DIGITS, Patterns

@@ -11,13 +11,13 @@ from confluent_kafka.admin import AdminClient
 
 from pii_tracer.config import Estate
 from pii_tracer.config_kafka import KafkaCluster, Topic
-from pii_tracer.errors import EstateError, ScanError
 from pii_tracer.estate.kafka import groups_behind, stable_ends, topic_dataset, topic_state, undecided
 from pii_tracer.estate.kafka_read import admin_client, client_settings, read_topic
 from pii_tracer.estate.kafka_schemas import ClusterSchemas
 from pii_tracer.inventory import Inventory, TopicState
-from pii_tracer.model import DatasetId, Match
-from pii_tracer.plan import Copy
+from pii_tracer.model.errors import EstateError, ScanError
+from pii_tracer.model.identities import DatasetId, Match
+from pii_tracer.model.plan import Copy
 from pii_tracer.records import Record, RecordMatcher, Undecodable
 from pii_tracer.scan.forms import Patterns, build_patterns
 from pii_tracer.scan.hits import Hit

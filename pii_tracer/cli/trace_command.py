@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
-from pii_tracer.errors import ExitCode, UsageError
+from pii_tracer.model.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from pii_tracer.lineage.graph import LineageGraph
-    from pii_tracer.model import DatasetId
+    from pii_tracer.model.identities import DatasetId
 
 _MOST_NAMES = 20
 _PAGE_LINKS = 2000

@@ -9,7 +9,7 @@ import click
 
 from pii_tracer.cli.runs import choose_run
 from pii_tracer.cli.settings import state_option
-from pii_tracer.errors import ExitCode, ProofError
+from pii_tracer.model.errors import ExitCode, ProofError
 
 
 @click.command()

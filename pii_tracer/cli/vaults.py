@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from pii_tracer.actions import Action
 from pii_tracer.cli.refusals import unreadable
-from pii_tracer.errors import ScanError
 from pii_tracer.estate.vaults import ASK, VaultInventory, vault_client
-from pii_tracer.plan import Copy, ErasurePlan, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import ScanError
+from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.proof.leaves import Erased
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.verify.bytes import judge

@@ -11,8 +11,8 @@ import click
 
 from pii_tracer.cli.runs import choose_run
 from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
-from pii_tracer.errors import ExitCode, UsageError
-from pii_tracer.model import Strategy
+from pii_tracer.model.errors import ExitCode, UsageError
+from pii_tracer.model.identities import Strategy
 
 if TYPE_CHECKING:
     from pii_tracer.config import Estate
@@ -74,7 +74,7 @@ def _of_plan(plan_file: Path | None, settings: Settings, fmt: str) -> int:
     from executors.spark import open_session
     from pii_tracer.cli.plan_commands import manifest_path
     from pii_tracer.cli.verifying import Verification
-    from pii_tracer.plan import HELD
+    from pii_tracer.model.plan import HELD
     from pii_tracer.review.planfile import load_plan
     from pii_tracer.sealed import KeyRing
     from pii_tracer.verify.verdict import CopyVerdict, RunVerdict

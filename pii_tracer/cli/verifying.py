@@ -12,17 +12,22 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.actions import Action
 from pii_tracer.cli import vaults
 from pii_tracer.cli.refusals import unreadable
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config import Estate
-from pii_tracer.errors import EstateError, ScanError
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.lakefs_state import in_lakefs
-from pii_tracer.locations import S3Location, s3_place
-from pii_tracer.model import CopyKind, DatasetId, KeySet, Strategy
-from pii_tracer.plan import Copy, ErasurePlan, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import EstateError, ScanError
+from pii_tracer.model.identities import (
+    CopyKind,
+    DatasetId,
+    KeySet,
+    Strategy,
+)
+from pii_tracer.model.locations import S3Location, s3_place
+from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 from pii_tracer.scan.file_keys import file_keys
 from pii_tracer.scan.fingerprint import fingerprint

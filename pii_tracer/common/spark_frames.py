@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.errors import ScanError
+from pii_tracer.model.errors import ScanError
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from pii_tracer.errors import EstateError
+from pii_tracer.model.errors import EstateError
 
 
 def of_others(base: Path, manifest: str | None, of: str) -> Mapping[str, frozenset[str]]:

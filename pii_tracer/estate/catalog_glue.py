@@ -17,9 +17,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from pii_tracer.aws import error_code
 from pii_tracer.config_catalogs import Catalog
 from pii_tracer.estate.catalogs import CatalogEntry, Listing, catalog_gap, sql_name
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap
-from pii_tracer.model import Format
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Format
 
 _PLAIN = {"parquet": Format.PARQUET, "orc": Format.ORC, "avro": Format.AVRO, "csv": Format.CSV, "json": Format.JSON}
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from pii_tracer.config_catalogs import Catalog
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.catalogs import CatalogEntry, Head, Listing, catalog_gap, sql_name
 from pii_tracer.estate.nessie import Content, NessieClient, Reference, RefType
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import NESSIE_WORK_BRANCH, InventoryGap, RefKind
-from pii_tracer.model import Format
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Format
 
 ICEBERG_TABLE = "ICEBERG_TABLE"
 _NO_BYTES = frozenset({"ICEBERG_VIEW", "UDF", "NAMESPACE"})

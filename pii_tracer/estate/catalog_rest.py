@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config_catalogs import Catalog
 from pii_tracer.estate.catalogs import CatalogEntry, Listing, catalog_gap, secret, sql_name
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap
-from pii_tracer.model import Format
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Format
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.rest import RestCatalog

@@ -18,10 +18,10 @@ from typing import Any
 
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import Catalog, CatalogType
-from pii_tracer.errors import EstateError
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap, RefKind
-from pii_tracer.model import Format
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Format
 
 SQLITE = "sqlite:///"
 

@@ -14,11 +14,11 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 
 from pii_tracer.config_catalogs import TextEncoding
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.json_lines import Shape
 from pii_tracer.estate.s3_path import S3Path, opened
 from pii_tracer.estate.types import arrow_type, avro_type, padded_columns, spark_columns
-from pii_tracer.model import Column, Format
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import Column, Format
 from pii_tracer.scan.decode.packed import unpack
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.paths import EstatePaths, local_path
 from pii_tracer.estate.s3_path import Place
 from pii_tracer.estate.types import padded_columns, spark_columns
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import GENERATED, InventoryGap, TableState
-from pii_tracer.model import DatasetId, Format
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import DatasetId, Format
 
 READER_VERSION = 3
 KNOWN_FEATURES = frozenset(

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Generic
 from urllib.parse import unquote
 
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.s3_path import Place, S3Path, file_of
+from pii_tracer.model.errors import EstateError
 
 LOG = "_delta_log"
 _COMMIT = re.compile(r"^(\d{20})\.json$")

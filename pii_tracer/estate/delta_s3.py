@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.delta import state_of, unknown_version
 from pii_tracer.estate.delta_log import DeltaSnapshot, read_log
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.registry import RemoteTable
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.s3_versions import ClientFactory
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap
-from pii_tracer.locations import S3Location, is_s3, s3_location
-from pii_tracer.model import Format
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import S3Location, is_s3, s3_location
 
 
 def delta_tables(tables: Sequence[RemoteTable], clients: ClientFactory) -> tuple[list[Found], list[InventoryGap]]:

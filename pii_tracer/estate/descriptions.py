@@ -13,7 +13,7 @@ from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import folder_files
 from pii_tracer.inventory import TableState
-from pii_tracer.model import Format
+from pii_tracer.model.identities import Format
 
 NAME = "name and comment"
 PROPERTIES = "properties and constraints"

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pii_tracer.config import Estate
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.data_files import DataFile, data_file
 from pii_tracer.estate.folders import folder_state
 from pii_tracer.estate.found import Found, gap, in_order
@@ -17,8 +16,9 @@ from pii_tracer.estate.sharing import with_sharing
 from pii_tracer.estate.streams import checkpoint_state
 from pii_tracer.estate.twins import with_originals
 from pii_tracer.estate.walk import METADATA, Walk
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import Inventory, InventoryGap
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
 
 
 def discover(estate: Estate, base: Path, progress: Callable[[str], None] | None = None) -> Inventory:

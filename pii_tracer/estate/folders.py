@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.common.parallel_map import several
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.column_order import table_order
 from pii_tracer.estate.data_files import (
     DataFile,
@@ -32,9 +31,10 @@ from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.streams import SINK_LOG
 from pii_tracer.estate.types import partition_type
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import ENCODING, TableState
-from pii_tracer.model import Column, Format
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Column, Format
 
 _Columns = tuple[tuple[Column, ...], int | None]
 

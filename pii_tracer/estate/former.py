@@ -16,16 +16,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.past_columns import Field, Past, past_columns
 from pii_tracer.estate.paths import EstatePaths, local_path
 from pii_tracer.estate.read import at_spot, delta_rows, guarded, open_delta
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.inventory import TableState
-from pii_tracer.locations import is_s3
-from pii_tracer.model import Format
-from pii_tracer.spots import Spot
+from pii_tracer.model.column_paths import Spot
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import is_s3
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap, TableState
-from pii_tracer.model import DatasetId
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import DatasetId
 
 
 @dataclass(frozen=True)

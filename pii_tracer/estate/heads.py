@@ -13,8 +13,8 @@ from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.iceberg import files_of, iceberg_state, load_iceberg
 from pii_tracer.estate.paths import EstatePaths, local_path
 from pii_tracer.estate.registry import PlacedHead
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap, NessieTable, Ref, RefKind
+from pii_tracer.model.gap_kinds import GapKind
 
 if TYPE_CHECKING:
     from pyiceberg.table import StaticTable

@@ -12,15 +12,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pii_tracer.common.parallel_map import several
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.s3_path import AnyPlace, S3Path, opened
 from pii_tracer.estate.types import arrow_type
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import HUDI_BOOTSTRAPPED, Ref, RefKind, TableState
-from pii_tracer.locations import location_of
-from pii_tracer.model import Column, DatasetId, Format
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Column, DatasetId, Format
+from pii_tracer.model.locations import location_of
 
 if TYPE_CHECKING:
     from hudi import HudiTable

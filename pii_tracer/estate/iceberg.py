@@ -13,7 +13,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic
 
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import Found, gap
 from pii_tracer.estate.iceberg_history import lost_columns, staged_snapshots
 from pii_tracer.estate.iceberg_strays import OtherMetadata, other_metadata, strangers
@@ -21,10 +20,11 @@ from pii_tracer.estate.paths import EstatePaths, local_path
 from pii_tracer.estate.s3_path import Place, S3Path, file_of
 from pii_tracer.estate.strays import STAY_IN_S3
 from pii_tracer.estate.types import iceberg_type
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import Expiry, InventoryGap, Ref, RefKind, TableState
-from pii_tracer.locations import is_s3
-from pii_tracer.model import Column, DatasetId, Format
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Column, DatasetId, Format
+from pii_tracer.model.locations import is_s3
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile

@@ -28,11 +28,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from pii_tracer.config import Estate
 from pii_tracer.config_kafka import KafkaCluster, Topic
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.kafka_read import TIMEOUT, admin_client, client_settings, code_of, result
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap, TopicState
-from pii_tracer.model import DatasetId
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import DatasetId
 
 SETTINGS = (
     "cleanup.policy",

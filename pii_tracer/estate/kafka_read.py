@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from confluent_kafka.admin import AdminClient
 
 from pii_tracer.config_kafka import KafkaCluster
-from pii_tracer.errors import EstateError
+from pii_tracer.model.errors import EstateError
 from pii_tracer.records import Record
 
 TIMEOUT = 15.0

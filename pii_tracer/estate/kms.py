@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from pii_tracer.aws import error_code
-from pii_tracer.errors import EstateError
 from pii_tracer.inventory import KmsKey
+from pii_tracer.model.errors import EstateError
 
 GONE = "Deleted"
 """Our word for a key that KMS does not know any more; all other states are KMS's."""

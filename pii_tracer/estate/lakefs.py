@@ -17,10 +17,8 @@ from typing import Any
 
 from pii_tracer.config import Estate
 from pii_tracer.config_lakefs import LakefsRepository, LakefsServer
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.lakefs_client import PLAN_MARK, LakefsClient, LakefsError
 from pii_tracer.estate.lakefs_storage import OWN, Storage, Stored, storage_of
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap
 from pii_tracer.lakefs_state import (
     NAMESPACE,
@@ -30,7 +28,9 @@ from pii_tracer.lakefs_state import (
     LakefsRules,
     LakefsState,
 )
-from pii_tracer.model import DatasetId
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import DatasetId
 
 
 def repository_dataset(server: LakefsServer, repository: LakefsRepository) -> DatasetId:

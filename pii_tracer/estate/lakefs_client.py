@@ -19,7 +19,7 @@ from urllib.parse import quote, urlencode
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from pii_tracer.config_lakefs import LakefsServer
-from pii_tracer.errors import EstateError
+from pii_tracer.model.errors import EstateError
 
 ANSWER_SECONDS = 120.0
 MAX_OBJECT_BYTES = 2 * 1024**3

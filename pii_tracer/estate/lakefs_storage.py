@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pii_tracer.config import Estate
 from pii_tracer.config_lakefs import LakefsServer
-from pii_tracer.errors import EstateError
+from pii_tracer.model.errors import EstateError
 
 if TYPE_CHECKING:
     from pii_tracer.estate.s3_versions import S3Client
@@ -58,7 +58,7 @@ class _Local:
     root: Path
 
     def stored(self) -> Iterator[Stored]:
-        from pii_tracer.errors import ScanError
+        from pii_tracer.model.errors import ScanError
         from pii_tracer.scan.tree import walk_files
 
         folder = self._path(self.namespace)

@@ -19,8 +19,8 @@ from typing import IO, Any
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config_catalogs import Catalog
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.catalogs import secret
+from pii_tracer.model.errors import EstateError
 
 API_VERSION = 2
 ANSWER_SECONDS = 120.0

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pii_tracer.model import FieldAccess
-from pii_tracer.spots import Spot
+from pii_tracer.model.column_paths import Spot
+from pii_tracer.model.identities import FieldAccess
 
 
 @dataclass(frozen=True)

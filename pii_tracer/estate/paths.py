@@ -15,12 +15,17 @@ from pathlib import Path
 
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import CatalogType, DeclaredTable
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.iceberg_json import metadata_json
 from pii_tracer.estate.registry import Registered, Registry, RemoteTable, read_registry
 from pii_tracer.estate.s3_path import S3Path
-from pii_tracer.locations import S3Location, is_s3, local_path, s3_location
-from pii_tracer.model import DatasetId
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import DatasetId
+from pii_tracer.model.locations import (
+    S3Location,
+    is_s3,
+    local_path,
+    s3_location,
+)
 
 __all__ = ["SESSION_CATALOG", "EstatePaths", "iceberg_folders", "is_iceberg", "is_iceberg_view", "local_path"]
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.data_files import (
     DataFile,
     StoredFile,
@@ -28,9 +27,10 @@ from pii_tracer.estate.json_lines import rows as json_rows
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.inventory import ENCODING, TableState
-from pii_tracer.locations import is_s3
-from pii_tracer.model import Format
-from pii_tracer.spots import Spot
+from pii_tracer.model.column_paths import Spot
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import is_s3
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,8 +14,8 @@ from pii_tracer.estate.read import delta_batches, folder_files, folder_of, guard
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.types import without_views
 from pii_tracer.inventory import TableState
-from pii_tracer.locations import is_s3
-from pii_tracer.model import Format
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import is_s3
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,14 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pii_tracer.config import Estate
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.catalogs import CatalogEntry, Head, list_catalogs
 from pii_tracer.estate.found import gap
 from pii_tracer.estate.iceberg_json import metadata_json
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap, RefKind
-from pii_tracer.locations import UNTOLD, S3Location, local_path, location_of
-from pii_tracer.model import Format
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import (
+    UNTOLD,
+    S3Location,
+    local_path,
+    location_of,
+)
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import gap
 from pii_tracer.estate.registry import RemoteTable
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import ICEBERG_DATA_PATHS, InventoryGap, RemotePlace
-from pii_tracer.locations import S3Location, location_of
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.locations import S3Location, location_of
 
 NO_SETTINGS = "the estate file does not say how S3 is reached (`s3`)"
 NOT_ASKED = "this command does not look into it"

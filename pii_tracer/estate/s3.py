@@ -16,7 +16,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.aws import error_code
 from pii_tracer.config import S3, Archive, Estate
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.archive_manifest import of_others
 from pii_tracer.estate.s3_beyond import prefix_of, touches, with_settings
 from pii_tracer.estate.s3_clients import S3Clients
@@ -36,9 +35,10 @@ from pii_tracer.estate.s3_versions import (
     region_of,
     sha256_of_head,
 )
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap, ObjectSet, ObjectVersion
-from pii_tracer.model import DatasetId
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import DatasetId
 from pii_tracer.packed import Packed
 
 T = TypeVar("T")

@@ -15,8 +15,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.aws import error_code
 from pii_tracer.estate.s3_versions import ClientFactory, S3Client
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap, ObjectSet
+from pii_tracer.model.gap_kinds import GapKind
 
 # servers other than AWS lack some of these settings: a bucket there has none of them
 NOT_THERE = frozenset(

@@ -15,9 +15,9 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.aws import error_code
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.s3_versions import GONE, S3Client, tags_of
 from pii_tracer.inventory import ObjectVersion
+from pii_tracer.model.errors import EstateError
 
 IN_MEMORY = 16 * 1024 * 1024
 """Larger objects go through a file."""

@@ -22,10 +22,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.aws import error_code
 from pii_tracer.config_storage import InventoryReports
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.inventory_files import KINDS, columns, rows
 from pii_tracer.estate.s3_versions import S3Client, iso
 from pii_tracer.inventory import ObjectVersion
+from pii_tracer.model.errors import EstateError
 
 _FIELDS = ("key", "versionid", "islatest", "isdeletemarker", "size", "lastmodifieddate", "etag", "storageclass")
 _MAX_MANIFEST = 64 * 1024**2

@@ -13,7 +13,7 @@ from pii_tracer.config import Archive
 from pii_tracer.estate.s3_beyond import NOT_THERE, touches
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.s3_versions import ClientFactory, S3Client
-from pii_tracer.locations import S3Location
+from pii_tracer.model.locations import S3Location
 
 _NO_RULES = ("ReplicationConfigurationNotFoundError", *NOT_THERE)
 

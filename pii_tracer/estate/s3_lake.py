@@ -21,8 +21,8 @@ from pii_tracer.estate.s3_lake_hudi import look_at_hudi
 from pii_tracer.estate.s3_lake_iceberg import look_at_iceberg
 from pii_tracer.estate.s3_looked import Looked
 from pii_tracer.estate.s3_versions import ClientFactory
-from pii_tracer.locations import S3Location
-from pii_tracer.model import Format
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import S3Location
 
 OTHERS = (
     "only tables are erased there that the estate file declares (Delta, Hudi, and folders of Parquet, ORC, Avro, CSV or"

@@ -14,7 +14,7 @@ from pii_tracer.estate.s3_keeping import Folders
 from pii_tracer.estate.s3_looked import Looked, judged
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.inventory import TableState
-from pii_tracer.model import PLAIN
+from pii_tracer.model.identities import PLAIN
 
 
 def look_at_bare(declared: Sequence[RemoteTable], sources: Collection[str], folders: Folders) -> list[Looked]:

@@ -14,10 +14,10 @@ from pii_tracer.estate.s3_keeping import Folders
 from pii_tracer.estate.s3_looked import Looked, judged
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.strays import STAY_IN_S3
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap
-from pii_tracer.locations import S3Location
-from pii_tracer.model import Format
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import S3Location
 
 _NAMED = 3
 _STRANGE = (

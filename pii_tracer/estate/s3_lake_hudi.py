@@ -11,8 +11,8 @@ from pii_tracer.estate.s3_keeping import Folders
 from pii_tracer.estate.s3_looked import Looked, judged
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.inventory import HUDI_BOOTSTRAPPED
-from pii_tracer.locations import S3Location, is_s3, s3_location
-from pii_tracer.model import Format
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import S3Location, is_s3, s3_location
 
 _BOOTSTRAPPED = "it was bootstrapped, and reads files outside its folder"
 

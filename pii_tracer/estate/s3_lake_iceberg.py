@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import Found
 from pii_tracer.estate.iceberg import At, TableFiles, files_of, gaps_of, load_iceberg, state_of
 from pii_tracer.estate.iceberg_json import metadata_json
@@ -17,8 +16,9 @@ from pii_tracer.estate.remote import LEADING, iceberg_folders
 from pii_tracer.estate.s3_keeping import Folders
 from pii_tracer.estate.s3_looked import Looked, judged
 from pii_tracer.estate.s3_path import S3Path
-from pii_tracer.locations import S3Location
-from pii_tracer.model import Format
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import S3Location
 
 if TYPE_CHECKING:
     from pyiceberg.table import StaticTable

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.aws import error_code
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import Found
 from pii_tracer.estate.registry import RemoteTable
-from pii_tracer.locations import S3Location
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.locations import S3Location
 
 
 @dataclass(frozen=True)

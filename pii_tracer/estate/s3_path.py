@@ -13,9 +13,9 @@ from typing import Any, BinaryIO, TypeVar, overload
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.aws import error_code
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.s3_versions import GONE, ClientFactory, S3Client, region_of
-from pii_tracer.locations import S3Location, local_path, location_of
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.locations import S3Location, local_path, location_of
 
 LARGEST = 1024 * 1024 * 1024
 """A commit or a part of a checkpoint of more bytes is not taken into memory."""

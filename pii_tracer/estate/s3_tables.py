@@ -15,7 +15,7 @@ from pii_tracer.estate.remote import iceberg_folders, joined
 from pii_tracer.estate.s3_state import iter_uploads
 from pii_tracer.estate.s3_versions import ClientFactory, iter_object_versions, region_of
 from pii_tracer.inventory import ObjectSet, ObjectVersion, RemotePlace
-from pii_tracer.locations import S3Location
+from pii_tracer.model.locations import S3Location
 from pii_tracer.packed import Packed
 
 _TELL_EVERY = 10_000

@@ -14,8 +14,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.aws import error_code
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.errors import EstateError
 from pii_tracer.inventory import ObjectVersion
+from pii_tracer.model.errors import EstateError
 
 # boto3 makes its clients at run time; without its stub packages they have no static type
 S3Client = Any

@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 from fastavro import parse_schema
 
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.protobuf_schemas import SchemaError, imports_of, schema_of_files
+from pii_tracer.model.errors import EstateError
 from pii_tracer.protobuf import Schema
 from pii_tracer.records import Undecodable
 

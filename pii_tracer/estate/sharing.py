@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from pii_tracer.estate.found import Found, gap
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap, Sharing, TableState
-from pii_tracer.model import Format
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Format
 
 # engines whose clean-up takes no account of another table's files
 _CARELESS = frozenset({Format.DELTA, Format.HUDI})

@@ -7,7 +7,7 @@ from pathlib import Path
 from pii_tracer.estate.found import Found
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.inventory import TableState
-from pii_tracer.model import Format
+from pii_tracer.model.identities import Format
 
 SINK_LOG = "_spark_metadata"
 """Folder in a streaming file sink's output: Spark reads the output by the files and sizes that it names."""

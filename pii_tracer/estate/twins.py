@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pii_tracer.estate.data_files import DataFile, file_sha256
 from pii_tracer.inventory import TableState
-from pii_tracer.model import Format
+from pii_tracer.model.identities import Format
 
 if TYPE_CHECKING:
     from pyarrow.parquet import RowGroupMetaData

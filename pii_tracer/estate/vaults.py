@@ -18,11 +18,11 @@ from typing import Any
 
 from pii_tracer.aws import error_code
 from pii_tracer.config_vaults import Vault
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.archive_manifest import of_others
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap, VaultArchive, VaultState
-from pii_tracer.model import DatasetId
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import DatasetId
 
 GONE = "ResourceNotFoundException"
 ASK = """aws glacier initiate-job --account-id {account} --region {region} --vault-name {vault} \

@@ -15,8 +15,8 @@ from pii_tracer.estate.heads import iceberg_table
 from pii_tracer.estate.hudi import hudi_state, is_hudi
 from pii_tracer.estate.paths import EstatePaths, is_iceberg, is_iceberg_view
 from pii_tracer.estate.streams import checkpoint_state, is_checkpoint
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import InventoryGap
+from pii_tracer.model.gap_kinds import GapKind
 
 Reader = Callable[[Path, EstatePaths], Found]
 METADATA = frozenset({"_delta_log", ".hoodie", "metadata"})

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pii_tracer.errors import LineageError
 from pii_tracer.lineage.columnar import Columnar, columnar_of, fault, layout
+from pii_tracer.model.errors import LineageError
 
 FORMAT_VERSION = 2
 MAGIC = b"pii-tracer graph"

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from pii_tracer.errors import LineageError
 from pii_tracer.lineage.columnar import HAS_SCHEMA, IS_NODE, SUBTYPES, Columnar, kind_of
 from pii_tracer.lineage.edges import Edge, Evidence, JobRef, LineageGap, Membership
 from pii_tracer.lineage.facts import Facts, evidence_of
-from pii_tracer.model import Column, ColumnId, DatasetId
+from pii_tracer.model.errors import LineageError
+from pii_tracer.model.identities import Column, ColumnId, DatasetId
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import numpy as np
 from pii_tracer.lineage.columnar import HAS_SCHEMA, IS_NODE, SUBTYPES, Columnar, is_direct, kind_code
 from pii_tracer.lineage.facts import Facts, evidence_text, job_order, text_of
 from pii_tracer.lineage.pool import U8, U32, Pool
-from pii_tracer.model import ColumnId, DatasetId
+from pii_tracer.model.identities import ColumnId, DatasetId
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,12 @@ from pydantic import Field, TypeAdapter
 
 from pii_tracer.lineage.columnar import SUBTYPES, kind_code
 from pii_tracer.lineage.edges import Edge, Evidence, JobRef, LineageGap, Membership
-from pii_tracer.model import Column, ColumnId, DatasetId, Frozen
+from pii_tracer.model.identities import (
+    Column,
+    ColumnId,
+    DatasetId,
+    Frozen,
+)
 
 _EVIDENCE = TypeAdapter(tuple[Evidence, ...])
 

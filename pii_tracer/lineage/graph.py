@@ -19,7 +19,7 @@ from pii_tracer.lineage.edges import Edge, Evidence, JobRef, LineageGap, Members
 from pii_tracer.lineage.encode import encode
 from pii_tracer.lineage.facts import Facts
 from pii_tracer.lineage.identity import Identities
-from pii_tracer.model import Column, ColumnId, DatasetId
+from pii_tracer.model.identities import Column, ColumnId, DatasetId
 
 
 class LineageGraph:

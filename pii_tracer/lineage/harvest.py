@@ -9,8 +9,6 @@ from pathlib import Path
 from pii_tracer.common.gc_pause import rare_collections
 from pii_tracer.config import Relocation
 from pii_tracer.config_lineage import LineageSources
-from pii_tracer.errors import LineageError
-from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.edges import LineageGap
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph
@@ -30,7 +28,9 @@ from pii_tracer.lineage.sources.session_views import share
 from pii_tracer.lineage.sources.statements import SPARK, Mended, Told, locations, parsed, tables, tell, views
 from pii_tracer.lineage.sources.told_runs import tell_changes, tell_gaps, tell_run
 from pii_tracer.lineage.sql import known_dialect
-from pii_tracer.model import Column, DatasetId
+from pii_tracer.model.errors import LineageError
+from pii_tracer.model.gap_kinds import LineageGapKind
+from pii_tracer.model.identities import Column, DatasetId
 
 Progress = Callable[[str], None]
 

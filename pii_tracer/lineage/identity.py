@@ -16,7 +16,7 @@ from pii_tracer.config import Relocation
 from pii_tracer.lineage.global_views import is_global_view
 from pii_tracer.lineage.iceberg_names import Part, parts_of
 from pii_tracer.lineage.names import PATH_FORMATS
-from pii_tracer.model import DatasetId
+from pii_tracer.model.identities import DatasetId
 
 UNRESOLVED = "unresolved"
 """Namespace of table names that nothing explains."""

@@ -37,7 +37,7 @@ from pii_tracer.lineage.sources.parts import (
 )  # fmt: skip
 from pii_tracer.lineage.sources.proof import Proof, iso, micros
 from pii_tracer.lineage.sources.runs import Ended, RunBook, Shape
-from pii_tracer.model import Column, ColumnId, DatasetId
+from pii_tracer.model.identities import Column, ColumnId, DatasetId
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 _EVERY = 20_000

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from pii_tracer.common.gc_pause import rare_collections
-from pii_tracer.errors import PiiTracerError
 from pii_tracer.lineage.names import Names
 from pii_tracer.lineage.outcome import Effect, SqlEdge, StatementLineage
 from pii_tracer.lineage.sql import Script, known_dialect
+from pii_tracer.model.errors import PiiTracerError
 
 Schemas = Mapping[str, Sequence[tuple[str, str]]]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pii_tracer.lineage.edges import Edge, LineageGap, Subtype
 from pii_tracer.lineage.trace import Link, Trace
-from pii_tracer.model import DatasetId
+from pii_tracer.model.identities import DatasetId
 
 WIDTH = 100
 """Columns of text that a tree keeps to where names allow it."""

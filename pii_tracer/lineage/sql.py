@@ -12,7 +12,6 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from pii_tracer.errors import LineageError
 from pii_tracer.lineage import writes
 from pii_tracer.lineage.audit import audit
 from pii_tracer.lineage.bodies import T_SQL, task_of
@@ -26,6 +25,7 @@ from pii_tracer.lineage.relations import Relation, table_relation, union, union_
 from pii_tracer.lineage.selects import Query
 from pii_tracer.lineage.special import altered, called, cloned, moved
 from pii_tracer.lineage.splitting import Statement, call_of, clone_of, evolves, expanded, prepared, recut, split
+from pii_tracer.model.errors import LineageError
 
 _MAINTENANCE = frozenset(
     [

@@ -6,9 +6,9 @@ import mmap
 from pathlib import Path
 
 from pii_tracer.common.atomic_files import sweep_temporaries, write_atomic
-from pii_tracer.errors import LineageError
 from pii_tracer.lineage.container import pack, unpack
 from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.model.errors import LineageError
 
 
 def save(graph: LineageGraph, file: Path) -> None:

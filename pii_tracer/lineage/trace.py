@@ -10,7 +10,7 @@ from typing import Literal
 from pii_tracer.lineage.edges import Edge, EdgeType, JobRef, LineageGap, Membership
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.literals import hidden
-from pii_tracer.model import ColumnId, DatasetId
+from pii_tracer.model.identities import ColumnId, DatasetId
 
 Direction = Literal["up", "down"]
 

@@ -14,12 +14,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.actions import Action
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.errors import ProofError
 from pii_tracer.journal import Kind, Record, iso, parse
-from pii_tracer.model import Strategy
-from pii_tracer.plan import HELD, ErasurePlan, PlannedRequest, digest_of
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import ProofError
+from pii_tracer.model.identities import Strategy
+from pii_tracer.model.plan import (
+    HELD,
+    ErasurePlan,
+    PlannedRequest,
+    digest_of,
+)
 from pii_tracer.proof import merkle
 from pii_tracer.proof.findings import PREDICATE_TYPE
 from pii_tracer.proof.leaves import (

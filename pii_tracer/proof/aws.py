@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from pii_tracer.aws import error_code
-from pii_tracer.errors import ProofError
+from pii_tracer.model.errors import ProofError
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.errors import ReviewError
+from pii_tracer.model.errors import ReviewError
 from pii_tracer.proof.reading import json_object
 from pii_tracer.review import dsse
 

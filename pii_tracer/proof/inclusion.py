@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from pii_tracer.errors import ProofError, ReviewError
 from pii_tracer.journal import canonical
-from pii_tracer.model import Frozen
-from pii_tracer.plan import digest_of
+from pii_tracer.model.errors import ProofError, ReviewError
+from pii_tracer.model.identities import Frozen
+from pii_tracer.model.plan import digest_of
 from pii_tracer.proof import merkle
 from pii_tracer.proof.findings import Check, ProofFinding, open_envelope
 from pii_tracer.proof.reading import canonical_object, json_object, split_lines

@@ -11,7 +11,7 @@ from typing import Any
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.journal import Kind, Record, canonical
-from pii_tracer.model import Frozen
+from pii_tracer.model.identities import Frozen
 
 
 class ScopeFile(Frozen):

@@ -9,11 +9,18 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pii_tracer.actions import Action
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.journal import Kind, Record, iso
-from pii_tracer.model import CopyKind, Strategy
-from pii_tracer.plan import HELD, Copy, ErasurePlan, Gap, PlannedRequest, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import CopyKind, Strategy
+from pii_tracer.model.plan import (
+    HELD,
+    Copy,
+    ErasurePlan,
+    Gap,
+    PlannedRequest,
+    Step,
+)
 from pii_tracer.proof.deletion_log import Entry, EntryState
 
 _ENDS = (Kind.STEP_VERIFIED, Kind.STEP_FAILED, Kind.STEP_WAITING)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.config_proof import DeletionLogKind
-from pii_tracer.errors import ProofError
+from pii_tracer.model.errors import ProofError
 from pii_tracer.proof.deletion_log import DeletionLog
 from pii_tracer.proof.log_export import arrow
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.plan import digest_of
+from pii_tracer.model.plan import digest_of
 from pii_tracer.proof.attest import Attestation
 from pii_tracer.proof.log import AttestationLog, log_line
 

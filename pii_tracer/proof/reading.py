@@ -7,8 +7,8 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.errors import PiiTracerError, ProofError
 from pii_tracer.journal import canonical
+from pii_tracer.model.errors import PiiTracerError, ProofError
 from pii_tracer.review.dsse import strict_json
 
 MAX_BYTES = 2**30

@@ -16,7 +16,7 @@ from cryptography.x509 import Certificate, load_pem_x509_certificates
 from rfc3161_client import HashAlgorithm, TimestampRequestBuilder, VerificationError, VerifierBuilder
 from rfc3161_client import decode_timestamp_response as decode
 
-from pii_tracer.errors import ProofError
+from pii_tracer.model.errors import ProofError
 from pii_tracer.proof.reading import MAX_SMALL_BYTES, read_limited
 
 _TIMEOUT = 30.0

@@ -13,9 +13,14 @@ from typing import Any
 
 from cryptography.x509 import Certificate
 
-from pii_tracer.errors import JournalError, PiiTracerError, ProofError, ReviewError
 from pii_tracer.journal import Kind, parse, parse_time
-from pii_tracer.plan import STAYS, ErasurePlan, digest_of
+from pii_tracer.model.errors import (
+    JournalError,
+    PiiTracerError,
+    ProofError,
+    ReviewError,
+)
+from pii_tracer.model.plan import STAYS, ErasurePlan, digest_of
 from pii_tracer.proof import log as attestation_log
 from pii_tracer.proof import merkle
 from pii_tracer.proof.attest import open_steps

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from pii_tracer.config import RetentionClasses
-from pii_tracer.holds import Hold
-from pii_tracer.locations import names_place
+from pii_tracer.model.legal_holds import Hold
+from pii_tracer.model.locations import names_place
 
 CLASS_PROPERTY = "pii-tracer.retention-class"
 """The table property that names a table's class at its creation."""

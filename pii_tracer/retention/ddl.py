@@ -12,10 +12,10 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from pii_tracer.errors import LineageError
 from pii_tracer.lineage.literals import literals
 from pii_tracer.lineage.splitting import NAME, Statement, clone_of, prepared, split
-from pii_tracer.model import Format
+from pii_tracer.model.errors import LineageError
+from pii_tracer.model.identities import Format
 from pii_tracer.retention.in_use import InUse, parts_of
 from pii_tracer.retention.native import DELTA_FILES, DELTA_LOG
 

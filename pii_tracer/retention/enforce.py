@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pii_tracer.config import RetentionClasses
-from pii_tracer.holds import Hold
 from pii_tracer.inventory import RefKind
-from pii_tracer.model import Format, Frozen
+from pii_tracer.model.identities import Format, Frozen
+from pii_tracer.model.legal_holds import Hold
 from pii_tracer.retention.check import Finding, FindingKind, Table, check_table
 from pii_tracer.retention.classes import class_of, hold_on
 from pii_tracer.retention.native import DAY_MS, DELTA_FILES, DELTA_LOG, ICEBERG_AGE, ICEBERG_MIN, ICEBERG_TRIM, MAIN

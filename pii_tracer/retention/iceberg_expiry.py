@@ -15,9 +15,9 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.iceberg import load_iceberg
 from pii_tracer.estate.s3_path import S3Path, file_of
+from pii_tracer.model.errors import EstateError
 from pii_tracer.retention.native import ICEBERG_MIN, ICEBERG_REF_AGE, MAIN, RefRetention
 
 _FOREVER = 2**63 - 1

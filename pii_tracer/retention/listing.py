@@ -22,11 +22,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.inventory_files import KINDS, rows
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.s3_versions import ClientFactory
-from pii_tracer.locations import Location, S3Location, is_s3
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.locations import Location, S3Location, is_s3
 
 _BATCH = 50_000
 _COLUMNS = ("path", "length", "isDir", "modificationTime")

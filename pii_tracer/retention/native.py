@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pii_tracer.inventory import RefKind
-from pii_tracer.model import Format
+from pii_tracer.model.identities import Format
 
 DAY_MS = 86_400_000
 MAIN = "main"

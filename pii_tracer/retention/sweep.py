@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from urllib.parse import unquote
 
 from pii_tracer.config import RetentionClasses
-from pii_tracer.gap_kinds import GapKind
-from pii_tracer.holds import Hold
 from pii_tracer.inventory import Inventory, InventoryGap, TableState
-from pii_tracer.locations import Location, is_s3, location_of
-from pii_tracer.model import Format, Frozen
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Format, Frozen
+from pii_tracer.model.legal_holds import Hold
+from pii_tracer.model.locations import Location, is_s3, location_of
 from pii_tracer.retention.check import FindingKind, Table, check_table
 from pii_tracer.retention.classes import class_of, hold_on, partitions_of
 from pii_tracer.retention.native import MAIN, RefRetention

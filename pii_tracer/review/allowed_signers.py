@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timezone
 
-from pii_tracer.errors import ReviewError
+from pii_tracer.model.errors import ReviewError
 from pii_tracer.review.keys import Approver
 from pii_tracer.review.sshsig import NAMESPACE
 

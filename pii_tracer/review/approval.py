@@ -17,9 +17,9 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config import Policy
-from pii_tracer.errors import NotApproved, ReviewError
-from pii_tracer.model import Frozen
-from pii_tracer.plan import digest_of
+from pii_tracer.model.errors import NotApproved, ReviewError
+from pii_tracer.model.identities import Frozen
+from pii_tracer.model.plan import digest_of
 from pii_tracer.review import dsse
 from pii_tracer.review.keys import Approver
 from pii_tracer.review.planfile import LoadedPlan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pii_tracer.errors import ExitCode
+from pii_tracer.model.errors import ExitCode
 from pii_tracer.review.lines import lines_of
 from pii_tracer.review.planfile import LoadedPlan
 from pii_tracer.review.policy import RULES, Finding, Level, Rule

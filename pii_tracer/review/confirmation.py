@@ -13,9 +13,9 @@ from pathlib import Path
 
 from pydantic import AwareDatetime, Field, ValidationError
 
-from pii_tracer.errors import NotApproved, ReviewError
-from pii_tracer.model import Frozen
-from pii_tracer.plan import digest_of
+from pii_tracer.model.errors import NotApproved, ReviewError
+from pii_tracer.model.identities import Frozen
+from pii_tracer.model.plan import digest_of
 from pii_tracer.review import dsse
 from pii_tracer.review.keys import Approver
 

@@ -8,10 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from pii_tracer.actions import ON_TABLE_ROWS, Action
-from pii_tracer.gap_kinds import GapKind
-from pii_tracer.model import CopyKind, Strategy
-from pii_tracer.plan import HELD, Copy, ErasurePlan, Step
+from pii_tracer.model.actions import ON_TABLE_ROWS, Action
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import CopyKind, Strategy
+from pii_tracer.model.plan import (
+    HELD,
+    Copy,
+    ErasurePlan,
+    Step,
+)
 
 # a run's folder and a verdict's file are named by them
 _HARMLESS = re.compile(r"[A-Za-z0-9][^/\\\x00-\x1f]{0,199}")

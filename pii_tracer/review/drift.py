@@ -11,7 +11,12 @@ from dataclasses import dataclass, field
 
 from pii_tracer.inventory import Inventory, ObjectSet, TableState, TopicState, one_line
 from pii_tracer.lakefs_state import LakefsState
-from pii_tracer.plan import LAPSES, ErasurePlan, Precondition, Step
+from pii_tracer.model.plan import (
+    LAPSES,
+    ErasurePlan,
+    Precondition,
+    Step,
+)
 
 MISSING = "(not found)"
 

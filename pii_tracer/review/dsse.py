@@ -23,8 +23,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from pii_tracer.errors import ReviewError
 from pii_tracer.journal import canonical
+from pii_tracer.model.errors import ReviewError
 from pii_tracer.review.sshsig import KeygenSigner, SshPublicKey, SshSigner
 
 PublicKey = Ed25519PublicKey | EllipticCurvePublicKey | SshPublicKey

@@ -21,9 +21,9 @@ from cryptography.hazmat.primitives.serialization import (
 from pydantic import ValidationError
 
 from pii_tracer.common.atomic_files import read_bounded, write_atomic
-from pii_tracer.errors import ConfigError, ReviewError
-from pii_tracer.model import Frozen
-from pii_tracer.moments import Moment
+from pii_tracer.model.errors import ConfigError, ReviewError
+from pii_tracer.model.identities import Frozen
+from pii_tracer.model.timestamps import Moment
 from pii_tracer.review.dsse import PublicKey
 from pii_tracer.review.policy import person
 from pii_tracer.review.sshsig import SshPublicKey, parse_public

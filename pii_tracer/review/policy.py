@@ -10,11 +10,11 @@ from datetime import datetime
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config import Policy
-from pii_tracer.errors import PolicyDenied
-from pii_tracer.gap_kinds import GapKind
-from pii_tracer.holds import Hold, may_begin_until
-from pii_tracer.locations import names_place
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.model.errors import PolicyDenied
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.legal_holds import Hold, may_begin_until
+from pii_tracer.model.locations import names_place
+from pii_tracer.model.plan import ErasurePlan
 
 Place = tuple[str | int, ...]
 """Where in the plan file: `("gaps", 3)`, `("totals", "cost")`; empty for the whole file."""

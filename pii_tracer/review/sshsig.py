@@ -30,7 +30,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_ssh_public_key,
 )
 
-from pii_tracer.errors import ReviewError
+from pii_tracer.model.errors import ReviewError
 
 NAMESPACE = "pii-tracer-approval"
 """What these signatures are for. One made for git or a file is none for us."""

@@ -10,8 +10,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
-from pii_tracer.errors import EstateError
-from pii_tracer.locations import Location, S3Location, local_path, location_of
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.locations import (
+    Location,
+    S3Location,
+    local_path,
+    location_of,
+)
 from pii_tracer.scan.decode.metadata import Role, role_of
 from pii_tracer.scan.hits import FileScan, Form, Hit
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
-from pii_tracer.model import Match
+from pii_tracer.model.identities import Match
 from pii_tracer.scan.neighbours import KeyColumns
 
 _HUDI_KEYS = {

@@ -18,7 +18,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pii_tracer.config_keys import KmsMasterKeys, LocalMasterKeys
-from pii_tracer.errors import ScanError
+from pii_tracer.model.errors import ScanError
 
 if TYPE_CHECKING:
     from pyarrow.parquet.encryption import CryptoFactory, DecryptionProperties, KmsClient

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from pii_tracer.errors import ScanError
+from pii_tracer.model.errors import ScanError
 from pii_tracer.scan.tree import walk_files
 
 _BLOCK = 1024 * 1024

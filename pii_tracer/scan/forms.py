@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from ahocorasick_rs import BytesAhoCorasick
 
-from pii_tracer.errors import ScanError
-from pii_tracer.model import KeySet
+from pii_tracer.model.errors import ScanError
+from pii_tracer.model.identities import KeySet
+from pii_tracer.model.whole_numbers import without_fraction
 from pii_tracer.scan.addresses import RUN, of_another
 from pii_tracer.scan.encodings import (
     SEALED,
@@ -36,7 +37,6 @@ from pii_tracer.scan.file_keys import FileKeys
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.neighbours import KeyColumns, Whole, goes_on, may_be_cut
 from pii_tracer.scan.sieve import Places, Sieve
-from pii_tracer.whole import without_fraction
 
 Term = tuple[str, Form]
 PLAIN = frozenset({Form.TEXT, Form.URL, Form.JSON})

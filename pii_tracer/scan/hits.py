@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.model import Frozen
+from pii_tracer.model.identities import Frozen
 
 
 class Form(StrEnum):

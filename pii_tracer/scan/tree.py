@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pii_tracer.errors import ScanError
+from pii_tracer.model.errors import ScanError
 from pii_tracer.scan.bounds import without_explained
 from pii_tracer.scan.collect import WINDOW, Collector
 from pii_tracer.scan.decode.dispatch import search

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.model.plan import ErasurePlan
 
 PLAN_SCHEMA = Path(__file__).with_name("plan.schema.json")
 ERASURE_FACET_SCHEMA = Path(__file__).with_name("ErasureRunFacet.json")

@@ -20,7 +20,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, AESSIV
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.errors import ShredError
+from pii_tracer.model.errors import ShredError
 
 DATA_KEY, NONCE = 32, 12
 _LABEL = b"pii-tracer cell v1"

@@ -15,7 +15,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.errors import ShredError
+from pii_tracer.model.errors import ShredError
 from pii_tracer.shred.cells import NONCE, Act, Binding, Mode, Rows, does_not_open
 from pii_tracer.shred.wrapping import Wrapper
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pii_tracer.common.spark_frames import map_in_arrow
-from pii_tracer.errors import ShredError
+from pii_tracer.model.errors import ShredError
 from pii_tracer.shred.cells import Binding
 from pii_tracer.shred.columns import Keys, Missing, decrypt_all, encrypt_all
 from pii_tracer.shred.wrapping import Kms, LocalFile, Wrapper

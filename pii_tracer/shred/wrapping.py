@@ -20,7 +20,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pii_tracer.aws import error_code
-from pii_tracer.errors import ShredError
+from pii_tracer.model.errors import ShredError
 from pii_tracer.shred.cells import DATA_KEY
 
 _NONCE = 12

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from pii_tracer.errors import EstateError
-from pii_tracer.plan import NUMBERED, Copy, Mask
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.plan import NUMBERED, Copy, Mask
 from pii_tracer.scan.beside import search_beside
 from pii_tracer.scan.columns import key_columns, with_hudi_keys
 from pii_tracer.scan.forms import Patterns

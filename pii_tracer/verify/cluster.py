@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pii_tracer.config import Spark
-from pii_tracer.errors import ScanError
+from pii_tracer.model.errors import ScanError
 from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.searchers import THREADS, Look, Searchers, Stamp

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.estate.data_files import DataFile, data_file, decompressed, partition_values
-from pii_tracer.model import Format
-from pii_tracer.plan import Copy
+from pii_tracer.model.identities import Format
+from pii_tracer.model.plan import Copy
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
-from pii_tracer.plan import Copy, Mask
+from pii_tracer.model.plan import Copy, Mask
 from pii_tracer.scan.decode.metadata import Role, role_of
 from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import FileScan, Hit, column_of

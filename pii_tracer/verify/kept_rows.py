@@ -13,12 +13,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from pii_tracer.model import FieldAccess, MatchTerm
-from pii_tracer.plan import Copy, Mask
+from pii_tracer.model.identities import FieldAccess, MatchTerm
+from pii_tracer.model.plan import Copy, Mask
+from pii_tracer.model.whole_numbers import plain, plain_texts
 from pii_tracer.scan.decode.avro_container import open_container
 from pii_tracer.scan.decode.packed import opened
 from pii_tracer.scan.forms import Patterns
-from pii_tracer.whole import plain, plain_texts
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,10 +17,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import zstandard
 
-from pii_tracer.errors import ScanError
 from pii_tracer.lakefs_state import LakefsState
-from pii_tracer.model import Format
-from pii_tracer.plan import Copy
+from pii_tracer.model.errors import ScanError
+from pii_tracer.model.identities import Format
+from pii_tracer.model.plan import Copy
 from pii_tracer.scan.collect import Collector
 from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import FileScan

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.config_catalogs import Catalog, CatalogType
-from pii_tracer.errors import ScanError
 from pii_tracer.estate.catalog_nessie import ICEBERG_TABLE, KINDS, table_name
 from pii_tracer.estate.nessie import Content, NessieClient, Reference
-from pii_tracer.locations import local_path
-from pii_tracer.plan import Copy
+from pii_tracer.model.errors import ScanError
+from pii_tracer.model.locations import local_path
+from pii_tracer.model.plan import Copy
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.common.spark_frames import Place, frame_of_places
-from pii_tracer.errors import ScanError
 from pii_tracer.estate.data_files import partition_values
+from pii_tracer.model.errors import ScanError
 
 if TYPE_CHECKING:
     import pyarrow as pa

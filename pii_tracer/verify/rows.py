@@ -6,12 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from pii_tracer.errors import ScanError
-from pii_tracer.model import WHOLE_NUMBER, FieldAccess, KeySet, Match, MatchTerm
-from pii_tracer.plan import Copy, Mask, Mention
+from pii_tracer.model.errors import ScanError
+from pii_tracer.model.identities import (
+    WHOLE_NUMBER,
+    FieldAccess,
+    KeySet,
+    Match,
+    MatchTerm,
+)
+from pii_tracer.model.plan import Copy, Mask, Mention
+from pii_tracer.model.whole_numbers import EXACT, spellings
 from pii_tracer.verify.states import State, states
 from pii_tracer.verify.verdict import Baseline, Bystanders, RowVerdict, StateBaseline, StateRows
-from pii_tracer.whole import EXACT, spellings
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -13,15 +13,15 @@ from typing import Any, BinaryIO
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.aws import error_code
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.s3_fetch import fetch
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.s3_state import iter_uploads
 from pii_tracer.estate.s3_versions import ClientFactory, S3Client, iter_object_versions, tags_of
 from pii_tracer.inventory import ObjectVersion, Upload
-from pii_tracer.locations import S3Location
-from pii_tracer.model import Format
-from pii_tracer.plan import Copy, Mask
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import S3Location
+from pii_tracer.model.plan import Copy, Mask
 from pii_tracer.scan.beside import search_beside
 from pii_tracer.scan.bounds import without_explained
 from pii_tracer.scan.columns import key_columns, with_hudi_keys

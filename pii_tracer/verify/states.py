@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from pii_tracer.errors import ScanError
-from pii_tracer.locations import engine_path
-from pii_tracer.model import Format
-from pii_tracer.plan import TEXTS, Copy
+from pii_tracer.model.errors import ScanError
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import engine_path
+from pii_tracer.model.plan import TEXTS, Copy
 from pii_tracer.scan.tree import walk_files
 from pii_tracer.verify.avro import avro_frame
 from pii_tracer.verify.csv_files import csv_frame

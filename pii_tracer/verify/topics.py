@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pii_tracer.inventory import TopicState
-from pii_tracer.model import Strategy
-from pii_tracer.plan import Copy
+from pii_tracer.model.identities import Strategy
+from pii_tracer.model.plan import Copy
 from pii_tracer.records import Record, Schemas
 from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import FileScan, Hit

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pii_tracer.model import CopyKind, Frozen, Strategy
-from pii_tracer.plan import Copy, ErasurePlan
+from pii_tracer.model.identities import CopyKind, Frozen, Strategy
+from pii_tracer.model.plan import Copy, ErasurePlan
 
 
 class Residue(Frozen):

@@ -41,7 +41,7 @@ def verify(folder: Path, rows: int) -> Iterator[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from pii_tracer.model import KeySet
+    from pii_tracer.model.identities import KeySet
     from pii_tracer.scan.forms import build_patterns
     from pii_tracer.scan.tree import scan_tree
 

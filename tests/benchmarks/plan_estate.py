@@ -22,7 +22,7 @@ from pii_tracer.lineage.columnar import HAS_SCHEMA, IS_NODE, SUBTYPES, kind_code
 from pii_tracer.lineage.container import pack
 from pii_tracer.lineage.edges import EdgeType, Subtype
 from pii_tracer.lineage.encode import Parts, assemble
-from pii_tracer.model import Column, DatasetId, Format
+from pii_tracer.model.identities import Column, DatasetId, Format
 from planners.evidence import Evidence
 
 WIDE = 100

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pii_tracer.errors import ExitCode
+from pii_tracer.model.errors import ExitCode
 from tests.cli.test_lake_plan import copies, steps
 from tests.cli.test_nested_subject import called
 from tests.cli.test_remote import MAIL, OTHERS, PEOPLE, PERSON, Shop, store

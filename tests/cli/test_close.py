@@ -12,7 +12,7 @@ from pii_tracer.cli.applying import start_run
 from pii_tracer.cli.main import run
 from pii_tracer.cli.runs import RunFolder
 from pii_tracer.cli.settings import Settings
-from pii_tracer.errors import ExitCode
+from pii_tracer.model.errors import ExitCode
 from tests.cli.small import RECEIVED
 from tests.cli.test_nested_subject import called, estate
 

@@ -11,8 +11,8 @@ import pytest
 
 from pii_tracer.cli.main import run
 from pii_tracer.cli.runs import RunInfo, folder_of
-from pii_tracer.model import KeySet
-from pii_tracer.plan import digest_of
+from pii_tracer.model.identities import KeySet
+from pii_tracer.model.plan import digest_of
 from pii_tracer.review.confirmation import confirmation_file
 from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from pii_tracer.review.planfile import load_plan

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pii_tracer.actions import Action
 from pii_tracer.cli.settings import Settings
-from pii_tracer.errors import ExitCode
-from pii_tracer.model import Format
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import ExitCode
+from pii_tracer.model.identities import Format
 from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState
 from tests.cli.small import declared, request
 from tests.cli.test_nested_subject import called

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.errors import ExitCode
+from pii_tracer.model.errors import ExitCode
 from pii_tracer.review.keys import generate
 from tests.cli.test_nested_subject import called, estate
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.cli.main import run as cli
-from pii_tracer.errors import ExitCode
+from pii_tracer.model.errors import ExitCode
 
 NAMES = ("pii-tracer.yaml", "policy.yaml", "state/keys/estate.key")
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pii_tracer.errors import ExitCode
+from pii_tracer.model.errors import ExitCode
 from tests.cli.small import declared, request
 from tests.cli.test_nested_subject import called
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from pii_tracer.errors import ExitCode
+from pii_tracer.model.errors import ExitCode
 from tests.cli.small import declared, request
 from tests.cli.test_nested_subject import called
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from pii_tracer.errors import ExitCode
+from pii_tracer.model.errors import ExitCode
 from tests import storeservers
 from tests.cli.test_nested_subject import called
 from tests.cli.test_remote import OTHERS, PEOPLE, PERSON, Shop, store

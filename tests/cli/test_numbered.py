@@ -10,8 +10,8 @@ import pytest
 from deltalake import write_deltalake
 
 from pii_tracer.cli.main import run
-from pii_tracer.model import KeySet
-from pii_tracer.plan import NUMBERED, ErasurePlan
+from pii_tracer.model.identities import KeySet
+from pii_tracer.model.plan import NUMBERED, ErasurePlan
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.verify.bytes import verify_bytes
 from tests.cli.small import declared, request

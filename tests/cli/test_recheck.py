@@ -12,20 +12,32 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
-from pii_tracer.actions import Action
 from pii_tracer.cli.main import run
 from pii_tracer.cli.recheck_command import elsewhere
 from pii_tracer.cli.runs import RunInfo, folder_of
 from pii_tracer.cli.settings import Settings
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.found import gap
 from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import Inventory
-from pii_tracer.locations import S3Location
-from pii_tracer.model import Format, Match, MatchTerm, Strategy
-from pii_tracer.plan import ErasurePlan, Exemption, HeldColumn, Mask, PlannedHold, digest_of
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import (
+    Format,
+    Match,
+    MatchTerm,
+    Strategy,
+)
+from pii_tracer.model.locations import S3Location
+from pii_tracer.model.plan import (
+    ErasurePlan,
+    Exemption,
+    HeldColumn,
+    Mask,
+    PlannedHold,
+    digest_of,
+)
 from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState
 from pii_tracer.suppression import FILE, SuppressionList
 from tests.review.plans import NOW, plan

@@ -15,7 +15,7 @@ import pytest
 from deltalake import write_deltalake
 from pyiceberg.catalog.sql import SqlCatalog
 
-from pii_tracer.errors import ExitCode
+from pii_tracer.model.errors import ExitCode
 from tests import storeservers
 from tests.cli.small import request
 from tests.cli.test_nested_subject import called

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from deltalake import write_deltalake
 
-from pii_tracer.errors import ExitCode
+from pii_tracer.model.errors import ExitCode
 from tests.cli.small import declared, request
 from tests.cli.test_nested_subject import called
 from tests.planners.smalllake import hold

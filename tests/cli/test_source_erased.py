@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from pii_tracer.errors import ExitCode
+from pii_tracer.model.errors import ExitCode
 from tests.cli.small import declared, request
 from tests.cli.test_nested_subject import called
 from tests.s3support import REGION, World, standin, world

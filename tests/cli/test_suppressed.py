@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.cli.main import run
-from pii_tracer.errors import ExitCode
+from pii_tracer.model.errors import ExitCode
 from pii_tracer.review.keys import load_trusted
 from pii_tracer.sealed import load_estate_key
 from pii_tracer.suppression import FILE, SuppressionList

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.cli.main import run
-from pii_tracer.errors import ExitCode
 from pii_tracer.lineage.edges import EdgeType, Evidence, LineageGap, Subtype
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.store import save
-from pii_tracer.model import Column
+from pii_tracer.model.errors import ExitCode
+from pii_tracer.model.identities import Column
 from tests.lineage.graphs import NASTY, ds, edge
 
 ESTATE = """\

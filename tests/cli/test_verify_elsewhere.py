@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from pii_tracer.errors import ExitCode
+from pii_tracer.model.errors import ExitCode
 from tests import storeservers
 from tests.cli.test_nested_subject import called
 from tests.cli.test_remote import OTHERS, PEOPLE, Shop

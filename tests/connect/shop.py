@@ -21,7 +21,7 @@ from pii_tracer.config import Estate, load_estate
 from pii_tracer.lineage.sources.queries import Query, parse_here
 from pii_tracer.lineage.sources.queries_spark import parser_on
 from pii_tracer.lineage.sources.tables import Tables
-from pii_tracer.model import KeySet
+from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.tree import scan_tree
 from pii_tracer.shred.cells import Binding

@@ -14,9 +14,9 @@ from pydantic import ValidationError
 
 from executors.connect import _compare, open_remote, refuse_without_jvm
 from executors.delta_checkpoint import covers
-from pii_tracer.actions import Action
 from pii_tracer.config import Spark
-from pii_tracer.errors import Refused, RunError
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import Refused, RunError
 from tests.connect.conftest import Cli, Server, shop
 from tests.connect.shop import estate, write_estate
 

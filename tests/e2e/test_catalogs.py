@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.cli.main import run
-from pii_tracer.model import KeySet
+from pii_tracer.model.identities import KeySet
 from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.tree import scan_tree

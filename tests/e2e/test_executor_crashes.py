@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from executors.registry import build
-from pii_tracer.actions import Action
-from pii_tracer.model import Format
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import Format
+from pii_tracer.model.plan import ErasurePlan
 from tests.executors import test_delta as delta
 from tests.executors import test_files as files
 from tests.executors import test_hudi as hudi

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from pii_tracer.actions import Action
 from pii_tracer.journal import Kind, Record
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.model.actions import Action
+from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.review.planfile import load_plan
 from tests.e2e import shredded
 from tests.e2e.processes import history, run_until

@@ -19,8 +19,8 @@ from hudi import HudiTableBuilder
 from pyiceberg.catalog.sql import SqlCatalog
 
 from pii_tracer.cli.main import run
-from pii_tracer.errors import ExitCode
 from pii_tracer.journal import Kind
+from pii_tracer.model.errors import ExitCode
 from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from pii_tracer.review.planfile import load_plan
 from tests import storeservers

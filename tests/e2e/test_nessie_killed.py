@@ -11,11 +11,16 @@ import pytest
 
 from executors.context import ExecutionContext
 from executors.registry import build
-from pii_tracer.actions import Action
 from pii_tracer.config import load_estate
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.nessie import NessieClient
-from pii_tracer.model import Format, KeySet, Match, MatchTerm
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import (
+    Format,
+    KeySet,
+    Match,
+    MatchTerm,
+)
 from pii_tracer.scan.tree import scan_tree
 from pii_tracer.sealed import KeyRing
 from tests.e2e import clubhouse

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from pii_tracer.cli.main import run
-from pii_tracer.model import KeySet
-from pii_tracer.plan import Copy
+from pii_tracer.model.identities import KeySet
+from pii_tracer.model.plan import Copy
 from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from pii_tracer.verify.rows import Verifier, compare
 from tests.e2e import exchange

@@ -13,7 +13,7 @@ from pii_tracer.config import Estate, Relocation, Spark
 from pii_tracer.config_catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.config_lineage import LineageSources
 from pii_tracer.config_subjects import Subject
-from pii_tracer.model import Format
+from pii_tracer.model.identities import Format
 from tests.sparksession import HAS_HUDI
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import data_files, read_columns
 from pii_tracer.estate.read_part import read_part
 from pii_tracer.inventory import Inventory, Ref, RefKind, TableState
-from pii_tracer.model import Format
-from pii_tracer.spots import Spot
+from pii_tracer.model.column_paths import Spot
+from pii_tracer.model.identities import Format
 from tests.estate.lake import HUDI, ROWS, Lake
 
 if TYPE_CHECKING:

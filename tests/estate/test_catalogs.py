@@ -24,14 +24,14 @@ from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.config_lineage import LineageSources
 from pii_tracer.config_subjects import Subject
-from pii_tracer.errors import EstateError
 from pii_tracer.estate import catalog_rest
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.iceberg import newest_metadata
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import read_columns
 from pii_tracer.inventory import Inventory
-from pii_tracer.model import Format
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import Format
 from tests.restsupport import RestServer, serving
 from tests.servers import Json, answering
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.delta_log import live_files, read_log
+from pii_tracer.model.errors import EstateError
 
 SCHEMA = json.dumps({"type": "struct", "fields": [{"name": "uid", "type": "long", "nullable": True, "metadata": {}}]})
 PROTOCOL = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}

@@ -8,16 +8,24 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from pii_tracer.actions import Action
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import Catalog, CatalogType, DeclaredTable, TextEncoding
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import read_columns
 from pii_tracer.inventory import ENCODING, TableState
-from pii_tracer.model import Carries, CopyKind, DatasetId, Format, Match, MatchTerm, Strategy
-from pii_tracer.plan import Copy
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import (
+    Carries,
+    CopyKind,
+    DatasetId,
+    Format,
+    Match,
+    MatchTerm,
+    Strategy,
+)
+from pii_tracer.model.plan import Copy
 from planners.drafts import CopyDraft
 from planners.files import folder_steps
 from tests.estate.lake import estate_of

@@ -15,12 +15,12 @@ from pyarrow import csv, orc
 
 from pii_tracer.config import Estate
 from pii_tracer.config_catalogs import Catalog, CatalogType, DeclaredTable
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.paths import EstatePaths, below
 from pii_tracer.estate.read import data_files, read_columns
 from pii_tracer.inventory import Inventory, TableState
-from pii_tracer.model import Column, Format
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import Column, Format
 from tests.estate.lake import estate_of
 
 PEOPLE = pa.table({"uid": [1, 2, 3], "name": ["Asha", "Bo", "Chi"]})

@@ -18,8 +18,8 @@ from pii_tracer.estate.discover import discover
 from pii_tracer.estate.former import Sought, read_former
 from pii_tracer.estate.paths import EstatePaths, local_path
 from pii_tracer.inventory import TableState
-from pii_tracer.model import DatasetId, Format
-from pii_tracer.spots import Spot, find_spot
+from pii_tracer.model.column_paths import Spot, find_spot
+from pii_tracer.model.identities import DatasetId, Format
 from tests.estate.formerly import add_equality_delete, mapped
 from tests.estate.test_catalogs import ROWS, SQL, estate, sql_catalog, table
 

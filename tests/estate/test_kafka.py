@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.kafka import discover_topics
 from pii_tracer.estate.kafka_read import client_settings, read_topic, result
+from pii_tracer.model.errors import EstateError
 from tests.kafkasupport import USERS, Broker, broker, estate, free_ports
 
 __all__ = ["broker"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pii_tracer.estate.past_columns import Field, past_columns
-from pii_tracer.model import FieldAccess
-from pii_tracer.spots import Spot
+from pii_tracer.model.column_paths import Spot
+from pii_tracer.model.identities import FieldAccess
 
 NOW = (Field("cust", "1"), Field("mail", "2"))
 

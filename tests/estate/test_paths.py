@@ -12,9 +12,9 @@ from pii_tracer.config import Estate, Relocation
 from pii_tracer.config_catalogs import Catalog, CatalogType
 from pii_tracer.config_lineage import LineageSources
 from pii_tracer.config_subjects import Subject
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.paths import EstatePaths, local_path
-from pii_tracer.model import DatasetId
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import DatasetId
 from tests.estate.lake import estate_of
 
 BASE = Path(tempfile.gettempdir()).resolve() / "estate that need not exist"

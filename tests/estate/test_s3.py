@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.s3 import (
     Evidence,
     Readability,
@@ -21,7 +20,8 @@ from pii_tracer.estate.s3 import (
     s3_clients,
 )
 from pii_tracer.inventory import ObjectLock
-from pii_tracer.model import DatasetId
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import DatasetId
 from tests.s3support import OTHER_REGION, REGION, World, estate, standin, world
 
 __all__ = ["standin", "world"]

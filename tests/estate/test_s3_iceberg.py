@@ -16,7 +16,6 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import EqualTo
 from pyiceberg.types import StringType
 
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.descriptions import COLUMNS, FORMER_COLUMNS, description
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.former import Sought, read_former
@@ -26,9 +25,10 @@ from pii_tracer.estate.read import data_files, read_columns
 from pii_tracer.estate.read_part import names_in_files, read_part
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.inventory import TableState
-from pii_tracer.locations import S3Location
-from pii_tracer.model import DatasetId
-from pii_tracer.spots import find_spot
+from pii_tracer.model.column_paths import find_spot
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import DatasetId
+from pii_tracer.model.locations import S3Location
 from tests.estate.formerly import add_position_delete
 from tests.estate.lakehouse import ROWS, House
 from tests.estate.test_catalogs import SQL, estate, sql_catalog, table

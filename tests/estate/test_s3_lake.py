@@ -14,7 +14,6 @@ from deltalake import write_deltalake
 
 from pii_tracer.cli.remote import with_remote
 from pii_tracer.cli.retention_remote import with_delta_tables
-from pii_tracer.errors import EstateError
 from pii_tracer.estate import registry
 from pii_tracer.estate.catalogs import CatalogEntry, Head, Listing
 from pii_tracer.estate.s3 import s3_clients
@@ -22,8 +21,9 @@ from pii_tracer.estate.s3_keeping import Folders
 from pii_tracer.estate.s3_lake import OTHERS
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.inventory import RefKind
-from pii_tracer.locations import S3Location
-from pii_tracer.model import Format
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import S3Location
 from pii_tracer.retention.check import FindingKind, check_tables
 from pii_tracer.retention.read import tables_of
 from pii_tracer.retention.sweep import targets

@@ -12,7 +12,6 @@ import pytest
 
 from pii_tracer.cli.remote import search_places, with_remote
 from pii_tracer.config import Estate
-from pii_tracer.errors import EstateError
 from pii_tracer.estate import s3_fetch
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.paths import EstatePaths
@@ -20,8 +19,14 @@ from pii_tracer.estate.remote import iceberg_folders
 from pii_tracer.estate.s3_fetch import fetch
 from pii_tracer.estate.s3_versions import iter_object_versions
 from pii_tracer.inventory import Inventory, ObjectVersion, RemotePlace
-from pii_tracer.locations import S3Location, is_s3, local_path, location_of
-from pii_tracer.model import KeySet
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import KeySet
+from pii_tracer.model.locations import (
+    S3Location,
+    is_s3,
+    local_path,
+    location_of,
+)
 from pii_tracer.scan.forms import build_patterns
 from planners.doubts import inventory_gaps
 from planners.evidence import RemoteEvidence, RemoteKind
@@ -290,7 +295,7 @@ def test_an_unreadable_metadata_file_leaves_the_folder_it_lies_in(world: World, 
     from pii_tracer.estate.registry import RemoteTable
     from pii_tracer.estate.s3 import s3_clients
     from pii_tracer.estate.s3_tables import list_places
-    from pii_tracer.model import Format
+    from pii_tracer.model.identities import Format
 
     bucket = world.new("lake")
     world.put(bucket, "wh/t/data/1.csv", b"x")

@@ -13,9 +13,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from pii_tracer.config_kafka import KafkaCluster, RecordPart
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.kafka_schemas import ClusterSchemas
 from pii_tracer.estate.schema_registry import AUTH
+from pii_tracer.model.errors import EstateError
 from pii_tracer.records import Undecodable, decode
 from tests.protobufsupport import COMMON, ORDER, file, framed, order
 from tests.servers import served

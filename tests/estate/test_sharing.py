@@ -10,7 +10,7 @@ from deltalake import write_deltalake
 
 from pii_tracer.estate.discover import discover
 from pii_tracer.inventory import Inventory, TableState
-from pii_tracer.model import Format
+from pii_tracer.model.identities import Format
 from tests.estate.test_catalogs import ROWS, SQL, estate, kinds, sql_catalog, table
 
 

@@ -11,7 +11,7 @@ from executors.spark import string_literal
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import read_spots
-from pii_tracer.spots import find_spot
+from pii_tracer.model.column_paths import find_spot
 from tests.estate.lake import estate_of
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from pii_tracer.cli.scanning import scan_estate
 from pii_tracer.estate.discover import discover
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.lineage.facts import Facts
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import KeySet
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.forms import build_patterns
 from planners.doubts import inventory_gaps
 from planners.survey import World

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pii_tracer.config_vaults import Vault, wrong_vaults
 from pii_tracer.estate.vaults import discover_vaults
 from pii_tracer.inventory import InventoryGap, VaultState
-from pii_tracer.model import PLAIN
+from pii_tracer.model.identities import PLAIN
 from tests.glaciersupport import REGION, StrictGlacier, glacier, server
 
 __all__ = ["glacier", "server"]

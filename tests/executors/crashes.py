@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pii_tracer.journal import Journal
-from pii_tracer.plan import Copy, ErasurePlan, Step
+from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.protocol import Check, Executor, Outcome, Progress
 from pii_tracer.runner import State, run
 from tests.executors.world import NOW

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from executors.spark import open_session
-from pii_tracer.actions import Action
 from pii_tracer.config import Estate
-from pii_tracer.model import Format, Match
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import Format, Match
 from tests.executors.test_candidates import BY
 from tests.executors.test_delta import DELETE
 from tests.executors.world import COLUMNS, EMAIL, Steps, context

@@ -16,8 +16,8 @@ from executors.s3 import S3Executor
 from pii_tracer.config import Estate
 from pii_tracer.estate.s3 import ClientFactory, discover_archives, iter_version_bytes, s3_clients
 from pii_tracer.journal import Journal
-from pii_tracer.model import KeySet
-from pii_tracer.plan import Copy, ErasurePlan
+from pii_tracer.model.identities import KeySet
+from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.runner import RunState, run
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.sealed import KeyRing

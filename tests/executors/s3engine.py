@@ -23,12 +23,12 @@ from botocore.client import BaseClient
 
 from executors.context import ExecutionContext
 from executors.registry import build
-from pii_tracer.actions import Action
 from pii_tracer.cli.main import run
 from pii_tracer.config import Estate
-from pii_tracer.errors import PiiTracerError
-from pii_tracer.model import Format, Match
-from pii_tracer.plan import Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import PiiTracerError
+from pii_tracer.model.identities import Format, Match
+from pii_tracer.model.plan import Step
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.tree import scan_bytes
 from sample_lineage import s3_standin

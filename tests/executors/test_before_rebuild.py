@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from executors.before_rebuild import Difference, compared, refuse_losses
-from pii_tracer.actions import Action
 from pii_tracer.config_catalogs import Catalog, CatalogType, DeclaredTable
-from pii_tracer.errors import Refused
-from pii_tracer.model import Format
-from pii_tracer.plan import Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import Refused
+from pii_tracer.model.identities import Format
+from pii_tracer.model.plan import Step
 from tests.executors.world import Steps, context
 from tests.sparksession import SparkEstate
 

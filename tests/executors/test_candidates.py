@@ -10,8 +10,8 @@ import pytest
 
 from executors.match import count
 from executors.profiles import installed_profile
-from pii_tracer.actions import Action
-from pii_tracer.model import Format, Match, MatchTerm
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import Format, Match, MatchTerm
 from tests.executors.world import EMAIL, UID, Steps, context, frame, rows
 from tests.sparksession import SparkEstate
 

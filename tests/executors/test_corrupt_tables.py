@@ -9,7 +9,7 @@ import pytest
 
 from executors.registry import build
 from executors.spark import open_session
-from pii_tracer.errors import RunError
+from pii_tracer.model.errors import RunError
 from tests.executors.test_readers import made, read
 from tests.executors.world import EMAIL, UID, residue
 from tests.sparksession import SparkEstate

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from executors import bare_csv
 from executors.s3_match import RowsError
 from pii_tracer.config_catalogs import TextEncoding
-from pii_tracer.model import Match, MatchTerm
-from pii_tracer.plan import HeldColumn, Mask
+from pii_tracer.model.identities import Match, MatchTerm
+from pii_tracer.model.plan import HeldColumn, Mask
 
 BY_NAME = Match(terms=(MatchTerm(column="größe", key_set="name", type="string"),))
 NAME = "Zoë Nuñez"

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError
-from pii_tracer.model import Format
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format
 from pii_tracer.protocol import Progress
 from tests.executors.world import BY_ANY, BY_UID, EMAIL, UID, Steps, bystanders, context, frame, held, residue, rows
 from tests.sparksession import SparkEstate

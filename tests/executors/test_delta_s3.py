@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from pii_tracer.actions import Action
-from pii_tracer.model import Format
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import Format
 from sample_lineage import s3_standin
 from tests.executors.s3engine import Declared, declared, pool
 from tests.executors.world import EMAIL, UID

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from executors.retry import engine_error, on_conflict
 from executors.spark import open_session
-from pii_tracer.errors import RunError
+from pii_tracer.model.errors import RunError
 from tests.sparksession import SparkEstate
 
 LOST = [

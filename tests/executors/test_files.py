@@ -11,9 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError
-from pii_tracer.model import Format, KeySet, Match, MatchTerm
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import (
+    Format,
+    KeySet,
+    Match,
+    MatchTerm,
+)
 from pii_tracer.protocol import Progress
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.tree import scan_tree

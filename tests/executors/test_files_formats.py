@@ -24,12 +24,17 @@ from executors import bare_avro, bare_csv, bare_json, bare_orc, parquet_rows
 from executors.orc_tail import Tail, read_tail
 from executors.packing import writing
 from executors.s3_match import RowsError
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError
-from pii_tracer.model import FieldAccess, Format, Match, MatchTerm
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import (
+    FieldAccess,
+    Format,
+    Match,
+    MatchTerm,
+)
+from pii_tracer.model.whole_numbers import spellings
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.tree import scan_tree
-from pii_tracer.whole import spellings
 from tests.executors.world import BY_UID, EMAIL, UID, Keyring, Steps, context
 from tests.scan.support import orc_lz4
 from tests.sparksession import SparkEstate

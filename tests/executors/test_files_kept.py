@@ -17,8 +17,8 @@ from pyarrow.parquet import encryption
 from executors import local, parquet_rows
 from executors.s3_match import RowsError
 from executors.s3_rows import drop_rows
-from pii_tracer.errors import RunError
-from pii_tracer.model import Format, Match, MatchTerm
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format, Match, MatchTerm
 from tests.executors.test_files import here, parquet, rewrite, steps_for
 from tests.executors.world import UID, residue, rows
 from tests.sparksession import SparkEstate

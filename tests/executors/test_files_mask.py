@@ -15,13 +15,13 @@ from pyarrow import orc
 
 from executors import parquet_rows
 from executors.bare_mask import blanked
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError
-from pii_tracer.model import Format, Match
-from pii_tracer.plan import Mask
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format, Match
+from pii_tracer.model.plan import Mask
+from pii_tracer.model.whole_numbers import spellings
 from pii_tracer.protocol import Progress
 from pii_tracer.verify.rows import Verifier, compare
-from pii_tracer.whole import spellings
 from tests.executors.test_files import parquet
 from tests.executors.test_mask import Masked, mask
 from tests.executors.world import BY_ANY, BY_UID, EMAIL, UID, Keyring, context, rows

@@ -19,8 +19,8 @@ from pyarrow import orc
 
 from executors import bare_avro, bare_csv, bare_json, bare_orc, parquet_rows
 from executors.s3_match import RowsError
-from pii_tracer.model import Match, MatchTerm
-from pii_tracer.whole import spellings
+from pii_tracer.model.identities import Match, MatchTerm
+from pii_tracer.model.whole_numbers import spellings
 from tests.executors.test_mask import mask
 from tests.executors.world import BY_UID, EMAIL, UID
 

@@ -23,11 +23,11 @@ import pytest
 import zstandard
 from pyarrow import orc
 
-from pii_tracer.actions import Action
 from pii_tracer.config import Estate
 from pii_tracer.config_lineage import LineageSources
 from pii_tracer.config_subjects import Subject
-from pii_tracer.model import Format
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import Format
 from pii_tracer.scan import tree
 from pii_tracer.scan.decode import dispatch
 from pii_tracer.scan.forms import build_patterns

@@ -13,10 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError
-from pii_tracer.model import PLAIN, Format, Match, MatchTerm
-from pii_tracer.plan import Copy, Mask, Mention
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import (
+    PLAIN,
+    Format,
+    Match,
+    MatchTerm,
+)
+from pii_tracer.model.plan import Copy, Mask, Mention
 from tests.executors.world import EMAIL, Steps, context
 from tests.sparksession import SparkEstate
 

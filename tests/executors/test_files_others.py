@@ -10,8 +10,8 @@ import pytest
 from executors import bare_csv, bare_json
 from executors.s3_match import RowsError
 from executors.s3_rows import drop_rows
-from pii_tracer.model import Format
-from pii_tracer.whole import spellings
+from pii_tracer.model.identities import Format
+from pii_tracer.model.whole_numbers import spellings
 from tests.executors.world import BY_UID, UID
 
 KEYS = {"uid": spellings([str(UID)])}

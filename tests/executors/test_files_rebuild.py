@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from executors.rebuild import query_of
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError
-from pii_tracer.model import Format
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format
 from pii_tracer.protocol import Progress
 from tests.executors.world import EMAIL, Steps, context, frame, residue, rows
 from tests.sparksession import SparkEstate

@@ -11,10 +11,10 @@ import pytest
 
 from executors import files, parquet_summary
 from executors.local import swap
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError
 from pii_tracer.estate.discover import discover
-from pii_tracer.model import Format
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format
 from pii_tracer.protocol import Progress
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.hits import TreeScan

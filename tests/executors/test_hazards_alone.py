@@ -17,7 +17,7 @@ import pytest
 from executors.delta_checkpoint import Checkpoints
 from executors.delta_log import live_adds
 from pii_tracer.estate.discover import discover
-from pii_tracer.model import Format
+from pii_tracer.model.identities import Format
 from tests.executors.test_concurrency import remove_earlier
 from tests.executors.test_delta import CHECK, CLEAN, DELETE, PURGE, VACUUM, append, make, read
 from tests.executors.world import COLUMNS, EMAIL, UID, Steps, bystanders, context, frame, held, rows

@@ -15,13 +15,18 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from executors.context import ExecutionContext
-from pii_tracer.actions import Action
 from pii_tracer.cli.telling import telling_objects
 from pii_tracer.config import load_estate
-from pii_tracer.errors import RunError
 from pii_tracer.estate.s3 import discover_archives
 from pii_tracer.inventory import Inventory
-from pii_tracer.model import Format, KeySet, Match, MatchTerm
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import (
+    Format,
+    KeySet,
+    Match,
+    MatchTerm,
+)
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.tree import scan_tree
 from pii_tracer.sealed import KeyRing

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from executors.registry import build
-from pii_tracer.errors import RunError
-from pii_tracer.model import Format
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format
 from tests.executors.test_hudi import CLEAN, COMPACT, DELETE, SAVEPOINTS
 from tests.executors.world import EMAIL, UID, Steps, bystanders, context, frame, residue, rows
 from tests.sparksession import SparkEstate

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from pii_tracer.actions import Action
 from pii_tracer.config import load_estate
-from pii_tracer.model import Format
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import Format
 from tests.executors.test_iceberg import DELETE, EXPIRE, MANIFESTS, ORPHANS, REWRITE
 from tests.executors.test_iceberg import make as make_iceberg
 from tests.executors.test_sweep_catalogs import estate as sql_estate

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_tracer.actions import Action
-from pii_tracer.model import Format
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import Format
 from pii_tracer.protocol import Progress
 from tests.executors.world import BY_ANY, UID, Steps, bystanders, context, frame, residue, rows
 from tests.sparksession import SparkEstate

@@ -13,8 +13,8 @@ import pytest
 
 from executors.hudi import HudiExecutor
 from executors.registry import build
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
 from tests.executors.test_hudi import CLEAN, DELETE, METADATA, SAVEPOINTS, make
 from tests.executors.world import EMAIL, UID, Steps, bystanders, residue
 from tests.sparksession import SparkEstate

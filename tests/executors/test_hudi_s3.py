@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from hudi import HudiTableBuilder
 
-from pii_tracer.actions import Action
-from pii_tracer.model import Format
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import Format
 from tests.executors.s3engine import Declared, declared, pool
 from tests.executors.world import UID, rows
 from tests.s3support import REGION, World, standin, world

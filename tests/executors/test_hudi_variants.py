@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from executors.registry import build
-from pii_tracer.actions import Action
+from pii_tracer.model.actions import Action
 from pii_tracer.protocol import Progress
 from tests.executors.test_hudi import CLEAN, DELETE, METADATA, SAVEPOINTS, make
 from tests.executors.world import UID, bystanders, residue

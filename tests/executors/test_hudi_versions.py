@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_tracer.errors import RunError
 from pii_tracer.estate.hudi import hudi_properties
-from pii_tracer.model import Format
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format
 from tests.executors.test_hudi import CLEAN, COMPACT, DELETE, METADATA
 from tests.executors.world import UID, Steps, bystanders, context, frame, residue, rows
 from tests.sparksession import SparkEstate

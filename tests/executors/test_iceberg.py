@@ -9,9 +9,9 @@ import pytest
 
 from executors.iceberg import IcebergExecutor
 from executors.registry import build
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError
-from pii_tracer.model import Format
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format
 from pii_tracer.protocol import Progress
 from tests.executors.world import BY_ANY, EMAIL, UID, Steps, bystanders, context, frame, residue, rows
 from tests.sparksession import SparkEstate

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from executors.registry import build
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError
 from pii_tracer.estate.iceberg import iceberg_state, load_iceberg
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.inventory import TableState
-from pii_tracer.model import Format
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format
 from pii_tracer.verify.rows import Verifier, compare
 from tests.executors.test_iceberg import EXPIRE, make
 from tests.executors.world import UID, Keyring, Steps, context, frame, rows

@@ -10,12 +10,12 @@ import pytest
 
 from executors.context import ExecutionContext
 from executors.registry import build
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError
 from pii_tracer.estate.iceberg import iceberg_state
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.inventory import Expiry
-from pii_tracer.model import Format
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format
 from pii_tracer.protocol import Progress
 from pii_tracer.verify.rows import Verifier, compare
 from tests.executors.world import BY_UID, NOW, UID, Keyring, Steps, context, frame, rows

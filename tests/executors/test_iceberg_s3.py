@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.actions import Action
+from pii_tracer.model.actions import Action
 from sample_lineage import s3_standin
 from tests.executors.s3engine import InBucket, engine_of, pool
 from tests.executors.world import EMAIL, UID

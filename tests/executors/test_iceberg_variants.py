@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from executors.registry import build
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError
-from pii_tracer.model import Format
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format
 from pii_tracer.protocol import Progress
 from tests.executors.icebergjava import compact_ignoring_deletes, equality_delete
 from tests.executors.test_iceberg import DELETE, EXPIRE, MANIFESTS, ORPHANS, REWRITE, SEQUENCE, make

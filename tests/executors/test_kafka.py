@@ -10,8 +10,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from executors.kafka import KafkaExecutor
 from executors.kafka_topic import TopicWork
-from pii_tracer.errors import RunError
-from pii_tracer.model import Strategy
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Strategy
 from pii_tracer.protocol import Progress
 from pii_tracer.verify.rows import compare
 from tests import kafkasupport as ks

@@ -16,10 +16,10 @@ import pytest
 from fastavro import parse_schema, schemaless_writer
 
 from pii_tracer.config_kafka import KafkaCluster, RecordPart
-from pii_tracer.errors import EstateError, RunError
 from pii_tracer.estate.kafka_schemas import ClusterSchemas
 from pii_tracer.estate.schema_registry import AUTH
-from pii_tracer.model import Strategy
+from pii_tracer.model.errors import EstateError, RunError
+from pii_tracer.model.identities import Strategy
 from pii_tracer.records import Undecodable, decode
 from tests.kafkasupport import BY_VALUE, MAIL, USER, Broker, broker, planned
 from tests.servers import served

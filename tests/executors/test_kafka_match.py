@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pii_tracer.config_kafka import KafkaCluster, Topic
 from pii_tracer.estate.kafka_schemas import ClusterSchemas
-from pii_tracer.model import Match
+from pii_tracer.model.identities import Match
 from pii_tracer.records import Record, RecordMatcher, Undecodable
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.topics import scan_record

@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import Producer
 
 from executors.kafka_rewrite import Rewriter
-from pii_tracer.errors import RunError
-from pii_tracer.model import Strategy
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Strategy
 from tests.executors.test_kafka import newest
 from tests.executors.test_kafka_rewrite import Died, contents, dies_at, others, pages, topics
 from tests.kafkasupport import BY_VALUE, MAIL, ORDERS, USER, Broker, broker, planned, value

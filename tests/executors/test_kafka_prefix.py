@@ -12,9 +12,9 @@ from confluent_kafka.admin import AdminClient
 
 from executors.kafka_prefix import PrefixCutter
 from executors.kafka_topic import TopicWork
-from pii_tracer.errors import RunError
 from pii_tracer.estate.kafka_read import read_topic
-from pii_tracer.model import Strategy
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Strategy
 from pii_tracer.protocol import Progress
 from pii_tracer.records import Record
 from pii_tracer.verify.rows import compare

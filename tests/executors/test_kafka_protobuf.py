@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pii_tracer.config_kafka import RecordPart
-from pii_tracer.errors import EstateError, RunError
-from pii_tracer.model import JsonAccess, MatchTerm, Strategy
+from pii_tracer.model.errors import EstateError, RunError
+from pii_tracer.model.identities import JsonAccess, MatchTerm, Strategy
 from pii_tracer.scan.collect import Collector
 from pii_tracer.scan.forms import build_patterns
 from tests.kafkasupport import BY_VALUE, KEYS, MAIL, USER, Broker, World, broker, planned

@@ -13,10 +13,10 @@ from moto.kms import models
 
 from executors.context import ExecutionContext
 from executors.kms import KmsExecutor
-from pii_tracer.actions import Action
-from pii_tracer.errors import EstateError, RunError
 from pii_tracer.estate.kms import kms_key
-from pii_tracer.plan import Estimate, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import EstateError, RunError
+from pii_tracer.model.plan import Estimate, Step
 from pii_tracer.protocol import PartlyDone, Progress
 from tests.kmssupport import OTHER_REGION, REGION, StrictKms, strict_kms
 

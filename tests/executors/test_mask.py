@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from executors.registry import build
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError, ScanError
-from pii_tracer.model import Format, Match, Strategy
-from pii_tracer.plan import Copy, HeldColumn, Mask
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError, ScanError
+from pii_tracer.model.identities import Format, Match, Strategy
+from pii_tracer.model.plan import Copy, HeldColumn, Mask
 from pii_tracer.protocol import Progress
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.verify.bytes import verify_bytes

@@ -10,9 +10,15 @@ from executors.engine import OnEngine
 from executors.match import count
 from executors.registry import build
 from executors.retry import ATTEMPTS, on_conflict
-from pii_tracer.actions import Action
-from pii_tracer.errors import PiiTracerError, RunError
-from pii_tracer.model import FieldAccess, Format, JsonAccess, Match, MatchTerm
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import PiiTracerError, RunError
+from pii_tracer.model.identities import (
+    FieldAccess,
+    Format,
+    JsonAccess,
+    Match,
+    MatchTerm,
+)
 from tests.executors.world import EMAIL, UID, Steps, context
 from tests.sparksession import SparkEstate
 

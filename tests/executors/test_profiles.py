@@ -7,10 +7,10 @@ import pytest
 from executors import profiles
 from executors.fit import refuse_unfit
 from executors.profiles import PROFILES, SPARK_4_1, installed_profile, profile_of
-from pii_tracer.actions import Action
 from pii_tracer.config import Spark
-from pii_tracer.errors import Refused, RunError
-from pii_tracer.plan import Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import Refused, RunError
+from pii_tracer.model.plan import Step
 
 
 def test_the_installed_spark_decides(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from executors.rebuild import query_of
-from pii_tracer.errors import RunError
+from pii_tracer.model.errors import RunError
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from executors.s3 import S3Executor
-from pii_tracer.actions import Action
 from pii_tracer.estate.s3 import ClientFactory
-from pii_tracer.model import CopyKind, KeySet
-from pii_tracer.plan import Copy
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import CopyKind, KeySet
+from pii_tracer.model.plan import Copy
 from pii_tracer.protocol import PartlyDone
 from pii_tracer.sealed import KeyRing
 from tests.executors.s3_runs import KEYS, OTHERS, PERSON, PREFIX, Bucket, Context, Now, body

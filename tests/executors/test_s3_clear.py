@@ -13,14 +13,22 @@ import pytest
 from executors.s3 import S3Executor
 from executors.s3_clear import cleared_at
 from executors.s3_names import shown_names
-from pii_tracer.actions import Action
 from pii_tracer.cli.attesting import step_facts
-from pii_tracer.errors import RunError
 from pii_tracer.estate.s3 import s3_clients
 from pii_tracer.estate.s3_versions import versions_by_key
 from pii_tracer.journal import Journal
-from pii_tracer.model import Carries, CopyKind, DatasetId, Format, Match, MatchTerm, Strategy
-from pii_tracer.plan import Copy, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import (
+    Carries,
+    CopyKind,
+    DatasetId,
+    Format,
+    Match,
+    MatchTerm,
+    Strategy,
+)
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.protocol import PartlyDone, Progress
 from pii_tracer.runner import RunState, State, run
 from tests.executors.s3_runs import Deadly, Now

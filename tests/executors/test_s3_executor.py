@@ -14,11 +14,11 @@ import pytest
 from botocore.exceptions import ClientError
 
 from executors.s3_objects import PLAN_TAG
-from pii_tracer.actions import Action
-from pii_tracer.errors import PiiTracerError, RunError
 from pii_tracer.estate.s3 import Evidence, iter_version_bytes
-from pii_tracer.model import Match, MatchTerm
-from pii_tracer.plan import Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import PiiTracerError, RunError
+from pii_tracer.model.identities import Match, MatchTerm
+from pii_tracer.model.plan import Step
 from pii_tracer.protocol import PartlyDone, Progress
 from sample_lineage import s3_standin
 from tests.s3support import (

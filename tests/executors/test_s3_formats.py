@@ -19,9 +19,9 @@ from executors.packing import writing
 from executors.s3_match import RowsError
 from executors.s3_rows import drop_rows
 from executors.stored import InMemory
-from pii_tracer.actions import Action
-from pii_tracer.model import Format, Match, MatchTerm
-from pii_tracer.plan import Copy, ErasurePlan
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import Format, Match, MatchTerm
+from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.runner import State
 from pii_tracer.scan.decode.avro_container import open_container
 from pii_tracer.scan.decode.packed import unpack

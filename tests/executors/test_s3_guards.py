@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from executors.s3 import S3Executor
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError
 from pii_tracer.estate.s3 import s3_clients
 from pii_tracer.estate.s3_state import iter_uploads
-from pii_tracer.plan import Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.plan import Step
 from pii_tracer.protocol import PartlyDone, Progress
 from tests.s3support import PERSON, PLAN, Context, World, estate, keyring, parquet, standin, step, table, world
 

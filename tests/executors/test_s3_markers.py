@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from executors.s3_markers import hiding
-from pii_tracer.actions import Action
 from pii_tracer.estate.s3 import discover_archives
 from pii_tracer.inventory import ObjectVersion
-from pii_tracer.plan import Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.plan import Step
 from pii_tracer.protocol import PartlyDone, Progress
 from pii_tracer.runner import State
 from tests.executors.s3_runs import OTHERS, PERSON, PREFIX, Bucket, Now, body, users

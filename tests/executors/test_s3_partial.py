@@ -13,12 +13,12 @@ import pytest
 from botocore.exceptions import ClientError
 
 from executors.s3_objects import read
-from pii_tracer.actions import Action
 from pii_tracer.cli.results import rows_deleted, step_facts
-from pii_tracer.errors import RunError
 from pii_tracer.estate.s3 import s3_clients
 from pii_tracer.journal import Journal, Kind
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.runner import RunState, State
 from tests.executors.s3_runs import PERSON, PREFIX, Bucket, Deadly, body, users
 from tests.runner.history import violations

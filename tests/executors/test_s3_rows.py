@@ -21,8 +21,14 @@ from hypothesis import strategies as st
 from executors.parquet_rows import _options
 from executors.s3_match import RowsError, json_member
 from executors.s3_rows import drop_rows
-from pii_tracer.model import FieldAccess, Format, JsonAccess, Match, MatchTerm
-from pii_tracer.whole import spellings
+from pii_tracer.model.identities import (
+    FieldAccess,
+    Format,
+    JsonAccess,
+    Match,
+    MatchTerm,
+)
+from pii_tracer.model.whole_numbers import spellings
 from tests.s3support import PERSON, WEAK, parquet
 
 KEYS = {"user_id": spellings([PERSON]), "short": spellings([WEAK])}

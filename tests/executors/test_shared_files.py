@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from executors.registry import build
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError
-from pii_tracer.model import Format
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format
 from tests.executors.world import COLUMNS, UID, Steps, bystanders, context, frame, residue, rows
 from tests.sparksession import SparkEstate
 

@@ -13,11 +13,20 @@ from deltalake import DeltaTable
 
 from executors.context import ExecutionContext
 from executors.shred import ShredExecutor
-from pii_tracer.actions import Action
 from pii_tracer.config import load_estate
-from pii_tracer.errors import RunError
-from pii_tracer.model import Carries, CopyKind, DatasetId, Format, KeySet, Match, MatchTerm, Strategy
-from pii_tracer.plan import Copy, Estimate, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import (
+    Carries,
+    CopyKind,
+    DatasetId,
+    Format,
+    KeySet,
+    Match,
+    MatchTerm,
+    Strategy,
+)
+from pii_tracer.model.plan import Copy, Estimate, Step
 from pii_tracer.protocol import Progress
 from tests.e2e import shredded
 

@@ -15,13 +15,18 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from executors import sink_log
-from pii_tracer.actions import Action
 from pii_tracer.cli.scanning import scan_estate
-from pii_tracer.errors import RunError
 from pii_tracer.estate.discover import discover
 from pii_tracer.inventory import TableState
-from pii_tracer.model import Carries, DatasetId, Format, KeySet
-from pii_tracer.plan import Examined, Gap
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import (
+    Carries,
+    DatasetId,
+    Format,
+    KeySet,
+)
+from pii_tracer.model.plan import Examined, Gap
 from pii_tracer.protocol import Progress
 from pii_tracer.scan.forms import build_patterns
 from planners.evidence import Evidence

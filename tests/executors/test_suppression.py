@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from executors.suppression import SuppressionExecutor, without_suppressed
-from pii_tracer.actions import Action
-from pii_tracer.errors import RunError
-from pii_tracer.model import KeySet
-from pii_tracer.plan import Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import KeySet
+from pii_tracer.model.plan import Step
 from pii_tracer.protocol import Progress
 from pii_tracer.sealed import KEY_BYTES, EstateKey, KeyRing
 from pii_tracer.suppression import SuppressionList

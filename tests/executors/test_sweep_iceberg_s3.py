@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pii_tracer.locations import S3Location, location_of
+from pii_tracer.model.locations import S3Location, location_of
 from sample_lineage import s3_standin
 from tests.executors.s3engine import pool
 from tests.executors.test_iceberg_s3 import DAY, Lake, made

@@ -18,11 +18,11 @@ from pyarrow import orc
 
 from executors.context import ExecutionContext
 from executors.vault import VaultExecutor
-from pii_tracer.actions import Action
 from pii_tracer.cli import vaults as verdicts
-from pii_tracer.errors import RunError, ScanError
-from pii_tracer.model import Format, KeySet
-from pii_tracer.plan import Copy, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError, ScanError
+from pii_tracer.model.identities import Format, KeySet
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.protocol import Outcome, PartlyDone, Progress
 from pii_tracer.scan.decode.avro_container import open_container
 from pii_tracer.verify.verdict import ByteVerdict

@@ -17,9 +17,18 @@ import pyarrow.parquet as pq
 
 from executors.context import ExecutionContext
 from executors.registry import build
-from pii_tracer.actions import Action
-from pii_tracer.model import Carries, CopyKind, DatasetId, Format, KeySet, Match, MatchTerm, Strategy
-from pii_tracer.plan import Copy, Estimate, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import (
+    Carries,
+    CopyKind,
+    DatasetId,
+    Format,
+    KeySet,
+    Match,
+    MatchTerm,
+    Strategy,
+)
+from pii_tracer.model.plan import Copy, Estimate, Step
 from pii_tracer.protocol import Progress
 from tests.sparksession import SparkEstate
 

@@ -27,12 +27,12 @@ from executors.s3_restore import Restoring
 from executors.s3_rewrite import Rewriting
 from executors.shred import ShredExecutor
 from pii_tracer import runner
-from pii_tracer.errors import RunError
 from pii_tracer.journal import Journal, Kind, Record
 from pii_tracer.lease import Lease
 from pii_tracer.lease_s3 import LeaseObject, S3Holder, S3Lease
-from pii_tracer.model import Format
-from pii_tracer.plan import Copy, Step
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.protocol import Check, Executor, Outcome, PartlyDone
 from pii_tracer.review import drift
 from pii_tracer.verify.verdict import CopyVerdict

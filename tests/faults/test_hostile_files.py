@@ -12,13 +12,19 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.actions import Action
 from pii_tracer.cli.approvals import read_approval
 from pii_tracer.cli.plan_commands import read_waivers
 from pii_tracer.config import load_estate, load_policy, load_request
-from pii_tracer.errors import ConfigError, PiiTracerError, ReviewError
-from pii_tracer.model import CopyKind, DatasetId, Strategy
-from pii_tracer.plan import Exemption, Gap, HeldColumn, Mask, PlannedHold
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import ConfigError, PiiTracerError, ReviewError
+from pii_tracer.model.identities import CopyKind, DatasetId, Strategy
+from pii_tracer.model.plan import (
+    Exemption,
+    Gap,
+    HeldColumn,
+    Mask,
+    PlannedHold,
+)
 from pii_tracer.review.dsse import unseal
 from pii_tracer.review.keys import load_trusted
 from pii_tracer.review.planfile import load_plan, parse_plan

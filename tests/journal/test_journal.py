@@ -12,8 +12,8 @@ import rfc8785
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.errors import JournalError
 from pii_tracer.journal import GENESIS, Journal, Kind, canonical, parse
+from pii_tracer.model.errors import JournalError
 from tests.review.plans import NOW
 
 

@@ -16,8 +16,8 @@ from executors.lakefs import LakefsExecutor
 from pii_tracer.cli.lakefs import look
 from pii_tracer.cli.main import run
 from pii_tracer.config import Estate, load_estate
-from pii_tracer.model import KeySet
-from pii_tracer.plan import Copy, ErasurePlan, Step
+from pii_tracer.model.identities import KeySet
+from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.protocol import Check, Outcome, Progress
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.verify.lakefs import LakefsLook

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.errors import RunError
+from pii_tracer.model.errors import RunError
 from tests.lakefs.running import Run, prepared
 from tests.lakefs.shop import PERSON, Shop
 

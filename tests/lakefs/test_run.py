@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.errors import PiiTracerError, RunError
 from pii_tracer.estate.lakefs_client import PLAN_MARK, LakefsClient
-from pii_tracer.model import KeySet
+from pii_tracer.model.errors import PiiTracerError, RunError
+from pii_tracer.model.identities import KeySet
 from pii_tracer.protocol import Progress
 from pii_tracer.verify.rows import compare
 from tests.lakefs import shop as shop_module

@@ -10,7 +10,7 @@ import pytest
 from pii_tracer.config_lineage import LineageSources
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.harvest import harvest
-from pii_tracer.model import Column, DatasetId
+from pii_tracer.model.identities import Column, DatasetId
 
 PAYMENTS = DatasetId(namespace="file", name="/lakehouse/lake/prod/payments")
 COPY = DatasetId(namespace="file", name="/lakehouse/delta/copy")

@@ -10,7 +10,7 @@ import pytest
 from pii_tracer.config_lineage import LineageSources, QueryLog
 from pii_tracer.lineage.harvest import Given, harvest_all
 from pii_tracer.lineage.identity import VIEW
-from pii_tracer.model import DatasetId
+from pii_tracer.model.identities import DatasetId
 from tests.lineage.conftest import ALIASES, COPY, PAYMENTS, SCHEMAS, dataset, event
 
 MAKES = "CREATE OR REPLACE GLOBAL TEMPORARY VIEW V AS SELECT user_id, pan FROM lake.prod.payments"

@@ -15,7 +15,7 @@ from pii_tracer.lineage.edges import Edge, EdgeType, Evidence, JobRef, Membershi
 from pii_tracer.lineage.facts import Facts, collect
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.store import load, save
-from pii_tracer.model import Column, ColumnId, DatasetId
+from pii_tracer.model.identities import Column, ColumnId, DatasetId
 from tests.lineage.conftest import column_facet, dataset, event
 from tests.lineage.graphs import NASTY, col, ds, edge, facts, graph_of
 

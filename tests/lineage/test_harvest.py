@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from pii_tracer.config import Relocation
 from pii_tracer.config_lineage import LineageSources
-from pii_tracer.errors import LineageError
 from pii_tracer.lineage.harvest import harvest, harvest_with_summary
-from pii_tracer.model import DatasetId
+from pii_tracer.model.errors import LineageError
+from pii_tracer.model.identities import DatasetId
 from tests.lineage.conftest import ALIASES, COPY, PAYMENTS, SCHEMAS, column_facet, dataset, event
 from tests.unprivileged import open_folder, unprivileged
 

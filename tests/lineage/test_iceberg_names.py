@@ -12,7 +12,7 @@ from pii_tracer.lineage.harvest import Given, harvest_all
 from pii_tracer.lineage.iceberg_names import holds_values, parts_of
 from pii_tracer.lineage.identity import VIEW, Identities
 from pii_tracer.lineage.parse import answer_sql
-from pii_tracer.model import Column, DatasetId
+from pii_tracer.model.identities import Column, DatasetId
 from tests.lineage.conftest import ALIASES, COPY, PAYMENTS, SCHEMAS
 
 BOTH = {("user_id", "uid"), ("pan", "pan")}

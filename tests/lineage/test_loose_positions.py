@@ -7,7 +7,7 @@ from pathlib import Path
 from pii_tracer.config_lineage import LineageSources
 from pii_tracer.lineage.edges import EdgeType
 from pii_tracer.lineage.harvest import Given, harvest_all
-from pii_tracer.model import Column, DatasetId
+from pii_tracer.model.identities import Column, DatasetId
 
 ALIASES = {
     name: DatasetId(namespace="file", name=f"/lake/{name}") for name in ("crm.m", "exp.r", "exp.s", "exp.t", "exp.u")

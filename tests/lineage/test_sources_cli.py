@@ -14,7 +14,7 @@ from pii_tracer.cli.main import run
 from pii_tracer.lineage.sources.event_log import EventLog
 from pii_tracer.lineage.sources.notes import Notes
 from pii_tracer.lineage.store import load
-from pii_tracer.model import DatasetId
+from pii_tracer.model.identities import DatasetId
 from tests.lineage.conftest import COPY, PAYMENTS, column_facet, dataset, event
 from tests.lineage.marquez_standin import marquez
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from pii_tracer.config_lineage import LineageSources
-from pii_tracer.errors import LineageError
 from pii_tracer.lineage.harvest import Given, Harvested, harvest_all
-from pii_tracer.model import DatasetId
+from pii_tracer.model.errors import LineageError
+from pii_tracer.model.identities import DatasetId
 
 PROJECT = Path(__file__).with_name("dbt_clinic")
 MANIFEST = json.loads((PROJECT / "manifest.json").read_text())

@@ -10,12 +10,12 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from pii_tracer.config_lineage import EventTopic, LineageSources
-from pii_tracer.errors import EstateError, LineageError
 from pii_tracer.lineage.harvest import Given, harvest_all
 from pii_tracer.lineage.sources import kafka
 from pii_tracer.lineage.sources.fetch import gather, sources_of
 from pii_tracer.lineage.sources.kafka import KafkaSource
 from pii_tracer.lineage.sources.marquez import MarquezSource
+from pii_tracer.model.errors import EstateError, LineageError
 from tests.kafkasupport import Broker, broker, free_ports
 from tests.lineage.conftest import COPY, PAYMENTS, column_facet, dataset, event
 from tests.lineage.marquez_standin import marquez

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_tracer.config_lineage import LineageSources, QueryLog
-from pii_tracer.errors import LineageError
 from pii_tracer.lineage.harvest import Given, Harvested, harvest_all
 from pii_tracer.lineage.names import Names
 from pii_tracer.lineage.sources.queries import normal, parse_here
 from pii_tracer.lineage.sources.queries_spark import parser_on
 from pii_tracer.lineage.sources.tables import Tables
 from pii_tracer.lineage.sql import Script
-from pii_tracer.model import DatasetId
+from pii_tracer.model.errors import LineageError
+from pii_tracer.model.identities import DatasetId
 from tests.lineage.conftest import ALIASES, COPY, PAYMENTS, SCHEMAS, dataset, event
 from tests.sparksession import spark, spark_estate  # noqa: F401 (fixtures)
 

@@ -16,12 +16,12 @@ from openlineage.client.transport.http import HttpCompression, HttpConfig, HttpT
 
 from pii_tracer.cli.main import run
 from pii_tracer.config_lineage import LineageSources
-from pii_tracer.errors import UsageError
 from pii_tracer.lineage.harvest import Given, harvest_all
 from pii_tracer.lineage.sources import receive
 from pii_tracer.lineage.sources.event_log import EventLog
 from pii_tracer.lineage.sources.receive import Receiver
-from pii_tracer.model import DatasetId
+from pii_tracer.model.errors import UsageError
+from pii_tracer.model.identities import DatasetId
 from tests.lineage.conftest import COPY, PAYMENTS, column_facet, dataset, event
 
 FACET = column_facet(pan=(PAYMENTS, "pan", "IDENTITY"))

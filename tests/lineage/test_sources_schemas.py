@@ -9,10 +9,10 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from pii_tracer.config_lineage import GlueDatabase, LineageSources
-from pii_tracer.errors import LineageError
 from pii_tracer.lineage.harvest import Given, harvest_all
 from pii_tracer.lineage.sources.schemas import glue_tables, schema_files
-from pii_tracer.model import Column, DatasetId
+from pii_tracer.model.errors import LineageError
+from pii_tracer.model.identities import Column, DatasetId
 
 SQL = "INSERT INTO shop.copy SELECT * FROM shop.orders"
 

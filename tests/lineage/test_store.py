@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.errors import LineageError
 from pii_tracer.lineage.columnar import KINDS, SUBTYPES, TYPES, kind_code, kind_of
 from pii_tracer.lineage.container import FORMAT_VERSION, MAGIC, pack
 from pii_tracer.lineage.edges import EdgeType, JobRef, Subtype
@@ -24,6 +23,7 @@ from pii_tracer.lineage.facts import Facts, collect
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.pool import Pool
 from pii_tracer.lineage.store import load, save
+from pii_tracer.model.errors import LineageError
 from tests.lineage.graphs import ds, edge, facts, graph_of
 
 

@@ -11,7 +11,7 @@ from pii_tracer.config_lineage import LineageSources
 from pii_tracer.config_subjects import Identifier, Subject
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.harvest import harvest
-from pii_tracer.model import Carries, Column, DatasetId
+from pii_tracer.model.identities import Carries, Column, DatasetId
 from planners.carriage import Carriage, follow
 from planners.hops import Anonymisers
 

@@ -21,9 +21,14 @@ from pii_tracer.inventory import (
 from pii_tracer.lineage.edges import Edge, EdgeType, JobRef, Subtype
 from pii_tracer.lineage.facts import collect, with_edges
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import Column, ColumnId, DatasetId, Format
-from pii_tracer.plan import Copy, ErasurePlan
-from pii_tracer.spots import Spot
+from pii_tracer.model.column_paths import Spot
+from pii_tracer.model.identities import (
+    Column,
+    ColumnId,
+    DatasetId,
+    Format,
+)
+from pii_tracer.model.plan import Copy, ErasurePlan
 from planners.build import Digests, PlanInputs, build_plan
 from planners.carriage import follow
 from planners.evidence import BesideEvidence, Evidence, OthersRows, TopicEvidence

@@ -9,10 +9,15 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from pii_tracer.actions import Action
 from pii_tracer.inventory import ObjectSet
-from pii_tracer.model import PLAIN, DatasetId, Format, Strategy
-from pii_tracer.plan import ErasurePlan, Gap, Waiver
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import (
+    PLAIN,
+    DatasetId,
+    Format,
+    Strategy,
+)
+from pii_tracer.model.plan import ErasurePlan, Gap, Waiver
 from planners.evidence import BesideEvidence
 from planners.schedule import Retention
 from tests.planners.smalllake import NOW, Lake, archive

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.actions import Action
 from pii_tracer.config import Prices
 from pii_tracer.inventory import Inventory, ObjectLock, ObjectSet, ObjectVersion, Upload
-from pii_tracer.model import DatasetId, Strategy
-from pii_tracer.plan import ErasurePlan, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import DatasetId, Strategy
+from pii_tracer.model.plan import ErasurePlan, Step
 from pii_tracer.review.drift import compare
 from planners.schedule import Retention
 from tests.planners.smalllake import NOW, Lake, archive

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from pii_tracer.config_backups import Backup, wrong_backups
-from pii_tracer.model import Strategy
+from pii_tracer.model.identities import Strategy
 from planners.evidence import Evidence
 from tests.planners.smalllake import NOW, Lake, hold, kinds, strategies
 from tests.planners.test_keytables import KeyLake

@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_tracer.actions import Action
 from pii_tracer.config import Prices
 from pii_tracer.inventory import ObjectSet
-from pii_tracer.model import DatasetId
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import DatasetId
+from pii_tracer.model.plan import ErasurePlan
 from planners.budget import spread, told
 from planners.cost import cost
 from planners.drafts import Draft

@@ -9,7 +9,12 @@ from pii_tracer.lineage.edges import Edge, EdgeType, Evidence, Subtype
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.identity import VIEW
-from pii_tracer.model import Carries, Column, ColumnId, DatasetId
+from pii_tracer.model.identities import (
+    Carries,
+    Column,
+    ColumnId,
+    DatasetId,
+)
 from planners.carriage import Carriage, follow
 from tests.planners.estates import PERSON, Case, carriage, dataset, graph_of, terms
 

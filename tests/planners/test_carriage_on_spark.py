@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.model import Match, MatchTerm
+from pii_tracer.model.identities import Match, MatchTerm
 from planners.carriage import Carriage
 from planners.copies import leaf_type
 from planners.keys import SourceRows, Wanted, resolve

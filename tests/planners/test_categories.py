@@ -7,11 +7,11 @@ import random
 import pytest
 
 from pii_tracer.config import Estate
-from pii_tracer.errors import ConfigError
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.sources.notes import Tag
-from pii_tracer.model import Carries, ColumnId
+from pii_tracer.model.errors import ConfigError
+from pii_tracer.model.identities import Carries, ColumnId
 from planners.carriage import follow
 from planners.categories import Witness, column_tags, source_tags, spread
 from planners.hops import Anonymisers, declared_anonymisers

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pii_tracer.actions import Action
 from pii_tracer.lineage.edges import Subtype
-from pii_tracer.model import Format, Strategy
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import Format, Strategy
 from planners.evidence import Evidence
 from tests.planners.smalllake import Lake
 

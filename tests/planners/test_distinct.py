@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pii_tracer.cli.main import run
-from pii_tracer.model import Format
-from pii_tracer.plan import Gap
+from pii_tracer.model.identities import Format
+from pii_tracer.model.plan import Gap
 from planners.distinct import distinct_gaps
 from planners.drafts import slug
 from tests.e2e import test_recall

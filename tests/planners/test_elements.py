@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.actions import Action
 from pii_tracer.inventory import NessieTable, Ref, RefKind
 from pii_tracer.lineage.edges import Subtype
-from pii_tracer.model import Column, Format, Strategy
-from pii_tracer.plan import Copy, ErasurePlan
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import Column, Format, Strategy
+from pii_tracer.model.plan import Copy, ErasurePlan
 from tests.planners.smalllake import FAR, Lake, archive, copy, hold, kinds, strategies, touched
 from tests.planners.test_backups import DUMP
 

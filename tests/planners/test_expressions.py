@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_tracer.model import FieldAccess, JsonAccess
+from pii_tracer.model.identities import FieldAccess, JsonAccess
 from planners.expressions import Fate, Place, compose, locate
 from planners.functions import INPUT, compute
 

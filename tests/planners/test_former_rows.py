@@ -7,12 +7,18 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.actions import Action
 from pii_tracer.inventory import ObjectSet
 from pii_tracer.lineage.edges import LineageGap, Subtype
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import Carries, ColumnId, DatasetId, Format, Strategy
-from pii_tracer.plan import ErasurePlan, Gap
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import (
+    Carries,
+    ColumnId,
+    DatasetId,
+    Format,
+    Strategy,
+)
+from pii_tracer.model.plan import ErasurePlan, Gap
 from planners.evidence import Evidence
 from tests.planners.smalllake import Lake, archive, dataset, hold, kinds, strategies
 from tests.planners.test_archives import replica

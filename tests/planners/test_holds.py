@@ -11,11 +11,11 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from pii_tracer.errors import PlanError
-from pii_tracer.holds import Hold, contradiction
 from pii_tracer.inventory import ObjectLock, ObjectSet, Ref, RefKind
 from pii_tracer.lineage.edges import Subtype
-from pii_tracer.model import DatasetId, Format, Strategy
+from pii_tracer.model.errors import PlanError
+from pii_tracer.model.identities import DatasetId, Format, Strategy
+from pii_tracer.model.legal_holds import Hold, contradiction
 from planners.evidence import Evidence
 from tests.planners.smalllake import FAR, NOW, Lake, archive, copy, hold, kinds, strategies, touched
 from tests.planners.test_kafka import COMPACT, topic
@@ -331,7 +331,7 @@ def test_two_periods_of_one_duty_do_not_contradict_each_other() -> None:
 
 
 def test_the_waiver_of_a_gap_does_not_free_what_is_blocked() -> None:
-    from pii_tracer.plan import Waiver
+    from pii_tracer.model.plan import Waiver
 
     lake = Lake(states={"b": {"clone_of": "/w/a"}})
     waiver = Waiver(who="w", why="y", until=NOW + timedelta(days=9))

@@ -9,15 +9,21 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from pii_tracer.actions import Action
 from pii_tracer.config import Estate, Request
 from pii_tracer.config_kafka import Topic
 from pii_tracer.inventory import Inventory, TableState, TopicState
 from pii_tracer.lineage.edges import Edge, EdgeType, Subtype
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import Column, ColumnId, DatasetId, Format, Strategy
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import (
+    Column,
+    ColumnId,
+    DatasetId,
+    Format,
+    Strategy,
+)
+from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.review.drift import compare
 from planners.build import Digests, PlanInputs, build_plan
 from planners.carriage import follow

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pii_tracer.config_subjects import Identifier, OtherKey, RowFate, Subject, SubjectTable
-from pii_tracer.errors import PlanError
-from pii_tracer.model import KeySet
+from pii_tracer.model.errors import PlanError
+from pii_tracer.model.identities import KeySet
 from pii_tracer.sealed import EstateKey
 from planners.keys import SourceRows, Wanted, derive, resolve, with_table
 

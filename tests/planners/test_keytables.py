@@ -10,13 +10,18 @@ import pytest
 from pydantic import ValidationError
 
 from pii_tracer.config_keys import KeyTable
-from pii_tracer.errors import PlanError
 from pii_tracer.inventory import KeyFacts, KmsKey
 from pii_tracer.lineage.edges import Edge, EdgeType, JobRef, Subtype
 from pii_tracer.lineage.facts import Facts, with_edges
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import Column, ColumnId, DatasetId, Strategy
-from pii_tracer.plan import Waiver
+from pii_tracer.model.errors import PlanError
+from pii_tracer.model.identities import (
+    Column,
+    ColumnId,
+    DatasetId,
+    Strategy,
+)
+from pii_tracer.model.plan import Waiver
 from planners.evidence import Evidence
 from tests.planners.smalllake import NOW, Lake, archive, copy, dataset, hold, kinds, strategies
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.actions import Action
 from pii_tracer.inventory import Expiry, Ref, RefKind
-from pii_tracer.model import CopyKind, Format, Strategy
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import CopyKind, Format, Strategy
+from pii_tracer.model.plan import ErasurePlan
 from planners.lapse import REF_SLACK
 from planners.schedule import Retention
 from tests.planners.smalllake import NOW, Lake, copy, hold

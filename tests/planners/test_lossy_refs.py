@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.inventory import Expiry, Inventory, InventoryGap, Ref, RefKind, TableState
 from pii_tracer.lineage.edges import Subtype
-from pii_tracer.model import Column, Format, Strategy
-from pii_tracer.plan import ErasurePlan, Waiver
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Column, Format, Strategy
+from pii_tracer.model.plan import ErasurePlan, Waiver
 from pii_tracer.review.drift import compare
 from planners.evidence import Evidence
 from planners.schedule import Retention

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.actions import Action
 from pii_tracer.config import Request
-from pii_tracer.errors import PlanError
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import PlanError
 from planners.requests import planned_requests
 from tests.planners.smalllake import NOW, Lake, touched
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pii_tracer.model import Column
+from pii_tracer.model.identities import Column
 from planners.evidence import Evidence
 from planners.misfits import _fits
 from tests.planners.smalllake import Lake

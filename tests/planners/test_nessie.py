@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from pii_tracer.actions import Action
 from pii_tracer.inventory import Inventory, NessieTable, Ref, RefKind, Sharing, TableState
-from pii_tracer.model import Carries, CopyKind, DatasetId, Format, Match, MatchTerm, Strategy
-from pii_tracer.plan import Copy, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import (
+    Carries,
+    CopyKind,
+    DatasetId,
+    Format,
+    Match,
+    MatchTerm,
+    Strategy,
+)
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.review.drift import World, hard, step_drift
 from planners.beyond import with_history
 from planners.drafts import CopyDraft, Draft

@@ -12,8 +12,14 @@ from pii_tracer.config_subjects import Identifier, Subject, SubjectTable
 from pii_tracer.inventory import Inventory, TableState, TopicState
 from pii_tracer.lineage.facts import with_edges
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import Carries, Column, ColumnId, DatasetId, Format
-from pii_tracer.spots import Spots, find_spot
+from pii_tracer.model.column_paths import Spots, find_spot
+from pii_tracer.model.identities import (
+    Carries,
+    Column,
+    ColumnId,
+    DatasetId,
+    Format,
+)
 from planners.carriage import Carriage, follow, other_key_columns
 from planners.categories import Witnesses
 from planners.keys import SourceRows, Wanted, resolve

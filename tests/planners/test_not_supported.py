@@ -6,15 +6,22 @@ from datetime import datetime, timezone
 
 import pytest
 
-from pii_tracer.actions import Action
 from pii_tracer.config import Estate
-from pii_tracer.errors import PlanError
 from pii_tracer.inventory import Inventory, TableState
 from pii_tracer.lineage.edges import Edge, EdgeType, JobRef, Subtype
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import Carries, Column, ColumnId, DatasetId, Format, Strategy
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import PlanError
+from pii_tracer.model.identities import (
+    Carries,
+    Column,
+    ColumnId,
+    DatasetId,
+    Format,
+    Strategy,
+)
+from pii_tracer.model.plan import ErasurePlan
 from planners.build import Digests, PlanInputs, build_plan
 from planners.carriage import follow
 from planners.copies import recognise

@@ -9,8 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pii_tracer.model import Column, FieldAccess, JsonAccess, KeySet, Match, MatchTerm
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.model.identities import (
+    Column,
+    FieldAccess,
+    JsonAccess,
+    KeySet,
+    Match,
+    MatchTerm,
+)
+from pii_tracer.model.plan import ErasurePlan
 from planners.evidence import OthersRows
 from planners.rows import theirs
 from tests.planners.smalllake import Lake, hold

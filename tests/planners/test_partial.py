@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from pii_tracer.errors import PlanError
 from pii_tracer.inventory import Ref, RefKind
 from pii_tracer.lineage.edges import Subtype
-from pii_tracer.model import Format
-from pii_tracer.plan import Waiver
+from pii_tracer.model.errors import PlanError
+from pii_tracer.model.identities import Format
+from pii_tracer.model.plan import Waiver
 from tests.planners.smalllake import NOW, Lake, archive, hold, kinds, strategies, touched
 
 WAIVER = Waiver(who="w", why="y", until=NOW + timedelta(days=9))

@@ -13,7 +13,7 @@ from pii_tracer.lineage.edges import Edge, EdgeType, Evidence, JobRef, Subtype
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.store import load
-from pii_tracer.model import Carries, ColumnId, DatasetId
+from pii_tracer.model.identities import Carries, ColumnId, DatasetId
 from planners.carriage import follow
 from planners.functions import compute
 from planners.hops import value_edges

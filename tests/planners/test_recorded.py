@@ -9,7 +9,7 @@ import pytest
 from pii_tracer.inventory import TableState
 from pii_tracer.lineage.edges import JobRef, Subtype
 from pii_tracer.lineage.identity import Identities
-from pii_tracer.model import Column, DatasetId, Format
+from pii_tracer.model.identities import Column, DatasetId, Format
 from planners.recorded import recorded, splits_partitions
 from tests.planners.smalllake import Lake, dataset, kinds, strategies
 

@@ -14,8 +14,8 @@ from pii_tracer.config_subjects import Identifier, Subject
 from pii_tracer.inventory import Inventory, TableState
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import Column, DatasetId, Format
-from pii_tracer.plan import Gap
+from pii_tracer.model.identities import Column, DatasetId, Format
+from pii_tracer.model.plan import Gap
 from planners.key_of_several import keys_of_several
 from planners.keys import SourceRows, Wanted, resolve
 from planners.same_key import SameKey, same_key

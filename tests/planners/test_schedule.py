@@ -7,12 +7,18 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from pii_tracer.actions import Action
 from pii_tracer.config import Estate
 from pii_tracer.config_windows import Windows, weekly
-from pii_tracer.errors import PlanError
-from pii_tracer.model import Carries, CopyKind, DatasetId, Format, Strategy
-from pii_tracer.plan import Copy, PlannedColumn
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import PlanError
+from pii_tracer.model.identities import (
+    Carries,
+    CopyKind,
+    DatasetId,
+    Format,
+    Strategy,
+)
+from pii_tracer.model.plan import Copy, PlannedColumn
 from planners.drafts import CopyDraft, Draft
 from planners.laws import LAWS, deadline
 from planners.ordering import _sorted

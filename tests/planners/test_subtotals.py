@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pii_tracer.model import Carries
+from pii_tracer.model.identities import Carries
 from planners.skeleton import skeleton
 from planners.statements import Statement
 from tests.planners.estates import terms

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from pii_tracer.actions import Action
 from pii_tracer.config import Estate
 from pii_tracer.estate.delta import delta_state
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.inventory import TableState
-from pii_tracer.model import Column, DatasetId, Format
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import Column, DatasetId, Format
 from planners.support import astray, unsupported
 from tests.planners.smalllake import Lake, kinds, touched
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from pii_tracer.actions import Action
-from pii_tracer.plan import ErasurePlan, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.plan import ErasurePlan, Step
 from planners.build import RECHECK_AFTER
 from tests.planners.smalllake import FAR, Lake, hold
 

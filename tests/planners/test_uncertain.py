@@ -10,7 +10,7 @@ import pytest
 from pii_tracer.inventory import Inventory, TableState
 from pii_tracer.lineage.edges import Subtype
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import Column, Format, Strategy
+from pii_tracer.model.identities import Column, Format, Strategy
 from planners.carriage import follow
 from planners.copies import Recognised, recognise
 from planners.evidence import Evidence

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pii_tracer.lineage.edges import Edge, EdgeType, Evidence, JobRef, Membership, Subtype
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.model import Carries, Column, ColumnId
+from pii_tracer.model.identities import Carries, Column, ColumnId
 from planners.carriage import Carriage, follow
 from planners.functions import compute
 from tests.planners.estates import PERSON, carriage, dataset, terms

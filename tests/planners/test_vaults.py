@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.actions import Action
 from pii_tracer.config import Prices
 from pii_tracer.config_vaults import Vault
 from pii_tracer.inventory import VaultArchive, VaultState
 from pii_tracer.lineage.edges import Subtype
-from pii_tracer.model import CopyKind, DatasetId, Strategy
-from pii_tracer.plan import ErasurePlan, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import CopyKind, DatasetId, Strategy
+from pii_tracer.model.plan import ErasurePlan, Step
 from planners.schedule import INVENTORY_LAG
 from tests.planners.smalllake import NOW, Lake
 

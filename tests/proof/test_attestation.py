@@ -15,10 +15,18 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.errors import ProofError
 from pii_tracer.journal import Journal
-from pii_tracer.model import Strategy
-from pii_tracer.plan import ErasurePlan, Exemption, Gap, HeldColumn, Mask, PlannedHold, Waiver
+from pii_tracer.model.errors import ProofError
+from pii_tracer.model.identities import Strategy
+from pii_tracer.model.plan import (
+    ErasurePlan,
+    Exemption,
+    Gap,
+    HeldColumn,
+    Mask,
+    PlannedHold,
+    Waiver,
+)
 from pii_tracer.proof.attest import Others, Proven, attest
 from pii_tracer.proof.findings import PREDICATE_TYPE, Check
 from pii_tracer.proof.leaves import Erased, Reserved, ReservedKind, ScopeFile

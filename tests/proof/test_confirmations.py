@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.actions import Action
-from pii_tracer.model import CopyKind, Strategy
-from pii_tracer.plan import Copy, Step, digest_of
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import CopyKind, Strategy
+from pii_tracer.model.plan import Copy, Step, digest_of
 from pii_tracer.proof.attest import attest
 from pii_tracer.proof.findings import Check
 from pii_tracer.proof.verifier import Given, verify_attestation

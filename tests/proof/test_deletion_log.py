@@ -14,11 +14,11 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
 from pyiceberg.table import StaticTable
 
-from pii_tracer.actions import Action
 from pii_tracer.config_proof import DeletionLogKind
-from pii_tracer.errors import ProofError
 from pii_tracer.journal import canonical, iso
-from pii_tracer.model import Format
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import ProofError
+from pii_tracer.model.identities import Format
 from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState, Selection
 from pii_tracer.proof.leaves import lines_digest
 from pii_tracer.proof.log_export import arrow, export

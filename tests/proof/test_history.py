@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.errors import ProofError
-from pii_tracer.plan import digest_of
+from pii_tracer.model.errors import ProofError
+from pii_tracer.model.plan import digest_of
 from pii_tracer.proof import publish as publishing
 from pii_tracer.proof.attest import attest
 from pii_tracer.proof.findings import Check

@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.errors import ProofError
 from pii_tracer.journal import canonical
+from pii_tracer.model.errors import ProofError
 from pii_tracer.proof import merkle
 from pii_tracer.proof.attest import attest
 from pii_tracer.proof.findings import Check

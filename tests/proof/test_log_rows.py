@@ -7,12 +7,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.actions import Action
 from pii_tracer.cli.attesting import step_facts
-from pii_tracer.gap_kinds import GapKind
 from pii_tracer.journal import Journal
-from pii_tracer.model import CopyKind, DatasetId, Strategy
-from pii_tracer.plan import (
+from pii_tracer.model.actions import Action
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import CopyKind, DatasetId, Strategy
+from pii_tracer.model.plan import (
     ErasurePlan,
     Exemption,
     Gap,

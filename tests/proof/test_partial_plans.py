@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.errors import ProofError
-from pii_tracer.gap_kinds import GapKind
-from pii_tracer.model import DatasetId
-from pii_tracer.plan import Gap
+from pii_tracer.model.errors import ProofError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import DatasetId
+from pii_tracer.model.plan import Gap
 from pii_tracer.proof.attest import attest
 from tests.proof.test_attestation import KEY, nonces, proven
 from tests.review.plans import plan

@@ -13,7 +13,7 @@ from pii_tracer.cli.attesting import attest_run
 from pii_tracer.cli.main import run as command
 from pii_tracer.cli.runs import RunFolder, RunInfo
 from pii_tracer.journal import Journal
-from pii_tracer.plan import ErasurePlan, PlannedRequest
+from pii_tracer.model.plan import ErasurePlan, PlannedRequest
 from pii_tracer.proof.findings import Check
 from pii_tracer.proof.verifier import requests_of, verify_attestation
 from pii_tracer.review import dsse

@@ -11,14 +11,14 @@ from typing import Any, cast
 
 import pytest
 
-from pii_tracer.actions import Action
 from pii_tracer.cli.applying import Ran
 from pii_tracer.cli.attesting import erased_by, scope_of
 from pii_tracer.cli.runs import RunFolder
 from pii_tracer.cli.verifying import Verification, VerifyExecutor
 from pii_tracer.cli.witnessing import watched
 from pii_tracer.journal import Journal, Kind
-from pii_tracer.plan import Copy, ErasurePlan, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.proof.attest import attest
 from pii_tracer.proof.findings import Check as Finding
 from pii_tracer.proof.leaves import Erased

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.errors import ProofError
+from pii_tracer.model.errors import ProofError
 from pii_tracer.proof.attest import NO_AUTHORITY, attest
 from pii_tracer.proof.findings import Check, Report
 from pii_tracer.proof.log import AttestationLog

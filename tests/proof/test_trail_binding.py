@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.actions import Action
 from pii_tracer.journal import Journal
-from pii_tracer.model import CopyKind, Format
-from pii_tracer.plan import Copy, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import CopyKind, Format
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.proof.attest import attest
 from pii_tracer.proof.findings import Check, Report
 from pii_tracer.proof.leaves import Erased

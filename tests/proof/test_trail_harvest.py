@@ -15,7 +15,7 @@ import pytest
 from botocore.config import Config
 
 from pii_tracer.cli.main import run as command
-from pii_tracer.errors import ProofError
+from pii_tracer.model.errors import ProofError
 from pii_tracer.proof.trail.chain import load_keys, read_trail
 from pii_tracer.proof.trail.harvest import KEYS_NAME, Fetched, fetch_trail
 from tests.proof.aws import ACCOUNT, BUCKET, REGION, START

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.journal import Journal, Kind, canonical, parse
-from pii_tracer.plan import digest_of
+from pii_tracer.model.plan import digest_of
 from pii_tracer.proof import merkle, reading, verifier
 from pii_tracer.proof.findings import Check
 from pii_tracer.proof.leaves import lines_digest

@@ -15,10 +15,10 @@ import pytest
 
 from pii_tracer.cli.verifying import Verification
 from pii_tracer.cli.witnessing import watched
-from pii_tracer.errors import ScanError
 from pii_tracer.journal import Journal, Kind
-from pii_tracer.model import CopyKind, Format
-from pii_tracer.plan import Copy, ErasurePlan, Step
+from pii_tracer.model.errors import ScanError
+from pii_tracer.model.identities import CopyKind, Format
+from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.proof.leaves import ScopeFile, lines_digest, scope_lines
 from pii_tracer.proof.witness import FileBefore, Seen, Witness, before_place, in_log, manifest_of, read_before
 from pii_tracer.protocol import Outcome

@@ -6,10 +6,10 @@ import hashlib
 from datetime import datetime, timezone
 from pathlib import Path
 
-from pii_tracer.actions import Action
 from pii_tracer.cli.verifying import Verification
 from pii_tracer.cli.witnessing import watched
-from pii_tracer.model import CopyKind, Format
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import CopyKind, Format
 from pii_tracer.proof.witness import FileBefore, before_step, read_before
 from tests.review.plans import copy, plan
 from tests.s3support import PERSON, PLAN, World, estate, keyring, standin, step, world

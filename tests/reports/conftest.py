@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.model.plan import ErasurePlan
 from tests.reports.example import example_edges, example_gaps, example_plan
 
 HOSTILE = (

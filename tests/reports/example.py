@@ -5,9 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
-from pii_tracer.actions import Action
-from pii_tracer.model import Carries, CopyKind, DatasetId, Format, Match, MatchTerm, Strategy
-from pii_tracer.plan import (
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import (
+    Carries,
+    CopyKind,
+    DatasetId,
+    Format,
+    Match,
+    MatchTerm,
+    Strategy,
+)
+from pii_tracer.model.plan import (
     Copy,
     ErasurePlan,
     Estimate,

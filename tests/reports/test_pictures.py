@@ -8,8 +8,8 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.actions import Action
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.model.actions import Action
+from pii_tracer.model.plan import ErasurePlan
 from reports import timeline
 from reports.layers import NODE_WIDTH, shorten
 from reports.lineage_picture import copy_edges, picture

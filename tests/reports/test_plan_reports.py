@@ -11,8 +11,14 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from pii_tracer.errors import UsageError
-from pii_tracer.plan import ErasurePlan, Gap, HeldColumn, Mask, PlannedHold
+from pii_tracer.model.errors import UsageError
+from pii_tracer.model.plan import (
+    ErasurePlan,
+    Gap,
+    HeldColumn,
+    Mask,
+    PlannedHold,
+)
 from reports.escape import visible
 from reports.plan_html import render_plan_html
 from reports.plan_markdown import BUDGET, LEAST_BUDGET, render_plan_markdown

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from pii_tracer.cli.main import run
-from pii_tracer.holds import Hold
+from pii_tracer.model.legal_holds import Hold
 from tests.sparksession import small_spark
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from pii_tracer.cli.main import run
-from pii_tracer.errors import LineageError
-from pii_tracer.model import Format
+from pii_tracer.model.errors import LineageError
+from pii_tracer.model.identities import Format
 from pii_tracer.retention.ddl import created
 
 GOOD = (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pii_tracer.config import RetentionClasses
 from pii_tracer.inventory import RefKind
-from pii_tracer.model import Format
+from pii_tracer.model.identities import Format
 from pii_tracer.retention.check import Table, check_tables
 from pii_tracer.retention.enforce import enforcement
 from pii_tracer.retention.iceberg_expiry import SnapshotNode, retained

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from pii_tracer.config import RetentionClasses
 from pii_tracer.inventory import RefKind
-from pii_tracer.model import Format
+from pii_tracer.model.identities import Format
 from pii_tracer.retention.check import Finding, FindingKind, Table, check_tables
 from pii_tracer.retention.classes import CLASS_PROPERTY, class_of, hold_on, unmatched_holds
 from pii_tracer.retention.native import DAY_MS, RefRetention, interval_days, kept_by

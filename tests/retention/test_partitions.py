@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from pii_tracer.config import RetentionClasses
-from pii_tracer.model import Format
+from pii_tracer.model.identities import Format
 from pii_tracer.retention.sweep import Target
 
 NOW = datetime(2026, 11, 23, tzinfo=timezone.utc)

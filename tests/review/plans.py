@@ -6,9 +6,26 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from pii_tracer.actions import Action
-from pii_tracer.model import Carries, CopyKind, DatasetId, Format, Strategy
-from pii_tracer.plan import HELD, Copy, ErasurePlan, Estimate, Gap, Override, PlannedRequest, Precondition, Step, Totals
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import (
+    Carries,
+    CopyKind,
+    DatasetId,
+    Format,
+    Strategy,
+)
+from pii_tracer.model.plan import (
+    HELD,
+    Copy,
+    ErasurePlan,
+    Estimate,
+    Gap,
+    Override,
+    PlannedRequest,
+    Precondition,
+    Step,
+    Totals,
+)
 
 NOW = datetime(2026, 11, 21, 9, 0, tzinfo=timezone.utc)
 DEADLINE = NOW + timedelta(days=30)

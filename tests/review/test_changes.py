@@ -9,8 +9,19 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.model import Match, MatchTerm, Strategy
-from pii_tracer.plan import ErasurePlan, Found, Gap, HeldColumn, Mask, Mention, Override, PlannedHold, Step, Waiver
+from pii_tracer.model.identities import Match, MatchTerm, Strategy
+from pii_tracer.model.plan import (
+    ErasurePlan,
+    Found,
+    Gap,
+    HeldColumn,
+    Mask,
+    Mention,
+    Override,
+    PlannedHold,
+    Step,
+    Waiver,
+)
 from pii_tracer.review.changes import About, Change, Sign, changes
 from reports.plan_changes import BUDGET, NOTHING, render_changes_json, render_changes_markdown, render_changes_text
 from tests.review.plans import DEADLINE, NOW, copy, plan, snapshot, step

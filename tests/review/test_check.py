@@ -17,8 +17,16 @@ from sarif_pydantic import Sarif
 
 from pii_tracer.cli.check_command import as_json, rendered
 from pii_tracer.config import Policy
-from pii_tracer.errors import ExitCode
-from pii_tracer.plan import ErasurePlan, Gap, Override, PlannedColumn, PlannedHold, Precondition, Waiver
+from pii_tracer.model.errors import ExitCode
+from pii_tracer.model.plan import (
+    ErasurePlan,
+    Gap,
+    Override,
+    PlannedColumn,
+    PlannedHold,
+    Precondition,
+    Waiver,
+)
 from pii_tracer.review.checking import CheckReport, report_of
 from pii_tracer.review.lines import lines_of
 from pii_tracer.review.planfile import parse_plan
@@ -328,7 +336,7 @@ def test_the_command_writes_reports_and_exits_as_promised(tmp_path: Path) -> Non
 )
 def test_a_waiver_names_its_person_reason_and_end(text: str, tmp_path: Path) -> None:
     from pii_tracer.cli.plan_commands import read_waivers
-    from pii_tracer.errors import ConfigError
+    from pii_tracer.model.errors import ConfigError
 
     path = tmp_path / "waivers.yaml"
     path.write_text("g1: {who: asha, why: w, until: 2026-12-31T00:00:00Z}")

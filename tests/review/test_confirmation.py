@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from executors.people import PeopleExecutor
-from pii_tracer.actions import Action
-from pii_tracer.errors import NotApproved, ReviewError, RunError
-from pii_tracer.plan import Estimate, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import NotApproved, ReviewError, RunError
+from pii_tracer.model.plan import Estimate, Step
 from pii_tracer.review import dsse
 from pii_tracer.review.confirmation import Confirmation, confirm, confirmation_file, read_confirmation
 from pii_tracer.review.keys import Approver, generate, load_private, public_pem

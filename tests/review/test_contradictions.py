@@ -9,10 +9,20 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.actions import Action
-from pii_tracer.errors import ReviewError
-from pii_tracer.model import CopyKind, Match, Strategy
-from pii_tracer.plan import ErasurePlan, Exemption, Gap, HeldColumn, Mask, Mention, PlannedHold, Totals, Waiver
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import ReviewError
+from pii_tracer.model.identities import CopyKind, Match, Strategy
+from pii_tracer.model.plan import (
+    ErasurePlan,
+    Exemption,
+    Gap,
+    HeldColumn,
+    Mask,
+    Mention,
+    PlannedHold,
+    Totals,
+    Waiver,
+)
 from pii_tracer.review.contradictions import contradiction
 from pii_tracer.review.planfile import parse_plan
 from tests.review.plans import DEADLINE, NOW, acts, copy, plan, snapshot, step

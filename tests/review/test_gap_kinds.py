@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer import gap_kinds
 from pii_tracer.config import load_policy
-from pii_tracer.errors import ConfigError, ReviewError
-from pii_tracer.gap_kinds import GapKind, LineageGapKind
-from pii_tracer.plan import Gap
+from pii_tracer.model import gap_kinds
+from pii_tracer.model.errors import ConfigError, ReviewError
+from pii_tracer.model.gap_kinds import GapKind, LineageGapKind
+from pii_tracer.model.plan import Gap
 from pii_tracer.review.planfile import parse_plan
 from tests.review.plans import plan
 

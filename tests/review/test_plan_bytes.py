@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_tracer.plan import indented
+from pii_tracer.model.plan import indented
 from tests.review.plans import plan
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]))

@@ -17,11 +17,24 @@ from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import SSlibKey
 
 from pii_tracer.config import Policy
-from pii_tracer.errors import NotApproved, PolicyDenied, ReviewError
-from pii_tracer.holds import Hold
 from pii_tracer.inventory import Inventory, ObjectSet, ObjectVersion, Ref, RefKind, TableState
-from pii_tracer.model import Carries, Column, DatasetId, Format
-from pii_tracer.plan import LAPSES, Examined, Gap, Override, PlannedHold, Precondition, Waiver
+from pii_tracer.model.errors import NotApproved, PolicyDenied, ReviewError
+from pii_tracer.model.identities import (
+    Carries,
+    Column,
+    DatasetId,
+    Format,
+)
+from pii_tracer.model.legal_holds import Hold
+from pii_tracer.model.plan import (
+    LAPSES,
+    Examined,
+    Gap,
+    Override,
+    PlannedHold,
+    Precondition,
+    Waiver,
+)
 from pii_tracer.review import approval, dsse
 from pii_tracer.review.drift import MISSING, compare
 from pii_tracer.review.keys import Approver, generate, load_private, load_trusted, public_pem, trusted_yaml

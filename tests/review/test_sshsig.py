@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from pii_tracer.cli.approvals import detached, signing_key
 from pii_tracer.config import Policy
-from pii_tracer.errors import NotApproved, ReviewError, UsageError
+from pii_tracer.model.errors import NotApproved, ReviewError, UsageError
 from pii_tracer.review import dsse
 from pii_tracer.review.allowed_signers import looks_like_signers, parse_signers
 from pii_tracer.review.approval import approve, verify_approvals

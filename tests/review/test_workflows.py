@@ -18,7 +18,7 @@ import yaml
 
 from pii_tracer.cli.main import cli, run
 from pii_tracer.config import file_digest
-from pii_tracer.plan import Gap
+from pii_tracer.model.plan import Gap
 from tests.review.plans import plan
 
 ROOT = Path(__file__).parents[2]

@@ -18,12 +18,12 @@ from openlineage.client.serde import Serde
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from pii_tracer.actions import Action
 from pii_tracer.config_lineage import LineageSources
-from pii_tracer.errors import RunError
 from pii_tracer.journal import Journal, Record
 from pii_tracer.lineage.harvest import harvest
-from pii_tracer.plan import Copy, ErasurePlan, Step
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.protocol import Outcome
 from pii_tracer.review.drift import DriftItem
 from pii_tracer.run_events import FACET, FACET_SCHEMA, ErasureRequest, ErasureRunFacet, ErasureStep, RunEvents

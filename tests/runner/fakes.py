@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from pii_tracer.errors import Refused, RunError
-from pii_tracer.plan import Copy, Step
+from pii_tracer.model.errors import Refused, RunError
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
 from tests.review.plans import NOW
 

@@ -11,7 +11,7 @@ import pytest
 
 from pii_tracer.cli.results import exit_code
 from pii_tracer.cli.runs import RunInfo, choose_run, folder_of
-from pii_tracer.errors import ExitCode, UsageError
+from pii_tracer.model.errors import ExitCode, UsageError
 
 OPEN: dict[str, Any] = {"failed": [], "never_started": [], "waiting_until": None, "residue": [], "unverified": []}
 PART = {**OPEN, "state": "partial", "left_out": ["c2"]}

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from pii_tracer.errors import Refused
 from pii_tracer.journal import Journal, Kind, write_and_sync
-from pii_tracer.plan import Copy, ErasurePlan, Step
+from pii_tracer.model.errors import Refused
+from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.protocol import Outcome
 from pii_tracer.runner import RunState, State, run
 from tests.review.plans import NOW, plan, step

@@ -16,7 +16,7 @@ from pii_tracer.cli.applying import facts_of
 from pii_tracer.cli.main import run as cli
 from pii_tracer.cli.results import counts_lost, rows_deleted, step_facts
 from pii_tracer.journal import Journal, Kind
-from pii_tracer.plan import Copy, Step
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
 from pii_tracer.run_events import RunEvents
 from pii_tracer.runner import State, run

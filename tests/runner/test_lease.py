@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.errors import Refused
 from pii_tracer.lease import Lease, who_runs
+from pii_tracer.model.errors import Refused
 
 HOLDER = """
 import sys

@@ -20,9 +20,9 @@ from pii_tracer.cli import holding
 from pii_tracer.cli.holding import held
 from pii_tracer.cli.runs import RunFolder
 from pii_tracer.cli.settings import Settings
-from pii_tracer.errors import Refused
 from pii_tracer.journal import GENESIS, Kind, utc_now
 from pii_tracer.lease_s3 import LeaseObject, S3Lease
+from pii_tracer.model.errors import Refused
 from tests.s3support import World, estate, standin, world
 
 __all__ = ["standin", "world"]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.actions import ASKED_AGAIN, Action
-from pii_tracer.errors import Refused, RunError
 from pii_tracer.journal import Journal, Kind
-from pii_tracer.plan import ErasurePlan, Step
+from pii_tracer.model.actions import ASKED_AGAIN, Action
+from pii_tracer.model.errors import Refused, RunError
+from pii_tracer.model.plan import ErasurePlan, Step
 from pii_tracer.protocol import Outcome
 from pii_tracer.review.drift import DriftItem
 from pii_tracer.runner import RunState, State, StepEvent, run

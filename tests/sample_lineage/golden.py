@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.plan import Copy, ErasurePlan, Step
+from pii_tracer.model.plan import Copy, ErasurePlan, Step
 
 GOLDEN = Path(__file__).parents[2] / "sample_lineage" / "expected" / "plan.stable.json"
 

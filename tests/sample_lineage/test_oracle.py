@@ -23,7 +23,7 @@ from pii_tracer.estate.read import read_columns
 from pii_tracer.inventory import TableState
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.harvest import harvest
-from pii_tracer.model import Carries, DatasetId
+from pii_tracer.model.identities import Carries, DatasetId
 from planners.carriage import Carriage, follow
 from planners.copies import match_of
 from planners.keys import SourceRows, Wanted, resolve

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
-from pii_tracer.model import KeySet
+from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.forms import Patterns, build_patterns
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.tree import scan_bytes

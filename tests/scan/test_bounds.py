@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.model import Format, KeySet
+from pii_tracer.model.identities import Format, KeySet
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.tree import scan_tree

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pytest
 
-from pii_tracer.model import KeySet
+from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.tree import scan_bytes
 

@@ -18,7 +18,7 @@ from pii_tracer.config_keys import KmsMasterKeys, LocalMasterKeys
 from pii_tracer.config_lineage import LineageSources
 from pii_tracer.config_subjects import Subject
 from pii_tracer.estate.discover import discover
-from pii_tracer.model import KeySet
+from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.file_keys import FileKeys, file_keys
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.hits import FileScan

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.model import KeySet
+from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.hits import Form
 from tests.scan.support import BOTH, HASHES, LONG, PHONE, STRONG, USER, parquet, places, scan

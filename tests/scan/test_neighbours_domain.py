@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pii_tracer.model import KeySet
+from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.hits import FileScan, Form
 from tests.scan.support import parquet, scan

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_tracer.model import KeySet, Match, MatchTerm
+from pii_tracer.model.identities import KeySet, Match, MatchTerm
 from pii_tracer.scan.columns import key_columns
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.tree import scan_tree

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_tracer.model import KeySet
+from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.collect import Collector
 from pii_tracer.scan.decode import parquet as decoder
 from pii_tracer.scan.forms import build_patterns

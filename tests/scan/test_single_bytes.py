@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pii_tracer.model import KeySet
+from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.decode.text import as_single_bytes
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.tree import scan_bytes

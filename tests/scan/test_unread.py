@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 import zstandard
 
-from pii_tracer.errors import ScanError
-from pii_tracer.model import KeySet
+from pii_tracer.model.errors import ScanError
+from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.decode import packed
 from pii_tracer.scan.fingerprint import fingerprint
 from pii_tracer.scan.forms import build_patterns

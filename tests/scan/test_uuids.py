@@ -17,7 +17,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, UUIDType
 
-from pii_tracer.model import KeySet
+from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.forms import Patterns, build_patterns
 from pii_tracer.scan.hits import FileScan, Form, Hit
 from pii_tracer.scan.tree import scan_bytes, scan_tree

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from pii_tracer.model import KeySet
+from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.forms import Patterns, build_patterns
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.neighbours import KeyColumns

@@ -13,7 +13,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.model import FieldAccess, KeySet, Match, MatchTerm
+from pii_tracer.model.identities import (
+    FieldAccess,
+    KeySet,
+    Match,
+    MatchTerm,
+)
 from pii_tracer.scan.columns import key_columns
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.neighbours import KeyColumns

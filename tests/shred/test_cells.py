@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.errors import ShredError
+from pii_tracer.model.errors import ShredError
 from pii_tracer.shred.cells import Binding, Mode, Rows
 from pii_tracer.shred.columns import KeyCache, Keys, Missing, decrypt, decrypt_all, encrypt, encrypt_all
 from pii_tracer.shred.wrapping import LocalFile, Wrapper

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pii_tracer.errors import ShredError
+from pii_tracer.model.errors import ShredError
 from pii_tracer.shred.wrapping import Wrapper
 from tests.kmssupport import StrictKms
 

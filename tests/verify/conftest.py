@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_tracer.model import Carries, CopyKind, DatasetId, FieldAccess, Format, JsonAccess, Match, MatchTerm, Strategy
-from pii_tracer.plan import Copy
+from pii_tracer.model.identities import (
+    Carries,
+    CopyKind,
+    DatasetId,
+    FieldAccess,
+    Format,
+    JsonAccess,
+    Match,
+    MatchTerm,
+    Strategy,
+)
+from pii_tracer.model.plan import Copy
 from tests.scan.support import PHONE, USER
 from tests.sparksession import SparkEstate, spark, spark_estate
 

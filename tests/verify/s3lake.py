@@ -15,8 +15,15 @@ import pyarrow.parquet as pq
 from deltalake import write_deltalake
 
 from pii_tracer.cli.verifying import Verification
-from pii_tracer.model import CopyKind, DatasetId, Format, KeySet, Match, MatchTerm
-from pii_tracer.plan import Copy, ErasurePlan
+from pii_tracer.model.identities import (
+    CopyKind,
+    DatasetId,
+    Format,
+    KeySet,
+    Match,
+    MatchTerm,
+)
+from pii_tracer.model.plan import Copy, ErasurePlan
 from tests.s3support import REGION, World, estate
 from tests.verify.conftest import a_copy
 

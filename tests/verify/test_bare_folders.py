@@ -19,8 +19,14 @@ import zstandard
 from pyarrow import orc
 
 from executors.profiles import SPARK_3_5, installed_profile
-from pii_tracer.errors import ScanError
-from pii_tracer.model import FieldAccess, Format, KeySet, Match, MatchTerm
+from pii_tracer.model.errors import ScanError
+from pii_tracer.model.identities import (
+    FieldAccess,
+    Format,
+    KeySet,
+    Match,
+    MatchTerm,
+)
 from pii_tracer.verify.avro import columns, rows
 from pii_tracer.verify.rows import Verifier, compare
 from tests.sparksession import SparkEstate

@@ -13,8 +13,13 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pytest
 
-from pii_tracer.errors import EstateError
-from pii_tracer.model import Format, KeySet, Match, MatchTerm
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import (
+    Format,
+    KeySet,
+    Match,
+    MatchTerm,
+)
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.tree import scan_tree
 from pii_tracer.verify.bytes import look_past, verify_bytes, verify_objects

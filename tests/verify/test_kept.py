@@ -13,8 +13,15 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
-from pii_tracer.model import FieldAccess, Format, JsonAccess, Match, MatchTerm, Strategy
-from pii_tracer.plan import Copy, HeldColumn, Mask
+from pii_tracer.model.identities import (
+    FieldAccess,
+    Format,
+    JsonAccess,
+    Match,
+    MatchTerm,
+    Strategy,
+)
+from pii_tracer.model.plan import Copy, HeldColumn, Mask
 from pii_tracer.scan.hits import FileScan, Form, Hit
 from pii_tracer.verify.bytes import verify_bytes
 from pii_tracer.verify.kept import rows_with_more

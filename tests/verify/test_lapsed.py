@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from executors.kafka_rewrite import Rewriter
 from pii_tracer.cli.verifying import Verification, VerifyExecutor
-from pii_tracer.model import Strategy
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.model.identities import Strategy
+from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.verify.lapsed import CLOCK_SLACK_MS, Kept, compare_topic, packed, trail_of
 from pii_tracer.verify.verdict import Baseline, Bystanders, StateBaseline
 from tests.executors.test_kafka_rewrite import Died, dies_at

@@ -8,8 +8,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.model import Carries, CopyKind, DatasetId, Format, Strategy
-from pii_tracer.plan import Copy
+from pii_tracer.model.identities import (
+    Carries,
+    CopyKind,
+    DatasetId,
+    Format,
+    Strategy,
+)
+from pii_tracer.model.plan import Copy
 from pii_tracer.verify.nessie import nessie_states
 from tests.nessiesupport import ROWS, Lake, lake, running
 

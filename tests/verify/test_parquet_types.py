@@ -12,7 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pii_tracer.model import Format, KeySet, Match, MatchTerm
+from pii_tracer.model.identities import (
+    Format,
+    KeySet,
+    Match,
+    MatchTerm,
+)
 from pii_tracer.verify.parquet import beyond_spark, rows
 from pii_tracer.verify.rows import Verifier, compare
 from tests.sparksession import SparkEstate

@@ -9,8 +9,8 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_tracer.model import Strategy
-from pii_tracer.plan import Copy
+from pii_tracer.model.identities import Strategy
+from pii_tracer.model.plan import Copy
 from pii_tracer.records import Record
 from pii_tracer.verify.rows import compare
 from pii_tracer.verify.topics import Reading, _People

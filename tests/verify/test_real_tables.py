@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_tracer.errors import ScanError
-from pii_tracer.model import Format, JsonAccess, KeySet, Match, MatchTerm
+from pii_tracer.model.errors import ScanError
+from pii_tracer.model.identities import (
+    Format,
+    JsonAccess,
+    KeySet,
+    Match,
+    MatchTerm,
+)
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.verify.bytes import verify_bytes
 from pii_tracer.verify.rows import Verifier, compare

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pii_tracer.config import Estate
-from pii_tracer.model import Carries, CopyKind, DatasetId
-from pii_tracer.plan import Examined, Gap
+from pii_tracer.model.identities import Carries, CopyKind, DatasetId
+from pii_tracer.model.plan import Examined, Gap
 from tests.s3support import World, standin, world
 from tests.verify.s3lake import MAIL, OTHER, Lake, parquet
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.errors import ScanError
-from pii_tracer.locations import engine_path
-from pii_tracer.model import Format
+from pii_tracer.model.errors import ScanError
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import engine_path
 from pii_tracer.verify.states import states
 from tests.s3support import World, standin, world
 from tests.verify.s3lake import MAIL, MATCH, OTHER, Lake, no_spark

@@ -12,8 +12,15 @@ from pii_tracer.cli.verifying import Verification
 from pii_tracer.config import S3, Estate
 from pii_tracer.config_lineage import LineageSources
 from pii_tracer.config_subjects import Subject
-from pii_tracer.model import Carries, CopyKind, DatasetId, Format, KeySet, Strategy
-from pii_tracer.plan import Copy, ErasurePlan
+from pii_tracer.model.identities import (
+    Carries,
+    CopyKind,
+    DatasetId,
+    Format,
+    KeySet,
+    Strategy,
+)
+from pii_tracer.model.plan import Copy, ErasurePlan
 
 
 def no_spark() -> Any:

@@ -9,8 +9,15 @@ from typing import Any
 import pytest
 
 from pii_tracer.cli.verifying import Verification
-from pii_tracer.model import Carries, CopyKind, DatasetId, Format, KeySet, Strategy
-from pii_tracer.plan import Copy, ErasurePlan
+from pii_tracer.model.identities import (
+    Carries,
+    CopyKind,
+    DatasetId,
+    Format,
+    KeySet,
+    Strategy,
+)
+from pii_tracer.model.plan import Copy, ErasurePlan
 from tests.s3support import REGION, World, estate, standin, world
 
 __all__ = ["standin", "world"]

@@ -13,15 +13,15 @@ from typing import Any
 
 import msgspec
 
-from pii_tracer.errors import LineageError
-from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.names import Names
 from pii_tracer.lineage.sources.ledger import Ledger
 from pii_tracer.lineage.sources.notes import Tag
 from pii_tracer.lineage.sources.proof import Proof, in_file
 from pii_tracer.lineage.sources.statements import SPARK, Told, parsed
 from pii_tracer.lineage.sql import known_dialect
-from pii_tracer.model import Column
+from pii_tracer.model.errors import LineageError
+from pii_tracer.model.gap_kinds import LineageGapKind
+from pii_tracer.model.identities import Column
 
 _DIALECTS = {"sqlserver": "tsql", "synapse": "tsql", "fabric": "tsql", "fabricspark": "spark", "glue": "spark",
              "impala": "hive", "athena": "athena"}  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pii_tracer.lineage.outcome import StatementLineage
 from pii_tracer.lineage.sources.ledger import Ledger
 from pii_tracer.lineage.sources.tables import Columns, Tables
-from pii_tracer.model import Column, DatasetId
+from pii_tracer.model.identities import Column, DatasetId
 
 Statements = Sequence[StatementLineage]
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from pii_tracer.errors import LineageError
+from pii_tracer.model.errors import LineageError
 
 SEGMENT_BYTES = 64 * 1024 * 1024
 

@@ -6,12 +6,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.edges import LineageGap
 from pii_tracer.lineage.identity import is_place
 from pii_tracer.lineage.openlineage import Events, Run
 from pii_tracer.lineage.sources.ledger import Ledger
-from pii_tracer.model import DatasetId
+from pii_tracer.model.gap_kinds import LineageGapKind
+from pii_tracer.model.identities import DatasetId
 
 _ELSEWHERE = re.compile(
     r"(?:azurecosmos|azurekusto|bigquery|cassandra|crdb|db2|kafka|mongodb|mssql|mysql|oracle|postgres|postgresql|pubsub"

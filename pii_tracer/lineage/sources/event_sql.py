@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pii_tracer.errors import LineageError
-from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.names import Names
 from pii_tracer.lineage.openlineage import Events
 from pii_tracer.lineage.sources.eras import Eras, Statements
@@ -15,6 +13,8 @@ from pii_tracer.lineage.sources.proof import Proof, united
 from pii_tracer.lineage.sources.statements import SPARK, Told, parsed
 from pii_tracer.lineage.sources.templates import skeleton, stands_for_all
 from pii_tracer.lineage.sql import known_dialect
+from pii_tracer.model.errors import LineageError
+from pii_tracer.model.gap_kinds import LineageGapKind
 
 Text = tuple[str, str]
 """A text and the dialect its event names, or an empty one."""

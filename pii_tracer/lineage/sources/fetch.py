@@ -16,11 +16,11 @@ from pydantic import ValidationError
 
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config_lineage import LineageSources
-from pii_tracer.errors import LineageError
-from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.edges import LineageGap
 from pii_tracer.lineage.sources.event_log import EventLog
-from pii_tracer.model import Frozen
+from pii_tracer.model.errors import LineageError
+from pii_tracer.model.gap_kinds import LineageGapKind
+from pii_tracer.model.identities import Frozen
 
 _BATCH = 1_000
 _TOLD_REJECTS = 20

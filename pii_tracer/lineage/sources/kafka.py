@@ -13,12 +13,12 @@ from confluent_kafka import TopicCollection
 
 from pii_tracer.config_kafka import KafkaCluster
 from pii_tracer.config_lineage import EventTopic
-from pii_tracer.errors import EstateError
 from pii_tracer.estate.kafka import topic_offsets
 from pii_tracer.estate.kafka_read import TIMEOUT, admin_client, client_settings, read_topic, result
 from pii_tracer.lineage.sources.fetch import Reading, Unreachable
 from pii_tracer.lineage.sources.lines import decoded
 from pii_tracer.lineage.sources.parts import not_an_event
+from pii_tracer.model.errors import EstateError
 
 
 class KafkaSource:

@@ -6,14 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.edges import DIRECT_SUBTYPES, Edge, EdgeType, JobRef, LineageGap, Membership, Subtype
 from pii_tracer.lineage.global_views import is_global_view
 from pii_tracer.lineage.iceberg_names import parts_of
 from pii_tracer.lineage.identity import UNRESOLVED, Identities
 from pii_tracer.lineage.names import Loose
 from pii_tracer.lineage.sources.proof import Proof, iso, united
-from pii_tracer.model import Column, ColumnId, DatasetId
+from pii_tracer.model.gap_kinds import LineageGapKind
+from pii_tracer.model.identities import Column, ColumnId, DatasetId
 
 _EdgeKey = tuple[ColumnId, ColumnId, Subtype, bool, "str | None"]
 _JobKey = tuple[str, "str | None", "str | None", tuple[DatasetId, ...], DatasetId, tuple[tuple[str, str], ...]]

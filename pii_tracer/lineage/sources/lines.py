@@ -12,9 +12,9 @@ from typing import Any, BinaryIO, cast
 import msgspec
 
 from pii_tracer.common.atomic_files import all_below
-from pii_tracer.errors import LineageError
-from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.edges import LineageGap
+from pii_tracer.model.errors import LineageError
+from pii_tracer.model.gap_kinds import LineageGapKind
 
 LONGEST_LINE = 64 * 1024 * 1024
 """Bytes of a line beyond which it is not read: no event is that long, and memory is not endless."""

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.config_lineage import QueryLog
-from pii_tracer.errors import LineageError
-from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.names import Names
 from pii_tracer.lineage.outcome import StatementLineage
 from pii_tracer.lineage.sources.eras import Eras
@@ -27,6 +25,8 @@ from pii_tracer.lineage.sources.statements import SPARK, Told
 from pii_tracer.lineage.sources.tables import Columns, Tables
 from pii_tracer.lineage.sources.templates import skeleton, stands_for_all
 from pii_tracer.lineage.sql import Script, known_dialect
+from pii_tracer.model.errors import LineageError
+from pii_tracer.model.gap_kinds import LineageGapKind
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".parquet")
 _ROWS = 10_000

@@ -19,10 +19,10 @@ from typing import Any
 
 import msgspec
 
-from pii_tracer.errors import LineageError, UsageError
 from pii_tracer.lineage.sources.event_log import Added, EventLog
 from pii_tracer.lineage.sources.lines import decoded
 from pii_tracer.lineage.sources.parts import not_an_event
+from pii_tracer.model.errors import LineageError, UsageError
 
 LARGEST_BODY = 32 * 1024 * 1024
 """Bytes of a request, packed or unpacked."""

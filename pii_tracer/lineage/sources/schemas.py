@@ -13,10 +13,10 @@ from typing import Any
 
 from pii_tracer.aws import error_code
 from pii_tracer.config_lineage import GlueDatabase
-from pii_tracer.errors import LineageError
 from pii_tracer.lineage.identity import Identities
 from pii_tracer.lineage.parse import schemas_of
-from pii_tracer.model import Column, DatasetId
+from pii_tracer.model.errors import LineageError
+from pii_tracer.model.identities import Column, DatasetId
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pii_tracer.lineage.global_views import is_global_view
 from pii_tracer.lineage.identity import VIEW
 from pii_tracer.lineage.outcome import Effect, StatementLineage
 from pii_tracer.lineage.sources.ledger import Ledger
-from pii_tracer.model import DatasetId
+from pii_tracer.model.identities import DatasetId
 
 
 def share(made: Collection[StatementLineage], ledger: Ledger) -> None:

@@ -6,8 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from pii_tracer.errors import LineageError
-from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.edges import RENAME, Subtype
 from pii_tracer.lineage.global_views import is_global_view
 from pii_tracer.lineage.identity import VIEW
@@ -19,7 +17,9 @@ from pii_tracer.lineage.sources.ledger import Ledger
 from pii_tracer.lineage.sources.proof import Proof
 from pii_tracer.lineage.sources.session_views import is_shared
 from pii_tracer.lineage.sql import Script
-from pii_tracer.model import ColumnId, DatasetId
+from pii_tracer.model.errors import LineageError
+from pii_tracer.model.gap_kinds import LineageGapKind
+from pii_tracer.model.identities import ColumnId, DatasetId
 
 _MOVES_DATA = frozenset({Effect.REPLACE, Effect.APPEND, Effect.CHANGE, Effect.VIEW, Effect.CLONE, Effect.RENAME})
 _REBUILDS = frozenset({Effect.REPLACE, Effect.APPEND, Effect.VIEW, Effect.CLONE})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from pii_tracer.gap_kinds import LineageGapKind
 from pii_tracer.lineage.edges import RENAME, Subtype
 from pii_tracer.lineage.openlineage import Events, Run
 from pii_tracer.lineage.sources.ledger import Ledger
@@ -13,7 +12,8 @@ from pii_tracer.lineage.sources.notes import Change
 from pii_tracer.lineage.sources.proof import Proof
 from pii_tracer.lineage.sources.runs import Ended
 from pii_tracer.lineage.sources.statements import Mended
-from pii_tracer.model import ColumnId, DatasetId
+from pii_tracer.model.gap_kinds import LineageGapKind
+from pii_tracer.model.identities import ColumnId, DatasetId
 
 _MAY = {
     Ended.COMPLETE: "wrote it",

@@ -14,9 +14,9 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from pii_tracer.errors import PiiTracerError
 from pii_tracer.journal import Kind, Record, parse
-from pii_tracer.plan import ErasurePlan
+from pii_tracer.model.errors import PiiTracerError
+from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.proof.findings import Check, ProofFinding, Report
 from pii_tracer.proof.reading import canonical_object, read_limited, split_lines
 from pii_tracer.proof.trail.chain import load_keys, read_trail

@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-from pii_tracer.errors import ProofError
+from pii_tracer.model.errors import ProofError
 from pii_tracer.proof.findings import Check, ProofFinding
 from pii_tracer.proof.reading import MAX_SMALL_BYTES, json_object, read_limited
 from pii_tracer.proof.trail.events import Deletion, trail_deletions, zoned

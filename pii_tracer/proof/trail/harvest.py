@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.errors import ProofError
+from pii_tracer.model.errors import ProofError
 from pii_tracer.proof.aws import asked
 from pii_tracer.proof.trail.chain import SIDECAR
 

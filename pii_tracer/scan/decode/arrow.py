@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pii_tracer.model import WHOLE_NUMBER
+from pii_tracer.model.identities import WHOLE_NUMBER
 from pii_tracer.scan.collect import Collector
 from pii_tracer.scan.decode import packed
 from pii_tracer.scan.decode.metadata import Role, walk

@@ -12,12 +12,21 @@ from typing import Any
 import msgspec
 from pydantic import ConfigDict, Field
 
-from pii_tracer.actions import Action
 from pii_tracer.common.gc_pause import lasting_objects
-from pii_tracer.gap_kinds import NamedKind
-from pii_tracer.locations import S3Location, is_s3, s3_location
-from pii_tracer.model import Carries, CopyKind, Currency, DatasetId, Format, Frozen, Match, Strategy
-from pii_tracer.moments import Moment
+from pii_tracer.model.actions import Action
+from pii_tracer.model.gap_kinds import NamedKind
+from pii_tracer.model.identities import (
+    Carries,
+    CopyKind,
+    Currency,
+    DatasetId,
+    Format,
+    Frozen,
+    Match,
+    Strategy,
+)
+from pii_tracer.model.locations import S3Location, is_s3, s3_location
+from pii_tracer.model.timestamps import Moment
 
 FORMAT_VERSION = 1
 STAYS = frozenset({Strategy.EXEMPT, Strategy.MASK_COLUMNS, Strategy.DESTROY_KEY, Strategy.CONFIRM})

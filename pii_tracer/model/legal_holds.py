@@ -13,8 +13,8 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.model import Frozen
-from pii_tracer.moments import Moment
+from pii_tracer.model.identities import Frozen
+from pii_tracer.model.timestamps import Moment
 
 LATE_BEGIN = timedelta(days=30)
 """How much later than planned a run may begin that misses the deadline anyway: it is reviewed and approved first."""
