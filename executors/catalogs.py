@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from pii_tracer.config import Estate
-from pii_tracer.config_catalogs import Catalog, CatalogType
+from pii_tracer.config.catalogs import Catalog, CatalogType
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.estate.catalog_rest import credentials
 from pii_tracer.estate.catalogs import secret, sqlite_file
 

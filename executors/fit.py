@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from executors.connect import refuse_without_jvm
 from executors.profiles import PROFILES, SPARK_4_1
-from pii_tracer.config import Spark
+from pii_tracer.config.estate_file import Spark
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import Refused
 from pii_tracer.model.plan import Step

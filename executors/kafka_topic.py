@@ -19,8 +19,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from pii_tracer.config import Estate
-from pii_tracer.config_kafka import KafkaCluster, Topic
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.config.kafka import KafkaCluster, Topic
 from pii_tracer.estate.kafka import (
     absent_replicas,
     committed_offsets,

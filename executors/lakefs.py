@@ -16,7 +16,7 @@ from pydantic import AwareDatetime, ValidationError
 
 from executors.context import ExecutionContext
 from executors.lakefs_rewrite import RepositoryParameters, RewriteParameters, Rewriting
-from pii_tracer.config_lakefs import LakefsServer
+from pii_tracer.config.lakefs import LakefsServer
 from pii_tracer.estate.lakefs import active_commits, commit_of, rules_body, rules_of
 from pii_tracer.estate.lakefs_client import LakefsClient
 from pii_tracer.estate.lakefs_storage import Storage, storage_of

@@ -11,7 +11,7 @@ from executors.context import ExecutionContext
 from executors.iceberg_files import list_table, loose, refuse_missing
 from executors.local import local_path
 from executors.places import Listed
-from pii_tracer.config_catalogs import CatalogType
+from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.estate.catalog_nessie import ICEBERG_TABLE, KINDS, table_name
 from pii_tracer.estate.heads import deletes_metadata
 from pii_tracer.estate.iceberg import load_iceberg

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from executors.s3_costs import cost_fact
-from pii_tracer.config import Prices
+from pii_tracer.config.estate_file import Prices
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Step
 from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress

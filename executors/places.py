@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from executors import local
 from executors.s3_batches import CURRENT, Batches
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.estate.delta_log import DeltaSnapshot, read_log
 from pii_tracer.estate.iceberg_json import METADATA_ENDS
 from pii_tracer.estate.s3 import s3_clients

@@ -9,7 +9,7 @@ from executors.files import FilesExecutor
 from executors.hudi import HudiExecutor
 from executors.iceberg import IcebergExecutor
 from executors.keys import KeysExecutor
-from pii_tracer.config_catalogs import CatalogType
+from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.protocol import Executor
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pii_tracer.config import Prices
+from pii_tracer.config.estate_file import Prices
 from pii_tracer.model.plan import Estimate
 
 _GB = 1_000_000_000

@@ -16,7 +16,7 @@ from pydantic import AwareDatetime, Field
 
 from executors.s3_match import Keys
 from pii_tracer.aws import error_code
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.estate.s3_versions import GONE, S3Client, head_version
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import (

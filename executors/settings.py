@@ -8,7 +8,7 @@ from executors.catalogs import catalog_conf, catalog_packages
 from executors.connect import EXTENSIONS
 from executors.profiles import profile_of
 from executors.s3a import s3a_conf
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 
 _EVERY_FILE = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false"}
 """Whatever else is configured: a statement that reads a broken file as far as it can writes just that again, and who

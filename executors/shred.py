@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from executors.context import ExecutionContext
-from pii_tracer.config_keys import Encrypted, KeyTable, KmsWrapping
+from pii_tracer.config.keys import Encrypted, KeyTable, KmsWrapping
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import read_columns

@@ -23,8 +23,8 @@ from executors.profiles import Profile, installed_profile, profile_of
 from executors.s3a import FILE_SYSTEM
 from executors.settings import packages, runtime_conf, session_conf
 from executors.submitted import is_submitted, refuse_without_jars
-from pii_tracer.config import Estate
-from pii_tracer.config_catalogs import CatalogType, DeclaredTable
+from pii_tracer.config.catalogs import CatalogType, DeclaredTable
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.s3 import s3_clients
 from pii_tracer.estate.s3_path import S3Path

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.model.errors import RunError
 
 _GATEWAY = "PYSPARK_GATEWAY_PORT"

@@ -11,8 +11,8 @@ import msgspec
 from pydantic import PlainSerializer, PlainValidator
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.config_kafka import Topic
-from pii_tracer.config_vaults import Vault
+from pii_tracer.config.kafka import Topic
+from pii_tracer.config.vaults import Vault
 from pii_tracer.lakefs_state import LakefsState
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from pii_tracer.config_lakefs import LakefsRepository
+from pii_tracer.config.lakefs import LakefsRepository
 from pii_tracer.model.identities import DatasetId, Frozen
 
 NAMESPACE = "lakefs://"

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from pii_tracer.config_kafka import RecordFormat, RecordPart, Topic
+from pii_tracer.config.kafka import RecordFormat, RecordPart, Topic
 from pii_tracer.model.identities import JsonAccess, Match, MatchTerm
 from pii_tracer.protobuf import ProtobufError, Schema, Unwritten, read_message
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pii_tracer.config_backups import Backup
+from pii_tracer.config.backups import Backup
 from pii_tracer.model.actions import Action
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import (

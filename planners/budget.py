@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pii_tracer.config import Prices
+from pii_tracer.config.estate_file import Prices
 from planners.cost import cost
 from planners.drafts import Draft
 from planners.schedule import Dated, writes

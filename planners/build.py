@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from pii_tracer import __version__
 from pii_tracer.common.gc_pause import lasting_objects
-from pii_tracer.config import Estate, Request
+from pii_tracer.config.estate_file import Estate, Request
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.gap_kinds import GapKind

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from pii_tracer.common.gc_pause import lasting_objects
-from pii_tracer.config_subjects import Subject, SubjectTable
+from pii_tracer.config.subjects import Subject, SubjectTable
 from pii_tracer.lineage.edges import Subtype
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.literals import hidden

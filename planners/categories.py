@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from pii_tracer.config_subjects import Subject, SubjectTable
+from pii_tracer.config.subjects import Subject, SubjectTable
 from pii_tracer.lineage.edges import Edge
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.sources.notes import Tag as Tagged

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from pii_tracer.config import Prices
+from pii_tracer.config.estate_file import Prices
 from pii_tracer.model.actions import Action
 from planners.drafts import Draft
 from planners.schedule import duration

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from pii_tracer.config_backups import Backup
+from pii_tracer.config.backups import Backup
 from pii_tracer.inventory import ObjectSet, ObjectVersion, RemotePlace, TableState, TopicState, VaultState
 from pii_tracer.lakefs_state import LakefsState
 from pii_tracer.model.actions import Action

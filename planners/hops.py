@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.lineage.edges import Edge, EdgeType, Subtype
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.model.errors import ConfigError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pii_tracer.config_backups import Backup
+from pii_tracer.config.backups import Backup
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Carries, DatasetId
 from pii_tracer.model.locations import names_place

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 
-from pii_tracer.config_subjects import Subject, SubjectTable
+from pii_tracer.config.subjects import Subject, SubjectTable
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.identities import DatasetId, KeySet
 from planners.functions import INPUT, NotComputable, compiled, essence, is_plain

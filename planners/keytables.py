@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pii_tracer.config_backups import Backup
-from pii_tracer.config_keys import Encrypted, KeyTable, KmsWrapping
+from pii_tracer.config.backups import Backup
+from pii_tracer.config.keys import Encrypted, KeyTable, KmsWrapping
 from pii_tracer.inventory import KeyFacts, KmsKey, TableState
 from pii_tracer.lineage.edges import Edge, EdgeType, Subtype
 from pii_tracer.lineage.graph import LineageGraph

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.inventory import RemotePlace
 from pii_tracer.model.actions import Action
 from pii_tracer.model.gap_kinds import GapKind

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
-from pii_tracer.config_maintenance import MaintenanceJob, Upkeep
+from pii_tracer.config.maintenance import MaintenanceJob, Upkeep
 from pii_tracer.inventory import ObjectSet, ObjectVersion, RefKind, TableState
 from pii_tracer.model.identities import BY_ROWS, CopyKind, Strategy
 from planners.archives import current_of

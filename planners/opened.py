@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from pii_tracer.config_keys import Encrypted, KeyTable
+from pii_tracer.config.keys import Encrypted, KeyTable
 from pii_tracer.inventory import TableState
 from pii_tracer.lineage.edges import JobRef, Subtype
 from pii_tracer.lineage.identity import VIEW

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 
-from pii_tracer.config import Request
+from pii_tracer.config.estate_file import Request
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.plan import PlannedRequest
 from planners.laws import deadline, law

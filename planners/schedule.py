@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.config import Estate
-from pii_tracer.config_windows import WEEKDAYS, weekly
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.config.windows import WEEKDAYS, weekly
 from pii_tracer.model.actions import Action
 from planners.drafts import CopyDraft, Draft
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 
-from pii_tracer.config_subjects import Named, RowFate
+from pii_tracer.config.subjects import Named, RowFate
 from pii_tracer.model.identities import FieldAccess
 from planners.functions import INPUT
 from planners.traces import ColumnCarriage, Mentioned, Trace

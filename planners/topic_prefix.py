@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from pii_tracer.config_kafka import Prefix
+from pii_tracer.config.kafka import Prefix
 from pii_tracer.inventory import TopicState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Strategy

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
-from pii_tracer.config import Estate
-from pii_tracer.config_kafka import Topic
-from pii_tracer.config_subjects import Subject
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.config.kafka import Topic
+from pii_tracer.config.subjects import Subject
 from pii_tracer.inventory import Inventory, TableState, TopicState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.gap_kinds import GapKind

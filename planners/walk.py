@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 
-from pii_tracer.config_subjects import Named, Subject, SubjectTable
+from pii_tracer.config.subjects import Named, Subject, SubjectTable
 from pii_tracer.lineage.edges import Edge, Evidence, JobRef, Subtype
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.identity import UNRESOLVED

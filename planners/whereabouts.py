@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from pii_tracer.config_subjects import Subject
+from pii_tracer.config.subjects import Subject
 from pii_tracer.lineage.edges import Edge
 from pii_tracer.lineage.literals import hidden
 from pii_tracer.model.identities import (

@@ -24,10 +24,10 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
-from pii_tracer.config import Estate
-from pii_tracer.config_catalogs import Catalog, CatalogType
-from pii_tracer.config_lineage import LineageSources
-from pii_tracer.config_subjects import Subject
+from pii_tracer.config.catalogs import Catalog, CatalogType
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.config.lineage import LineageSources
+from pii_tracer.config.subjects import Subject
 from pii_tracer.estate.discover import discover
 from pii_tracer.inventory import Inventory, TableState
 from tests.kafkasupport import free_ports

@@ -22,7 +22,7 @@ from botocore.awsrequest import AWSResponse
 from urllib3 import HTTPResponse
 
 from executors.s3 import S3Executor
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.estate.s3 import S3Client, s3_clients
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import KeySet, Match, MatchTerm

@@ -16,10 +16,10 @@ import pytest
 from executors.catalogs import SQLITE_JDBC
 from executors.profiles import installed_profile
 from executors.spark import open_session
-from pii_tracer.config import Estate, Spark
-from pii_tracer.config_catalogs import Catalog, CatalogType
-from pii_tracer.config_lineage import LineageSources
-from pii_tracer.config_subjects import Subject
+from pii_tracer.config.catalogs import Catalog, CatalogType
+from pii_tracer.config.estate_file import Estate, Spark
+from pii_tracer.config.lineage import LineageSources
+from pii_tracer.config.subjects import Subject
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

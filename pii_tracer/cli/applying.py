@@ -19,7 +19,7 @@ from pii_tracer.cli.telling import refuse_telling_approval, refuse_telling_word
 from pii_tracer.cli.verifying import Verification, VerifyExecutor
 from pii_tracer.cli.witnessing import watched
 from pii_tracer.common.atomic_files import sweep_temporaries, write_atomic
-from pii_tracer.config import file_digest
+from pii_tracer.config.estate_file import file_digest
 from pii_tracer.journal import Journal, Kind, Record
 from pii_tracer.model.errors import (
     Drift,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.common.atomic_files import read_bounded
-from pii_tracer.config import Estate, Policy
+from pii_tracer.config.estate_file import Estate, Policy
 from pii_tracer.model.errors import NotApproved, ReviewError, UsageError
 from pii_tracer.review.approval import holding
 from pii_tracer.review.dsse import PrivateKey, pae, strict_json

@@ -13,7 +13,7 @@ from pii_tracer import __version__
 from pii_tracer.cli import vaults
 from pii_tracer.cli.applying import Ran, facts_of, now
 from pii_tracer.cli.runs import evidence_of
-from pii_tracer.config_proof import TimestampAuthority
+from pii_tracer.config.proof import TimestampAuthority
 from pii_tracer.journal import Kind, Record
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import STAYS, Step

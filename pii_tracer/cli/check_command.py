@@ -52,7 +52,7 @@ def check_plan(settings: Settings, plan_file: Path, policy: Path | None, trusted
     """
     from pii_tracer.cli.approvals import signers
     from pii_tracer.cli.plan_commands import manifest_path
-    from pii_tracer.config import file_digest
+    from pii_tracer.config.estate_file import file_digest
     from pii_tracer.review.checking import report_of
     from pii_tracer.review.planfile import load_plan
     from pii_tracer.review.policy import evaluate

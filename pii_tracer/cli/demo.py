@@ -106,7 +106,7 @@ def _remove_old(folder: Path, state: Path) -> None:
 def _naive(settings: Settings, folder: Path, progress: Progress) -> Path:
     """What a plain DELETE leaves, on scratch copies of the source."""
     from pii_tracer.cli.naive import naive_lines, show_naive
-    from pii_tracer.config import load_request
+    from pii_tracer.config.estate_file import load_request
 
     progress.stage("the problem: a plain DELETE, on scratch copies")
     request = load_request(_request(settings))
@@ -125,7 +125,7 @@ def _plan(settings: Settings, folder: Path, now: datetime, progress: Progress) -
     from pii_tracer.cli.lineage_commands import summary_text
     from pii_tracer.cli.plan_commands import print_plan, write_plan
     from pii_tracer.cli.planning import make_plan
-    from pii_tracer.config import load_request
+    from pii_tracer.config.estate_file import load_request
     from planners.schedule import Retention
 
     progress.stage("harvest lineage, discover every copy, plan the erasure")

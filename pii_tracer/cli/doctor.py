@@ -23,7 +23,7 @@ from pii_tracer.model.gap_kinds import GapKind
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pii_tracer.config import Estate
+    from pii_tracer.config.estate_file import Estate
 
 
 class Level(StrEnum):
@@ -137,7 +137,7 @@ def _java() -> Finding:
 
 def _remote(estate_file: Path) -> str | None:
     """The Spark Connect server that the estate file names; what is wrong with the file itself `_estate` says."""
-    from pii_tracer.config import load_estate
+    from pii_tracer.config.estate_file import load_estate
 
     try:
         return load_estate(estate_file).spark.remote if estate_file.exists() else None
@@ -148,7 +148,7 @@ def _remote(estate_file: Path) -> str | None:
 def _connect(estate_file: Path, remote: str) -> Iterator[Finding]:
     """Whether the server answers and has what the estate needs; Java and Spark's jars are its own there."""
     from executors.spark import open_session
-    from pii_tracer.config import load_estate
+    from pii_tracer.config.estate_file import load_estate
 
     try:
         spark = open_session(load_estate(estate_file), estate_file.resolve().parent)
@@ -226,8 +226,8 @@ def _jars(coordinates: tuple[str, ...], ivy: str, fetch: bool) -> Iterator[Findi
 
 
 def _estate(path: Path) -> Iterator[Finding]:
-    from pii_tracer.config import load_estate
-    from pii_tracer.config_catalogs import CatalogType
+    from pii_tracer.config.catalogs import CatalogType
+    from pii_tracer.config.estate_file import load_estate
 
     if not path.exists():
         yield Finding(

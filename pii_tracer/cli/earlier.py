@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pii_tracer.config_subjects import Subject
+from pii_tracer.config.subjects import Subject
 from pii_tracer.model.identities import DatasetId
 from pii_tracer.proof.deletion_log import FILE, DeletionLog, Entry, EntryState, Selection
 

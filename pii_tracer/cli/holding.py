@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pii_tracer.cli.runs import RunFolder
 from pii_tracer.cli.settings import Settings
-from pii_tracer.config_lease import bucket_and_prefix
+from pii_tracer.config.lease import bucket_and_prefix
 from pii_tracer.journal import Clock, Journal, Kind
 from pii_tracer.lease import Lease, who_runs
 from pii_tracer.model.errors import PiiTracerError

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.config_keys import Encrypted, KeyTable
+from pii_tracer.config.keys import Encrypted, KeyTable
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import data_files, guarded, read_columns
 from pii_tracer.inventory import Inventory, PlainCells, TableState

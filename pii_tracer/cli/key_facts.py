@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pii_tracer.cli.key_cells import plain_cells
-from pii_tracer.config import Estate
-from pii_tracer.config_keys import KeyTable, KmsWrapping
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.config.keys import KeyTable, KmsWrapping
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import read_columns
 from pii_tracer.inventory import Inventory, KeyFacts, KmsKey

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.estate.lakefs import declared_repository, repository_state
 from pii_tracer.estate.lakefs_client import LakefsClient
 from pii_tracer.estate.lakefs_storage import OWN, Stored, storage_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.cli.settings import Settings
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.config_catalogs import CatalogType
+from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.forms import build_patterns
@@ -21,8 +21,8 @@ from pii_tracer.scan.tree import scan_tree
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pii_tracer.config import Request
-    from pii_tracer.config_subjects import Subject
+    from pii_tracer.config.estate_file import Request
+    from pii_tracer.config.subjects import Subject
     from reports.views import NaivePanel
 
 _PLACES = (

@@ -14,7 +14,8 @@ import click
 from pydantic import ValidationError
 
 from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
-from pii_tracer.config import load_request
+from pii_tracer.config.estate_file import load_request
+from pii_tracer.config.strict_yaml import load_yaml
 from pii_tracer.model.errors import (
     ConfigError,
     ExitCode,
@@ -26,7 +27,6 @@ from pii_tracer.model.plan import ErasurePlan, Waiver
 from pii_tracer.review.drift import DriftItem
 from pii_tracer.review.dsse import PrivateKey
 from pii_tracer.review.planfile import LoadedPlan, load_plan
-from pii_tracer.strict_yaml import load_yaml
 
 if TYPE_CHECKING:
     from pii_tracer.scan.forms import Patterns
@@ -280,7 +280,7 @@ def sign_plan(
 
     from pii_tracer.cli.approvals import approval_path, detached
     from pii_tracer.common.atomic_files import write_atomic
-    from pii_tracer.config import file_digest
+    from pii_tracer.config.estate_file import file_digest
     from pii_tracer.review.approval import approve as sign
 
     rules, policy_file = settings.policy(policy)
@@ -351,7 +351,7 @@ def _refuse_unapplyable(made: ErasurePlan) -> None:
 def drift(plan_file: Path, estate_file: Path, state: Path, fmt: str) -> int:
     """Compare every precondition of a plan with the world: expected and found. Exit 6 where one stops a run."""
     from pii_tracer.cli.planning import take_inventory
-    from pii_tracer.config import file_digest
+    from pii_tracer.config.estate_file import file_digest
     from pii_tracer.review.drift import compare
     from reports.escape import visible
 

@@ -25,8 +25,13 @@ from pii_tracer.cli.telling import (
     telling_beside,
     telling_objects,
 )
-from pii_tracer.config import Archive, Estate, Request, file_digest
-from pii_tracer.config_subjects import Subject
+from pii_tracer.config.estate_file import (
+    Archive,
+    Estate,
+    Request,
+    file_digest,
+)
+from pii_tracer.config.subjects import Subject
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import read_columns

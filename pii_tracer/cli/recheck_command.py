@@ -18,7 +18,7 @@ import click
 
 from pii_tracer.cli.runs import all_runs
 from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
-from pii_tracer.config_subjects import Subject
+from pii_tracer.config.subjects import Subject
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.inventory import Inventory, TableState
 from pii_tracer.model.column_paths import find_spot

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pii_tracer.cli.scanning import evidence_of
 from pii_tracer.common.parallel_map import several
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.estate.found import in_order
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.remote import gap_of

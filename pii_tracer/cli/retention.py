@@ -12,8 +12,8 @@ import click
 from pii_tracer.cli.retention_enforce import enforce
 from pii_tracer.cli.retention_sweep import sweep
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
-from pii_tracer.config import Estate
-from pii_tracer.config_catalogs import CatalogType
+from pii_tracer.config.catalogs import CatalogType
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.inventory import Inventory
 from pii_tracer.model.errors import ConfigError, ExitCode
 from pii_tracer.model.gap_kinds import GapKind

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import click
 
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.inventory import Inventory
 from pii_tracer.model.errors import ConfigError
 from pii_tracer.retention.check import Table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.estate.delta_s3 import delta_tables
 from pii_tracer.estate.found import in_order
 from pii_tracer.estate.paths import EstatePaths

@@ -15,8 +15,8 @@ import click
 from pii_tracer.cli.retention_remote import clients_of
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.config import Estate
-from pii_tracer.config_catalogs import CatalogType
+from pii_tracer.config.catalogs import CatalogType
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.model.errors import ConfigError, ExitCode, UsageError
 from pii_tracer.model.locations import S3Location
 from pii_tracer.retention.listing import Listing

@@ -9,7 +9,7 @@ from functools import partial
 
 from pii_tracer.cli.refusals import unreadable
 from pii_tracer.common.parallel_map import several
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.estate.s3 import s3_clients
 from pii_tracer.estate.s3_fetch import fetch
 from pii_tracer.estate.s3_versions import NULL, region_of

@@ -11,7 +11,12 @@ from typing import Any, TypeVar
 
 import click
 
-from pii_tracer.config import Estate, Policy, load_estate, load_policy
+from pii_tracer.config.estate_file import (
+    Estate,
+    Policy,
+    load_estate,
+    load_policy,
+)
 from pii_tracer.model.errors import UsageError
 from pii_tracer.sealed import EstateKey, load_estate_key
 

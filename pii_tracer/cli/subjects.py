@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.config_subjects import Named, Subject, SubjectTable
+from pii_tracer.config.subjects import Named, Subject, SubjectTable
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.inventory import TableState
 from pii_tracer.model.column_paths import Spots, find_spot, spot_of

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.config import Estate, Request
+from pii_tracer.config.estate_file import Estate, Request
 from pii_tracer.inventory import Inventory, ObjectVersion
 from pii_tracer.lineage.literals import hidden, literals
 from pii_tracer.model.errors import ConfigError, PlanError, ReviewError

@@ -9,8 +9,8 @@ from typing import Any
 
 from confluent_kafka.admin import AdminClient
 
-from pii_tracer.config import Estate
-from pii_tracer.config_kafka import KafkaCluster, Topic
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.config.kafka import KafkaCluster, Topic
 from pii_tracer.estate.kafka import groups_behind, stable_ends, topic_dataset, topic_state, undecided
 from pii_tracer.estate.kafka_read import admin_client, client_settings, read_topic
 from pii_tracer.estate.kafka_schemas import ClusterSchemas

@@ -15,7 +15,7 @@ from pii_tracer.model.errors import ExitCode, UsageError
 from pii_tracer.model.identities import Strategy
 
 if TYPE_CHECKING:
-    from pii_tracer.config import Estate
+    from pii_tracer.config.estate_file import Estate
     from pii_tracer.scan.searchers import Searchers
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pii_tracer.cli import vaults
 from pii_tracer.cli.refusals import unreadable
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.lakefs_state import in_lakefs
 from pii_tracer.model.actions import Action

@@ -15,7 +15,7 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.aws import error_code
-from pii_tracer.config_catalogs import Catalog
+from pii_tracer.config.catalogs import Catalog
 from pii_tracer.estate.catalogs import CatalogEntry, Listing, catalog_gap, sql_name
 from pii_tracer.inventory import InventoryGap
 from pii_tracer.model.gap_kinds import GapKind

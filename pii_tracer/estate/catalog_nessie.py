@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from pii_tracer.config_catalogs import Catalog
+from pii_tracer.config.catalogs import Catalog
 from pii_tracer.estate.catalogs import CatalogEntry, Head, Listing, catalog_gap, sql_name
 from pii_tracer.estate.nessie import Content, NessieClient, Reference, RefType
 from pii_tracer.inventory import NESSIE_WORK_BRANCH, InventoryGap, RefKind

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.config_catalogs import Catalog
+from pii_tracer.config.catalogs import Catalog
 from pii_tracer.estate.catalogs import CatalogEntry, Listing, catalog_gap, secret, sql_name
 from pii_tracer.inventory import InventoryGap
 from pii_tracer.model.gap_kinds import GapKind

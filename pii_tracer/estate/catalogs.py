@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.config import Estate
-from pii_tracer.config_catalogs import Catalog, CatalogType
+from pii_tracer.config.catalogs import Catalog, CatalogType
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.inventory import InventoryGap, RefKind
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind

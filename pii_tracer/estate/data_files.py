@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 
-from pii_tracer.config_catalogs import TextEncoding
+from pii_tracer.config.catalogs import TextEncoding
 from pii_tracer.estate.json_lines import Shape
 from pii_tracer.estate.s3_path import S3Path, opened
 from pii_tracer.estate.types import arrow_type, avro_type, padded_columns, spark_columns

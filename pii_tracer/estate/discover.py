@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.estate.data_files import DataFile, data_file
 from pii_tracer.estate.folders import folder_state
 from pii_tracer.estate.found import Found, gap, in_order

@@ -26,8 +26,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from pii_tracer.config import Estate
-from pii_tracer.config_kafka import KafkaCluster, Topic
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.config.kafka import KafkaCluster, Topic
 from pii_tracer.estate.kafka_read import TIMEOUT, admin_client, client_settings, code_of, result
 from pii_tracer.inventory import InventoryGap, TopicState
 from pii_tracer.model.errors import EstateError

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from pii_tracer.config_kafka import KafkaCluster
+from pii_tracer.config.kafka import KafkaCluster
 from pii_tracer.model.errors import EstateError
 from pii_tracer.records import Record
 

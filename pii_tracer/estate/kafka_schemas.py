@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from fastavro import parse_schema
 
-from pii_tracer.config_kafka import KafkaCluster, RecordPart
+from pii_tracer.config.kafka import KafkaCluster, RecordPart
 from pii_tracer.estate.protobuf_schemas import SchemaError, schema_of_set
 from pii_tracer.estate.schema_registry import SchemaRegistry
 from pii_tracer.model.errors import EstateError

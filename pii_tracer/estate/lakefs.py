@@ -15,8 +15,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.config import Estate
-from pii_tracer.config_lakefs import LakefsRepository, LakefsServer
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.config.lakefs import LakefsRepository, LakefsServer
 from pii_tracer.estate.lakefs_client import PLAN_MARK, LakefsClient, LakefsError
 from pii_tracer.estate.lakefs_storage import OWN, Storage, Stored, storage_of
 from pii_tracer.inventory import InventoryGap

@@ -18,7 +18,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from pii_tracer.config_lakefs import LakefsServer
+from pii_tracer.config.lakefs import LakefsServer
 from pii_tracer.model.errors import EstateError
 
 ANSWER_SECONDS = 120.0

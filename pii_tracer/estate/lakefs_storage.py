@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from pii_tracer.config import Estate
-from pii_tracer.config_lakefs import LakefsServer
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.config.lakefs import LakefsServer
 from pii_tracer.model.errors import EstateError
 
 if TYPE_CHECKING:

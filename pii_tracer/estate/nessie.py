@@ -18,7 +18,7 @@ from email.message import Message
 from typing import IO, Any
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.config_catalogs import Catalog
+from pii_tracer.config.catalogs import Catalog
 from pii_tracer.estate.catalogs import secret
 from pii_tracer.model.errors import EstateError
 

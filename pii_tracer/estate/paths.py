@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 
-from pii_tracer.config import Estate
-from pii_tracer.config_catalogs import CatalogType, DeclaredTable
+from pii_tracer.config.catalogs import CatalogType, DeclaredTable
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.estate.iceberg_json import metadata_json
 from pii_tracer.estate.registry import Registered, Registry, RemoteTable, read_registry
 from pii_tracer.estate.s3_path import S3Path

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.estate.catalogs import CatalogEntry, Head, list_catalogs
 from pii_tracer.estate.found import gap
 from pii_tracer.estate.iceberg_json import metadata_json

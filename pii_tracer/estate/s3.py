@@ -15,7 +15,7 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.aws import error_code
-from pii_tracer.config import S3, Archive, Estate
+from pii_tracer.config.estate_file import S3, Archive, Estate
 from pii_tracer.estate.archive_manifest import of_others
 from pii_tracer.estate.s3_beyond import prefix_of, touches, with_settings
 from pii_tracer.estate.s3_clients import S3Clients

@@ -8,7 +8,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from pii_tracer.config import S3
+from pii_tracer.config.estate_file import S3
 from pii_tracer.estate.s3_versions import S3Client
 
 

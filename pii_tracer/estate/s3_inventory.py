@@ -21,7 +21,7 @@ from typing import IO, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.aws import error_code
-from pii_tracer.config_storage import InventoryReports
+from pii_tracer.config.storage import InventoryReports
 from pii_tracer.estate.inventory_files import KINDS, columns, rows
 from pii_tracer.estate.s3_versions import S3Client, iso
 from pii_tracer.inventory import ObjectVersion

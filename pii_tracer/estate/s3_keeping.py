@@ -9,7 +9,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from pii_tracer.aws import error_code
-from pii_tracer.config import Archive
+from pii_tracer.config.estate_file import Archive
 from pii_tracer.estate.s3_beyond import NOT_THERE, touches
 from pii_tracer.estate.s3_path import S3Path
 from pii_tracer.estate.s3_versions import ClientFactory, S3Client

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pii_tracer.config import Archive
+from pii_tracer.config.estate_file import Archive
 from pii_tracer.estate.found import Found
 from pii_tracer.estate.registry import RemoteTable
 from pii_tracer.estate.s3_keeping import Folders

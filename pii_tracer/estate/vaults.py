@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.aws import error_code
-from pii_tracer.config_vaults import Vault
+from pii_tracer.config.vaults import Vault
 from pii_tracer.estate.archive_manifest import of_others
 from pii_tracer.inventory import InventoryGap, VaultArchive, VaultState
 from pii_tracer.model.errors import EstateError

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pii_tracer.common.gc_pause import rare_collections
-from pii_tracer.config import Relocation
-from pii_tracer.config_lineage import LineageSources
+from pii_tracer.config.estate_file import Relocation
+from pii_tracer.config.lineage import LineageSources
 from pii_tracer.lineage.edges import LineageGap
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph

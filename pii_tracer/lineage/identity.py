@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
-from pii_tracer.config import Relocation
+from pii_tracer.config.estate_file import Relocation
 from pii_tracer.lineage.global_views import is_global_view
 from pii_tracer.lineage.iceberg_names import Part, parts_of
 from pii_tracer.lineage.names import PATH_FORMATS

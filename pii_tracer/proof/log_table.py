@@ -13,7 +13,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pii_tracer.config_proof import DeletionLogKind
+from pii_tracer.config.proof import DeletionLogKind
 from pii_tracer.model.errors import ProofError
 from pii_tracer.proof.deletion_log import DeletionLog
 from pii_tracer.proof.log_export import arrow

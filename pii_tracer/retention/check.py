@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.config import RetentionClasses
+from pii_tracer.config.estate_file import RetentionClasses
 from pii_tracer.model.identities import Format, Frozen
 from pii_tracer.retention.classes import TableClass, class_of, unknown_names
 from pii_tracer.retention.native import RefRetention, kept_by

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from pii_tracer.config import RetentionClasses
+from pii_tracer.config.estate_file import RetentionClasses
 from pii_tracer.model.legal_holds import Hold
 from pii_tracer.model.locations import names_place
 

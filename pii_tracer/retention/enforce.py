@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from pii_tracer.config import RetentionClasses
+from pii_tracer.config.estate_file import RetentionClasses
 from pii_tracer.inventory import RefKind
 from pii_tracer.model.identities import Format, Frozen
 from pii_tracer.model.legal_holds import Hold

@@ -21,13 +21,13 @@ from cryptography.hazmat.primitives.serialization import (
 from pydantic import ValidationError
 
 from pii_tracer.common.atomic_files import read_bounded, write_atomic
+from pii_tracer.config.strict_yaml import parse_yaml
 from pii_tracer.model.errors import ConfigError, ReviewError
 from pii_tracer.model.identities import Frozen
 from pii_tracer.model.timestamps import Moment
 from pii_tracer.review.dsse import PublicKey
 from pii_tracer.review.policy import person
 from pii_tracer.review.sshsig import SshPublicKey, parse_public
-from pii_tracer.strict_yaml import parse_yaml
 
 MAX_BYTES = 16 * 1024 * 1024
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.config import Policy
+from pii_tracer.config.estate_file import Policy
 from pii_tracer.model.errors import PolicyDenied
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.legal_holds import Hold, may_begin_until

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from pii_tracer.config_keys import KmsMasterKeys, LocalMasterKeys
+from pii_tracer.config.keys import KmsMasterKeys, LocalMasterKeys
 from pii_tracer.model.errors import ScanError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from pii_tracer.config_kafka import RecordFormat, RecordPart, Topic
+from pii_tracer.config.kafka import RecordFormat, RecordPart, Topic
 from pii_tracer.records import FRAME_BYTES, KEY, VALUE, Record, Schemas, Undecodable, decode
 from pii_tracer.scan.collect import Collector
 from pii_tracer.scan.forms import Patterns

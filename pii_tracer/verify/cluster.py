@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from pii_tracer.config import Spark
+from pii_tracer.config.estate_file import Spark
 from pii_tracer.model.errors import ScanError
 from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import FileScan

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pii_tracer.config_catalogs import Catalog, CatalogType
+from pii_tracer.config.catalogs import Catalog, CatalogType
 from pii_tracer.estate.catalog_nessie import ICEBERG_TABLE, KINDS, table_name
 from pii_tracer.estate.nessie import Content, NessieClient, Reference
 from pii_tracer.model.errors import ScanError

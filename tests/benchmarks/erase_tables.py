@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from executors.context import ExecutionContext
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.config import Catalog, Estate, Spark
-from pii_tracer.config_catalogs import CatalogType
-from pii_tracer.config_lineage import LineageSources
-from pii_tracer.config_subjects import Subject
+from pii_tracer.config.catalogs import CatalogType
+from pii_tracer.config.estate_file import Catalog, Estate, Spark
+from pii_tracer.config.lineage import LineageSources
+from pii_tracer.config.subjects import Subject
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format, KeySet
 from tests.executors.world import BY_UID, NOW, Steps

@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.config import Estate, Request
+from pii_tracer.config.estate_file import Estate, Request
 from pii_tracer.lineage.store import load
 from planners.build import Digests, PlanInputs, build_plan
 from planners.carriage import follow

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.config_subjects import Subject
+from pii_tracer.config.subjects import Subject
 from pii_tracer.lineage import decode
 from pii_tracer.lineage.store import load
 from planners.carriage import follow

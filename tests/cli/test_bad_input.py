@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.cli.main import COMMANDS, run
-from pii_tracer.config import file_digest, load_estate, load_request
+from pii_tracer.config.estate_file import file_digest, load_estate, load_request
 from pii_tracer.model.errors import ConfigError
 from tests.review.plans import plan as made_plan
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from executors.spark import open_session, register_tables
-from pii_tracer.config import Estate, load_estate
+from pii_tracer.config.estate_file import Estate, load_estate
 from pii_tracer.lineage.sources.queries import Query, parse_here
 from pii_tracer.lineage.sources.queries_spark import parser_on
 from pii_tracer.lineage.sources.tables import Tables

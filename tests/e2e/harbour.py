@@ -47,7 +47,7 @@ def build(base: Path) -> None:
     """Run the jobs: the buyer's address changed before the letters were written again, orders were deleted, and an
     auditor keeps a branch and a tag of what was there before."""
     from executors.spark import open_session
-    from pii_tracer.config import load_estate
+    from pii_tracer.config.estate_file import load_estate
 
     spark = open_session(load_estate(base / "pii-tracer.yaml"), base, s3=True)
     spark.sql("CREATE DATABASE lake.shop")

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from executors.catalogs import catalog_conf
-from pii_tracer.config import load_estate
+from pii_tracer.config.estate_file import load_estate
 from tests.cli.small import RECEIVED
 from tests.sparksession import small_spark
 

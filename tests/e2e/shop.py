@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from pii_tracer.cli.main import run
-from pii_tracer.config import load_estate
+from pii_tracer.config.estate_file import load_estate
 from pii_tracer.estate.kafka import discover_topics
 from pii_tracer.review.keys import generate, public_pem, trusted_yaml
 from tests.cli.small import RECEIVED

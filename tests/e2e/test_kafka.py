@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.config import load_estate
+from pii_tracer.config.estate_file import load_estate
 from pii_tracer.estate.kafka import discover_topics
 from pii_tracer.estate.kafka_read import read_topic
 from pii_tracer.journal import Kind, parse

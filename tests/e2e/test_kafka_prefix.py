@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.config import load_estate
+from pii_tracer.config.estate_file import load_estate
 from pii_tracer.estate.kafka import discover_topics, topic_offsets
 from pii_tracer.estate.kafka_read import read_topic
 from pii_tracer.inventory import TopicState

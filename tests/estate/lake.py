@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from executors.spark import string_literal
-from pii_tracer.config import Estate, Relocation, Spark
-from pii_tracer.config_catalogs import Catalog, CatalogType, DeclaredTable
-from pii_tracer.config_lineage import LineageSources
-from pii_tracer.config_subjects import Subject
+from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
+from pii_tracer.config.estate_file import Estate, Relocation, Spark
+from pii_tracer.config.lineage import LineageSources
+from pii_tracer.config.subjects import Subject
 from pii_tracer.model.identities import Format
 from tests.sparksession import HAS_HUDI
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 
 from pii_tracer.cli.remote import with_lake
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.inventory import Inventory, TableState

@@ -20,10 +20,10 @@ from moto import mock_aws
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 
-from pii_tracer.config import Estate
-from pii_tracer.config_catalogs import Catalog, CatalogType, DeclaredTable
-from pii_tracer.config_lineage import LineageSources
-from pii_tracer.config_subjects import Subject
+from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.config.lineage import LineageSources
+from pii_tracer.config.subjects import Subject
 from pii_tracer.estate import catalog_rest
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.iceberg import newest_metadata

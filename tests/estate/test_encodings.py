@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from pii_tracer.config import Estate
-from pii_tracer.config_catalogs import Catalog, CatalogType, DeclaredTable, TextEncoding
+from pii_tracer.config.catalogs import (
+    Catalog,
+    CatalogType,
+    DeclaredTable,
+    TextEncoding,
+)
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import read_columns

@@ -13,8 +13,8 @@ import pytest
 from deltalake import write_deltalake
 from pyarrow import csv, orc
 
-from pii_tracer.config import Estate
-from pii_tracer.config_catalogs import Catalog, CatalogType, DeclaredTable
+from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.paths import EstatePaths, below
 from pii_tracer.estate.read import data_files, read_columns

@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from pyiceberg.expressions import EqualTo
 from pyiceberg.types import LongType, StringType
 
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.estate import former
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.former import Sought, read_former

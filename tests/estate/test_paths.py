@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_tracer.config import Estate, Relocation
-from pii_tracer.config_catalogs import Catalog, CatalogType
-from pii_tracer.config_lineage import LineageSources
-from pii_tracer.config_subjects import Subject
+from pii_tracer.config.catalogs import Catalog, CatalogType
+from pii_tracer.config.estate_file import Estate, Relocation
+from pii_tracer.config.lineage import LineageSources
+from pii_tracer.config.subjects import Subject
 from pii_tracer.estate.paths import EstatePaths, local_path
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import DatasetId

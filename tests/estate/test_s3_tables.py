@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.cli.remote import search_places, with_remote
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.estate import s3_fetch
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.paths import EstatePaths

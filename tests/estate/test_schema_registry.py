@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from pii_tracer.config_kafka import KafkaCluster, RecordPart
+from pii_tracer.config.kafka import KafkaCluster, RecordPart
 from pii_tracer.estate.kafka_schemas import ClusterSchemas
 from pii_tracer.estate.schema_registry import AUTH
 from pii_tracer.model.errors import EstateError

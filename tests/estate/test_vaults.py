@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from pii_tracer.config_vaults import Vault, wrong_vaults
+from pii_tracer.config.vaults import Vault, wrong_vaults
 from pii_tracer.estate.vaults import discover_vaults
 from pii_tracer.inventory import InventoryGap, VaultState
 from pii_tracer.model.identities import PLAIN

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from executors.spark import open_session
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format, Match
 from tests.executors.test_candidates import BY

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from executors.s3 import S3Executor
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.estate.s3 import ClientFactory, discover_archives, iter_version_bytes, s3_clients
 from pii_tracer.journal import Journal
 from pii_tracer.model.identities import KeySet

@@ -24,7 +24,7 @@ from botocore.client import BaseClient
 from executors.context import ExecutionContext
 from executors.registry import build
 from pii_tracer.cli.main import run
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import PiiTracerError
 from pii_tracer.model.identities import Format, Match

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from executors.before_rebuild import Difference, compared, refuse_losses
-from pii_tracer.config_catalogs import Catalog, CatalogType, DeclaredTable
+from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import Refused
 from pii_tracer.model.identities import Format

@@ -16,7 +16,7 @@ import pytest
 
 from executors.context import IN_FLIGHT_HOURS
 from executors.registry import build
-from pii_tracer.config import Writer
+from pii_tracer.config.estate_file import Writer
 from pii_tracer.model.actions import Action
 from pii_tracer.protocol import Progress
 from tests.executors import test_delta as delta

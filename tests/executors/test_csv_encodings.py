@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from executors import bare_csv
 from executors.s3_match import RowsError
-from pii_tracer.config_catalogs import TextEncoding
+from pii_tracer.config.catalogs import TextEncoding
 from pii_tracer.model.identities import Match, MatchTerm
 from pii_tracer.model.plan import HeldColumn, Mask
 

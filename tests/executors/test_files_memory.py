@@ -23,9 +23,9 @@ import pytest
 import zstandard
 from pyarrow import orc
 
-from pii_tracer.config import Estate
-from pii_tracer.config_lineage import LineageSources
-from pii_tracer.config_subjects import Subject
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.config.lineage import LineageSources
+from pii_tracer.config.subjects import Subject
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format
 from pii_tracer.scan import tree

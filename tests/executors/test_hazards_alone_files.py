@@ -16,7 +16,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from executors.context import ExecutionContext
 from pii_tracer.cli.telling import telling_objects
-from pii_tracer.config import load_estate
+from pii_tracer.config.estate_file import load_estate
 from pii_tracer.estate.s3 import discover_archives
 from pii_tracer.inventory import Inventory
 from pii_tracer.model.actions import Action

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from pii_tracer.config import load_estate
+from pii_tracer.config.estate_file import load_estate
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format
 from tests.executors.test_iceberg import DELETE, EXPIRE, MANIFESTS, ORPHANS, REWRITE

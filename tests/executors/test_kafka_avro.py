@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from fastavro import parse_schema, schemaless_writer
 
-from pii_tracer.config_kafka import KafkaCluster, RecordPart
+from pii_tracer.config.kafka import KafkaCluster, RecordPart
 from pii_tracer.estate.kafka_schemas import ClusterSchemas
 from pii_tracer.estate.schema_registry import AUTH
 from pii_tracer.model.errors import EstateError, RunError

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_tracer.config_kafka import KafkaCluster, Topic
+from pii_tracer.config.kafka import KafkaCluster, Topic
 from pii_tracer.estate.kafka_schemas import ClusterSchemas
 from pii_tracer.model.identities import Match
 from pii_tracer.records import Record, RecordMatcher, Undecodable

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.config_kafka import RecordPart
+from pii_tracer.config.kafka import RecordPart
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.model.identities import JsonAccess, MatchTerm, Strategy
 from pii_tracer.scan.collect import Collector

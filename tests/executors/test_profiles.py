@@ -7,7 +7,7 @@ import pytest
 from executors import profiles
 from executors.fit import refuse_unfit
 from executors.profiles import PROFILES, SPARK_4_1, installed_profile, profile_of
-from pii_tracer.config import Spark
+from pii_tracer.config.estate_file import Spark
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import Refused, RunError
 from pii_tracer.model.plan import Step

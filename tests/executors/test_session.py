@@ -10,7 +10,7 @@ import pytest
 
 from executors.rebuild import answer
 from executors.spark import register_tables
-from pii_tracer.config_catalogs import Catalog, CatalogType, DeclaredTable
+from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format
 from tests.executors.world import context

@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 
 from executors.context import ExecutionContext
 from executors.shred import ShredExecutor
-from pii_tracer.config import load_estate
+from pii_tracer.config.estate_file import load_estate
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import (

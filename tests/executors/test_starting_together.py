@@ -21,7 +21,7 @@ import pytest
 
 from executors.profiles import installed_profile
 from executors.spark import open_session
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from tests.sparksession import small_spark
 
 pytestmark = pytest.mark.spark

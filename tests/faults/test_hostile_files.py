@@ -14,7 +14,7 @@ import pytest
 
 from pii_tracer.cli.approvals import read_approval
 from pii_tracer.cli.plan_commands import read_waivers
-from pii_tracer.config import load_estate, load_policy, load_request
+from pii_tracer.config.estate_file import load_estate, load_policy, load_request
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import ConfigError, PiiTracerError, ReviewError
 from pii_tracer.model.identities import CopyKind, DatasetId, Strategy

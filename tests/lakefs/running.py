@@ -15,7 +15,7 @@ from executors.context import ExecutionContext
 from executors.lakefs import LakefsExecutor
 from pii_tracer.cli.lakefs import look
 from pii_tracer.cli.main import run
-from pii_tracer.config import Estate, load_estate
+from pii_tracer.config.estate_file import Estate, load_estate
 from pii_tracer.model.identities import KeySet
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.protocol import Check, Outcome, Progress

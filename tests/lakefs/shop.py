@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from tests.lakefs.standin import Lakefs, Repo
 from tests.lakefs.standin_api import ACCESS, SECRET
 from tests.sparksession import small_spark

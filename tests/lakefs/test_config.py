@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from tests.lakefs.shop import estate_data
 
 

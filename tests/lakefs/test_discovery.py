@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.estate.lakefs import discover_lakefs, repository_state
 from pii_tracer.inventory import InventoryGap
 from pii_tracer.lakefs_state import LakefsState

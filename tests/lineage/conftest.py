@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.config_lineage import LineageSources
+from pii_tracer.config.lineage import LineageSources
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.harvest import harvest
 from pii_tracer.model.identities import Column, DatasetId

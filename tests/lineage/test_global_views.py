@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.config_lineage import LineageSources, QueryLog
+from pii_tracer.config.lineage import LineageSources, QueryLog
 from pii_tracer.lineage.harvest import Given, harvest_all
 from pii_tracer.lineage.identity import VIEW
 from pii_tracer.model.identities import DatasetId

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.config import Relocation
-from pii_tracer.config_lineage import LineageSources
+from pii_tracer.config.estate_file import Relocation
+from pii_tracer.config.lineage import LineageSources
 from pii_tracer.lineage.harvest import harvest, harvest_with_summary
 from pii_tracer.model.errors import LineageError
 from pii_tracer.model.identities import DatasetId

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.config_lineage import LineageSources
+from pii_tracer.config.lineage import LineageSources
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.harvest import Given, harvest_all
 from pii_tracer.lineage.iceberg_names import holds_values, parts_of

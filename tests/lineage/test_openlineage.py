@@ -13,7 +13,7 @@ from openlineage.client import event_v2, facet_v2
 from openlineage.client.naming.dataset import AWSGlue
 from openlineage.client.serde import Serde
 
-from pii_tracer.config_lineage import LineageSources
+from pii_tracer.config.lineage import LineageSources
 from pii_tracer.lineage.edges import Subtype
 from pii_tracer.lineage.harvest import Given, Harvested, harvest_all
 from pii_tracer.model.identities import ColumnId, DatasetId

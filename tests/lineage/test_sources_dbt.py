@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.config_lineage import LineageSources
+from pii_tracer.config.lineage import LineageSources
 from pii_tracer.lineage.harvest import Given, Harvested, harvest_all
 from pii_tracer.model.errors import LineageError
 from pii_tracer.model.identities import DatasetId

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
-from pii_tracer.config_lineage import EventTopic, LineageSources
+from pii_tracer.config.lineage import EventTopic, LineageSources
 from pii_tracer.lineage.harvest import Given, harvest_all
 from pii_tracer.lineage.sources import kafka
 from pii_tracer.lineage.sources.fetch import gather, sources_of

@@ -48,7 +48,7 @@ def test_local_paths(path: str):
 
 
 def test_a_relocated_partition(tmp_path: Path):
-    from pii_tracer.config import Relocation
+    from pii_tracer.config.estate_file import Relocation
 
     moved = [Relocation.model_validate({"from": "/lakehouse", "to": "."})]
     found = Identities({}, moved, tmp_path).normal("file", f"{tmp_path.resolve()}/t/day=1")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_tracer.config_lineage import LineageSources, QueryLog
+from pii_tracer.config.lineage import LineageSources, QueryLog
 from pii_tracer.lineage.harvest import Given, Harvested, harvest_all
 from pii_tracer.lineage.names import Names
 from pii_tracer.lineage.sources.queries import normal, parse_here

@@ -15,7 +15,7 @@ from openlineage.client import OpenLineageClient, event_v2
 from openlineage.client.transport.http import HttpCompression, HttpConfig, HttpTransport
 
 from pii_tracer.cli.main import run
-from pii_tracer.config_lineage import LineageSources
+from pii_tracer.config.lineage import LineageSources
 from pii_tracer.lineage.harvest import Given, harvest_all
 from pii_tracer.lineage.sources import receive
 from pii_tracer.lineage.sources.event_log import EventLog

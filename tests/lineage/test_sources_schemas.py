@@ -8,7 +8,7 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from pii_tracer.config_lineage import GlueDatabase, LineageSources
+from pii_tracer.config.lineage import GlueDatabase, LineageSources
 from pii_tracer.lineage.harvest import Given, harvest_all
 from pii_tracer.lineage.sources.schemas import glue_tables, schema_files
 from pii_tracer.model.errors import LineageError

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.config_lineage import LineageSources, QueryLog
+from pii_tracer.config.lineage import LineageSources, QueryLog
 from pii_tracer.lineage.harvest import Given, Harvested, harvest_all
 from pii_tracer.lineage.sources.templates import skeleton
 from pii_tracer.lineage.sql import Script

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pii_tracer.config_lineage import LineageSources
-from pii_tracer.config_subjects import Identifier, Subject
+from pii_tracer.config.lineage import LineageSources
+from pii_tracer.config.subjects import Identifier, Subject
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.harvest import harvest
 from pii_tracer.model.identities import Carries, Column, DatasetId

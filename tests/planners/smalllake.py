@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
-from pii_tracer.config import Estate, Prices, Request
+from pii_tracer.config.estate_file import Estate, Prices, Request
 from pii_tracer.inventory import (
     Inventory,
     InventoryGap,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from pii_tracer.config_backups import Backup, wrong_backups
+from pii_tracer.config.backups import Backup, wrong_backups
 from pii_tracer.model.identities import Strategy
 from planners.evidence import Evidence
 from tests.planners.smalllake import NOW, Lake, hold, kinds, strategies

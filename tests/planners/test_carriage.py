@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pii_tracer.config_subjects import SubjectTable
+from pii_tracer.config.subjects import SubjectTable
 from pii_tracer.lineage.edges import Edge, EdgeType, Evidence, Subtype
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph

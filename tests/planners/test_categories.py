@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.sources.notes import Tag

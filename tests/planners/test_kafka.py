@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from pii_tracer.config import Estate, Request
-from pii_tracer.config_kafka import Topic
+from pii_tracer.config.estate_file import Estate, Request
+from pii_tracer.config.kafka import Topic
 from pii_tracer.inventory import Inventory, TableState, TopicState
 from pii_tracer.lineage.edges import Edge, EdgeType, Subtype
 from pii_tracer.lineage.facts import collect

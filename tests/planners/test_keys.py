@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from pii_tracer.config_subjects import Identifier, OtherKey, RowFate, Subject, SubjectTable
+from pii_tracer.config.subjects import (
+    Identifier,
+    OtherKey,
+    RowFate,
+    Subject,
+    SubjectTable,
+)
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.identities import KeySet
 from pii_tracer.sealed import EstateKey

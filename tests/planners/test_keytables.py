@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from pii_tracer.config_keys import KeyTable
+from pii_tracer.config.keys import KeyTable
 from pii_tracer.inventory import KeyFacts, KmsKey
 from pii_tracer.lineage.edges import Edge, EdgeType, JobRef, Subtype
 from pii_tracer.lineage.facts import Facts, with_edges

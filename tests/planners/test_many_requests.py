@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.config import Request
+from pii_tracer.config.estate_file import Request
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import PlanError
 from planners.requests import planned_requests

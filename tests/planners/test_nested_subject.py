@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from pii_tracer.config_kafka import Topic
-from pii_tracer.config_keys import KeyTable
-from pii_tracer.config_subjects import Identifier, Subject, SubjectTable
+from pii_tracer.config.kafka import Topic
+from pii_tracer.config.keys import KeyTable
+from pii_tracer.config.subjects import Identifier, Subject, SubjectTable
 from pii_tracer.inventory import Inventory, TableState, TopicState
 from pii_tracer.lineage.facts import with_edges
 from pii_tracer.lineage.graph import LineageGraph

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.inventory import Inventory, TableState
 from pii_tracer.lineage.edges import Edge, EdgeType, JobRef, Subtype
 from pii_tracer.lineage.facts import collect
@@ -102,7 +102,7 @@ def plan(
     inventory = Inventory(tables=(users, state(FOLDER, fmt, column)))
     seen = Evidence(files=1, files_with_person=1, bytes=1, strong=frozenset({"user.uid"}))
     world = World(graph, inventory, {"/w/users": seen, "/w/folder": seen}, lambda _: False)
-    from pii_tracer.config import Request
+    from pii_tracer.config.estate_file import Request
 
     request = Request.model_validate(
         {"id": "R", "law": "GDPR", "received": NOW, "subject": {"type": "user", "key": "1234567890"}}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.config_subjects import Subject
+from pii_tracer.config.subjects import Subject
 from pii_tracer.lineage.edges import Edge, EdgeType, Evidence, JobRef, Subtype
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pii_tracer.config_subjects import Identifier, Subject
+from pii_tracer.config.subjects import Identifier, Subject
 from pii_tracer.inventory import Inventory, TableState
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph

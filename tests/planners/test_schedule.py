@@ -7,8 +7,8 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from pii_tracer.config import Estate
-from pii_tracer.config_windows import Windows, weekly
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.config.windows import Windows, weekly
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.identities import (

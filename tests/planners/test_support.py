@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from pii_tracer.config import Estate
+from pii_tracer.config.estate_file import Estate
 from pii_tracer.estate.delta import delta_state
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.paths import EstatePaths

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.config import Prices
-from pii_tracer.config_vaults import Vault
+from pii_tracer.config.estate_file import Prices
+from pii_tracer.config.vaults import Vault
 from pii_tracer.inventory import VaultArchive, VaultState
 from pii_tracer.lineage.edges import Subtype
 from pii_tracer.model.actions import Action

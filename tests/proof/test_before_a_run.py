@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from pii_tracer.cli.applying import start_run
 from pii_tracer.cli.settings import Settings
-from pii_tracer.config import file_digest
+from pii_tracer.config.estate_file import file_digest
 from pii_tracer.model.errors import ProofError
 from pii_tracer.review.keys import public_pem, trusted_yaml
 from pii_tracer.review.planfile import load_plan

@@ -14,7 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
 from pyiceberg.table import StaticTable
 
-from pii_tracer.config_proof import DeletionLogKind
+from pii_tracer.config.proof import DeletionLogKind
 from pii_tracer.journal import canonical, iso
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import ProofError

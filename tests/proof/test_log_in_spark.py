@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_tracer.config_proof import DeletionLogKind
+from pii_tracer.config.proof import DeletionLogKind
 from pii_tracer.proof.deletion_log import DeletionLog, EntryState
 from pii_tracer.proof.log_table import fill_table
 from tests.proof.test_deletion_log import entry

@@ -17,7 +17,7 @@ from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import SSlibKey
 
 from pii_tracer.cli.main import run as command
-from pii_tracer.config_proof import AttestationKey, KmsKey
+from pii_tracer.config.proof import AttestationKey, KmsKey
 from pii_tracer.model.errors import PiiTracerError, ProofError
 from pii_tracer.proof.attest import attest
 from pii_tracer.proof.findings import Check

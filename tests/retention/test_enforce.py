@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_tracer.config import RetentionClasses
+from pii_tracer.config.estate_file import RetentionClasses
 from pii_tracer.inventory import RefKind
 from pii_tracer.model.identities import Format
 from pii_tracer.retention.check import Table, check_tables

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from pii_tracer.config import RetentionClasses
+from pii_tracer.config.estate_file import RetentionClasses
 from pii_tracer.model.identities import Format
 from pii_tracer.retention.sweep import Target
 

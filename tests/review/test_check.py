@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from sarif_pydantic import Sarif
 
 from pii_tracer.cli.check_command import as_json, rendered
-from pii_tracer.config import Policy
+from pii_tracer.config.estate_file import Policy
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.model.plan import (
     ErasurePlan,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.config import load_policy
+from pii_tracer.config.estate_file import load_policy
 from pii_tracer.model import gap_kinds
 from pii_tracer.model.errors import ConfigError, ReviewError
 from pii_tracer.model.gap_kinds import GapKind, LineageGapKind

@@ -16,7 +16,7 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import SSlibKey
 
-from pii_tracer.config import Policy
+from pii_tracer.config.estate_file import Policy
 from pii_tracer.inventory import Inventory, ObjectSet, ObjectVersion, Ref, RefKind, TableState
 from pii_tracer.model.errors import NotApproved, PolicyDenied, ReviewError
 from pii_tracer.model.identities import (
@@ -458,7 +458,7 @@ def test_the_drift_command_knows_the_writers_and_exits_by_what_stops_a_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from pii_tracer.cli.main import run
-    from pii_tracer.config import file_digest
+    from pii_tracer.config.estate_file import file_digest
 
     (tmp_path / "w").mkdir()
     estate = tmp_path / "e.yaml"

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pii_tracer.cli.approvals import detached, signing_key
-from pii_tracer.config import Policy
+from pii_tracer.config.estate_file import Policy
 from pii_tracer.model.errors import NotApproved, ReviewError, UsageError
 from pii_tracer.review import dsse
 from pii_tracer.review.allowed_signers import looks_like_signers, parse_signers
@@ -296,7 +296,7 @@ def test_the_command_approves_with_an_ssh_key(
     )
     (tmp_path / "policy.yaml").write_text("version: 1\nproduction_approvers: 1\n")
     path = tmp_path / "p.plan.json"
-    from pii_tracer.config import file_digest
+    from pii_tracer.config.estate_file import file_digest
 
     path.write_bytes(plan(estate_digest=file_digest(tmp_path / "e.yaml")).to_bytes())
     options = [str(path), "--estate", str(tmp_path / "e.yaml"), "--state", str(tmp_path / "state")]

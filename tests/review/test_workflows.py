@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from pii_tracer.cli.main import cli, run
-from pii_tracer.config import file_digest
+from pii_tracer.config.estate_file import file_digest
 from pii_tracer.model.plan import Gap
 from tests.review.plans import plan
 

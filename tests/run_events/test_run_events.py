@@ -18,7 +18,7 @@ from openlineage.client.serde import Serde
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from pii_tracer.config_lineage import LineageSources
+from pii_tracer.config.lineage import LineageSources
 from pii_tracer.journal import Journal, Record
 from pii_tracer.lineage.harvest import harvest
 from pii_tracer.model.actions import Action

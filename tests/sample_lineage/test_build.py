@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from pii_tracer.config import load_estate
+from pii_tracer.config.estate_file import load_estate
 from sample_lineage.archives import BUCKET, PREFIX, REGION, REPLICA_BUCKET, REPLICA_REGION, WEEKS
 from sample_lineage.build import BRANCH, TAG, build
 from sample_lineage.people import FORMER_CUSTOMER, MERCHANT_NAMESAKE, PERSON, SECOND_PERSON, User

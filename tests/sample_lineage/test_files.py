@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import sqlglot
 
-from pii_tracer.config import load_estate, load_policy, load_request
+from pii_tracer.config.estate_file import load_estate, load_policy, load_request
 from sample_lineage.archives import WEEKS, weeks
 from sample_lineage.build import HERE, RECORDED_ROOT, job_files, statements, write_files
 from sample_lineage.people import FORMER_CUSTOMER, MERCHANT_NAMESAKE, PERSON, SECOND_PERSON, populate

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.config_lineage import LineageSources
+from pii_tracer.config.lineage import LineageSources
 from pii_tracer.estate.discover import discover
 from pii_tracer.estate.paths import EstatePaths
 from pii_tracer.estate.read import read_columns

@@ -10,7 +10,7 @@ import pytest
 
 from pii_tracer.cli.planning import Planned, make_plan
 from pii_tracer.cli.settings import Settings
-from pii_tracer.config import load_request
+from pii_tracer.config.estate_file import load_request
 from planners.schedule import Retention
 from tests.sample_lineage.conftest import AS_OF, Built
 from tests.sample_lineage.golden import GOLDEN, stable

@@ -13,10 +13,10 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pyarrow.parquet import encryption
 
-from pii_tracer.config import Estate
-from pii_tracer.config_keys import KmsMasterKeys, LocalMasterKeys
-from pii_tracer.config_lineage import LineageSources
-from pii_tracer.config_subjects import Subject
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.config.keys import KmsMasterKeys, LocalMasterKeys
+from pii_tracer.config.lineage import LineageSources
+from pii_tracer.config.subjects import Subject
 from pii_tracer.estate.discover import discover
 from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.file_keys import FileKeys, file_keys

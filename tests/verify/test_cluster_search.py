@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark import cloudpickle
 
-from pii_tracer.config import Spark
+from pii_tracer.config.estate_file import Spark
 from pii_tracer.scan.columns import key_columns
 from pii_tracer.scan.file_keys import FileKeys
 from pii_tracer.scan.forms import Patterns, build_patterns

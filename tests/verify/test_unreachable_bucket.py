@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from pii_tracer.cli.verifying import Verification
-from pii_tracer.config import S3, Estate
-from pii_tracer.config_lineage import LineageSources
-from pii_tracer.config_subjects import Subject
+from pii_tracer.config.estate_file import S3, Estate
+from pii_tracer.config.lineage import LineageSources
+from pii_tracer.config.subjects import Subject
 from pii_tracer.model.identities import (
     Carries,
     CopyKind,

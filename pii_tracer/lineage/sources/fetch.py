@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.config_lineage import LineageSources
+from pii_tracer.config.lineage import LineageSources
 from pii_tracer.lineage.edges import LineageGap
 from pii_tracer.lineage.sources.event_log import EventLog
 from pii_tracer.model.errors import LineageError

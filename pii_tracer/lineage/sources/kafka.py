@@ -11,8 +11,8 @@ from typing import Any
 
 from confluent_kafka import TopicCollection
 
-from pii_tracer.config_kafka import KafkaCluster
-from pii_tracer.config_lineage import EventTopic
+from pii_tracer.config.kafka import KafkaCluster
+from pii_tracer.config.lineage import EventTopic
 from pii_tracer.estate.kafka import topic_offsets
 from pii_tracer.estate.kafka_read import TIMEOUT, admin_client, client_settings, read_topic, result
 from pii_tracer.lineage.sources.fetch import Reading, Unreachable

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.config_lineage import QueryLog
+from pii_tracer.config.lineage import QueryLog
 from pii_tracer.lineage.names import Names
 from pii_tracer.lineage.outcome import StatementLineage
 from pii_tracer.lineage.sources.eras import Eras

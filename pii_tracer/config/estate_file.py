@@ -9,26 +9,26 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from pii_tracer.config_backups import Backup, wrong_backups
-from pii_tracer.config_catalogs import Catalog
-from pii_tracer.config_kafka import KafkaCluster
-from pii_tracer.config_keys import KeyTable, ParquetEncryption, wrong_keys
-from pii_tracer.config_lakefs import LakefsServer, wrong_lakefs
-from pii_tracer.config_lease import LeasePlace
-from pii_tracer.config_lineage import LineageSources
-from pii_tracer.config_maintenance import MaintenanceJob
-from pii_tracer.config_proof import AttestationKey, DeletionLogSettings, TimestampAuthority
-from pii_tracer.config_storage import InventoryReports
-from pii_tracer.config_subjects import Subject
-from pii_tracer.config_vaults import Vault, wrong_vaults
-from pii_tracer.config_windows import Windows
+from pii_tracer.config.backups import Backup, wrong_backups
+from pii_tracer.config.catalogs import Catalog
+from pii_tracer.config.kafka import KafkaCluster
+from pii_tracer.config.keys import KeyTable, ParquetEncryption, wrong_keys
+from pii_tracer.config.lakefs import LakefsServer, wrong_lakefs
+from pii_tracer.config.lease import LeasePlace
+from pii_tracer.config.lineage import LineageSources
+from pii_tracer.config.maintenance import MaintenanceJob
+from pii_tracer.config.proof import AttestationKey, DeletionLogSettings, TimestampAuthority
+from pii_tracer.config.storage import InventoryReports
+from pii_tracer.config.strict_yaml import load_yaml
+from pii_tracer.config.subjects import Subject
+from pii_tracer.config.vaults import Vault, wrong_vaults
+from pii_tracer.config.windows import Windows
 from pii_tracer.model.errors import ConfigError
 from pii_tracer.model.gap_kinds import NamedKind
 from pii_tracer.model.identities import Currency, Format, Frozen
 from pii_tracer.model.legal_holds import Hold, contradiction
 from pii_tracer.model.locations import is_s3
 from pii_tracer.model.timestamps import Moment
-from pii_tracer.strict_yaml import load_yaml
 
 
 class Relocation(Frozen):
