@@ -12,8 +12,8 @@ from pathlib import Path
 
 from pii_tracer.config.catalogs import Catalog, CatalogType
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.estate.catalog_rest import credentials
-from pii_tracer.estate.catalogs import secret, sqlite_file
+from pii_tracer.lake.catalogs.catalog_lookup import secret, sqlite_file
+from pii_tracer.lake.catalogs.rest.tables import credentials
 
 SQLITE_JDBC = "org.xerial:sqlite-jdbc:3.46.1.3"
 POSTGRES_JDBC = "org.postgresql:postgresql:42.7.4"

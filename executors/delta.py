@@ -29,8 +29,8 @@ from executors.places import Listed, Places, engine_file, refusals, remove, remo
 from executors.rebuild import difference, overwrite
 from executors.retry import on_conflict
 from executors.spark import quote, quote_table
-from pii_tracer.estate.s3_path import AnyPlace, S3Path
-from pii_tracer.estate.s3_versions import ClientFactory
+from pii_tracer.lake.stores.s3.object_versions import ClientFactory
+from pii_tracer.lake.stores.s3.s3_path import AnyPlace, S3Path
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Match

@@ -13,7 +13,7 @@ from typing import Any
 from executors.context import ExecutionContext
 from executors.delta_log import complete_checkpoint
 from executors.delta_settings import with_every_commit, without_tombstones
-from pii_tracer.estate.s3_path import AnyPlace
+from pii_tracer.lake.stores.s3.s3_path import AnyPlace
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import engine_path
 

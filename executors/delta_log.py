@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlparse
 import pyarrow.parquet as pq
 
 from executors.places import files_in, named, read_all
-from pii_tracer.estate.s3_path import AnyPlace, S3Path, opened
+from pii_tracer.lake.stores.s3.s3_path import AnyPlace, S3Path, opened
 from pii_tracer.model.errors import RunError
 
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9a-f-]{36})?\.(?:parquet|json)")

@@ -9,7 +9,7 @@ from typing import Any
 
 from executors.places import snapshot_of
 from executors.spark import quote_table, string_literal
-from pii_tracer.estate.s3_path import AnyPlace
+from pii_tracer.lake.stores.s3.s3_path import AnyPlace
 from pii_tracer.model.errors import RunError
 
 Sql = Callable[[str], Any]

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from executors import places
 from executors.delta_log import live_paths, mentioned
 from executors.places import Listed, files_below, named, place_at, refuse_tables_inside, snapshot_of
-from pii_tracer.estate.delta_strays import as_written
-from pii_tracer.estate.s3_path import AnyPlace, opened
+from pii_tracer.lake.formats.delta.stray_files import as_written
+from pii_tracer.lake.stores.s3.s3_path import AnyPlace, opened
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format
 

@@ -28,7 +28,7 @@ from executors.places import refusals
 from executors.s3_match import BY_HAND, Keys, RowsError
 from executors.s3_objects import keys_of
 from pii_tracer.common.parquet_footer import is_encrypted_file
-from pii_tracer.estate.data_files import file_sha256
+from pii_tracer.lake.formats.plain_files.data_files import file_sha256
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format, Match

@@ -26,9 +26,9 @@ from executors.places import Listed, Places, files_below, modified, refusals
 from executors.rebuild import difference, overwrite
 from executors.retry import on_conflict
 from executors.spark import quote_table, string_literal
-from pii_tracer.estate.hudi import hudi_properties, timeline_of
-from pii_tracer.estate.s3_path import AnyPlace
-from pii_tracer.inventory import HUDI_WRITABLE
+from pii_tracer.lake.formats.hudi.table_state import hudi_properties, timeline_of
+from pii_tracer.lake.inventory import HUDI_WRITABLE
+from pii_tracer.lake.stores.s3.s3_path import AnyPlace
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step

@@ -28,8 +28,8 @@ from executors.places import Places, empty_partitions, refusals, remove, remove_
 from executors.rebuild import difference, overwrite, refuse_one_plan
 from executors.retry import on_conflict
 from executors.spark import quote, quote_table, string_literal
-from pii_tracer.estate.s3_path import AnyPlace
-from pii_tracer.estate.s3_versions import ClientFactory
+from pii_tracer.lake.stores.s3.object_versions import ClientFactory
+from pii_tracer.lake.stores.s3.s3_path import AnyPlace
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step

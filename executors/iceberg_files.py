@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from executors.context import ExecutionContext
 from executors.places import Listed, files_below, missing, named, place_at, refuse_tables_inside
 from executors.spark import quote_table
-from pii_tracer.estate.iceberg import load_iceberg
-from pii_tracer.estate.iceberg_history import lost_columns
-from pii_tracer.estate.iceberg_json import METADATA_ENDS, metadata_json
-from pii_tracer.estate.iceberg_strays import as_written
-from pii_tracer.estate.s3_path import AnyPlace
+from pii_tracer.lake.formats.iceberg.history_loss import lost_columns
+from pii_tracer.lake.formats.iceberg.metadata_json import METADATA_ENDS, metadata_json
+from pii_tracer.lake.formats.iceberg.snapshot_expiry import referenced
+from pii_tracer.lake.formats.iceberg.stray_files import as_written
+from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
+from pii_tracer.lake.stores.s3.s3_path import AnyPlace
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.model.identities import Format
-from pii_tracer.retention.iceberg_expiry import referenced
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -34,11 +34,11 @@ from executors.kafka_topic import (
     guarded,
     unread,
 )
+from pii_tracer.lake.streams.kafka.records import Record
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
-from pii_tracer.records import Record
 
 _MODELS: dict[Action, type[TopicParameters]] = {
     Action.KAFKA_TOMBSTONE: TopicParameters,

@@ -16,8 +16,8 @@ from typing import Any
 from confluent_kafka import Producer, TopicPartition
 
 from executors.kafka_topic import LOOK_AGAIN, Hindrance, PrefixParameters, TopicWork, away, unread
-from pii_tracer.estate.kafka import checked_every
-from pii_tracer.estate.kafka_read import TIMEOUT, result
+from pii_tracer.lake.streams.kafka.consumers import TIMEOUT, result
+from pii_tracer.lake.streams.kafka.topics import checked_every
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Frozen
 from pii_tracer.protocol import Outcome

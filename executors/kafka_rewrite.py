@@ -27,11 +27,11 @@ from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
 from executors.kafka_topic import ANY_SIZE, LOOK_AGAIN, RewriteParameters, TopicWork, away
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.estate.kafka import topic_settings
-from pii_tracer.estate.kafka_read import TIMEOUT, read_topic, result
+from pii_tracer.lake.streams.kafka.consumers import TIMEOUT, read_topic, result
+from pii_tracer.lake.streams.kafka.records import Record
+from pii_tracer.lake.streams.kafka.topics import topic_settings
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.protocol import Check, Outcome, Progress
-from pii_tracer.records import Record
 
 _LIFTED = {
     "cleanup.policy": "delete",

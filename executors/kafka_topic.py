@@ -21,7 +21,18 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.kafka import KafkaCluster, Topic
-from pii_tracer.estate.kafka import (
+from pii_tracer.lake.inventory import TopicState
+from pii_tracer.lake.streams.kafka.consumers import (
+    TIMEOUT,
+    admin_client,
+    client_settings,
+    code_of,
+    read_topic,
+    result,
+)
+from pii_tracer.lake.streams.kafka.record_schemas import ClusterSchemas
+from pii_tracer.lake.streams.kafka.records import Record, RecordMatcher, Undecodable
+from pii_tracer.lake.streams.kafka.topics import (
     absent_replicas,
     committed_offsets,
     groups_behind,
@@ -29,13 +40,9 @@ from pii_tracer.estate.kafka import (
     topic_state,
     undecided,
 )
-from pii_tracer.estate.kafka_read import TIMEOUT, admin_client, client_settings, code_of, read_topic, result
-from pii_tracer.estate.kafka_schemas import ClusterSchemas
-from pii_tracer.inventory import TopicState
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.model.identities import Frozen, KeySet, Strategy
 from pii_tracer.model.plan import Copy
-from pii_tracer.records import Record, RecordMatcher, Undecodable
 
 ANY_SIZE = {"message.max.bytes": 1_000_000_000}
 """The client's own limit, its largest. It counts a record uncompressed, so that what a topic holds can be far above

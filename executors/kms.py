@@ -10,9 +10,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from executors.context import ExecutionContext
-from pii_tracer.aws import error_code
-from pii_tracer.estate.kms import GONE, PENDING, kms_client, kms_key
-from pii_tracer.inventory import KmsKey
+from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.inventory import KmsKey
+from pii_tracer.lake.keys.kms.key_state import (
+    GONE,
+    PENDING,
+    kms_client,
+    kms_key,
+)
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.model.plan import Copy, Step

@@ -17,10 +17,15 @@ from pydantic import AwareDatetime, ValidationError
 from executors.context import ExecutionContext
 from executors.lakefs_rewrite import RepositoryParameters, RewriteParameters, Rewriting
 from pii_tracer.config.lakefs import LakefsServer
-from pii_tracer.estate.lakefs import active_commits, commit_of, rules_body, rules_of
-from pii_tracer.estate.lakefs_client import LakefsClient
-from pii_tracer.estate.lakefs_storage import Storage, storage_of
-from pii_tracer.lakefs_state import LakefsRules
+from pii_tracer.lake.stores.lakefs.client import LakefsClient
+from pii_tracer.lake.stores.lakefs.repositories import (
+    active_commits,
+    commit_of,
+    rules_body,
+    rules_of,
+)
+from pii_tracer.lake.stores.lakefs.repository_state import LakefsRules
+from pii_tracer.lake.stores.lakefs.underlying_storage import Storage, storage_of
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.model.identities import Frozen

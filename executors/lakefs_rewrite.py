@@ -14,7 +14,7 @@ from typing import Any
 from executors.s3_match import Keys
 from executors.s3_objects import keys_of
 from executors.s3_rows import Kept, drop_rows
-from pii_tracer.estate.lakefs_client import PLAN_MARK, LakefsClient, LakefsError
+from pii_tracer.lake.stores.lakefs.client import PLAN_MARK, LakefsClient, LakefsError
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format, Frozen, Match
 from pii_tracer.protocol import Check, Outcome, Progress

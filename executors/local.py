@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from pii_tracer.common.atomic_files import all_below, system_reason
-from pii_tracer.estate.iceberg_json import METADATA_ENDS
+from pii_tracer.lake.formats.iceberg.metadata_json import METADATA_ENDS
 from pii_tracer.model.errors import RunError
 
 

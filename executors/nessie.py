@@ -14,9 +14,9 @@ from executors.local import local_path
 from executors.nessie_refs import LiveHead, client_of, drop_work, heads, refuse_careless, unreached, work_branch
 from executors.places import remove
 from executors.spark import quote_table
-from pii_tracer.estate.iceberg import load_iceberg
-from pii_tracer.estate.nessie import Reference, RefType
-from pii_tracer.inventory import NESSIE_WORK_BRANCH, RefKind
+from pii_tracer.lake.catalogs.nessie.client import Reference, RefType
+from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
+from pii_tracer.lake.inventory import NESSIE_WORK_BRANCH, RefKind
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
 

@@ -12,15 +12,15 @@ from executors.iceberg_files import list_table, loose, refuse_missing
 from executors.local import local_path
 from executors.places import Listed
 from pii_tracer.config.catalogs import CatalogType
-from pii_tracer.estate.catalog_nessie import ICEBERG_TABLE, KINDS, table_name
-from pii_tracer.estate.heads import deletes_metadata
-from pii_tracer.estate.iceberg import load_iceberg
-from pii_tracer.estate.nessie import NessieClient, Reference
-from pii_tracer.inventory import NESSIE_WORK_BRANCH
+from pii_tracer.lake.catalogs.nessie.client import NessieClient, Reference
+from pii_tracer.lake.catalogs.nessie.tables import ICEBERG_TABLE, KINDS, table_name
+from pii_tracer.lake.formats.iceberg.snapshot_expiry import reached
+from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
+from pii_tracer.lake.inventory import NESSIE_WORK_BRANCH
+from pii_tracer.lake.reference_heads import deletes_metadata
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import local_path as placed
 from pii_tracer.model.plan import Step
-from pii_tracer.retention.iceberg_expiry import reached
 
 _LOOKS = 5
 

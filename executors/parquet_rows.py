@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from executors.bare_mask import blanked, holding_more, places, refuse_required
 from executors.s3_match import BY_HAND, Keys, RowsError, person_mask, present_terms, resolve
-from pii_tracer.estate.types import with_leaves, without_views
+from pii_tracer.lake.spark_types import with_leaves, without_views
 from pii_tracer.model.identities import Match, MatchTerm
 from pii_tracer.model.plan import Mask
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from executors.local import files_below, sync
 from executors.s3_match import BY_HAND
 from pii_tracer.common.parquet_footer import is_encrypted_file, other_files
-from pii_tracer.estate.folders import SUMMARY
+from pii_tracer.lake.formats.plain_files.table_state import SUMMARY
 from pii_tracer.model.errors import RunError
 
 _MAGIC = (b"PAR1", b"PARE")

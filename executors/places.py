@@ -17,11 +17,11 @@ from typing import TypeVar
 from executors import local
 from executors.s3_batches import CURRENT, Batches
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.estate.delta_log import DeltaSnapshot, read_log
-from pii_tracer.estate.iceberg_json import METADATA_ENDS
-from pii_tracer.estate.s3 import s3_clients
-from pii_tracer.estate.s3_path import AnyPlace, S3Path
-from pii_tracer.estate.s3_versions import ClientFactory
+from pii_tracer.lake.formats.delta.transaction_log import DeltaSnapshot, read_log
+from pii_tracer.lake.formats.iceberg.metadata_json import METADATA_ENDS
+from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.object_versions import ClientFactory
+from pii_tracer.lake.stores.s3.s3_path import AnyPlace, S3Path
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import engine_path, is_s3, s3_location

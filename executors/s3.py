@@ -27,9 +27,9 @@ from executors.s3_replica import AwaitingReplica
 from executors.s3_restore import Restoring
 from executors.s3_rewrite import Rewriting
 from executors.s3_uploads import AbortingUploads
-from pii_tracer.aws import error_code
-from pii_tracer.estate.s3 import s3_clients
-from pii_tracer.estate.s3_versions import ClientFactory
+from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step

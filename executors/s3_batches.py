@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from botocore.exceptions import BotoCoreError, ClientError
 
 from executors.s3_objects import request_id
-from pii_tracer.aws import error_code
-from pii_tracer.estate.s3_versions import S3Client
+from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.stores.s3.object_versions import S3Client
 
 BATCH = 1000
 """Keys that one DeleteObjects takes (https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html)."""

@@ -9,8 +9,13 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from executors.s3_objects import refused
-from pii_tracer.aws import error_code
-from pii_tracer.estate.s3_versions import NULL, S3Client, ask_version, tags_of
+from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.stores.s3.object_versions import (
+    NULL,
+    S3Client,
+    ask_version,
+    tags_of,
+)
 from pii_tracer.model.errors import RunError
 from pii_tracer.scan.beside import search_beside
 from pii_tracer.scan.forms import Patterns

@@ -20,10 +20,10 @@ from executors.s3_locks import Lock, locks
 from executors.s3_markers import BEHIND, hiding
 from executors.s3_names import Shown, shown_names
 from executors.s3_objects import ClearParameters, S3Context, server_time
-from pii_tracer.aws import error_code
-from pii_tracer.estate.s3_path import S3Path
-from pii_tracer.estate.s3_versions import ClientFactory, S3Client, versions_by_key
-from pii_tracer.inventory import ObjectVersion
+from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.inventory import ObjectVersion
+from pii_tracer.lake.stores.s3.object_versions import ClientFactory, S3Client, versions_by_key
+from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import S3Location
 from pii_tracer.model.plan import Copy

@@ -27,9 +27,15 @@ from executors.s3_objects import (
 )
 from executors.s3_restore import Restoring
 from executors.s3_rows import drop_rows
-from pii_tracer.aws import error_code
-from pii_tracer.estate.s3_versions import ClientFactory, Readability, S3Client, iter_object_versions, readability
-from pii_tracer.inventory import ObjectVersion
+from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.inventory import ObjectVersion
+from pii_tracer.lake.stores.s3.object_versions import (
+    ClientFactory,
+    Readability,
+    S3Client,
+    iter_object_versions,
+    readability,
+)
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Match
 from pii_tracer.model.plan import Copy

@@ -14,9 +14,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from executors.s3_delete import listed_versions
 from executors.s3_objects import ExpiryParameters, S3Context, refused
-from pii_tracer.aws import error_code
-from pii_tracer.estate.s3 import expiry_of
-from pii_tracer.estate.s3_versions import ClientFactory
+from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.stores.s3.archives import expiry_of
+from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy
 from pii_tracer.protocol import Check, Outcome, Progress

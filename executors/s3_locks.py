@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import Any
 
 from executors.s3_objects import head, server_time
-from pii_tracer.estate.s3_versions import S3Client
-from pii_tracer.inventory import ObjectVersion
+from pii_tracer.lake.inventory import ObjectVersion
+from pii_tracer.lake.stores.s3.object_versions import S3Client
 
 _WORKERS = 8
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from pii_tracer.inventory import ObjectVersion
+from pii_tracer.lake.inventory import ObjectVersion
 
 BEHIND = "a version behind its delete marker is still there: without the marker the deleted object would be live again"
 

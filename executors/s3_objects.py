@@ -15,9 +15,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import AwareDatetime, Field
 
 from executors.s3_match import Keys
-from pii_tracer.aws import error_code
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.estate.s3_versions import GONE, S3Client, head_version
+from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.stores.s3.object_versions import GONE, S3Client, head_version
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import (
     Format,

@@ -24,7 +24,13 @@ from executors.s3_objects import (
 )
 from executors.s3_restore import Restoring
 from executors.s3_rows import Kept, drop_rows
-from pii_tracer.estate.s3_versions import ClientFactory, Readability, S3Client, readability, sha256_of_head
+from pii_tracer.lake.stores.s3.object_versions import (
+    ClientFactory,
+    Readability,
+    S3Client,
+    readability,
+    sha256_of_head,
+)
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import PLAIN, Match
 from pii_tracer.model.plan import Copy

@@ -13,8 +13,8 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from executors.s3_objects import AbortParameters, S3Context, UploadRef, request_id, server_time
-from pii_tracer.aws import error_code
-from pii_tracer.estate.s3_versions import ClientFactory, S3Client
+from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.stores.s3.object_versions import ClientFactory, S3Client
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy
 from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from executors.context import ExecutionContext
 from pii_tracer.config.keys import Encrypted, KeyTable, KmsWrapping
-from pii_tracer.estate.discover import discover
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.read import read_columns
-from pii_tracer.inventory import TableState
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.inventory import TableState
+from pii_tracer.lake.keys.envelope.cells import Binding, Mode
+from pii_tracer.lake.keys.envelope.columns import Keys, decrypt_all
+from pii_tracer.lake.keys.envelope.key_wrapping import Kms, LocalFile, Wrapper
+from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError, RunError, ShredError
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.protocol import Check, Outcome, Progress
-from pii_tracer.shred.cells import Binding, Mode
-from pii_tracer.shred.columns import Keys, decrypt_all
-from pii_tracer.shred.wrapping import Kms, LocalFile, Wrapper
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from executors.local import TEMPORARY, local_path, swap
-from pii_tracer.estate.streams import SINK_LOG
+from pii_tracer.lake.streaming_checkpoints import SINK_LOG
 from pii_tracer.model.errors import RunError
 
 _NAME = re.compile(r"\d+(?:\.compact)?\Z")

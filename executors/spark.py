@@ -25,9 +25,9 @@ from executors.settings import packages, runtime_conf, session_conf
 from executors.submitted import is_submitted, refuse_without_jars
 from pii_tracer.config.catalogs import CatalogType, DeclaredTable
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.s3 import s3_clients
-from pii_tracer.estate.s3_path import S3Path
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import engine_path, is_s3, s3_location

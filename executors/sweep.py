@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 from executors.iceberg_files import metadata_file
 from executors.spark import quote, quote_table, string_literal
 from executors.sweep_store import Store, store_of
-from pii_tracer.estate.iceberg import load_iceberg
-from pii_tracer.estate.iceberg_json import METADATA_ENDS
-from pii_tracer.estate.iceberg_strays import as_written
-from pii_tracer.estate.s3_versions import ClientFactory
+from pii_tracer.lake.formats.iceberg.metadata_json import METADATA_ENDS
+from pii_tracer.lake.formats.iceberg.snapshot_expiry import Expiry, History, referenced
+from pii_tracer.lake.formats.iceberg.stray_files import as_written
+from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
+from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.model.errors import PiiTracerError, RunError
 from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import engine_path
-from pii_tracer.retention.iceberg_expiry import Expiry, History, referenced
 from pii_tracer.retention.listing import Listing
 from pii_tracer.retention.sweep import Held, Swept, Target
 

@@ -11,10 +11,10 @@ from typing import Protocol
 from executors.delta_log import mentioned
 from executors.local import as_local
 from executors.s3a import SCHEME
-from pii_tracer.estate.delta_log import read_log
-from pii_tracer.estate.delta_strays import as_written
-from pii_tracer.estate.s3_path import Place, S3Path
-from pii_tracer.estate.s3_versions import ClientFactory
+from pii_tracer.lake.formats.delta.stray_files import as_written
+from pii_tracer.lake.formats.delta.transaction_log import read_log
+from pii_tracer.lake.stores.s3.object_versions import ClientFactory
+from pii_tracer.lake.stores.s3.s3_path import Place, S3Path
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import S3Location, s3_location
 

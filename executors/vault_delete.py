@@ -14,8 +14,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from executors.s3_objects import server_time
 from executors.vault_state import AwaitParameters, DeleteParameters, VaultWork, as_run_error, refused
-from pii_tracer.aws import error_code
-from pii_tracer.estate.vaults import GONE, VaultInventory
+from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.stores.glacier.vaults import GONE, VaultInventory
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
 

@@ -21,8 +21,8 @@ from executors.s3_match import Keys
 from executors.s3_objects import MAX_OBJECT_BYTES, keys_of
 from executors.s3_rows import drop_rows
 from executors.vault_state import ArchiveRef, RetrieveParameters, RewriteParameters, VaultWork, refused
-from pii_tracer.aws import error_code
-from pii_tracer.estate.vaults import GONE, VaultJob
+from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.stores.glacier.vaults import GONE, VaultJob
 from pii_tracer.model.errors import RunError
 from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
 from pii_tracer.scan.columns import key_columns

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pii_tracer.inventory import ObjectSet
+from pii_tracer.lake.inventory import ObjectSet
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import PLAIN, CopyKind, Strategy
 from pii_tracer.model.plan import Gap

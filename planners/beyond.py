@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pii_tracer.inventory import ObjectSet, RefKind
+from pii_tracer.lake.inventory import ObjectSet, RefKind
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import (
     BY_ROWS,

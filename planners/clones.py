@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from pii_tracer.inventory import TableState
+from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import BY_ROWS
 from pii_tracer.model.plan import Gap

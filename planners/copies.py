@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pii_tracer.inventory import ENCODING, TableState
+from pii_tracer.lake.inventory import ENCODING, TableState
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import (
     BY_ROWS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container
 
-from pii_tracer.inventory import TableState
+from pii_tracer.lake.inventory import TableState
 from pii_tracer.lineage.edges import RENAME, LineageGap
 from pii_tracer.lineage.identity import VIEW
 from pii_tracer.model.gap_kinds import GapKind

@@ -10,8 +10,15 @@ from datetime import datetime
 from typing import Any
 
 from pii_tracer.config.backups import Backup
-from pii_tracer.inventory import ObjectSet, ObjectVersion, RemotePlace, TableState, TopicState, VaultState
-from pii_tracer.lakefs_state import LakefsState
+from pii_tracer.lake.inventory import (
+    ObjectSet,
+    ObjectVersion,
+    RemotePlace,
+    TableState,
+    TopicState,
+    VaultState,
+)
+from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.locations import names_place
 from pii_tracer.model.plan import Copy, Precondition

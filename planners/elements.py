@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 
-from pii_tracer.inventory import GENERATED, TableState
+from pii_tracer.lake.inventory import GENERATED, TableState
 from pii_tracer.model.column_paths import struct_fields
 from pii_tracer.model.identities import (
     BY_ROWS,

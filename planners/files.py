@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pii_tracer.estate.folders import SUMMARY
-from pii_tracer.estate.streams import SINK_LOG
-from pii_tracer.inventory import ENCODING
+from pii_tracer.lake.formats.plain_files.table_state import SUMMARY
+from pii_tracer.lake.inventory import ENCODING
+from pii_tracer.lake.streaming_checkpoints import SINK_LOG
 from pii_tracer.model.actions import Action
 from planners.drafts import CopyDraft, Draft, StepWriter
 from planners.iceberg import sharers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pii_tracer.inventory import RefKind
+from pii_tracer.lake.inventory import RefKind
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Copy
 from planners.drafts import CopyDraft, Draft, StepWriter

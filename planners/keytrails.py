@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pii_tracer.config.keys import KeyTable
-from pii_tracer.inventory import TableState
+from pii_tracer.lake.inventory import TableState
 from pii_tracer.lineage.edges import Edge
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.model.actions import Action

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.inventory import RemotePlace
+from pii_tracer.lake.inventory import RemotePlace
 from pii_tracer.model.actions import Action
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Format, Strategy

@@ -16,7 +16,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
 from pii_tracer.config.maintenance import MaintenanceJob, Upkeep
-from pii_tracer.inventory import ObjectSet, ObjectVersion, RefKind, TableState
+from pii_tracer.lake.inventory import (
+    ObjectSet,
+    ObjectVersion,
+    RefKind,
+    TableState,
+)
 from pii_tracer.model.identities import BY_ROWS, CopyKind, Strategy
 from planners.archives import current_of
 from planners.drafts import CopyDraft, Lapsing

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pii_tracer.inventory import GENERATED, TableState
+from pii_tracer.lake.inventory import GENERATED, TableState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Match, MatchTerm, Strategy

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from pii_tracer.inventory import TableState
+from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Format, Strategy
 from pii_tracer.model.plan import Gap

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from pii_tracer.config.keys import Encrypted, KeyTable
-from pii_tracer.inventory import TableState
+from pii_tracer.lake.inventory import TableState
 from pii_tracer.lineage.edges import JobRef, Subtype
 from pii_tracer.lineage.identity import VIEW
 from pii_tracer.model.gap_kinds import GapKind

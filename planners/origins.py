@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pii_tracer.inventory import TableState
+from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Carries, DatasetId
 from pii_tracer.model.locations import names_place

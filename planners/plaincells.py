@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pii_tracer.inventory import PlainCells, TableState
+from pii_tracer.lake.inventory import PlainCells, TableState
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Strategy
 from pii_tracer.model.locations import names_place

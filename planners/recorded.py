@@ -15,7 +15,7 @@ from typing import cast
 
 from sqlglot import exp
 
-from pii_tracer.inventory import TableState
+from pii_tracer.lake.inventory import TableState
 from pii_tracer.lineage.edges import JobRef
 from pii_tracer.lineage.splitting import prepared
 from pii_tracer.model.identities import Format

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pii_tracer.inventory import InventoryGap, RemotePlace
+from pii_tracer.lake.inventory import InventoryGap, RemotePlace
 from pii_tracer.model.plan import Gap
 from planners.drafts import slug
 from planners.evidence import RemoteEvidence

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pii_tracer.inventory import TableState
-from pii_tracer.lakefs_state import LakefsRules, LakefsState
+from pii_tracer.lake.inventory import TableState
+from pii_tracer.lake.stores.lakefs.repository_state import LakefsRules, LakefsState
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import (
     Carries,

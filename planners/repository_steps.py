@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from pii_tracer.journal import iso
-from pii_tracer.lakefs_state import LakefsRules, LakefsState
+from pii_tracer.lake.stores.lakefs.repository_state import LakefsRules, LakefsState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Override, Precondition
 from planners.drafts import CopyDraft, Draft, StepWriter

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pii_tracer.inventory import TableState
+from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import CopyKind, Format, Strategy
 from pii_tracer.model.plan import LAPSES, Precondition

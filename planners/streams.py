@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pii_tracer.inventory import TableState
+from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Carries
 from pii_tracer.model.plan import Examined, Gap

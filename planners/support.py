@@ -6,7 +6,14 @@ import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from pii_tracer.inventory import HUDI_BOOTSTRAPPED, HUDI_WRITABLE, ICEBERG_DATA_PATHS, NessieTable, RefKind, TableState
+from pii_tracer.lake.inventory import (
+    HUDI_BOOTSTRAPPED,
+    HUDI_WRITABLE,
+    ICEBERG_DATA_PATHS,
+    NessieTable,
+    RefKind,
+    TableState,
+)
 from pii_tracer.model.column_paths import struct_fields
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import (

@@ -8,7 +8,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pii_tracer.config.subjects import Subject
-from pii_tracer.inventory import Inventory, KeyFacts, RemotePlace, TableState
+from pii_tracer.lake.inventory import (
+    Inventory,
+    KeyFacts,
+    RemotePlace,
+    TableState,
+)
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.model.identities import DatasetId, KeySet
 from planners.carriage import Carriage

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from pii_tracer.config.kafka import Prefix
-from pii_tracer.inventory import TopicState
+from pii_tracer.lake.inventory import TopicState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Strategy
 from pii_tracer.model.plan import Copy, Override

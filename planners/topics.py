@@ -15,7 +15,8 @@ from datetime import datetime, timedelta, timezone
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.kafka import Topic
 from pii_tracer.config.subjects import Subject
-from pii_tracer.inventory import Inventory, TableState, TopicState
+from pii_tracer.lake.inventory import Inventory, TableState, TopicState
+from pii_tracer.lake.streams.kafka.records import KEY, VALUE
 from pii_tracer.model.actions import Action
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import (
@@ -36,7 +37,6 @@ from pii_tracer.model.plan import (
     PlannedColumn,
     Precondition,
 )
-from pii_tracer.records import KEY, VALUE
 from planners.carriage import Carriage, field_name
 from planners.categories import categories_of
 from planners.copies import Recognised

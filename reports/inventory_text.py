@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.lake.inventory import Inventory, TableState
 from reports.escape import visible
 
 

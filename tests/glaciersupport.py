@@ -27,7 +27,7 @@ from moto.glacier import responses
 from moto.server import ThreadedMotoServer
 from werkzeug.serving import WSGIRequestHandler
 
-from pii_tracer.estate import vaults
+from pii_tracer.lake.stores.glacier import vaults
 
 REGION = "ap-south-1"
 JOB = timedelta(hours=4)

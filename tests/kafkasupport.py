@@ -31,8 +31,8 @@ from confluent_kafka.admin import (
 from executors.kafka import KafkaExecutor, Patience
 from pii_tracer.cli.topics import look
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.estate.kafka import discover_topics
-from pii_tracer.inventory import TopicState
+from pii_tracer.lake.inventory import TopicState
+from pii_tracer.lake.streams.kafka.topics import discover_topics
 from pii_tracer.model.identities import (
     Carries,
     CopyKind,

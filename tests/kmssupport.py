@@ -21,7 +21,7 @@ from moto.kms import models
 from moto.kms.exceptions import NotFoundException
 from moto.server import ThreadedMotoServer
 
-from pii_tracer.shred import wrapping
+from pii_tracer.lake.keys.envelope import key_wrapping
 
 REGION, OTHER_REGION = "ap-south-1", "eu-central-1"
 _UNUSABLE = {
@@ -55,8 +55,8 @@ class StrictKms:
         """ARN of a new key."""
         return str(self.client().create_key(**more)["KeyMetadata"]["Arn"])
 
-    def source(self, key_id: str) -> wrapping.Kms:
-        return wrapping.Kms(key_id, REGION, self.endpoint)
+    def source(self, key_id: str) -> key_wrapping.Kms:
+        return key_wrapping.Kms(key_id, REGION, self.endpoint)
 
     def advance(self, **time: int) -> None:
         """Let time pass: keys whose date has come are gone, replicas before their primary."""
@@ -150,13 +150,13 @@ def strict_kms() -> Iterator[StrictKms]:
     }
     for name in _PATCHED:
         patch.setattr(backend, name, strict.get(name) or by_any_name(name))
-    wrapping._client.cache_clear()
+    key_wrapping._client.cache_clear()
     try:
         yield running
     finally:
         server.stop()
         patch.undo()
-        wrapping._client.cache_clear()
+        key_wrapping._client.cache_clear()
 
 
 def _refusal(code: str, arn: str) -> Exception:

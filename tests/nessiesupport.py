@@ -28,8 +28,8 @@ from pii_tracer.config.catalogs import Catalog, CatalogType
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
-from pii_tracer.estate.discover import discover
-from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.inventory import Inventory, TableState
 from tests.kafkasupport import free_ports
 from tests.servers import arrives, cache, end, fresh_folder, own_java, retrieved
 

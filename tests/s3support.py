@@ -23,7 +23,7 @@ from urllib3 import HTTPResponse
 
 from executors.s3 import S3Executor
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.estate.s3 import S3Client, s3_clients
+from pii_tracer.lake.stores.s3.archives import S3Client, s3_clients
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import KeySet, Match, MatchTerm
 from pii_tracer.model.plan import Step

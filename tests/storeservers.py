@@ -21,7 +21,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from pii_tracer.estate.s3_versions import S3Client
+from pii_tracer.lake.stores.s3.object_versions import S3Client
 from sample_lineage import s3_standin
 
 ACCESS, SECRET = "storetest", "storetest-secret"

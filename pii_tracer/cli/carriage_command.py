@@ -16,8 +16,8 @@ from pii_tracer.model.errors import EstateError, ExitCode, UsageError
 from pii_tracer.model.identities import Carries, DatasetId
 
 if TYPE_CHECKING:
-    from pii_tracer.estate.paths import EstatePaths
-    from pii_tracer.inventory import TableState
+    from pii_tracer.lake.dataset_paths import EstatePaths
+    from pii_tracer.lake.inventory import TableState
     from pii_tracer.lineage.graph import LineageGraph
     from pii_tracer.model.linkage import SubjectWhereabouts
     from planners.carriage import Carriage
@@ -73,8 +73,8 @@ def look(settings: Settings, say: Callable[[str], None]) -> list[SubjectWhereabo
         LineageError: the lineage cannot be read.
     """
     from pii_tracer.cli.planning import take_lineage
-    from pii_tracer.estate.discover import discover
-    from pii_tracer.estate.paths import EstatePaths
+    from pii_tracer.lake.dataset_paths import EstatePaths
+    from pii_tracer.lake.discovery import discover
     from planners.carriage import follow
     from planners.categories import column_tags
     from planners.hops import declared_anonymisers
@@ -110,7 +110,7 @@ def _sizes(
     graph: LineageGraph, carriages: Mapping[DatasetId, Carriage], source: TableState, key: Spot, paths: EstatePaths
 ) -> dict[DatasetId, Groups]:
     """How small the groups of aggregates are, where the source can be read for it without Spark."""
-    from pii_tracer.estate.read import read_spots
+    from pii_tracer.lake.rows.current_rows import read_spots
     from planners.groups import dimensions, measure
 
     if source.rows is None or source.rows > MOST_ROWS:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pii_tracer.estate.descriptions import description
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.inventory import Inventory
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.inventory import Inventory
+from pii_tracer.lake.table_texts import description
 from pii_tracer.scan.collect import Collector
 from pii_tracer.scan.decode.metadata import walk
 from pii_tracer.scan.forms import Patterns

@@ -13,11 +13,11 @@ from decimal import Decimal
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.estate.data_files import csv_header
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.read import data_files, folder_files, guarded
-from pii_tracer.estate.read_part import names_in_files, read_part
-from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.plain_files.data_files import csv_header
+from pii_tracer.lake.inventory import Inventory, TableState
+from pii_tracer.lake.rows.current_rows import data_files, folder_files, guarded
+from pii_tracer.lake.rows.rows_of_files import names_in_files, read_part
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import Carries, Format

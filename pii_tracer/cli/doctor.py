@@ -251,7 +251,7 @@ def _estate(path: Path) -> Iterator[Finding]:
 
 def _catalogs(estate: Estate, base: Path) -> Iterator[Finding]:
     """Whether the catalogs that list their own tables answer."""
-    from pii_tracer.estate.catalogs import list_catalogs
+    from pii_tracer.lake.catalogs.catalog_lookup import list_catalogs
 
     try:
         for listing in list_catalogs(estate, base):

@@ -88,7 +88,7 @@ def inventory(estate_file: Path, state: Path, fmt: str) -> int:
     """Show what really exists: tables, folders, archives, replicas, and what could not be read."""
     from pii_tracer.cli.planning import take_inventory
     from pii_tracer.cli.remote import with_remote
-    from pii_tracer.estate.paths import EstatePaths
+    from pii_tracer.lake.dataset_paths import EstatePaths
     from reports.progress import Progress
 
     settings = Settings(estate_file, state)

@@ -80,7 +80,7 @@ def lease_object(settings: Settings, plan_id: str) -> LeaseObject | None:
     estate = settings.estate()
     if estate.lease is None:
         return None
-    from pii_tracer.estate.s3 import s3_clients
+    from pii_tracer.lake.stores.s3.archives import s3_clients
     from pii_tracer.lease_s3 import LeaseObject
 
     bucket, prefix = bucket_and_prefix(estate.lease)

@@ -14,7 +14,7 @@ from pii_tracer.journal import iso
 from pii_tracer.model.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from pii_tracer.lakefs_state import LakefsState
+    from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
 
 
 @click.command()
@@ -90,7 +90,7 @@ def explain(state: LakefsState, path: str, now: datetime, deadline: datetime) ->
 
 
 def _state(settings: Settings, repository: str) -> LakefsState:
-    from pii_tracer.estate.lakefs import repository_state
+    from pii_tracer.lake.stores.lakefs.repositories import repository_state
 
     estate = settings.estate()
     known = {f"{s.name}/{r.name}": (s, r) for s in estate.lakefs for r in s.repositories}

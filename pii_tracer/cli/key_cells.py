@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config.keys import Encrypted, KeyTable
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.read import data_files, guarded, read_columns
-from pii_tracer.inventory import Inventory, PlainCells, TableState
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.inventory import Inventory, PlainCells, TableState
+from pii_tracer.lake.keys.envelope.cell_format import unlike_cells
+from pii_tracer.lake.keys.envelope.cells import Mode
+from pii_tracer.lake.rows.current_rows import data_files, guarded, read_columns
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import is_s3
-from pii_tracer.shred.cells import Mode
-from pii_tracer.shred.form import unlike_cells
 from planners.keytrails import family_of, state_of
 
 if TYPE_CHECKING:

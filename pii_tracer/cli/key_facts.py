@@ -8,9 +8,9 @@ from typing import Any
 from pii_tracer.cli.key_cells import plain_cells
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.keys import KeyTable, KmsWrapping
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.read import read_columns
-from pii_tracer.inventory import Inventory, KeyFacts, KmsKey
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.inventory import Inventory, KeyFacts, KmsKey
+from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.whole_numbers import spellings
 from planners.copies import match_of
@@ -86,7 +86,7 @@ def _id(name: str) -> str:
 
 
 def _state(key_id: str, how: KmsWrapping) -> KmsKey:
-    from pii_tracer.estate.kms import kms_key
+    from pii_tracer.lake.keys.kms.key_state import kms_key
 
     try:
         return kms_key(key_id, how.region, how.endpoint_url)

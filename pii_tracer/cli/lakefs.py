@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.estate.lakefs import declared_repository, repository_state
-from pii_tracer.estate.lakefs_client import LakefsClient
-from pii_tracer.estate.lakefs_storage import OWN, Stored, storage_of
-from pii_tracer.inventory import TableState
-from pii_tracer.lakefs_state import LakefsObject, LakefsState
+from pii_tracer.lake.inventory import TableState
+from pii_tracer.lake.stores.lakefs.client import LakefsClient
+from pii_tracer.lake.stores.lakefs.repositories import declared_repository, repository_state
+from pii_tracer.lake.stores.lakefs.repository_state import LakefsObject, LakefsState
+from pii_tracer.lake.stores.lakefs.underlying_storage import OWN, Stored, storage_of
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import DatasetId, Match
 from pii_tracer.model.plan import Copy

@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.read import data_files, guarded
-from pii_tracer.estate.read_part import names_in_files, read_part
-from pii_tracer.estate.s3_path import S3Path
-from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.inventory import Inventory, TableState
+from pii_tracer.lake.rows.current_rows import data_files, guarded
+from pii_tracer.lake.rows.rows_of_files import names_in_files, read_part
+from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import Format, Match
 from pii_tracer.model.locations import is_s3

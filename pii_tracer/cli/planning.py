@@ -32,10 +32,10 @@ from pii_tracer.config.estate_file import (
     file_digest,
 )
 from pii_tracer.config.subjects import Subject
-from pii_tracer.estate.discover import discover
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.read import read_columns
-from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.inventory import Inventory, TableState
+from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.lineage.facts import with_edges
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.harvest import Given, Harvested, SourceRead, Summary, harvest_all
@@ -85,14 +85,14 @@ def take_inventory(estate: Estate, base: Path, say: Say, *, stored: bool = True)
     inventory = with_lake(discover(estate, base), estate, EstatePaths(estate, base))
     archives = (*estate.archives, *_bare_in_s3(inventory)) if stored else ()
     if archives:
-        from pii_tracer.estate.s3 import discover_archives, s3_clients
+        from pii_tracer.lake.stores.s3.archives import discover_archives, s3_clients
 
         say("reading buckets: versions, replication, lifecycle, locks")
         whole = estate.model_copy(update={"archives": archives})
         objects, gaps = discover_archives(whole, s3_clients(estate), base, say)
         inventory = inventory.model_copy(update={"objects": objects, "gaps": (*inventory.gaps, *gaps)})
     if estate.vaults:
-        from pii_tracer.estate.vaults import discover_vaults
+        from pii_tracer.lake.stores.glacier.vaults import discover_vaults
 
         say("reading the newest inventories of vaults")
         vaults, vault_gaps = discover_vaults(estate.vaults, base, datetime.now(timezone.utc))
@@ -102,13 +102,13 @@ def take_inventory(estate: Estate, base: Path, say: Say, *, stored: bool = True)
             raise EstateError(
                 "the estate names Kafka and what reads it is missing", todo="pip install 'pii-tracer[kafka]'"
             )
-        from pii_tracer.estate.kafka import discover_topics
+        from pii_tracer.lake.streams.kafka.topics import discover_topics
 
         say("reading Kafka topics: settings, partitions, offsets")
         topics, topic_gaps = discover_topics(estate, base)
         inventory = inventory.model_copy(update={"topics": topics, "gaps": (*inventory.gaps, *topic_gaps)})
     if estate.lakefs:
-        from pii_tracer.estate.lakefs import discover_lakefs
+        from pii_tracer.lake.stores.lakefs.repositories import discover_lakefs
 
         say("reading lakeFS repositories: branches, commits, rules, objects")
         repositories, lakefs_gaps = discover_lakefs(estate, base)

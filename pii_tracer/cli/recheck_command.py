@@ -19,8 +19,8 @@ import click
 from pii_tracer.cli.runs import all_runs
 from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
 from pii_tracer.config.subjects import Subject
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.column_paths import find_spot
 from pii_tracer.model.errors import EstateError, ExitCode
 from pii_tracer.model.identities import MatchTerm, Strategy
@@ -101,7 +101,7 @@ def returned(
     Raises:
         EstateError: the source is gone or cannot be read: nobody could say who is back.
     """
-    from pii_tracer.estate.read import read_spots
+    from pii_tracer.lake.rows.current_rows import read_spots
 
     source = paths.aliases().get(subject.source)
     gone = {reference: at for (dataset, reference), at in erased.items() if dataset == str(source)}
@@ -184,7 +184,7 @@ def _refuse_unseen(copies: Sequence[Copy], inventory: Inventory) -> None:
 
 def standing(state: TableState, term: MatchTerm, paths: EstatePaths, mask: Mask | None = None) -> set[str]:
     """The distinct values that stand at a term's place in a table now; mask: in rows that hold more than it keeps."""
-    from pii_tracer.estate.read import read_columns
+    from pii_tracer.lake.rows.current_rows import read_columns
     from planners.rows import leaf
 
     rest = mask.columns if mask else ()

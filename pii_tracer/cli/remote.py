@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from pii_tracer.cli.scanning import evidence_of
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.estate.found import in_order
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.remote import gap_of
-from pii_tracer.inventory import Inventory, ObjectVersion, RemotePlace
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.inventory import Inventory, ObjectVersion, RemotePlace
+from pii_tracer.lake.read_result import in_order
+from pii_tracer.lake.stores.s3.table_places import gap_of
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import S3Location, location_of
@@ -30,7 +30,7 @@ from planners.evidence import Evidence, RemoteEvidence, RemoteKind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pii_tracer.estate.s3_versions import S3Client
+    from pii_tracer.lake.stores.s3.object_versions import S3Client
 
     Say = Callable[[str], None]
 
@@ -42,8 +42,8 @@ def with_lake(inventory: Inventory, estate: Estate, paths: EstatePaths) -> Inven
     """The inventory with tables in S3 that can be erased among its tables, and for the other places there why not."""
     if estate.s3 is None or not inventory.remote:
         return inventory
-    from pii_tracer.estate.s3 import s3_clients
-    from pii_tracer.estate.s3_lake import lake_tables
+    from pii_tracer.lake.erasable_s3_tables import lake_tables
+    from pii_tracer.lake.stores.s3.archives import s3_clients
 
     known = [place.location for place in inventory.remote]
     sources = {s.source for s in estate.subjects} | {k.table for k in estate.keys}
@@ -60,9 +60,9 @@ def with_remote(inventory: Inventory, estate: Estate, paths: EstatePaths, say: S
     """The inventory with its places in S3 listed, where the estate file says how S3 is reached."""
     if estate.s3 is None or not inventory.remote:
         return inventory
-    from pii_tracer.estate.s3 import s3_clients
-    from pii_tracer.estate.s3_lake import OTHERS
-    from pii_tracer.estate.s3_tables import list_places
+    from pii_tracer.lake.erasable_s3_tables import OTHERS
+    from pii_tracer.lake.stores.s3.archives import s3_clients
+    from pii_tracer.lake.stores.s3.table_versions import list_places
 
     say("listing tables in S3, old versions included")
     places = list_places(paths.remote, inventory.objects, s3_clients(estate), say)
@@ -114,7 +114,7 @@ def search_places(inventory: Inventory, estate: Estate, patterns: Patterns, shor
     tables = {str(p.location): _unlisted(p) for p in inventory.remote if p.unlisted and _is_table(p)}
     if not listed:
         return Searched(tables)
-    from pii_tracer.estate.s3 import s3_clients
+    from pii_tracer.lake.stores.s3.archives import s3_clients
 
     clients = s3_clients(estate)
     known = [place.location for place in inventory.remote]
@@ -210,7 +210,7 @@ class _Search:
         return seen
 
     def _look(self, version: ObjectVersion) -> _Looked:
-        from pii_tracer.estate.s3_fetch import fetch, tags_beside
+        from pii_tracer.lake.stores.s3.version_bytes import fetch, tags_beside
 
         bucket = self.place.location.bucket
         path = self.patterns.mask(version.key.removeprefix(self.place.location.prefix))

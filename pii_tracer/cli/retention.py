@@ -14,7 +14,7 @@ from pii_tracer.cli.retention_sweep import sweep
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.inventory import Inventory
+from pii_tracer.lake.inventory import Inventory
 from pii_tracer.model.errors import ConfigError, ExitCode
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Format
@@ -81,7 +81,7 @@ def estate_tables(settings: Settings) -> tuple[Inventory, tuple[Table, ...]]:
     from pii_tracer.cli.planning import take_inventory
     from pii_tracer.cli.retention_pii import personal_columns
     from pii_tracer.cli.retention_remote import with_delta_tables
-    from pii_tracer.estate.paths import EstatePaths
+    from pii_tracer.lake.dataset_paths import EstatePaths
     from pii_tracer.retention.read import tables_of
 
     estate, base = settings.estate(), settings.base

@@ -8,7 +8,7 @@ from datetime import datetime
 import click
 
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.inventory import Inventory
+from pii_tracer.lake.inventory import Inventory
 from pii_tracer.model.errors import ConfigError
 from pii_tracer.retention.check import Table
 from pii_tracer.retention.classes import unmatched_holds

@@ -6,12 +6,12 @@ from functools import cache
 from pathlib import Path
 
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.estate.delta_s3 import delta_tables
-from pii_tracer.estate.found import in_order
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.s3 import s3_clients
-from pii_tracer.estate.s3_versions import ClientFactory
-from pii_tracer.inventory import Inventory
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.delta.s3_log import delta_tables
+from pii_tracer.lake.inventory import Inventory
+from pii_tracer.lake.read_result import in_order
+from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Format
 

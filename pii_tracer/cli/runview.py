@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pii_tracer import __version__
 from pii_tracer.cli.naive import load_naive
 from pii_tracer.journal import Kind, Record
-from pii_tracer.lakefs_state import in_lakefs
+from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
 from pii_tracer.model.actions import Action
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import CopyKind, Strategy

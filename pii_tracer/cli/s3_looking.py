@@ -10,10 +10,10 @@ from functools import partial
 from pii_tracer.cli.refusals import unreadable
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.estate.s3 import s3_clients
-from pii_tracer.estate.s3_fetch import fetch
-from pii_tracer.estate.s3_versions import NULL, region_of
-from pii_tracer.inventory import ObjectVersion
+from pii_tracer.lake.inventory import ObjectVersion
+from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.object_versions import NULL, region_of
+from pii_tracer.lake.stores.s3.version_bytes import fetch
 from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import S3Location, s3_place

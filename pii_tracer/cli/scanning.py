@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pii_tracer.cli.others import places
-from pii_tracer.estate.paths import below
-from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.lake.dataset_paths import below
+from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import is_s3

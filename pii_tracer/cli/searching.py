@@ -13,8 +13,8 @@ from typing import Any, TextIO
 from pii_tracer.cli.s3_looking import look_at
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.estate.discover import discover
-from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.discovery import discover
 from pii_tracer.model.errors import ExitCode, ScanError, UsageError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import KeySet

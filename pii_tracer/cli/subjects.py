@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config.subjects import Named, Subject, SubjectTable
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.inventory import TableState
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.column_paths import Spots, find_spot, spot_of
 from pii_tracer.model.errors import ConfigError, EstateError
 from pii_tracer.model.identities import ColumnId, DatasetId
@@ -65,8 +65,8 @@ def keys_of(
         ConfigError: a column does not exist, or a field of one.
         PlanError: a person is in no version of the source.
     """
-    from pii_tracer.estate.former import Sought, read_former
-    from pii_tracer.estate.read import read_spots
+    from pii_tracer.lake.rows.current_rows import read_spots
+    from pii_tracer.lake.rows.historical_rows import Sought, read_former
     from planners.keys import SourceRows, Unread, resolve, with_table
 
     spots = spots_of(subject, paths, states)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config.estate_file import Estate, Request
-from pii_tracer.inventory import Inventory, ObjectVersion
+from pii_tracer.lake.inventory import Inventory, ObjectVersion
 from pii_tracer.lineage.literals import hidden, literals
 from pii_tracer.model.errors import ConfigError, PlanError, ReviewError
 from pii_tracer.model.gap_kinds import GapKind
@@ -24,7 +24,7 @@ from pii_tracer.scan.tree import name_tells
 from planners.evidence import BesideEvidence
 
 if TYPE_CHECKING:
-    from pii_tracer.estate.s3_versions import S3Client
+    from pii_tracer.lake.stores.s3.object_versions import S3Client
 
 _TELLING = re.compile(rb"[0-9@%]")
 
@@ -117,7 +117,7 @@ def telling_beside(estate: Estate, inventory: Inventory, patterns: Patterns) -> 
         current = [v for v in objects.versions if v.latest and not v.delete_marker]
         if objects.delete_whole is not None or not 0 < len(current) <= MOST_HEADS:
             continue
-        from pii_tracer.estate.s3 import s3_clients
+        from pii_tracer.lake.stores.s3.archives import s3_clients
 
         client = s3_clients(estate)(objects.region)
         with ThreadPoolExecutor(_WORKERS) as pool:
@@ -137,8 +137,8 @@ def _look_beside(client: S3Client, bucket: str, patterns: Patterns, version: Obj
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
-    from pii_tracer.aws import error_code
-    from pii_tracer.estate.s3_versions import GONE, head_version, tags_of
+    from pii_tracer.lake.aws_errors import error_code
+    from pii_tracer.lake.stores.s3.object_versions import GONE, head_version, tags_of
 
     answer: Mapping[str, Any] = {}
     tags: Mapping[str, str] = {}

@@ -11,17 +11,23 @@ from confluent_kafka.admin import AdminClient
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.kafka import KafkaCluster, Topic
-from pii_tracer.estate.kafka import groups_behind, stable_ends, topic_dataset, topic_state, undecided
-from pii_tracer.estate.kafka_read import admin_client, client_settings, read_topic
-from pii_tracer.estate.kafka_schemas import ClusterSchemas
-from pii_tracer.inventory import Inventory, TopicState
+from pii_tracer.lake.inventory import Inventory, TopicState
+from pii_tracer.lake.streams.kafka.consumers import admin_client, client_settings, read_topic
+from pii_tracer.lake.streams.kafka.record_scan import scan_topic
+from pii_tracer.lake.streams.kafka.record_schemas import ClusterSchemas
+from pii_tracer.lake.streams.kafka.records import Record, RecordMatcher, Undecodable
+from pii_tracer.lake.streams.kafka.topics import (
+    groups_behind,
+    stable_ends,
+    topic_dataset,
+    topic_state,
+    undecided,
+)
 from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.identities import DatasetId, Match
 from pii_tracer.model.plan import Copy
-from pii_tracer.records import Record, RecordMatcher, Undecodable
 from pii_tracer.scan.forms import Patterns, build_patterns
 from pii_tracer.scan.hits import Hit
-from pii_tracer.scan.topics import scan_topic
 from pii_tracer.verify.bytes import look_past
 from pii_tracer.verify.topics import Reading, TopicLook, look_at_topic
 from pii_tracer.verify.verdict import ByteVerdict

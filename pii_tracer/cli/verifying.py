@@ -16,8 +16,8 @@ from pii_tracer.cli import vaults
 from pii_tracer.cli.refusals import unreadable
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.lakefs_state import in_lakefs
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.identities import (
@@ -42,8 +42,8 @@ from pii_tracer.verify.verdict import Baseline, Bystanders, ByteVerdict, CopyVer
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pii_tracer.estate.s3_versions import S3Client, VersionBytes
-    from pii_tracer.inventory import ObjectVersion, RemotePlace
+    from pii_tracer.lake.inventory import ObjectVersion, RemotePlace
+    from pii_tracer.lake.stores.s3.object_versions import S3Client, VersionBytes
     from pii_tracer.verify.lakefs import LakefsLook
     from pii_tracer.verify.topics import TopicLook
 
@@ -167,8 +167,8 @@ class Verification:
 
     def _uploads(self, copy: Copy) -> int:
         """Unfinished multipart uploads of a place: bytes that nobody can read. Old versions share their archive's."""
-        from pii_tracer.estate.s3 import s3_clients
-        from pii_tracer.estate.s3_state import iter_uploads
+        from pii_tracer.lake.stores.s3.archives import s3_clients
+        from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
 
         if copy.kind is CopyKind.OBJECT_VERSION:
             return 0
@@ -177,25 +177,25 @@ class Verification:
 
     def listed(self, copy: Copy) -> Iterator[ObjectVersion]:
         """Every version and marker in the copy's place, as the bucket lists them. Use inside `bucket`."""
-        from pii_tracer.estate.s3 import iter_object_versions
+        from pii_tracer.lake.stores.s3.archives import iter_object_versions
 
         return iter_object_versions(*self._place(copy))
 
     def chosen(self, copy: Copy, wanted: Container[tuple[str, str]]) -> Iterator[VersionBytes]:
         """Some versions in the copy's place, by key and version id. Use inside `bucket`."""
-        from pii_tracer.estate.s3 import iter_version_bytes
+        from pii_tracer.lake.stores.s3.archives import iter_version_bytes
 
         return iter_version_bytes(*self._place(copy), self.now(), wanted=wanted)
 
     def _place(self, copy: Copy) -> tuple[S3Client, str, str]:
-        from pii_tracer.estate.s3 import s3_clients
+        from pii_tracer.lake.stores.s3.archives import s3_clients
 
         bucket, _, prefix = copy.location.removeprefix("s3://").partition("/")
         return s3_clients(self.estate)(copy.facts.get("region")), bucket, prefix
 
     def _versions(self, copy: Copy) -> Iterator[VersionBytes]:
         """The object versions that are the copy's; read when they are opened."""
-        from pii_tracer.estate.s3 import iter_version_bytes
+        from pii_tracer.lake.stores.s3.archives import iter_version_bytes
 
         others = {tuple(place) for place in copy.facts.get("of_others", ())}
         versions = iter_version_bytes(*self._place(copy), self.now(), self.written(), unwanted=others)
@@ -241,7 +241,7 @@ class Verification:
 
         Short numbers do not count here: lineage connects no column of these datasets with the person.
         """
-        from pii_tracer.estate.discover import discover
+        from pii_tracer.lake.discovery import discover
 
         paths = EstatePaths(self.estate, self.base)
         places = [(paths.real_path(i.dataset), f"(no copy) {i.table or i.dataset.name}") for i in self.plan.examined]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from pii_tracer.aws import error_code
+from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.model.errors import ProofError
 
 T = TypeVar("T")

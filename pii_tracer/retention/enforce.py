@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pii_tracer.config.estate_file import RetentionClasses
-from pii_tracer.inventory import RefKind
+from pii_tracer.lake.inventory import RefKind
 from pii_tracer.model.identities import Format, Frozen
 from pii_tracer.model.legal_holds import Hold
 from pii_tracer.retention.check import Finding, FindingKind, Table, check_table

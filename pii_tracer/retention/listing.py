@@ -22,9 +22,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.estate.inventory_files import KINDS, rows
-from pii_tracer.estate.s3_path import S3Path
-from pii_tracer.estate.s3_versions import ClientFactory
+from pii_tracer.lake.stores.s3.inventory_report_files import KINDS, rows
+from pii_tracer.lake.stores.s3.object_versions import ClientFactory
+from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import Location, S3Location, is_s3
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pii_tracer.inventory import RefKind
+from pii_tracer.lake.inventory import RefKind
 from pii_tracer.model.identities import Format
 
 DAY_MS = 86_400_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from pii_tracer.estate.iceberg import load_iceberg
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.s3_path import S3Path
-from pii_tracer.inventory import Inventory, RefKind, TableState
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
+from pii_tracer.lake.inventory import Inventory, RefKind, TableState
+from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import Format
 from pii_tracer.retention.check import HISTORIES, Table

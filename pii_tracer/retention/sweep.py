@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from urllib.parse import unquote
 
 from pii_tracer.config.estate_file import RetentionClasses
-from pii_tracer.inventory import Inventory, InventoryGap, TableState
+from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Format, Frozen
 from pii_tracer.model.legal_holds import Hold

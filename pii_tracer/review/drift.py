@@ -9,8 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from pii_tracer.inventory import Inventory, ObjectSet, TableState, TopicState, one_line
-from pii_tracer.lakefs_state import LakefsState
+from pii_tracer.lake.inventory import (
+    Inventory,
+    ObjectSet,
+    TableState,
+    TopicState,
+    one_line,
+)
+from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
 from pii_tracer.model.plan import (
     LAPSES,
     ErasurePlan,

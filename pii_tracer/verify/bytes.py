@@ -19,7 +19,7 @@ from pii_tracer.verify.verdict import ByteVerdict, Residue, SameDigits, ScannedF
 
 
 class ObjectVersionBytes(Protocol):
-    """One version of one object, as far as its bytes can be had (`pii_tracer.estate.s3_versions.VersionBytes`)."""
+    """One version of one object, as far as its bytes can be had (`pii_tracer.lake.stores.s3.object_versions.VersionBytes`)."""
 
     @property
     def key(self) -> str:

@@ -12,7 +12,12 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pii_tracer.estate.data_files import DataFile, data_file, decompressed, partition_values
+from pii_tracer.lake.formats.plain_files.data_files import (
+    DataFile,
+    data_file,
+    decompressed,
+    partition_values,
+)
 from pii_tracer.model.identities import Format
 from pii_tracer.model.plan import Copy
 

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import zstandard
 
-from pii_tracer.lakefs_state import LakefsState
+from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.identities import Format
 from pii_tracer.model.plan import Copy

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from pii_tracer.inventory import TopicState
+from pii_tracer.lake.inventory import TopicState
 from pii_tracer.verify.rows import compare
 from pii_tracer.verify.verdict import Baseline, Bystanders, TopicTrail
 

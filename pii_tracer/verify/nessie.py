@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.config.catalogs import Catalog, CatalogType
-from pii_tracer.estate.catalog_nessie import ICEBERG_TABLE, KINDS, table_name
-from pii_tracer.estate.nessie import Content, NessieClient, Reference
+from pii_tracer.lake.catalogs.nessie.client import Content, NessieClient, Reference
+from pii_tracer.lake.catalogs.nessie.tables import ICEBERG_TABLE, KINDS, table_name
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.locations import local_path
 from pii_tracer.model.plan import Copy

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.common.spark_frames import Place, frame_of_places
-from pii_tracer.estate.data_files import partition_values
+from pii_tracer.lake.formats.plain_files.data_files import partition_values
 from pii_tracer.model.errors import ScanError
 
 if TYPE_CHECKING:

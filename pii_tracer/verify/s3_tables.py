@@ -12,12 +12,17 @@ from typing import Any, BinaryIO
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from pii_tracer.aws import error_code
-from pii_tracer.estate.s3_fetch import fetch
-from pii_tracer.estate.s3_path import S3Path
-from pii_tracer.estate.s3_state import iter_uploads
-from pii_tracer.estate.s3_versions import ClientFactory, S3Client, iter_object_versions, tags_of
-from pii_tracer.inventory import ObjectVersion, Upload
+from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.inventory import ObjectVersion, Upload
+from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
+from pii_tracer.lake.stores.s3.object_versions import (
+    ClientFactory,
+    S3Client,
+    iter_object_versions,
+    tags_of,
+)
+from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.lake.stores.s3.version_bytes import fetch
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import S3Location

@@ -19,9 +19,9 @@ from pathlib import Path
 import pyarrow as pa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, AESSIV
 
-from pii_tracer.shred.cells import Binding, Mode
-from pii_tracer.shred.columns import Keys, decrypt_all, encrypt_all
-from pii_tracer.shred.wrapping import LocalFile, Wrapper
+from pii_tracer.lake.keys.envelope.cells import Binding, Mode
+from pii_tracer.lake.keys.envelope.columns import Keys, decrypt_all, encrypt_all
+from pii_tracer.lake.keys.envelope.key_wrapping import LocalFile, Wrapper
 
 ROWS = 10_000
 COLUMNS = 3

@@ -38,7 +38,7 @@ from tests.benchmarks.slow_proxy import slow
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pii_tracer.estate.s3_versions import S3Client
+    from pii_tracer.lake.stores.s3.object_versions import S3Client
 
 HADOOP_AWS = "org.apache.hadoop:hadoop-aws:3.3.4"
 BUCKET = "sweep"

@@ -17,7 +17,7 @@ from random import Random
 import numpy as np
 
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lineage.columnar import HAS_SCHEMA, IS_NODE, SUBTYPES, kind_code
 from pii_tracer.lineage.container import pack
 from pii_tracer.lineage.edges import EdgeType, Subtype

@@ -134,7 +134,7 @@ def test_records_without_a_key_are_fine_where_no_tombstone_needs_one(broker: Bro
 def test_a_broker_that_is_down_leaves_the_plan_incomplete(
     broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pii_tracer.estate.kafka.TIMEOUT", 1.0)
+    monkeypatch.setattr("pii_tracer.lake.streams.kafka.topics.TIMEOUT", 1.0)
     (port,) = free_ports(1)
     estate(tmp_path, f"127.0.0.1:{port}", [{"name": "users", "key": {"format": "string"}, "value": VALUE}])
     code, made = plan(tmp_path)

@@ -17,9 +17,9 @@ from pii_tracer.cli.recheck_command import elsewhere
 from pii_tracer.cli.runs import RunInfo, folder_of
 from pii_tracer.cli.settings import Settings
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.estate.found import gap
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.inventory import Inventory
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.inventory import Inventory
+from pii_tracer.lake.read_result import gap
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind

@@ -18,15 +18,15 @@ import yaml
 
 from executors.spark import open_session, register_tables
 from pii_tracer.config.estate_file import Estate, load_estate
+from pii_tracer.lake.keys.envelope.cells import Binding
+from pii_tracer.lake.keys.envelope.key_wrapping import LocalFile, Wrapper
+from pii_tracer.lake.keys.envelope.spark_columns import decrypt_columns, encrypt_columns
 from pii_tracer.lineage.sources.queries import Query, parse_here
 from pii_tracer.lineage.sources.queries_spark import parser_on
 from pii_tracer.lineage.sources.tables import Tables
 from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.tree import scan_tree
-from pii_tracer.shred.cells import Binding
-from pii_tracer.shred.spark import decrypt_columns, encrypt_columns
-from pii_tracer.shred.wrapping import LocalFile, Wrapper
 from tests.cli.small import RECEIVED
 from tests.shred.test_cells import kek
 

@@ -12,8 +12,8 @@ import pytest
 from executors.context import ExecutionContext
 from executors.registry import build
 from pii_tracer.config.estate_file import load_estate
-from pii_tracer.estate.discover import discover
-from pii_tracer.estate.nessie import NessieClient
+from pii_tracer.lake.catalogs.nessie.client import NessieClient
+from pii_tracer.lake.discovery import discover
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import (
     Format,

@@ -11,9 +11,9 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from pii_tracer.cli.remote import with_lake
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.estate.discover import discover
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.inventory import Inventory, TableState
 from sample_lineage import s3_standin
 from tests.s3support import REGION, World, estate
 

@@ -8,11 +8,16 @@ from urllib.parse import unquote
 
 import pytest
 
-from pii_tracer.estate.former import Sought, read_former
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.read import data_files, read_columns
-from pii_tracer.estate.read_part import read_part
-from pii_tracer.inventory import Inventory, Ref, RefKind, TableState
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.inventory import (
+    Inventory,
+    Ref,
+    RefKind,
+    TableState,
+)
+from pii_tracer.lake.rows.current_rows import data_files, read_columns
+from pii_tracer.lake.rows.historical_rows import Sought, read_former
+from pii_tracer.lake.rows.rows_of_files import read_part
 from pii_tracer.model.column_paths import Spot
 from pii_tracer.model.identities import Format
 from tests.estate.lake import HUDI, ROWS, Lake

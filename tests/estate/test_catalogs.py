@@ -24,12 +24,12 @@ from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
-from pii_tracer.estate import catalog_rest
-from pii_tracer.estate.discover import discover
-from pii_tracer.estate.iceberg import newest_metadata
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.read import read_columns
-from pii_tracer.inventory import Inventory
+from pii_tracer.lake.catalogs.rest import tables
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.formats.iceberg.table_state import newest_metadata
+from pii_tracer.lake.inventory import Inventory
+from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import Format
 from tests.restsupport import RestServer, serving
@@ -200,7 +200,7 @@ def test_a_rest_catalog_that_does_not_answer_is_a_gap(tmp_path: Path) -> None:
 
 def test_a_rest_catalog_that_has_fallen_silent_is_a_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "warehouse").mkdir()
-    monkeypatch.setattr(catalog_rest, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(tables, "ANSWER_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
         found = discover(estate(lake=Catalog(type=CatalogType.ICEBERG_REST, uri=uri)), tmp_path)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pii_tracer.estate.delta_log import live_files, read_log
+from pii_tracer.lake.formats.delta.transaction_log import live_files, read_log
 from pii_tracer.model.errors import EstateError
 
 SCHEMA = json.dumps({"type": "struct", "fields": [{"name": "uid", "type": "long", "nullable": True, "metadata": {}}]})

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
-from pii_tracer.estate.delta_log import read_log
-from pii_tracer.estate.delta_strays import strangers
+from pii_tracer.lake.formats.delta.stray_files import strangers
+from pii_tracer.lake.formats.delta.transaction_log import read_log
 from pii_tracer.model.errors import ExitCode
 from tests.cli.small import declared, request
 from tests.cli.test_nested_subject import called

@@ -15,10 +15,10 @@ from pii_tracer.config.catalogs import (
     TextEncoding,
 )
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.estate.discover import discover
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.read import read_columns
-from pii_tracer.inventory import ENCODING, TableState
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.inventory import ENCODING, TableState
+from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import (

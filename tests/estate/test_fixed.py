@@ -11,12 +11,12 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pii_tracer.estate.data_files import data_file
-from pii_tracer.estate.delta import delta_state
-from pii_tracer.estate.folders import folder_state
-from pii_tracer.estate.iceberg import iceberg_state
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.inventory import Expiry
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.delta.table_state import delta_state
+from pii_tracer.lake.formats.iceberg.table_state import iceberg_state
+from pii_tracer.lake.formats.plain_files.data_files import data_file
+from pii_tracer.lake.formats.plain_files.table_state import folder_state
+from pii_tracer.lake.inventory import Expiry
 from tests.estate.test_folders import estate
 
 

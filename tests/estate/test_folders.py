@@ -15,10 +15,10 @@ from pyarrow import csv, orc
 
 from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.estate.discover import discover
-from pii_tracer.estate.paths import EstatePaths, below
-from pii_tracer.estate.read import data_files, read_columns
-from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.lake.dataset_paths import EstatePaths, below
+from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.inventory import Inventory, TableState
+from pii_tracer.lake.rows.current_rows import data_files, read_columns
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import Column, Format
 from tests.estate.lake import estate_of

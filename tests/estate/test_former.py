@@ -13,11 +13,11 @@ from pyiceberg.expressions import EqualTo
 from pyiceberg.types import LongType, StringType
 
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.estate import former
-from pii_tracer.estate.discover import discover
-from pii_tracer.estate.former import Sought, read_former
-from pii_tracer.estate.paths import EstatePaths, local_path
-from pii_tracer.inventory import TableState
+from pii_tracer.lake.dataset_paths import EstatePaths, local_path
+from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.inventory import TableState
+from pii_tracer.lake.rows import historical_rows
+from pii_tracer.lake.rows.historical_rows import Sought, read_former
 from pii_tracer.model.column_paths import Spot, find_spot
 from pii_tracer.model.identities import DatasetId, Format
 from tests.estate.formerly import add_equality_delete, mapped
@@ -61,7 +61,7 @@ def test_delta_versions_from_before_a_column(tmp_path: Path, monkeypatch: pytest
     write_deltalake(place, ROWS)
     write_deltalake(place, pa.table({"uid": [4], "late": ["x"]}), mode="append", schema_mode="merge")
     DeltaTable(place).delete("uid in (1, 4)")
-    monkeypatch.setattr(former, "MANY", 2)
+    monkeypatch.setattr(historical_rows, "MANY", 2)
     told: list[str] = []
     found = read(estate(), tmp_path, "uid", "late", told=told)
     assert [dict(sorted(zip(v["uid"], v["late"], strict=True))) for v in found] == [{1: None, 2: None, 3: None, 4: "x"}]

@@ -24,9 +24,9 @@ from pyiceberg.types import (
     TimestampType,
 )
 
-from pii_tracer.estate.iceberg import iceberg_state
-from pii_tracer.estate.iceberg_history import lost_columns, staged_snapshots
-from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.iceberg.history_loss import lost_columns, staged_snapshots
+from pii_tracer.lake.formats.iceberg.table_state import iceberg_state
 from tests.estate.test_folders import estate
 
 SCHEMA = Schema(

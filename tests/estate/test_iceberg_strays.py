@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from pii_tracer.estate.iceberg import iceberg_state
-from pii_tracer.estate.iceberg_strays import strangers
-from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.iceberg.stray_files import strangers
+from pii_tracer.lake.formats.iceberg.table_state import iceberg_state
 from tests.estate.test_folders import estate
 
 ROWS = pa.table({"id": [1]})

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from pii_tracer.estate.kafka import discover_topics
-from pii_tracer.estate.kafka_read import client_settings, read_topic, result
+from pii_tracer.lake.streams.kafka.consumers import client_settings, read_topic, result
+from pii_tracer.lake.streams.kafka.topics import discover_topics
 from pii_tracer.model.errors import EstateError
 from tests.kafkasupport import USERS, Broker, broker, estate, free_ports
 
@@ -48,7 +48,7 @@ def test_a_declared_topic_that_does_not_exist_is_a_gap(broker: Broker) -> None:
 
 
 def test_a_broker_that_is_down_is_a_gap_for_each_topic(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pii_tracer.estate.kafka.TIMEOUT", 1.0)
+    monkeypatch.setattr("pii_tracer.lake.streams.kafka.topics.TIMEOUT", 1.0)
     (port,) = free_ports(1)
     down = Broker(f"127.0.0.1:{port}", broker.data, broker.process)
     topics, (gap,) = discover_topics(estate(down, "users", USERS), Path())
@@ -62,7 +62,7 @@ def test_a_topic_is_read_whole_or_not_at_all(broker: Broker, monkeypatch: pytest
     broker.send(name, (None, "last"), partition=1)
     settings = {"bootstrap.servers": broker.bootstrap, "log_level": 0}
     assert [r.value for r in read_topic(settings, name, [0, 1])] == [*(str(n).encode() for n in range(50)), b"last"]
-    monkeypatch.setattr("pii_tracer.estate.kafka_read.TIMEOUT", 1.0)
+    monkeypatch.setattr("pii_tracer.lake.streams.kafka.consumers.TIMEOUT", 1.0)
     with pytest.raises(EstateError):
         list(read_topic(settings, name, [0, 1, 2]))
 

@@ -14,8 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.table import Table
 
-from pii_tracer.estate import nessie
-from pii_tracer.inventory import Inventory, NessieTable, Ref, RefKind
+from pii_tracer.lake.catalogs.nessie import client
+from pii_tracer.lake.inventory import (
+    Inventory,
+    NessieTable,
+    Ref,
+    RefKind,
+)
 from tests.nessiesupport import ROWS, Lake, lake, put, running, table_content
 
 __all__ = ["lake", "running"]
@@ -131,7 +136,7 @@ def test_icebergs_own_branches_are_seen_below_those_of_nessie(lake: Lake) -> Non
 
 
 def test_more_than_fits_on_a_page_is_read_to_the_end(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nessie, "PAGE", 2)
+    monkeypatch.setattr(client, "PAGE", 2)
     lake.publish(lake.table())
     names = {f"b{n}" for n in range(5)}
     for name in names:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pii_tracer.estate.past_columns import Field, past_columns
+from pii_tracer.lake.rows.historical_columns import Field, past_columns
 from pii_tracer.model.column_paths import Spot
 from pii_tracer.model.identities import FieldAccess
 

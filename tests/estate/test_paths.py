@@ -12,7 +12,7 @@ from pii_tracer.config.catalogs import Catalog, CatalogType
 from pii_tracer.config.estate_file import Estate, Relocation
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
-from pii_tracer.estate.paths import EstatePaths, local_path
+from pii_tracer.lake.dataset_paths import EstatePaths, local_path
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import DatasetId
 from tests.estate.lake import estate_of

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
-from pii_tracer.estate.discover import discover
-from pii_tracer.estate.iceberg import newest_metadata
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.read import read_columns
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.formats.iceberg.table_state import newest_metadata
+from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import Format
 from tests.estate.lake import HUDI, Lake

@@ -11,8 +11,13 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.estate.protobuf_schemas import SchemaError, schema_of_set
-from pii_tracer.protobuf import ProtobufError, Schema, Unwritten, read_message
+from pii_tracer.lake.streams.kafka.protobuf_messages import (
+    ProtobufError,
+    Schema,
+    Unwritten,
+    read_message,
+)
+from pii_tracer.lake.streams.kafka.protobuf_schemas import SchemaError, schema_of_set
 from tests.protobufsupport import COMMON, LEDGER, ORDER, descriptor_set, message
 
 SHOP = schema_of_set(descriptor_set(COMMON, ORDER))

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from pii_tracer.estate.s3 import (
+from pii_tracer.lake.inventory import ObjectLock
+from pii_tracer.lake.stores.s3.archives import (
     Evidence,
     Readability,
     discover_archives,
@@ -19,7 +20,6 @@ from pii_tracer.estate.s3 import (
     readability,
     s3_clients,
 )
-from pii_tracer.inventory import ObjectLock
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import DatasetId
 from tests.s3support import OTHER_REGION, REGION, World, estate, standin, world

@@ -10,9 +10,9 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from pii_tracer.estate.s3 import discover_archives, s3_clients
-from pii_tracer.estate.s3_beyond import _cold_tiers, _logs
-from pii_tracer.inventory import ObjectSet
+from pii_tracer.lake.inventory import ObjectSet
+from pii_tracer.lake.stores.s3.archives import discover_archives, s3_clients
+from pii_tracer.lake.stores.s3.bucket_settings import _cold_tiers, _logs
 from pii_tracer.model.identities import DatasetId
 from tests.estate.test_s3 import PREFIX, archive, discover
 from tests.s3support import World, estate, standin, world

@@ -16,15 +16,15 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import EqualTo
 from pyiceberg.types import StringType
 
-from pii_tracer.estate.descriptions import COLUMNS, FORMER_COLUMNS, description
-from pii_tracer.estate.discover import discover
-from pii_tracer.estate.former import Sought, read_former
-from pii_tracer.estate.iceberg import load_iceberg
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.read import data_files, read_columns
-from pii_tracer.estate.read_part import names_in_files, read_part
-from pii_tracer.estate.s3_path import S3Path
-from pii_tracer.inventory import TableState
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
+from pii_tracer.lake.inventory import TableState
+from pii_tracer.lake.rows.current_rows import data_files, read_columns
+from pii_tracer.lake.rows.historical_rows import Sought, read_former
+from pii_tracer.lake.rows.rows_of_files import names_in_files, read_part
+from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.lake.table_texts import COLUMNS, FORMER_COLUMNS, description
 from pii_tracer.model.column_paths import find_spot
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import DatasetId

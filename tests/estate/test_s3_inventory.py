@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_tracer.estate.s3 import discover_archives, iter_version_bytes, s3_clients
-from pii_tracer.inventory import ObjectSet, ObjectVersion
-from pii_tracer.packed import Packed
+from pii_tracer.lake.inventory import ObjectSet, ObjectVersion
+from pii_tracer.lake.packed_versions import Packed
+from pii_tracer.lake.stores.s3.archives import discover_archives, iter_version_bytes, s3_clients
 from tests.s3support import World, estate, standin, world
 
 __all__ = ["standin", "world"]

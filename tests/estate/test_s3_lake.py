@@ -14,13 +14,13 @@ from deltalake import write_deltalake
 
 from pii_tracer.cli.remote import with_remote
 from pii_tracer.cli.retention_remote import with_delta_tables
-from pii_tracer.estate import registry
-from pii_tracer.estate.catalogs import CatalogEntry, Head, Listing
-from pii_tracer.estate.s3 import s3_clients
-from pii_tracer.estate.s3_keeping import Folders
-from pii_tracer.estate.s3_lake import OTHERS
-from pii_tracer.estate.s3_path import S3Path
-from pii_tracer.inventory import RefKind
+from pii_tracer.lake.catalogs import registered_tables
+from pii_tracer.lake.catalogs.catalog_lookup import CatalogEntry, Head, Listing
+from pii_tracer.lake.erasable_s3_tables import OTHERS
+from pii_tracer.lake.inventory import RefKind
+from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
+from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import S3Location
@@ -94,7 +94,7 @@ def test_a_catalog_with_branches(house: House, monkeypatch: pytest.MonkeyPatch) 
         return CatalogEntry(name, ("prod", "orders"), Format.ICEBERG, None, file, head)
 
     listing = Listing((entry("main", "nes.prod.orders"), entry("dev", "nes.prod.`orders@dev`")), ())
-    monkeypatch.setattr(registry, "list_catalogs", lambda *_: [listing])
+    monkeypatch.setattr(registered_tables, "list_catalogs", lambda *_: [listing])
     assert "kept by a catalog with branches (Nessie)" in house.why()
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.estate.discover import discover
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.read import data_files, read_columns
-from pii_tracer.estate.read_part import read_part
-from pii_tracer.inventory import RefKind, TableState
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.inventory import RefKind, TableState
+from pii_tracer.lake.rows.current_rows import data_files, read_columns
+from pii_tracer.lake.rows.rows_of_files import read_part
 from tests.estate.lake import Lake
 from tests.estate.lakehouse import House
 from tests.s3support import World, standin, world

@@ -12,13 +12,13 @@ import pytest
 
 from pii_tracer.cli.remote import search_places, with_remote
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.estate import s3_fetch
-from pii_tracer.estate.discover import discover
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.remote import iceberg_folders
-from pii_tracer.estate.s3_fetch import fetch
-from pii_tracer.estate.s3_versions import iter_object_versions
-from pii_tracer.inventory import Inventory, ObjectVersion, RemotePlace
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.inventory import Inventory, ObjectVersion, RemotePlace
+from pii_tracer.lake.stores.s3 import version_bytes
+from pii_tracer.lake.stores.s3.object_versions import iter_object_versions
+from pii_tracer.lake.stores.s3.table_places import iceberg_folders
+from pii_tracer.lake.stores.s3.version_bytes import fetch
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import KeySet
 from pii_tracer.model.locations import (
@@ -242,7 +242,7 @@ def test_large_objects_go_through_a_file_without_a_name(
 ) -> None:
     world, bucket, found = version
     in_memory, _ = fetch(world.client(), bucket, found)
-    monkeypatch.setattr(s3_fetch, "IN_MEMORY", 4)
+    monkeypatch.setattr(version_bytes, "IN_MEMORY", 4)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     data, answer = fetch(world.client(), bucket, found)
     assert bytes(data) == bytes(in_memory)
@@ -283,7 +283,7 @@ def test_a_body_that_ends_early_is_not_taken_for_the_object(
     version: tuple[World, str, ObjectVersion], monkeypatch: pytest.MonkeyPatch, in_memory: int
 ) -> None:
     world, bucket, found = version
-    monkeypatch.setattr(s3_fetch, "IN_MEMORY", in_memory)
+    monkeypatch.setattr(version_bytes, "IN_MEMORY", in_memory)
     client = world.client()
     cut_short(client, found.size, found.etag)
     with pytest.raises(EstateError, match=r"cannot be had \((IncompleteRead|ResponseStreaming)Error\)"):
@@ -292,9 +292,9 @@ def test_a_body_that_ends_early_is_not_taken_for_the_object(
 
 def test_an_unreadable_metadata_file_leaves_the_folder_it_lies_in(world: World, tmp_path: Path) -> None:
     """The catalog names the file alone; where it is refused, the folder above is listed and the doubt is told."""
-    from pii_tracer.estate.registry import RemoteTable
-    from pii_tracer.estate.s3 import s3_clients
-    from pii_tracer.estate.s3_tables import list_places
+    from pii_tracer.lake.catalogs.registered_tables import RemoteTable
+    from pii_tracer.lake.stores.s3.archives import s3_clients
+    from pii_tracer.lake.stores.s3.table_versions import list_places
     from pii_tracer.model.identities import Format
 
     bucket = world.new("lake")

@@ -13,10 +13,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from pii_tracer.config.kafka import KafkaCluster, RecordPart
-from pii_tracer.estate.kafka_schemas import ClusterSchemas
-from pii_tracer.estate.schema_registry import AUTH
+from pii_tracer.lake.streams.kafka.record_schemas import ClusterSchemas
+from pii_tracer.lake.streams.kafka.records import Undecodable, decode
+from pii_tracer.lake.streams.kafka.schema_registry import AUTH
 from pii_tracer.model.errors import EstateError
-from pii_tracer.records import Undecodable, decode
 from tests.protobufsupport import COMMON, ORDER, file, framed, order
 from tests.servers import served
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from deltalake import write_deltalake
 
-from pii_tracer.estate.discover import discover
-from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.identities import Format
 from tests.estate.test_catalogs import ROWS, SQL, estate, kinds, sql_catalog, table
 

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import orc
 
-from pii_tracer.estate.discover import discover
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.read import read_spots
-from pii_tracer.estate.types import spark_type
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.rows.current_rows import read_spots
+from pii_tracer.lake.spark_types import spark_type
 from pii_tracer.model.column_paths import find_spot, struct_fields
 from pii_tracer.model.errors import ConfigError, EstateError
 from pii_tracer.model.identities import Column

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from executors.spark import string_literal
-from pii_tracer.estate.discover import discover
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.read import read_spots
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.rows.current_rows import read_spots
 from pii_tracer.model.column_paths import find_spot
 from tests.estate.lake import estate_of
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from pii_tracer.cli.scanning import scan_estate
-from pii_tracer.estate.discover import discover
+from pii_tracer.lake.discovery import discover
 from pii_tracer.lineage.facts import Facts
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.model.gap_kinds import GapKind

@@ -11,8 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 from pii_tracer.config.vaults import Vault, wrong_vaults
-from pii_tracer.estate.vaults import discover_vaults
-from pii_tracer.inventory import InventoryGap, VaultState
+from pii_tracer.lake.inventory import InventoryGap, VaultState
+from pii_tracer.lake.stores.glacier.vaults import discover_vaults
 from pii_tracer.model.identities import PLAIN
 from tests.glaciersupport import REGION, StrictGlacier, glacier, server
 

@@ -14,8 +14,13 @@ import pyarrow.parquet as pq
 
 from executors.s3 import S3Executor
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.estate.s3 import ClientFactory, discover_archives, iter_version_bytes, s3_clients
 from pii_tracer.journal import Journal
+from pii_tracer.lake.stores.s3.archives import (
+    ClientFactory,
+    discover_archives,
+    iter_version_bytes,
+    s3_clients,
+)
 from pii_tracer.model.identities import KeySet
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.runner import RunState, run

@@ -11,7 +11,7 @@ import pytest
 
 from executors import files, parquet_summary
 from executors.local import swap
-from pii_tracer.estate.discover import discover
+from pii_tracer.lake.discovery import discover
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format

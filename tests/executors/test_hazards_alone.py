@@ -16,7 +16,7 @@ import pytest
 
 from executors.delta_checkpoint import Checkpoints
 from executors.delta_log import live_adds
-from pii_tracer.estate.discover import discover
+from pii_tracer.lake.discovery import discover
 from pii_tracer.model.identities import Format
 from tests.executors.test_concurrency import remove_earlier
 from tests.executors.test_delta import CHECK, CLEAN, DELETE, PURGE, VACUUM, append, make, read

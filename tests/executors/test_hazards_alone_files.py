@@ -17,8 +17,8 @@ from deltalake import DeltaTable, write_deltalake
 from executors.context import ExecutionContext
 from pii_tracer.cli.telling import telling_objects
 from pii_tracer.config.estate_file import load_estate
-from pii_tracer.estate.s3 import discover_archives
-from pii_tracer.inventory import Inventory
+from pii_tracer.lake.inventory import Inventory
+from pii_tracer.lake.stores.s3.archives import discover_archives
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import (

@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from pii_tracer.estate.discover import discover
-from pii_tracer.inventory import HUDI_BOOTSTRAPPED
+from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.inventory import HUDI_BOOTSTRAPPED
 from pii_tracer.model.gap_kinds import GapKind
 from planners.support import unsupported
 from tests.sparksession import SparkEstate

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_tracer.estate.hudi import hudi_state
-from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.hudi.table_state import hudi_state
 from planners.support import unsupported
 from tests.executors.test_hudi import DELETE
 from tests.executors.test_hudi_indexes import make

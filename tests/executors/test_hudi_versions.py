@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_tracer.estate.hudi import hudi_properties
+from pii_tracer.lake.formats.hudi.table_state import hudi_properties
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format
 from tests.executors.test_hudi import CLEAN, COMPACT, DELETE, METADATA

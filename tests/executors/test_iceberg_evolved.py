@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from executors.registry import build
-from pii_tracer.estate.iceberg import iceberg_state, load_iceberg
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.inventory import TableState
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.iceberg.table_state import iceberg_state, load_iceberg
+from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format

@@ -10,9 +10,9 @@ import pytest
 
 from executors.context import ExecutionContext
 from executors.registry import build
-from pii_tracer.estate.iceberg import iceberg_state
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.inventory import Expiry
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.iceberg.table_state import iceberg_state
+from pii_tracer.lake.inventory import Expiry
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format

@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from executors.kafka_rewrite import Rewriter
-from pii_tracer.estate.kafka import absent_replicas
+from pii_tracer.lake.streams.kafka.topics import absent_replicas
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import Strategy
 from pii_tracer.protocol import Progress

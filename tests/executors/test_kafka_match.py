@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_tracer.config.kafka import KafkaCluster, Topic
-from pii_tracer.estate.kafka_schemas import ClusterSchemas
+from pii_tracer.lake.streams.kafka.record_scan import scan_record
+from pii_tracer.lake.streams.kafka.record_schemas import ClusterSchemas
+from pii_tracer.lake.streams.kafka.records import Record, RecordMatcher, Undecodable
 from pii_tracer.model.identities import Match
-from pii_tracer.records import Record, RecordMatcher, Undecodable
 from pii_tracer.scan.forms import build_patterns
-from pii_tracer.scan.topics import scan_record
 from tests.kafkasupport import BY_KEY, BY_VALUE, KEYS, USER, USERS
 from tests.protobufsupport import COMMON, ORDER, descriptor_set, order
 

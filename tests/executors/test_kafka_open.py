@@ -31,7 +31,7 @@ def left_open(broker: Broker, topic: str, key: str | None = None) -> Iterator[No
     assert producer.flush(20) == 0
     try:
         with pytest.MonkeyPatch.context() as hasty:
-            hasty.setattr("pii_tracer.estate.kafka.DECIDED_WITHIN", 0.2)
+            hasty.setattr("pii_tracer.lake.streams.kafka.topics.DECIDED_WITHIN", 0.2)
             yield
     finally:
         producer.abort_transaction(20)

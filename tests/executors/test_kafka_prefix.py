@@ -12,11 +12,11 @@ from confluent_kafka.admin import AdminClient
 
 from executors.kafka_prefix import PrefixCutter
 from executors.kafka_topic import TopicWork
-from pii_tracer.estate.kafka_read import read_topic
+from pii_tracer.lake.streams.kafka.consumers import read_topic
+from pii_tracer.lake.streams.kafka.records import Record
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Strategy
 from pii_tracer.protocol import Progress
-from pii_tracer.records import Record
 from pii_tracer.verify.rows import compare
 from tests.executors.test_kafka_open import left_open
 from tests.kafkasupport import BY_VALUE, MAIL, PAGES, USER, Broker, World, broker, planned, value

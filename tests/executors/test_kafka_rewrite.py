@@ -10,12 +10,12 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from executors.kafka_rewrite import Rewriter
-from pii_tracer.estate.kafka import committed_offsets
-from pii_tracer.estate.kafka_read import read_topic
+from pii_tracer.lake.streams.kafka.consumers import read_topic
+from pii_tracer.lake.streams.kafka.records import Record
+from pii_tracer.lake.streams.kafka.topics import committed_offsets
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Strategy
 from pii_tracer.protocol import Progress
-from pii_tracer.records import Record
 from pii_tracer.verify.rows import compare
 from tests.kafkasupport import BY_VALUE, MAIL, ORDERS, PAGES, USER, Broker, World, broker, planned, running, value
 

@@ -13,7 +13,7 @@ from moto.kms import models
 
 from executors.context import ExecutionContext
 from executors.kms import KmsExecutor
-from pii_tracer.estate.kms import kms_key
+from pii_tracer.lake.keys.kms.key_state import kms_key
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.model.plan import Estimate, Step

@@ -22,8 +22,8 @@ from executors.context import ExecutionContext
 from executors.nessie import NessieExecutor
 from executors.nessie_refs import client_of, drop_work, heads, refuse_careless, unreached, work_branch
 from executors.places import Listed
-from pii_tracer.estate.nessie import NessieConflict, RefType
-from pii_tracer.inventory import NESSIE_WORK_BRANCH
+from pii_tracer.lake.catalogs.nessie.client import NessieConflict, RefType
+from pii_tracer.lake.inventory import NESSIE_WORK_BRANCH
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.model.plan import Step
 from pii_tracer.sealed import KeyRing

@@ -16,9 +16,9 @@ from executors import delta_log, delta_sweep, places
 from executors.places import Places
 from executors.s3a import reaches_s3
 from executors.settings import session_conf
-from pii_tracer.estate.delta_log import read_log
-from pii_tracer.estate.s3 import s3_clients
-from pii_tracer.estate.s3_path import S3Path
+from pii_tracer.lake.formats.delta.transaction_log import read_log
+from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import S3Location
 from sample_lineage import s3_standin

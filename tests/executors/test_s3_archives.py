@@ -13,8 +13,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from executors.s3 import S3Executor
-from pii_tracer.estate.s3 import discover_archives, iter_version_bytes, s3_clients
 from pii_tracer.journal import Journal, Kind
+from pii_tracer.lake.stores.s3.archives import discover_archives, iter_version_bytes, s3_clients
 from pii_tracer.model.actions import Action
 from pii_tracer.protocol import PartlyDone
 from pii_tracer.runner import RunState, State

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from executors.s3 import S3Executor
-from pii_tracer.estate.s3 import ClientFactory
+from pii_tracer.lake.stores.s3.archives import ClientFactory
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import CopyKind, KeySet
 from pii_tracer.model.plan import Copy

@@ -14,7 +14,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from executors.s3_objects import PLAN_TAG
-from pii_tracer.estate.s3 import Evidence, iter_version_bytes
+from pii_tracer.lake.stores.s3.archives import Evidence, iter_version_bytes
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import PiiTracerError, RunError
 from pii_tracer.model.identities import Match, MatchTerm

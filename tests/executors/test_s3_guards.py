@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from executors.s3 import S3Executor
-from pii_tracer.estate.s3 import s3_clients
-from pii_tracer.estate.s3_state import iter_uploads
+from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Step

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from executors.s3_markers import hiding
-from pii_tracer.estate.s3 import discover_archives
-from pii_tracer.inventory import ObjectVersion
+from pii_tracer.lake.inventory import ObjectVersion
+from pii_tracer.lake.stores.s3.archives import discover_archives
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Step
 from pii_tracer.protocol import PartlyDone, Progress

@@ -14,8 +14,8 @@ from botocore.exceptions import ClientError
 
 from executors.s3_objects import read
 from pii_tracer.cli.results import rows_deleted, step_facts
-from pii_tracer.estate.s3 import s3_clients
 from pii_tracer.journal import Journal, Kind
+from pii_tracer.lake.stores.s3.archives import s3_clients
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import ErasurePlan

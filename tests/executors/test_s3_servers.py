@@ -17,10 +17,10 @@ import pytest
 from botocore.exceptions import ClientError
 
 from executors.s3 import S3Executor
-from pii_tracer.estate.s3 import ClientFactory
-from pii_tracer.estate.s3_state import iter_uploads
-from pii_tracer.estate.s3_versions import NULL, head_version, tags_of
 from pii_tracer.journal import Journal, Kind
+from pii_tracer.lake.stores.s3.archives import ClientFactory
+from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
+from pii_tracer.lake.stores.s3.object_versions import NULL, head_version, tags_of
 from pii_tracer.model.actions import Action
 from pii_tracer.protocol import PartlyDone
 from pii_tracer.runner import State

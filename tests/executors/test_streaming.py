@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 
 from executors import sink_log
 from pii_tracer.cli.scanning import scan_estate
-from pii_tracer.estate.discover import discover
-from pii_tracer.inventory import TableState
+from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import (

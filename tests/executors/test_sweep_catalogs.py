@@ -15,7 +15,7 @@ import yaml
 from executors.catalogs import catalog_conf
 from pii_tracer.cli.main import run
 from pii_tracer.config.estate_file import load_estate
-from pii_tracer.estate.paths import EstatePaths
+from pii_tracer.lake.dataset_paths import EstatePaths
 from tests.restsupport import serving
 from tests.retention.hoard import DAYS_MS, age_files
 from tests.sparksession import rows_at, small_spark

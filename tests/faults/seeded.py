@@ -293,7 +293,10 @@ SEEDED = (
     Seeded(
         7,
         "a store that is busy is asked once only",
-        both(put("executors.s3_batches", "_TRIES", 1), around("pii_tracer.estate.s3_clients", "Config", no_second_try)),
+        both(
+            put("executors.s3_batches", "_TRIES", 1),
+            around("pii_tracer.lake.stores.s3.clients", "Config", no_second_try),
+        ),
         throttling.test_a_short_trouble_is_waited_out,
         {"how": "throttle"},
     ),

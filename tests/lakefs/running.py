@@ -110,7 +110,7 @@ class Killed(BaseException):
 @contextmanager
 def killed_after(monkeypatch: pytest.MonkeyPatch, calls: int) -> Iterator[Callable[[], int]]:
     """Kill the run after so many requests that write; the request itself is done. Gives how many there were."""
-    from pii_tracer.estate.lakefs_client import LakefsClient
+    from pii_tracer.lake.stores.lakefs.client import LakefsClient
 
     real, count = LakefsClient._bytes, 0
 

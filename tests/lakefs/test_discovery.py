@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.estate.lakefs import discover_lakefs, repository_state
-from pii_tracer.inventory import InventoryGap
-from pii_tracer.lakefs_state import LakefsState
+from pii_tracer.lake.inventory import InventoryGap
+from pii_tracer.lake.stores.lakefs.repositories import discover_lakefs, repository_state
+from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
 from pii_tracer.model.errors import EstateError
 from tests.lakefs.shop import PERSON, PREFIX, Shop, csv, estate_data
 from tests.lakefs.standin import Lakefs

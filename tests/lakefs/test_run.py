@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.estate.lakefs_client import PLAN_MARK, LakefsClient
+from pii_tracer.lake.stores.lakefs.client import PLAN_MARK, LakefsClient
 from pii_tracer.model.errors import PiiTracerError, RunError
 from pii_tracer.model.identities import KeySet
 from pii_tracer.protocol import Progress

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.config.lakefs import LakefsServer
-from pii_tracer.estate.lakefs_storage import Storage, Stored, storage_of
+from pii_tracer.lake.stores.lakefs.underlying_storage import Storage, Stored, storage_of
 from pii_tracer.model.errors import EstateError
 from tests.s3support import World, estate, standin, world
 

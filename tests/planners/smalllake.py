@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from pii_tracer.config.estate_file import Estate, Prices, Request
-from pii_tracer.inventory import (
+from pii_tracer.lake.inventory import (
     Inventory,
     InventoryGap,
     KeyFacts,

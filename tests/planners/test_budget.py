@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_tracer.config.estate_file import Prices
-from pii_tracer.inventory import ObjectSet
+from pii_tracer.lake.inventory import ObjectSet
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import DatasetId
 from pii_tracer.model.plan import ErasurePlan

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.inventory import NessieTable, Ref, RefKind
+from pii_tracer.lake.inventory import NessieTable, Ref, RefKind
 from pii_tracer.lineage.edges import Subtype
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Column, Format, Strategy

@@ -11,7 +11,12 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from pii_tracer.inventory import ObjectLock, ObjectSet, Ref, RefKind
+from pii_tracer.lake.inventory import (
+    ObjectLock,
+    ObjectSet,
+    Ref,
+    RefKind,
+)
 from pii_tracer.lineage.edges import Subtype
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.identities import DatasetId, Format, Strategy

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from pii_tracer.config.keys import KeyTable
-from pii_tracer.inventory import KeyFacts, KmsKey
+from pii_tracer.lake.inventory import KeyFacts, KmsKey
 from pii_tracer.lineage.edges import Edge, EdgeType, JobRef, Subtype
 from pii_tracer.lineage.facts import Facts, with_edges
 from pii_tracer.lineage.graph import LineageGraph

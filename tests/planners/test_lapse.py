@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.config.estate_file import Prices
-from pii_tracer.inventory import Inventory, ObjectSet, ObjectVersion
+from pii_tracer.lake.inventory import Inventory, ObjectSet, ObjectVersion
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import DatasetId, Strategy
 from pii_tracer.model.plan import ErasurePlan

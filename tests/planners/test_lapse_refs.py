@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.inventory import Expiry, Ref, RefKind
+from pii_tracer.lake.inventory import Expiry, Ref, RefKind
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import CopyKind, Format, Strategy
 from pii_tracer.model.plan import ErasurePlan

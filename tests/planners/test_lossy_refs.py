@@ -5,7 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from pii_tracer.inventory import Expiry, Inventory, InventoryGap, Ref, RefKind, TableState
+from pii_tracer.lake.inventory import (
+    Expiry,
+    Inventory,
+    InventoryGap,
+    Ref,
+    RefKind,
+    TableState,
+)
 from pii_tracer.lineage.edges import Subtype
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Column, Format, Strategy

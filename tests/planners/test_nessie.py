@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from pii_tracer.inventory import Inventory, NessieTable, Ref, RefKind, Sharing, TableState
+from pii_tracer.lake.inventory import (
+    Inventory,
+    NessieTable,
+    Ref,
+    RefKind,
+    Sharing,
+    TableState,
+)
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import (
     Carries,

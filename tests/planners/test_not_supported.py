@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 import pytest
 
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lineage.edges import Edge, EdgeType, JobRef, Subtype
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph

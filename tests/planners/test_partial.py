@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from pii_tracer.inventory import Ref, RefKind
+from pii_tracer.lake.inventory import Ref, RefKind
 from pii_tracer.lineage.edges import Subtype
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.identities import Format

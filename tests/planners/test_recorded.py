@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.inventory import TableState
+from pii_tracer.lake.inventory import TableState
 from pii_tracer.lineage.edges import JobRef, Subtype
 from pii_tracer.lineage.identity import Identities
 from pii_tracer.model.identities import Column, DatasetId, Format

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pii_tracer.config.subjects import Identifier, Subject
-from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lineage.facts import collect
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.model.identities import Column, DatasetId, Format

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.inventory import Sharing
+from pii_tracer.lake.inventory import Sharing
 from pii_tracer.model.identities import Column, Format
 from tests.planners.smalllake import Lake, hold
 

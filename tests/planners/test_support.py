@@ -10,10 +10,10 @@ import pytest
 from deltalake import write_deltalake
 
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.estate.delta import delta_state
-from pii_tracer.estate.discover import discover
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.inventory import TableState
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.formats.delta.table_state import delta_state
+from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Column, DatasetId, Format
 from planners.support import astray, unsupported

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.inventory import Inventory, TableState
+from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lineage.edges import Subtype
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.model.identities import Column, Format, Strategy

@@ -9,7 +9,7 @@ import pytest
 
 from pii_tracer.config.estate_file import Prices
 from pii_tracer.config.vaults import Vault
-from pii_tracer.inventory import VaultArchive, VaultState
+from pii_tracer.lake.inventory import VaultArchive, VaultState
 from pii_tracer.lineage.edges import Subtype
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import CopyKind, DatasetId, Strategy

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_tracer.config.estate_file import RetentionClasses
-from pii_tracer.inventory import RefKind
+from pii_tracer.lake.formats.iceberg.snapshot_expiry import SnapshotNode, retained
+from pii_tracer.lake.inventory import RefKind
 from pii_tracer.model.identities import Format
 from pii_tracer.retention.check import Table, check_tables
 from pii_tracer.retention.enforce import enforcement
-from pii_tracer.retention.iceberg_expiry import SnapshotNode, retained
 from pii_tracer.retention.native import DAY_MS, RefRetention
 from tests.retention.hoard import hold
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from pii_tracer.estate.s3_versions import S3Client
+from pii_tracer.lake.stores.s3.object_versions import S3Client
 from pii_tracer.model.errors import EstateError
 from pii_tracer.retention.listing import Listing, normalise, walk
 from tests.unprivileged import open_folder, unprivileged

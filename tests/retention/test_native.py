@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pii_tracer.config.estate_file import RetentionClasses
-from pii_tracer.inventory import RefKind
+from pii_tracer.lake.inventory import RefKind
 from pii_tracer.model.identities import Format
 from pii_tracer.retention.check import Finding, FindingKind, Table, check_tables
 from pii_tracer.retention.classes import CLASS_PROPERTY, class_of, hold_on, unmatched_holds

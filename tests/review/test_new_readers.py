@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pii_tracer.inventory import Inventory, Sharing, TableState
+from pii_tracer.lake.inventory import Inventory, Sharing, TableState
 from pii_tracer.model.identities import Column, DatasetId, Format
 from pii_tracer.model.plan import Precondition
 from pii_tracer.review.drift import compare

@@ -17,7 +17,14 @@ from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import SSlibKey
 
 from pii_tracer.config.estate_file import Policy
-from pii_tracer.inventory import Inventory, ObjectSet, ObjectVersion, Ref, RefKind, TableState
+from pii_tracer.lake.inventory import (
+    Inventory,
+    ObjectSet,
+    ObjectVersion,
+    Ref,
+    RefKind,
+    TableState,
+)
 from pii_tracer.model.errors import NotApproved, PolicyDenied, ReviewError
 from pii_tracer.model.identities import (
     Carries,

@@ -29,7 +29,7 @@ __all__ = ["standin", "world"]
 
 HOLDER = """
 import sys
-from pii_tracer.estate.s3 import s3_clients
+from pii_tracer.lake.stores.s3.archives import s3_clients
 from pii_tracer.journal import utc_now
 from pii_tracer.lease_s3 import LeaseObject, S3Lease
 from tests.runner.test_lease_s3 import Told

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from pii_tracer.config.lineage import LineageSources
-from pii_tracer.estate.discover import discover
-from pii_tracer.estate.paths import EstatePaths
-from pii_tracer.estate.read import read_columns
-from pii_tracer.inventory import TableState
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.inventory import TableState
+from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.lineage.harvest import harvest
 from pii_tracer.model.identities import Carries, DatasetId

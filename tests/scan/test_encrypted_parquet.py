@@ -17,7 +17,7 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.keys import KmsMasterKeys, LocalMasterKeys
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
-from pii_tracer.estate.discover import discover
+from pii_tracer.lake.discovery import discover
 from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.file_keys import FileKeys, file_keys
 from pii_tracer.scan.forms import build_patterns

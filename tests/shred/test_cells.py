@@ -11,10 +11,18 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pii_tracer.lake.keys.envelope.cells import Binding, Mode, Rows
+from pii_tracer.lake.keys.envelope.columns import (
+    KeyCache,
+    Keys,
+    Missing,
+    decrypt,
+    decrypt_all,
+    encrypt,
+    encrypt_all,
+)
+from pii_tracer.lake.keys.envelope.key_wrapping import LocalFile, Wrapper
 from pii_tracer.model.errors import ShredError
-from pii_tracer.shred.cells import Binding, Mode, Rows
-from pii_tracer.shred.columns import KeyCache, Keys, Missing, decrypt, decrypt_all, encrypt, encrypt_all
-from pii_tracer.shred.wrapping import LocalFile, Wrapper
 
 USERS = Binding("lake.prod.users", "phone")
 JOINED = Binding("lake.prod.users", "phone", Mode.EQUAL)
@@ -85,7 +93,7 @@ def test_columns_of_scattered_rows_come_back_in_their_order(
 
     people, text, raw = columns(whole)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pii_tracer.shred.columns._SLICE", size)
+        patch.setattr("pii_tracer.lake.keys.envelope.columns._SLICE", size)
         cells = encrypt_all(list(zip((text, text, raw), bindings, strict=True)), people, keys)
         given = list(zip(cells, bindings, strict=True))
         opened = decrypt_all(given, people, keys)

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from pii_tracer.lake.keys.envelope.key_wrapping import Wrapper
 from pii_tracer.model.errors import ShredError
-from pii_tracer.shred.wrapping import Wrapper
 from tests.kmssupport import StrictKms
 
 

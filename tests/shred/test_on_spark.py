@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_tracer.shred.cells import Binding, Mode
-from pii_tracer.shred.spark import decrypt_columns, encrypt_columns
-from pii_tracer.shred.wrapping import LocalFile, Wrapper
+from pii_tracer.lake.keys.envelope.cells import Binding, Mode
+from pii_tracer.lake.keys.envelope.key_wrapping import LocalFile, Wrapper
+from pii_tracer.lake.keys.envelope.spark_columns import decrypt_columns, encrypt_columns
 from tests.shred.test_cells import kek
 
 if TYPE_CHECKING:

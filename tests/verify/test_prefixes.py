@@ -9,9 +9,9 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pii_tracer.lake.streams.kafka.records import Record
 from pii_tracer.model.identities import Strategy
 from pii_tracer.model.plan import Copy
-from pii_tracer.records import Record
 from pii_tracer.verify.rows import compare
 from pii_tracer.verify.topics import Reading, _People
 from pii_tracer.verify.verdict import Baseline

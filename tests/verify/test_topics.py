@@ -107,7 +107,7 @@ def test_what_was_aborted_is_nobodys_loss_and_holds_the_person_all_the_same(brok
 
 
 def test_what_an_open_transaction_hides_is_counted(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pii_tracer.estate.kafka.DECIDED_WITHIN", 0.2)
+    monkeypatch.setattr("pii_tracer.lake.streams.kafka.topics.DECIDED_WITHIN", 0.2)
     topic = broker.topic("open", cleanup_policy="compact")
     broker.send(topic, CLEAN)
     producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": topic, "log_level": 0})

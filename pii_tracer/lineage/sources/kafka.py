@@ -13,8 +13,14 @@ from confluent_kafka import TopicCollection
 
 from pii_tracer.config.kafka import KafkaCluster
 from pii_tracer.config.lineage import EventTopic
-from pii_tracer.estate.kafka import topic_offsets
-from pii_tracer.estate.kafka_read import TIMEOUT, admin_client, client_settings, read_topic, result
+from pii_tracer.lake.streams.kafka.consumers import (
+    TIMEOUT,
+    admin_client,
+    client_settings,
+    read_topic,
+    result,
+)
+from pii_tracer.lake.streams.kafka.topics import topic_offsets
 from pii_tracer.lineage.sources.fetch import Reading, Unreachable
 from pii_tracer.lineage.sources.lines import decoded
 from pii_tracer.lineage.sources.parts import not_an_event

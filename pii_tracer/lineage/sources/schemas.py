@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.aws import error_code
 from pii_tracer.config.lineage import GlueDatabase
+from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lineage.identity import Identities
 from pii_tracer.lineage.parse import schemas_of
 from pii_tracer.model.errors import LineageError

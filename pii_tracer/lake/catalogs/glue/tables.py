@@ -1,0 +1,97 @@
+"""Tables of the AWS Glue Data Catalog: Iceberg, Delta, Hudi and plain files.
+
+https://docs.aws.amazon.com/glue/latest/webapi/API_Table.html; how engines mark their formats:
+https://iceberg.apache.org/docs/latest/aws/#glue-catalog (`table_type`, `metadata_location`),
+https://docs.aws.amazon.com/athena/latest/ug/delta-lake-tables.html (`spark.sql.sources.provider`, `table_type`),
+https://hudi.apache.org/docs/syncing_aws_glue_data_catalog/ (input formats of `org.apache.hudi`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from pii_tracer.config.catalogs import Catalog
+from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.catalogs.catalog_lookup import (
+    CatalogEntry,
+    Listing,
+    catalog_gap,
+    sql_name,
+)
+from pii_tracer.lake.inventory import InventoryGap
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Format
+
+_PLAIN = {"parquet": Format.PARQUET, "orc": Format.ORC, "avro": Format.AVRO, "csv": Format.CSV, "json": Format.JSON}
+
+
+def list_glue(name: str, catalog: Catalog) -> Listing:
+    """Every table of the named databases, or of all. A database that is refused is a gap; the others are read."""
+    client = boto3.client("glue", region_name=catalog.region, endpoint_url=catalog.endpoint_url)
+    entries: list[CatalogEntry] = []
+    gaps: list[InventoryGap] = []
+    try:
+        databases = catalog.databases or tuple(sorted(d["Name"] for d in _pages(client, "get_databases")))
+    except (BotoCoreError, ClientError) as error:
+        reason = f"the databases cannot be listed ({error_code(error)}): the catalog's tables are unknown"
+        return Listing((), (catalog_gap(name, GapKind.CATALOG_UNREADABLE, reason),))
+    for database in databases:
+        try:
+            tables = list(_pages(client, "get_tables", DatabaseName=database))
+        except (BotoCoreError, ClientError) as error:
+            reason = f"the tables of the database cannot be listed ({error_code(error)})"
+            gaps.append(catalog_gap(name, GapKind.CATALOG_UNREADABLE, reason, database))
+            continue
+        for table in tables:
+            found = _entry(name, database, table)
+            if isinstance(found, CatalogEntry):
+                entries.append(found)
+            elif found is not None:
+                gaps.append(found)
+    return Listing(tuple(entries), tuple(gaps))
+
+
+def _pages(client: Any, operation: str, **arguments: str) -> Iterator[Mapping[str, Any]]:
+    answer = {"get_databases": "DatabaseList", "get_tables": "TableList"}[operation]
+    for page in client.get_paginator(operation).paginate(**arguments):
+        yield from page[answer]
+
+
+def _entry(name: str, database: str, table: Mapping[str, Any]) -> CatalogEntry | InventoryGap | None:
+    """Views hold no data: None. What is registered and cannot be told apart is a gap."""
+    parts = (database, str(table["Name"]))
+    if table.get("TargetTable"):
+        reason = "a link to a table of another catalog or account: whether it holds a person cannot be told here"
+        return catalog_gap(name, GapKind.REMOTE_TABLE, reason, *parts)
+    if table.get("TableType") == "VIRTUAL_VIEW":
+        return None
+    parameters = {key.lower(): str(value) for key, value in (table.get("Parameters") or {}).items()}
+    storage = table.get("StorageDescriptor") or {}
+    if parameters.get("table_type", "").upper() == "ICEBERG":
+        metadata = parameters.get("metadata_location")
+        return CatalogEntry(sql_name(name, *parts), parts, Format.ICEBERG, storage.get("Location"), metadata)
+    kind = _format(parameters, storage)
+    serde = (storage.get("SerdeInfo") or {}).get("Parameters") or {}
+    # Spark keeps the path of a data source table beside the serializer; Location may be a placeholder
+    location = serde.get("path") or storage.get("Location")
+    if kind is None or not location:
+        return catalog_gap(name, GapKind.UNKNOWN_TABLE, "a registered table of a format that is not known here", *parts)
+    # Spark knows tables of other formats by its session catalog
+    return CatalogEntry(sql_name(*parts), parts, kind, location)
+
+
+def _format(parameters: Mapping[str, str], storage: Mapping[str, Any]) -> Format | None:
+    words = [parameters.get(key, "").lower() for key in ("spark.sql.sources.provider", "table_type", "classification")]
+    reader = str(storage.get("InputFormat") or "").lower()
+    if "delta" in words:
+        return Format.DELTA
+    if "hudi" in words or "org.apache.hudi" in reader:
+        return Format.HUDI
+    for word, kind in _PLAIN.items():
+        if word in words or word in reader:
+            return kind
+    return None

@@ -1,0 +1,243 @@
+"""A client of Nessie's REST API v2: references, what they hold, and their commits.
+
+https://projectnessie.org/develop/rest/, tried with server 0.99.0. A bearer token comes from the environment
+(`PII_TRACER_CATALOG_<NAME>_TOKEN`). Every list is read to its end, page by page. A server lists only the references
+that the account may see: it has to be an account that sees all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from email.message import Message
+from typing import IO, Any
+
+from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.config.catalogs import Catalog
+from pii_tracer.lake.catalogs.catalog_lookup import secret
+from pii_tracer.model.errors import EstateError
+
+API_VERSION = 2
+ANSWER_SECONDS = 120.0
+PAGE = 500
+_LONGEST = 256 * 1024 * 1024
+
+
+class RefType(StrEnum):
+    """Named references of Nessie. A tag is moved only by assigning it."""
+
+    BRANCH = "BRANCH"
+    TAG = "TAG"
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A branch or tag and the commit it points at."""
+
+    name: str
+    type: RefType
+    hash: str
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a key means in one commit. kind: Nessie's content type.
+
+    content: its id, the same on every branch and after a rename. metadata and snapshot: of an Iceberg table.
+    """
+
+    key: tuple[str, ...]
+    kind: str
+    content: str
+    metadata: str | None = None
+    snapshot: int | None = None
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit of a reference's history with what it puts; newest first. deleted keys are not in it."""
+
+    hash: str
+    at: datetime
+    puts: tuple[Content, ...]
+
+
+class NessieConflict(EstateError):
+    """A reference is not where it was read: somebody committed in between."""
+
+
+class NessieClient:
+    """One server, as the estate file names it. All methods raise EstateError when it does not answer as it should."""
+
+    def __init__(self, name: str, catalog: Catalog) -> None:
+        self._name = name
+        self._uri = str(catalog.uri).rstrip("/")
+        self._token = secret(name, "TOKEN")
+        self._opener = urllib.request.build_opener(_NoRedirect())
+
+    @property
+    def has_token(self) -> bool:
+        """Whether an account is used, which may be shown less than there is."""
+        return self._token is not None
+
+    def default_branch(self) -> str:
+        """Name of the server's default branch.
+
+        Raises:
+            EstateError: it does not answer, or speaks another version of the API.
+        """
+        config = self._ask("GET", "/config")
+        if int(config.get("maxSupportedApiVersion", 1)) < API_VERSION or "defaultBranch" not in config:
+            raise self._odd(f"the Nessie server does not speak version {API_VERSION} of its API", "use a newer server")
+        return str(config["defaultBranch"])
+
+    def references(self) -> tuple[Reference, ...]:
+        """Every branch and tag, by name."""
+        found = [_reference(item) for item in self._pages("/trees", "references", {})]
+        return tuple(sorted(found, key=lambda r: r.name))
+
+    def contents(self, reference: Reference) -> tuple[Content, ...]:
+        """Every key at the commit that was read of a reference, namespaces left out."""
+        found = []
+        for entry in self._pages(f"/trees/{_at(reference)}/entries", "entries", {"content": "true"}):
+            if entry.get("type") == "NAMESPACE":
+                continue
+            if not isinstance(entry.get("content"), dict):
+                raise self._odd("the Nessie server lists a table without its content", "look at its access rules")
+            found.append(_content(entry["name"], entry["content"]))
+        return tuple(sorted(found, key=lambda c: c.key))
+
+    def history(self, reference: Reference) -> Iterator[Commit]:
+        """The commits of a reference, newest first, down to the first one."""
+        for entry in self._pages(f"/trees/{_at(reference)}/history", "logEntries", {"fetch": "ALL"}):
+            meta = entry["commitMeta"]
+            operations = entry.get("operations") or []
+            puts = tuple(_content(o["key"], o["content"]) for o in operations if o.get("type") == "PUT")
+            yield Commit(str(meta["hash"]), _time(str(meta["commitTime"])), puts)
+
+    def commits(self, references: Iterable[Reference]) -> Iterator[tuple[Reference, Commit]]:
+        """Every commit of any of the references' histories once, with the first of them that has it."""
+        seen: set[str] = set()
+        for reference in references:
+            for commit in self.history(reference):
+                if commit.hash in seen:
+                    break  # everything before it was seen with it
+                seen.add(commit.hash)
+                yield reference, commit
+
+    def create_branch(self, name: str, at: Reference) -> Reference:
+        """A new branch at the commit of another reference."""
+        query = urllib.parse.urlencode({"name": name, "type": RefType.BRANCH.value})
+        return _reference(self._ask("POST", f"/trees?{query}", _body(at))["reference"])
+
+    def assign(self, reference: Reference, to: Reference) -> None:
+        """Move a reference to another's commit.
+
+        Raises:
+            NessieConflict: it is not at the commit any more that was read.
+        """
+        self._ask("PUT", f"/trees/{_at(reference)}?type={reference.type.value}", _body(to))
+
+    def delete(self, reference: Reference) -> None:
+        """Delete a reference.
+
+        Raises:
+            NessieConflict: it is not at the commit any more that was read.
+        """
+        self._ask("DELETE", f"/trees/{_at(reference)}?type={reference.type.value}")
+
+    # -- wire ----------------------------------------------------------------------------------------------------
+
+    def _pages(self, path: str, part: str, query: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+        token: str | None = None
+        while True:
+            words = {**query, "max-records": str(PAGE), **({"page-token": token} if token else {})}
+            answer = self._ask("GET", f"{path}?{urllib.parse.urlencode(words)}")
+            if not isinstance(answer.get(part), list):
+                raise self._odd(f"the Nessie server's answer has no `{part}`", "look at the server")
+            yield from answer[part]
+            following = answer.get("token")
+            if not answer.get("hasMore"):
+                return
+            if not following or following == token:
+                raise self._odd("the Nessie server breaks a list off in the middle", "look at the server")
+            token = str(following)
+
+    def _ask(self, method: str, path: str, body: Mapping[str, str] | None = None) -> dict[str, Any]:
+        data = json.dumps(body).encode() if body is not None else None
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        # the scheme is http or https: the estate file's model lets no other through
+        request = urllib.request.Request(self._uri + path, method=method, data=data, headers=headers)  # noqa: S310
+        try:
+            with self._opener.open(request, timeout=ANSWER_SECONDS) as answer:
+                text = answer.read(_LONGEST)
+            found = json.loads(text) if text else {}
+        except urllib.error.HTTPError as error:
+            if error.code == 409:
+                raise NessieConflict(
+                    "a Nessie reference has moved since it was read", where=self._where(), todo="resume the run"
+                ) from None
+            reason = "refuses this account" if error.code in (401, 403) else f"answers with HTTP {error.code}"
+            raise self._odd(f"the Nessie server {reason}", "look at its log and its access rules") from None
+        except (OSError, ValueError) as error:
+            raise self._odd(f"the Nessie server does not answer ({type(error).__name__})", "start it") from None
+        if not isinstance(found, dict):
+            raise self._odd("the Nessie server's answer is not what its API promises", "look at `uri`")
+        return found
+
+    def _odd(self, what: str, todo: str) -> EstateError:
+        return EstateError(what, where=self._where(), todo=todo)
+
+    def _where(self) -> str:
+        return f"catalog {self._name}"
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect would take the token to another server."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
+    ) -> None:
+        return None
+
+
+def _at(reference: Reference) -> str:
+    return urllib.parse.quote(reference.name, safe="") + "@" + urllib.parse.quote(reference.hash, safe="")
+
+
+def _body(reference: Reference) -> dict[str, str]:
+    return {"type": reference.type.value, "name": reference.name, "hash": reference.hash}
+
+
+def _reference(data: Mapping[str, Any]) -> Reference:
+    try:
+        return Reference(str(data["name"]), RefType(data["type"]), str(data["hash"]))
+    except (KeyError, ValueError):
+        raise EstateError("a Nessie reference is of a kind that is not known here", todo="look at the server") from None
+
+
+def _content(name: Mapping[str, Any], content: Mapping[str, Any]) -> Content:
+    try:
+        snapshot = content.get("snapshotId")
+        return Content(
+            key=tuple(str(part) for part in name["elements"]),
+            kind=str(content["type"]),
+            content=str(content["id"]),
+            metadata=content.get("metadataLocation"),
+            snapshot=int(snapshot) if snapshot is not None else None,
+        )
+    except (KeyError, TypeError, ValueError):
+        raise EstateError("a content of the Nessie server cannot be understood", todo="look at the server") from None
+
+
+def _time(text: str) -> datetime:
+    """ISO 8601 with up to nine digits of a second, of which Python takes six."""
+    whole, _, rest = text.removesuffix("Z").partition(".")
+    return datetime.fromisoformat(f"{whole}.{(rest or '0')[:6].ljust(6, '0')}+00:00")

@@ -1,0 +1,219 @@
+"""The tables that an estate's catalogs register, brought down to real places on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.catalogs.catalog_lookup import CatalogEntry, Head, list_catalogs
+from pii_tracer.lake.formats.iceberg.metadata_json import metadata_json
+from pii_tracer.lake.inventory import InventoryGap, RefKind
+from pii_tracer.lake.read_result import gap
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import (
+    UNTOLD,
+    S3Location,
+    local_path,
+    location_of,
+)
+
+
+@dataclass(frozen=True)
+class PlacedHead:
+    """A reference of a Nessie catalog that has a table. table: its name in Spark SQL, None where it has none."""
+
+    head: Head
+    table: str | None
+    metadata: Path
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A registered table at its place. metadata: the file its catalog points at (Iceberg).
+
+    heads: where a Nessie catalog keeps it, the references that have it; names and metadata are those of the first.
+    committed: metadata files that the visible history names, where some of it may be hidden; None where not.
+    """
+
+    names: tuple[str, ...]
+    format: Format
+    location: Path
+    metadata: Path | None = None
+    heads: tuple[PlacedHead, ...] = ()
+    committed: frozenset[str] | None = None
+
+
+@dataclass(frozen=True)
+class RemoteTable:
+    """A table in S3. title: what people know it by; None for a folder that the estate file names as a root.
+
+    name: in Spark SQL, where it has one. location: its folder; of an Iceberg table perhaps another one than metadata,
+    the file that its catalog points at, tells. branched: that catalog has branches (Nessie), and this is one's.
+    """
+
+    title: str | None
+    name: str | None
+    format: Format | None
+    location: S3Location
+    metadata: S3Location | None = None
+    branched: bool = False
+
+
+@dataclass(frozen=True)
+class Registry:
+    """tables: by location. remote: those in S3. gaps: what the catalogs did not answer, or what cannot be read."""
+
+    tables: Mapping[Path, Registered] = field(default_factory=dict)
+    remote: tuple[RemoteTable, ...] = ()
+    gaps: tuple[InventoryGap, ...] = ()
+
+
+def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) -> Registry:
+    """Ask the catalogs. inside: whether a path lies in the estate; nothing outside of it is opened.
+
+    A table that cannot be placed is a gap: `remote_table` (on another host or store), `outside_roots`, `unreadable`,
+    `unnameable_table` (a dot in its name), `registered_twice` (two names for one Iceberg table, which then has two
+    histories: expiring one breaks the other).
+
+    Raises:
+        EstateError: a catalog's client library is not installed.
+    """
+    found: dict[Path, Registered] = {}
+    remote: list[RemoteTable] = []
+    gaps: list[InventoryGap] = []
+    for listing in list_catalogs(estate, base):
+        gaps += [*listing.gaps, *_former(listing.former, inside)]
+        heads: dict[Path, list[tuple[CatalogEntry, PlacedHead]]] = {}
+        for entry in listing.entries:
+            placed = _place(entry, inside)
+            if isinstance(placed, InventoryGap):
+                gaps.append(placed)
+            elif isinstance(placed, RemoteTable):
+                remote.append(placed)
+            elif entry.head and placed.metadata:
+                head = PlacedHead(entry.head, entry.name, placed.metadata)
+                heads.setdefault(placed.location, []).append((entry, head))
+            else:
+                if entry.name is None:
+                    reason = "a part of the table's name holds a dot, which cannot be told from a namespace: rename it"
+                    gaps.append(gap(None, GapKind.UNNAMEABLE_TABLE, reason, str(placed.location)))
+                _add(found, gaps, placed)
+        for location, group in heads.items():
+            gaps += _two_keys(location, group)
+            _add(found, gaps, _of_heads(location, [head for _, head in group], listing.committed))
+    return Registry(found, tuple(remote), tuple(gaps))
+
+
+def _add(found: dict[Path, Registered], gaps: list[InventoryGap], placed: Registered) -> None:
+    first = found.setdefault(placed.location, placed)
+    if first is placed:
+        return
+    if placed.format is Format.ICEBERG:
+        gaps.append(_twice(first, placed))
+    names = tuple(sorted({*first.names, *placed.names}))
+    found[placed.location] = Registered(names, first.format, first.location, first.metadata)
+
+
+_ORDER = (RefKind.NESSIE_BRANCH, RefKind.NESSIE_TAG)
+
+
+def _of_heads(location: Path, heads: list[PlacedHead], committed: frozenset[str] | None) -> Registered:
+    """The default branch's head first, then branches, then tags."""
+    heads.sort(key=lambda h: (not h.head.default, _ORDER.index(h.head.kind), h.head.ref))
+    # without a name for the first head there is none: another reference's name would mean other rows
+    names = tuple(dict.fromkeys(h.table for h in heads if h.table)) if heads[0].table else ()
+    return Registered(names, Format.ICEBERG, location, heads[0].metadata, tuple(heads), committed)
+
+
+def _two_keys(location: Path, group: list[tuple[CatalogEntry, PlacedHead]]) -> list[InventoryGap]:
+    """One place under two keys of one reference: each key has a history of its own."""
+    keys: dict[str, set[str]] = {}
+    for entry, placed in group:
+        keys.setdefault(placed.head.ref, set()).add(".".join(entry.parts))
+    return [
+        gap(
+            None,
+            GapKind.REGISTERED_TWICE,
+            f"on {ref} the table has more than one key ({', '.join(sorted(names))}): erasing it by one breaks it under"
+            " the other; drop all but one",
+            str(location),
+        )
+        for ref, names in sorted(keys.items())
+        if len(names) > 1
+    ]
+
+
+def _former(places: tuple[str, ...], inside: Callable[[Path], bool]) -> list[InventoryGap]:
+    """Tables that only old commits name: inside the roots their folders are met as such, elsewhere nobody looks."""
+    found = []
+    for text in places:
+        try:
+            beyond = not inside(local_path(text)) and local_path(text).exists()
+        except EstateError:
+            beyond = True
+        if beyond:
+            reason = (
+                "a table that only old commits of its catalog name lies outside the estate's roots and was not read"
+            )
+            found.append(gap(None, GapKind.OUTSIDE_ROOTS, reason, text))
+    return found
+
+
+def _twice(first: Registered, second: Registered) -> InventoryGap:
+    names = ", ".join(sorted({*first.names, *second.names}))
+    reason = f"the table is registered more than once ({names}): erasing it by one name breaks it under the other"
+    return gap(None, GapKind.REGISTERED_TWICE, reason + "; drop all but one registration", str(first.location))
+
+
+def _place(entry: CatalogEntry, inside: Callable[[Path], bool]) -> Registered | RemoteTable | InventoryGap:
+    title = ".".join(entry.parts)
+    text = entry.metadata if entry.format is Format.ICEBERG else entry.location
+    if not text:
+        return gap(None, GapKind.UNREADABLE, "the catalog names no metadata file of the table", title)
+    try:
+        place = location_of(text)
+        if isinstance(place, S3Location):
+            return _remote(entry, place)
+        metadata = place if entry.format is Format.ICEBERG else None
+        if metadata is not None:
+            if not inside(metadata):
+                reason = f"the metadata of {title} lies outside the estate's roots and was not read"
+                return gap(None, GapKind.OUTSIDE_ROOTS, reason, str(metadata))
+            place = location_of(_location_in(metadata))
+            if isinstance(place, S3Location):
+                return RemoteTable(entry.name or title, entry.name, entry.format, place)
+    except EstateError as error:
+        kind = GapKind.UNREADABLE if error.where and "://" not in error.where else GapKind.REMOTE_TABLE
+        shown = text if error.where != UNTOLD else UNTOLD
+        return gap(None, kind, f"the registered table {title} was not read: {error.what}", shown)
+    if not inside(place):
+        reason = f"the registered table {title} lies outside the estate's roots and was not read"
+        return gap(None, GapKind.OUTSIDE_ROOTS, reason, str(place))
+    return Registered((entry.name,) if entry.name else (), entry.format, place.resolve(), metadata)
+
+
+def _remote(entry: CatalogEntry, place: S3Location) -> RemoteTable:
+    """A table in S3. Where its catalog does not tell its folder, it is the one that `metadata` lies in, as a rule."""
+    title = entry.name or ".".join(entry.parts)
+    if entry.format is not Format.ICEBERG:
+        return RemoteTable(title, entry.name, entry.format, place)
+    return RemoteTable(title, entry.name, entry.format, place.parent.parent, place, entry.head is not None)
+
+
+def _location_in(metadata: Path) -> str:
+    """The table's `location` (Iceberg spec, "Table Metadata Fields").
+
+    Raises:
+        EstateError: no such file, or not a metadata file.
+    """
+    try:
+        data = metadata.read_bytes()
+        return str(metadata_json(data)["location"])
+    except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+        raise EstateError(
+            f"the metadata file that its catalog points at cannot be read ({type(error).__name__})", where=str(metadata)
+        ) from None

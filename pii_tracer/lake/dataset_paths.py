@@ -1,0 +1,310 @@
+"""From real paths to lineage identities and back, and from table names to locations.
+
+Events and SQL name data by the paths of the place they were recorded in (OpenLineage: namespace `file`, name = path,
+https://openlineage.io/docs/spec/naming); an estate's relocations say where that data lies here.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property
+from pathlib import Path
+
+from pii_tracer.config.catalogs import CatalogType, DeclaredTable
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.catalogs.registered_tables import (
+    Registered,
+    Registry,
+    RemoteTable,
+    read_registry,
+)
+from pii_tracer.lake.formats.iceberg.metadata_json import metadata_json
+from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import DatasetId
+from pii_tracer.model.locations import (
+    S3Location,
+    is_s3,
+    local_path,
+    s3_location,
+)
+
+__all__ = ["SESSION_CATALOG", "EstatePaths", "iceberg_folders", "is_iceberg", "is_iceberg_view", "local_path"]
+
+SESSION_CATALOG = "spark_catalog."
+FILE_NAMESPACE = "file"
+
+
+class EstatePaths:
+    """The places of one estate whose file lies in `base`. Everything outside its roots is refused."""
+
+    def __init__(self, estate: Estate, base: Path) -> None:
+        """Raises EstateError when a root, warehouse or table has a location that is not a local path."""
+        self.base = base.resolve()
+        self._estate = estate
+        warehouses = {
+            name: self._place(str(catalog.warehouse))
+            for name, catalog in estate.catalogs.items()
+            if catalog.type is CatalogType.ICEBERG_HADOOP
+        }
+        self.warehouses = {name: warehouses[name] for name in sorted(warehouses)}
+        here = {self._place(r) for r in estate.roots if not is_s3(r)}
+        self.roots = tuple(sorted(here | set(warehouses.values())))
+        self._dev_roots = tuple(self._place(r) for r in estate.dev_roots)
+        declared = [t for c in estate.catalogs.values() for t in c.tables]
+        local = [t for t in declared if not is_s3(t.location)]
+        self.declared: dict[Path, DeclaredTable] = {self._place(t.location): t for t in local}
+        # one place may be declared under two names, written in two ways: lineage knows it by either
+        self._names = {t.name: self._place(t.location) for t in local}
+        self._remote = [
+            *(RemoteTable(t.name, t.name, t.format, s3_location(t.location)) for t in declared if is_s3(t.location)),
+            *(RemoteTable(None, None, None, s3_location(root)) for root in estate.roots if is_s3(root)),
+        ]
+        relocations = [(self._place(r.to), r.from_.rstrip("/") or "/") for r in estate.relocations]
+        # the most specific relocation wins, whichever way it is read
+        self._outward = sorted(relocations, key=lambda r: len(r[0].parts), reverse=True)
+        self._inward = sorted(relocations, key=lambda r: len(r[1]), reverse=True)
+
+    def _place(self, text: str) -> Path:
+        return (self.base / local_path(text)).resolve()
+
+    @cached_property
+    def registry(self) -> Registry:
+        """What the catalogs that list their own tables (SQL, REST, Glue) say, asked once, at the first use.
+
+        Raises:
+            EstateError: a catalog's client library is not installed.
+        """
+        return read_registry(self._estate, self.base, self.inside)
+
+    @property
+    def declared_remote(self) -> tuple[RemoteTable, ...]:
+        """The tables in S3 that the estate file declares, in its order."""
+        return tuple(table for table in self._remote if table.name)
+
+    def place(self, location: str) -> Path | S3Path:
+        """Where a table of the inventory lies, or a file that its metadata names in full.
+
+        Raises:
+            EstateError: it lies in S3, which refuses, or the estate file does not say how S3 is reached; or as
+                `local_path`.
+        """
+        return self._bucket(s3_location(location).bucket).placed(location) if is_s3(location) else local_path(location)
+
+    @cached_property
+    def _bucket(self) -> Callable[[str], S3Path]:
+        """A bucket, each asked once for its region."""
+        from pii_tracer.lake.stores.s3.archives import s3_clients
+
+        clients = s3_clients(self._estate)
+
+        @cache
+        def bucket(name: str) -> S3Path:
+            try:
+                return S3Path.of(S3Location(bucket=name, key=""), clients)
+            except OSError as error:
+                code = str(error).rpartition(": ")[2]
+                raise EstateError(f"S3 refuses: {code}", where=name, todo="check what the account may do") from None
+
+        return bucket
+
+    @cached_property
+    def s3_options(self) -> dict[str, str]:
+        """How delta-rs reaches S3: https://delta-io.github.io/delta-rs/usage/loading-table/#verify-table-existence.
+
+        Raises:
+            EstateError: the estate file does not say how S3 is reached.
+        """
+        from pii_tracer.lake.stores.s3.archives import object_store
+
+        return object_store(self._estate)
+
+    @property
+    def remote(self) -> tuple[RemoteTable, ...]:
+        """What lies in S3: tables that catalogs name or the estate file declares, and its roots there."""
+        return (*self.registry.remote, *self._remote)
+
+    def metadata_at(self, path: Path) -> Path | None:
+        """The Iceberg metadata file that a catalog points at for a location; None where no catalog does."""
+        registered = self.registered_at(path)
+        return registered.metadata if registered else None
+
+    @cached_property
+    def pointed_at(self) -> frozenset[Path]:
+        """Every Iceberg metadata file that a catalog points at, links followed."""
+        tables = self.registry.tables.values()
+        heads = {head.metadata.resolve() for table in tables for head in table.heads}
+        return frozenset(heads | {table.metadata.resolve() for table in tables if table.metadata})
+
+    def registered_at(self, path: Path) -> Registered | None:
+        """What the catalogs know of a location; None where none names it."""
+        return self.registry.tables.get(path.resolve())
+
+    def inside(self, path: Path) -> bool:
+        """Whether a path lies in the estate, after following symbolic links. `..` is never inside."""
+        if not path.is_absolute() or ".." in path.parts:
+            return False
+        try:
+            resolved = path.resolve()
+        except (OSError, RuntimeError):  # links that lead to each other
+            return False
+        return any(resolved.is_relative_to(root) for root in self.roots)
+
+    def checked_file(self, path: Path | S3Path) -> None:
+        """Raises EstateError as `checked`, and for an object in S3 that lies in no place of the estate."""
+        if isinstance(path, Path):
+            self.checked(path)
+        elif not any(table.location.holds(path.location) for table in self.remote):
+            raise EstateError(
+                "the object lies outside the estate's places in S3", where=str(path), todo="add its folder to `roots`"
+            )
+
+    def checked(self, path: Path) -> Path:
+        """The path with symbolic links followed.
+
+        Raises:
+            EstateError: relative, holds `..`, or lies (or leads) outside the estate's roots.
+        """
+        if not self.inside(path):
+            raise EstateError(
+                "the path lies outside the estate's roots",
+                where=str(path),
+                todo="add its root to `roots` in the estate file, or correct the path",
+            )
+        return path.resolve()
+
+    def dataset_of(self, path: Path) -> DatasetId:
+        """The lineage identity of a real path.
+
+        Raises:
+            EstateError: as `checked`.
+        """
+        real = self.checked(path)
+        for to, origin in self._outward:
+            if real.is_relative_to(to):
+                return DatasetId(namespace=FILE_NAMESPACE, name=_join(origin, real.relative_to(to)))
+        return DatasetId(namespace=FILE_NAMESPACE, name=str(real))
+
+    def real_path(self, dataset: DatasetId) -> Path | None:
+        """Where a dataset lies on this machine; None for other namespaces and for places outside the estate."""
+        if dataset.namespace != FILE_NAMESPACE or not dataset.name.startswith("/"):
+            return None
+        name = Path(dataset.name)
+        if ".." in name.parts:
+            return None
+        for to, origin in self._inward:
+            if name.is_relative_to(origin):
+                real = to / name.relative_to(origin)
+                return real.resolve() if self.inside(real) else None
+        return name.resolve() if self.inside(name) else None
+
+    def table_at(self, path: Path) -> str | None:
+        """The name Spark SQL knows a location by; None for an unregistered one.
+
+        A folder whose name holds a dot has none: `a.b` could not be told from namespace `a`, table `b`.
+        """
+        real = path.resolve()
+        if real in self.declared:
+            return self.declared[real].name
+        if real in self.registry.tables:
+            return next(iter(self.registry.tables[real].names), None)
+        return self.hadoop_name(real)
+
+    def encoding_at(self, path: Path) -> str | None:
+        """The encoding that the estate file declares for the CSV files of a folder."""
+        table = self.declared.get(path.resolve())
+        return table.encoding.value if table is not None and table.encoding is not None else None
+
+    def hadoop_name(self, path: Path) -> str | None:
+        """The name that an Iceberg Hadoop catalog gives a table folder, by its place below the warehouse."""
+        real = path.resolve()
+        best: tuple[int, str] | None = None
+        for catalog, warehouse in self.warehouses.items():
+            if real == warehouse or not real.is_relative_to(warehouse) or not is_iceberg(real):
+                continue
+            parts = real.relative_to(warehouse).parts
+            if len(parts) >= 2 and not any("." in part for part in parts):
+                candidate = (len(warehouse.parts), ".".join((catalog, *parts)))
+                best = max(best, candidate) if best else candidate
+        return best[1] if best else None
+
+    def aliases(self) -> dict[str, DatasetId]:
+        """Names of tables (with and without `spark_catalog.`) and the datasets they stand for.
+
+        Declared tables count whether they exist or not: lineage may remember one that is gone.
+        """
+        found: dict[str, DatasetId] = {}
+        for declared, path in self._names.items():
+            if self.inside(path):
+                found[declared] = self.dataset_of(path)
+        for registered in self.registry.tables.values():
+            found.update(dict.fromkeys(registered.names, self.dataset_of(registered.location)))
+        found.update({table.name: table.location.dataset for table in self.remote if table.name})
+        for warehouse in self.warehouses.values():
+            for path in iceberg_folders(warehouse):
+                name = self.table_at(path)
+                if name:
+                    found[name] = self.dataset_of(path)
+        for name in list(found):
+            plain = name.removeprefix(SESSION_CATALOG)
+            if plain != name:
+                found.setdefault(plain, found[name])
+            elif name.count(".") == 1:
+                found.setdefault(SESSION_CATALOG + name, found[name])
+        return dict(sorted(found.items()))
+
+    def is_dev(self, location: str) -> bool:
+        """Whether a location lies below a development root."""
+        try:
+            path = local_path(location).resolve()
+        except EstateError:
+            return False
+        return any(path.is_relative_to(root) for root in self._dev_roots)
+
+
+def below(folder: str, places: Sequence[str]) -> Sequence[str]:
+    """Of places in order, those inside a folder."""
+    first = folder.rstrip("/") + "/"
+    return places[bisect_left(places, first) : bisect_left(places, first[:-1] + "0")]  # `0` comes after `/`
+
+
+def is_iceberg(folder: Path) -> bool:
+    """Whether a folder is an Iceberg table: `metadata/*.metadata.json`, which is not that of a view."""
+    metadata = folder / "metadata"
+    return metadata.is_dir() and any(metadata.glob("*.metadata.json")) and not is_iceberg_view(folder)
+
+
+def is_iceberg_view(folder: Path) -> bool:
+    """Whether a folder is an Iceberg view's, by what every metadata file of one says of itself and no table's does.
+
+    A file that is no JSON tells nothing: the folder counts as a table's, which cannot be read.
+    https://iceberg.apache.org/view-spec/#view-metadata
+    """
+    files = sorted((folder / "metadata").glob("*.metadata.json"))
+    return bool(files) and all(map(_of_a_view, files))  # of a table's files only the first is read
+
+
+def _of_a_view(file: Path) -> bool:
+    try:
+        told = metadata_json(file.read_bytes())
+    except (OSError, ValueError, EOFError, zlib.error):
+        return False
+    return isinstance(told, dict) and "view-uuid" in told and "table-uuid" not in told
+
+
+def iceberg_folders(warehouse: Path) -> list[Path]:
+    """Every Iceberg table folder below a warehouse, sorted; links are not followed."""
+    found = []
+    for current, folders, _ in os.walk(warehouse):
+        path = Path(current)
+        if is_iceberg(path):
+            found.append(path)
+            folders.clear()
+    return sorted(found)
+
+
+def _join(origin: str, relative: Path) -> str:
+    return str(Path(origin) / relative)

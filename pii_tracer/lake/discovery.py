@@ -1,0 +1,156 @@
+"""Walks an estate's roots and says what exists: every table, every folder with data, and what could not be read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.dataset_paths import EstatePaths, below
+from pii_tracer.lake.duplicate_folders import with_originals
+from pii_tracer.lake.folder_walk import METADATA, Walk
+from pii_tracer.lake.formats.plain_files.data_files import DataFile, data_file
+from pii_tracer.lake.formats.plain_files.table_state import folder_state
+from pii_tracer.lake.inventory import Inventory, InventoryGap
+from pii_tracer.lake.read_result import Found, gap, in_order
+from pii_tracer.lake.shared_files import with_sharing
+from pii_tracer.lake.stores.s3.table_places import (
+    NO_SETTINGS,
+    NOT_ASKED,
+    gap_of,
+    places_of,
+)
+from pii_tracer.lake.streaming_checkpoints import checkpoint_state
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
+
+
+def discover(estate: Estate, base: Path, progress: Callable[[str], None] | None = None) -> Inventory:
+    """Everything that exists below the estate's roots and warehouses, sorted by location.
+
+    base: folder of the estate file. progress: is told each location before it is read.
+    What cannot be found or read becomes a gap (`missing_table`, `missing_root`, `unreadable`, …), never an omission.
+    Places in S3 are named and not asked.
+
+    Raises:
+        EstateError: the estate file names locations that are not local paths.
+    """
+    paths = EstatePaths(estate, base)
+    walk = Walk(paths)
+    for root in paths.roots:
+        if not root.is_dir():
+            walk.gaps.append(gap(None, GapKind.MISSING_ROOT, "a root of the estate does not exist", str(root)))
+        elif not any(root != other and root.is_relative_to(other) for other in paths.roots):
+            walk.visit(root)
+    walk.finish()
+    found = with_sharing(_read(walk, progress or (lambda _: None)))
+    states = with_originals([f.state for f in found], _files_of(found), paths.is_dev)
+    gaps = [*walk.gaps, *(g for f in found for g in f.gaps), *_declared(paths, found, walk)]
+    gaps += [*paths.registry.gaps, *_registered(paths, found, walk), *_around_tables(walk)]
+    remote = places_of(paths.remote, NO_SETTINGS if estate.s3 is None else NOT_ASKED)
+    gaps += map(gap_of, remote)
+    return Inventory(
+        tables=tuple(sorted(states, key=lambda s: s.location)),
+        remote=remote,
+        gaps=in_order(gaps),
+    )
+
+
+def _around_tables(walk: Walk) -> list[InventoryGap]:
+    """Folders with data files of their own around a table: what is one dataset there, nobody can tell."""
+    tables = sorted(str(place) for place, reader in walk.tables.items() if reader is not checkpoint_state)
+    return [
+        gap(
+            walk.paths.dataset_of(folder),
+            GapKind.FOLDER_AROUND_TABLES,
+            "data files lie beside tables in one folder: to write them again could break the tables. Move them into a"
+            " folder of their own",
+            str(folder),
+        )
+        for folder in sorted(walk.folders)
+        if below(str(folder), tables)
+    ]
+
+
+def _read(walk: Walk, progress: Callable[[str], None]) -> list[Found]:
+    found = []
+    for location in sorted({*walk.tables, *walk.folders}):
+        progress(f"reading {location}")
+        try:
+            if location in walk.tables:
+                found.append(walk.tables[location](location, walk.paths))
+            else:
+                found.append(folder_state(location, tuple(walk.folders[location]), walk.paths))
+        except EstateError as error:
+            dataset = walk.paths.dataset_of(location)
+            walk.gaps.append(gap(dataset, GapKind.UNREADABLE, error.what, error.where or str(location)))
+    return found
+
+
+def _files_of(found: Sequence[Found]) -> dict[str, tuple[DataFile, ...]]:
+    """Data files that lie in each location, current or not, without those of tables nested in it.
+
+    A file that cannot be read is left out here: the scan of its folder says that it was not read.
+    """
+    locations = {Path(f.state.location) for f in found}
+    result: dict[str, tuple[DataFile, ...]] = {}
+    for location in locations:
+        files: list[DataFile] = []
+        for current, folders, names in os.walk(location):
+            here = Path(current)
+            folders[:] = [n for n in folders if n not in METADATA and here / n not in locations]
+            plain = (here / n for n in names if not n.startswith("."))
+            files.extend(f for p in plain if p.is_file() and not p.is_symlink() and (f := _readable(p)))
+        result[str(location)] = tuple(sorted(files, key=lambda f: str(f.path)))
+    return result
+
+
+def _readable(path: Path) -> DataFile | None:
+    try:
+        with path.open("rb"):
+            return data_file(path)
+    except OSError:
+        return None
+
+
+def _declared(paths: EstatePaths, found: Sequence[Found], walk: Walk) -> list[InventoryGap]:
+    """Declared tables that are missing, lie outside the roots, or have another format than declared."""
+    states = {Path(f.state.location): f.state for f in found}
+    gaps = []
+    for location, table in paths.declared.items():
+        if not paths.inside(location):
+            reason = f"the declared table {table.name} lies outside the estate's roots and was not read"
+            gaps.append(gap(None, GapKind.OUTSIDE_ROOTS, reason, str(location)))
+            continue
+        dataset = paths.dataset_of(location)
+        state = states.get(location)
+        if state is None and not (location in walk.tables or location in walk.folders):
+            reason = f"the declared table {table.name} does not exist"
+            gaps.append(gap(dataset, GapKind.MISSING_TABLE, reason, str(location)))
+        elif state is not None and state.format is not table.format:
+            reason = f"{table.name} is declared as {table.format} and holds {state.format}"
+            gaps.append(gap(dataset, GapKind.FORMAT_MISMATCH, reason, str(location)))
+    return gaps
+
+
+def _registered(paths: EstatePaths, found: Sequence[Found], walk: Walk) -> list[InventoryGap]:
+    """Tables of catalogs that are missing or have another format; Iceberg tables that more than one catalog names."""
+    states = {Path(f.state.location): f.state for f in found}
+    gaps = []
+    for location, table in sorted(paths.registry.tables.items()):
+        title, dataset = ", ".join(table.names) or str(location), paths.dataset_of(location)
+        state = states.get(location)
+        if state is None and not (location in walk.tables or location in walk.folders):
+            reason = f"the registered table {title} does not exist"
+            gaps.append(gap(dataset, GapKind.MISSING_TABLE, reason, str(location)))
+        elif state is not None and state.format is not table.format:
+            reason = f"{title} is registered as {table.format} and holds {state.format}"
+            gaps.append(gap(dataset, GapKind.FORMAT_MISMATCH, reason, str(location)))
+        elif table.metadata and (location in paths.declared or paths.hadoop_name(location)):
+            other = paths.declared[location].name if location in paths.declared else paths.hadoop_name(location)
+            reason = f"{title} is also known as {other}: erasing it by one name breaks it under the other"
+            gaps.append(
+                gap(dataset, GapKind.REGISTERED_TWICE, reason + "; drop all but one registration", str(location))
+            )
+    return gaps

@@ -1,0 +1,119 @@
+"""Tables in S3 that steps can erase, and of every other place there why nothing is erased in it.
+
+A Delta or Hudi table counts when the estate file declares it, an Iceberg table when a catalog names it; and when all
+its files lie in its folder and nobody else's do, and nothing keeps what is deleted there: no replica, no lock. A bare
+folder counts when the estate file declares it and all that lies there is its data files; Glue may have one's partitions
+elsewhere. The buckets' settings and the tables' metadata are read; nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pii_tracer.config.estate_file import Archive
+from pii_tracer.lake.catalogs.registered_tables import RemoteTable
+from pii_tracer.lake.formats.delta.s3_table import look_at_delta
+from pii_tracer.lake.formats.hudi.s3_table import look_at_hudi
+from pii_tracer.lake.formats.iceberg.s3_table import look_at_iceberg
+from pii_tracer.lake.formats.plain_files.s3_table import look_at_bare
+from pii_tracer.lake.read_result import Found
+from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
+from pii_tracer.lake.stores.s3.object_versions import ClientFactory
+from pii_tracer.lake.stores.s3.table_reading import Looked
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import S3Location
+
+OTHERS = (
+    "only tables are erased there that the estate file declares (Delta, Hudi, and folders of Parquet, ORC, Avro, CSV or"
+    " JSON) or a catalog names (Iceberg)"
+)
+_DECLARED = "Iceberg tables are erased there when a catalog names them, not when they are declared: add their catalog"
+
+
+@dataclass(frozen=True)
+class Lake:
+    """By location. found: tables that can be erased. why: why nothing is erased at the other places."""
+
+    found: Mapping[str, Found] = field(default_factory=dict)
+    why: Mapping[str, str] = field(default_factory=dict)
+
+
+def lake_tables(
+    declared: Sequence[RemoteTable],
+    registered: Sequence[RemoteTable],
+    places: Collection[S3Location],
+    archives: Sequence[Archive],
+    sources: Collection[str],
+    clients: ClientFactory,
+    options: Callable[[], Mapping[str, str]],
+) -> Lake:
+    """The tables of a lake in S3.
+
+    declared: tables that the estate file declares there; registered: those that catalogs name. places: of all of these
+    and of everything else that the estate file names there. sources: tables that tell who the persons are. options: how
+    libraries reach S3.
+    """
+    folders = Folders(places, archives, clients)
+    named = [*declared, *registered]
+    looked = [
+        *look_at_delta(declared, folders),
+        *look_at_iceberg(registered, _names(named), folders),
+        *look_at_hudi(declared, folders, options),
+        *look_at_bare(declared, sources, folders),
+    ]
+    against = _against(looked, named)
+    wanted = {str(place) for place in places} - set(against)
+    found = {str(o.location): o.result for o in looked if isinstance(o.result, Found) and str(o.location) in wanted}
+    why = {str(place): OTHERS for place in places}
+    why |= {str(table.location): _DECLARED for table in declared if table.format is Format.ICEBERG}
+    why |= {location: "; ".join(reasons) for location, reasons in against.items()}
+    return Lake(found, {location: reason for location, reason in why.items() if location not in found})
+
+
+def _against(looked: Sequence[Looked], named: Sequence[RemoteTable]) -> dict[str, list[str]]:
+    """By location: why no table there is erased."""
+    against: dict[str, list[str]] = {}
+    mixed = _of_two_formats(named)
+    for one in looked:
+        own = one.result if isinstance(one.result, str) else None
+        reasons = [reason for reason in (mixed.get(str(one.location)), own, *_sharing(one, looked, named)) if reason]
+        if reasons:
+            against[str(one.location)] = list(dict.fromkeys([*against.get(str(one.location), ()), *reasons]))
+    return against
+
+
+def _sharing(one: Looked, looked: Sequence[Looked], named: Sequence[RemoteTable]) -> list[str]:
+    """With which other tables it has files in common (hazard I7)."""
+    mine = {_title(t) for t in named if t.location != one.location and any(t.location.holds(p) for p in one.reads)}
+    theirs = {o.title for o in looked if o.location != one.location and any(one.location.holds(p) for p in o.reads)}
+    return [
+        *(f"it reads files of the table {title}" for title in sorted(mine)),
+        *(f"the table {title} reads its files" for title in sorted(theirs)),
+    ]
+
+
+def _names(tables: Sequence[RemoteTable]) -> dict[str, set[str]]:
+    """What each place is called."""
+    names: dict[str, set[str]] = {}
+    for table in tables:
+        names.setdefault(str(table.location), set()).add(_title(table))
+    return names
+
+
+def _of_two_formats(tables: Sequence[RemoteTable]) -> dict[str, str]:
+    """Places that are named as tables of more than one format, and how they are."""
+    told: dict[str, dict[Format, str]] = {}
+    for table in tables:
+        if table.format is not None:
+            told.setdefault(str(table.location), {})[table.format] = _title(table)
+    return {
+        location: "it is named as a table of two formats: "
+        + ", ".join(f"{title} ({kind})" for kind, title in sorted(kinds.items()))
+        for location, kinds in told.items()
+        if len(kinds) > 1
+    }
+
+
+def _title(table: RemoteTable) -> str:
+    return table.title or str(table.location)

@@ -1,0 +1,320 @@
+"""One data file of a folder without a table format: Parquet, ORC, Avro, CSV and JSON, plain or compressed."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import hashlib
+import io
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
+from urllib.parse import unquote
+
+from pii_tracer.config.catalogs import TextEncoding
+from pii_tracer.lake.formats.plain_files.json_types import Shape
+from pii_tracer.lake.spark_types import (
+    arrow_type,
+    avro_type,
+    padded_columns,
+    spark_columns,
+)
+from pii_tracer.lake.stores.s3.s3_path import S3Path, opened
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import Column, Format
+from pii_tracer.scan.decode.packed import unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow.parquet as pq
+
+_SUFFIXES = {
+    ".parquet": Format.PARQUET,
+    ".orc": Format.ORC,
+    ".avro": Format.AVRO,
+    ".csv": Format.CSV,
+    ".json": Format.JSON,
+    ".jsonl": Format.JSON,
+    ".ndjson": Format.JSON,
+}
+_COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".snappy": "snappy", ".deflate": "deflate"}
+_HADOOP = frozenset({"snappy", "deflate"})
+_MAGIC = ((b"PAR1", Format.PARQUET), (b"ORC", Format.ORC), (b"Obj\x01", Format.AVRO))
+_SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+PARTITION = re.compile(r"^([^=]+)=(.*)$")
+_NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+# a header names columns; digits, addresses and blanks are a first row of data, which must not become names
+_NAME = re.compile(r"^[^\W\d][\w .:/()#-]{0,127}$")
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """One data file: where it is, and how it is encoded. `codec` is that of the whole file, None inside Parquet etc.
+
+    encoding: of the text in CSV, where the estate file declares it; UTF-8 otherwise.
+    """
+
+    path: Path | S3Path
+    format: Format
+    codec: str | None
+    encoding: str | None = None
+
+    @property
+    def source(self) -> Path | BinaryIO:
+        """For readers that take either, and little of a large file: an object is fetched as it is read."""
+        return self.path.seekable() if isinstance(self.path, S3Path) else self.path
+
+
+@dataclass(frozen=True)
+class DataFile(StoredFile):
+    """One that lies on this machine."""
+
+    path: Path
+
+
+def data_file(path: Path) -> DataFile | None:
+    """What kind of data file this is, by name, else by its first bytes; None when it is none that is known."""
+    kind = _kind(path)
+    return DataFile(path, *kind) if kind else None
+
+
+def stored_file(path: S3Path) -> StoredFile | None:
+    """As `data_file`, of an object. Raises `OSError` when S3 refuses."""
+    kind = _kind(path)
+    return StoredFile(path, *kind) if kind else None
+
+
+def _kind(path: Path | S3Path) -> tuple[Format, str | None] | None:
+    suffixes = [s.lower() for s in path.suffixes]
+    codec = _COMPRESSED.get(suffixes[-1]) if suffixes else None
+    suffix = suffixes[-2] if codec and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
+    if suffix in _SUFFIXES:
+        return _SUFFIXES[suffix], codec
+    with opened(path) as stream:
+        start = stream.read(4)
+    return next(((kind, None) for magic, kind in _MAGIC if start.startswith(magic)), None)
+
+
+def objects_below(folder: S3Path, listed: Iterable[tuple[str, int, int]]) -> tuple[list[StoredFile], list[str]]:
+    """Data files of a bare folder in S3 as engines read it, and the keys of everything else there that has bytes.
+
+    listed: what lies in it, as its `walk` tells.
+
+    Raises:
+        OSError: S3 refuses.
+    """
+    files, others = [], []
+    for name, size, _ in listed:
+        path = folder / name.removeprefix(f"s3://{folder.location.bucket}/{folder.location.prefix}")
+        *folders, last = parts_below(folder, path)
+        plain = not last.startswith((".", "_")) and all("=" in part for part in folders)
+        file = stored_file(path) if size and plain else None
+        if file:
+            files.append(file)
+        elif size:
+            others.append(path.location.key)
+    return files, others
+
+
+def parts_below(folder: Path | S3Path, path: Path | S3Path) -> tuple[str, ...]:
+    """The names of the folders between a folder and what lies in it, and its own."""
+    if isinstance(path, Path) and isinstance(folder, Path):
+        return path.relative_to(folder).parts
+    return tuple(str(path).removeprefix(f"{folder}/").split("/"))
+
+
+def partition_values(folder: Path | S3Path, path: Path | S3Path) -> dict[str, str | None]:
+    """`k=v` folders between a folder and a file, unescaped; None for Hive's default partition."""
+    found: dict[str, str | None] = {}
+    for part in parts_below(folder, path)[:-1]:
+        if match := PARTITION.match(part):
+            found[unquote(match[1])] = None if match[2] == _NULL_PARTITION else unquote(match[2])
+    return found
+
+
+def file_sha256(path: Path) -> str:
+    """Hex SHA-256 of a file's bytes, read in pieces."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while piece := stream.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def spark_schema(footer: pq.FileMetaData) -> bytes | None:
+    """The schema that Spark notes in files that it writes, as JSON."""
+    return (footer.metadata or {}).get(_SPARK_SCHEMA)
+
+
+def file_columns(file: StoredFile) -> tuple[tuple[Column, ...], int | None]:
+    """Columns of one file, and its rows where the format counts them."""
+    if file.format is Format.PARQUET:
+        return _parquet(file.source)
+    if file.format is Format.ORC:
+        from pyarrow import orc
+
+        opened = orc.ORCFile(file.source)
+        return _arrow_columns(opened.schema), int(opened.nrows)
+    if file.format is Format.AVRO:
+        import fastavro
+
+        with file.path.open("rb") as stream:
+            schema: Any = fastavro.reader(stream).writer_schema
+        return tuple(Column(name=f["name"], type=avro_type(f["type"])) for f in schema["fields"]), None
+    if file.format is Format.CSV:
+        if file.encoding is None:
+            _refuse_other_encodings(file)
+        return tuple(Column(name=name, type="string") for name in csv_header(file)[0]), None
+    shape = Shape()
+    shape_of(file, shape)
+    return columns_of(shape), None
+
+
+def shape_of(file: StoredFile, shape: Shape) -> tuple[str, ...]:
+    """Put a file of JSON lines to what others are like; its columns."""
+    import pyarrow as pa
+    from pyarrow import json
+
+    with decompressed(file) as stream:
+        if not stream.read(1):
+            return ()
+    mine = Shape()
+    try:
+        with decompressed(file) as stream:
+            mine.add((field.name, field.type) for field in json.read_json(stream).schema)
+    except pa.ArrowInvalid:
+        with decompressed(file) as stream:
+            mine.read(stream)
+    shape.add(mine.types.items())
+    shape.mixed |= mine.mixed
+    return tuple(mine.types)
+
+
+def columns_of(shape: Shape) -> tuple[Column, ...]:
+    return tuple(Column(name=name, type=arrow_type(kind)) for name, kind in shape.types.items())
+
+
+def _parquet(source: Path | BinaryIO) -> tuple[tuple[Column, ...], int]:
+    import json
+
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(source) as file:
+        written = spark_schema(file.metadata)
+        columns = spark_columns(json.loads(written)) if written else _arrow_columns(file.schema_arrow)
+        return columns, int(file.metadata.num_rows)
+
+
+def required(file: StoredFile) -> tuple[str, ...]:
+    """Columns of a file that cannot hold NULL."""
+    if file.format is Format.PARQUET:
+        import pyarrow.parquet as pq
+
+        return tuple(field.name for field in pq.read_schema(file.source) if not field.nullable)
+    if file.format is Format.AVRO:
+        import fastavro
+
+        with file.path.open("rb") as stream:
+            schema: Any = fastavro.reader(stream).writer_schema
+        return tuple(f["name"] for f in schema["fields"] if not (isinstance(f["type"], list) and "null" in f["type"]))
+    return ()
+
+
+def padded(file: StoredFile) -> tuple[str, ...]:
+    """Columns of CHAR(n), as far as the file tells: ORC files of Spark have no word of it."""
+    if file.format is not Format.PARQUET:
+        return ()
+    import json
+
+    import pyarrow.parquet as pq
+
+    written = spark_schema(pq.read_metadata(file.source))
+    return padded_columns(json.loads(written)) if written else ()
+
+
+def _arrow_columns(schema: Any) -> tuple[Column, ...]:
+    return tuple(Column(name=f.name, type=arrow_type(f.type)) for f in schema)
+
+
+def _refuse_other_encodings(file: StoredFile) -> None:
+    """Raise `EstateError` for CSV that is not UTF-8 from end to end: its text would be read as another one."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with decompressed(file) as stream:
+            while piece := stream.read(1 << 20):
+                decoder.decode(piece)
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        raise EstateError(
+            "a csv file is not UTF-8: declare its folder as a table of the format csv with its `encoding`"
+            f" ({' or '.join(TextEncoding)}), under a catalog of the type declared",
+            where=str(file.path),
+            todo="see docs/estate-file.md",
+        ) from None
+
+
+def csv_header(file: StoredFile) -> tuple[tuple[str, ...], bool]:
+    """Column names of a CSV file, and whether its first line is a header.
+
+    A first line that does not look like names is data: it may hold a person, so the columns are then called
+    `_c0`, `_c1`, … as Spark does.
+    """
+    with decompressed(file) as stream:
+        # a declared encoding may lack a character for a byte further on: that is no matter of the header's
+        strictness = "replace" if file.encoding else "strict"
+        text = io.TextIOWrapper(stream, encoding=file.encoding or "utf-8-sig", errors=strictness, newline="")
+        first = next(csv.reader(text), [])
+    if first and len(set(first)) == len(first) and all(_NAME.match(name) for name in first):
+        return tuple(first), True
+    return tuple(f"_c{i}" for i in range(len(first))), False
+
+
+@contextmanager
+def decompressed(file: StoredFile) -> Iterator[IO[bytes]]:
+    """The file's content, decompressed."""
+    import pyarrow as pa
+
+    if file.codec in _HADOOP:  # Hadoop's own framing, which no library reads
+        with file.path.open("rb") as stream:
+            unpacked = unpack(file.path.name, memoryview(stream.read()))
+        yield io.BytesIO(unpacked[2] if unpacked else b"")
+        return
+    source = file.path.open("rb") if isinstance(file.path, S3Path) else str(file.path)
+    with pa.input_stream(source, compression=file.codec) as stream:
+        yield stream
+
+
+def _parquet_codec(source: Path | BinaryIO) -> str | None:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(source) as file:
+        metadata = file.metadata
+        if not metadata.num_row_groups or not metadata.num_columns:
+            return None
+        try:
+            # pyarrow ends the process when it is asked for the metadata of an encrypted column, and raises for its rows
+            next(file.iter_batches(1, row_groups=[0], columns=[metadata.schema.column(0).path]), None)
+        except OSError:
+            return None
+        return str(metadata.row_group(0).column(0).compression).lower()
+
+
+def codec_of(file: StoredFile) -> str | None:
+    """The codec of the whole file, else the one inside; in lower case."""
+    if file.codec:
+        return file.codec
+    if file.format is Format.PARQUET:
+        return _parquet_codec(file.source)
+    if file.format is Format.ORC:
+        from pyarrow import orc
+
+        return str(orc.ORCFile(file.source).compression).lower()
+    if file.format is Format.AVRO:
+        import fastavro
+
+        with file.path.open("rb") as stream:
+            return str(fastavro.reader(stream).codec)
+    return None

@@ -1,0 +1,66 @@
+"""Bare folders in S3 that steps can erase: tables of data files without a log, each object a whole of its own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from functools import partial
+
+from pii_tracer.lake.catalogs.registered_tables import RemoteTable
+from pii_tracer.lake.formats.plain_files.data_files import objects_below
+from pii_tracer.lake.formats.plain_files.table_state import told_by
+from pii_tracer.lake.inventory import TableState
+from pii_tracer.lake.read_result import Found
+from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
+from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.lake.stores.s3.table_reading import Looked, judged
+from pii_tracer.model.identities import PLAIN
+
+
+def look_at_bare(declared: Sequence[RemoteTable], sources: Collection[str], folders: Folders) -> list[Looked]:
+    """The bare folders among the tables that the estate file declares, each place once.
+
+    sources: tables that tell who the persons are.
+    """
+    first = {str(t.location): t for t in reversed(declared) if t.format in PLAIN}
+    return [Looked(table, judged(partial(_look, table, sources, folders))) for table in first.values()]
+
+
+def _look(table: RemoteTable, sources: Collection[str], folders: Folders) -> Found | str:
+    place = folders.path(table.location)
+    return (
+        folders.against(place)
+        or ("the persons are known by it, and a bare folder in S3 cannot be that" if table.name in sources else None)
+        or _found(table, place)
+    )
+
+
+def _found(table: RemoteTable, place: S3Path) -> Found | str:
+    listed = sorted(place.walk())
+    files, others = objects_below(place, listed)
+    if others:
+        return f"{len(others)} object(s) in it are no data files of the table, or engines do not read them: {others[0]}"
+    strange = sorted({str(file.format) for file in files if file.format is not table.format})
+    if strange:
+        return f"objects of other formats lie in it ({', '.join(strange)})"
+    if not files:
+        return "no data file lies in it"
+    files = sorted(files, key=lambda f: str(f.path))
+    told = told_by(place, files)
+    if told.apart:
+        return told.apart
+    digest = hashlib.sha256()
+    for name, size, when in listed:
+        digest.update(f"{name}\0{size}\0{when}\n".encode())
+    return Found(
+        TableState(
+            dataset=table.location.dataset,
+            table=table.name,
+            location=str(place),
+            format=files[0].format,
+            snapshot="sha256:" + digest.hexdigest(),
+            bytes=sum(size for _, size, _ in listed),
+            **told.fields,
+        ),
+        (),
+    )

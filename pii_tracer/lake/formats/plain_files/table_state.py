@@ -1,0 +1,208 @@
+"""Folders of data files without a table format, each as one table."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pii_tracer.common.parallel_map import several
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.plain_files.column_order import table_order
+from pii_tracer.lake.formats.plain_files.data_files import (
+    DataFile,
+    StoredFile,
+    codec_of,
+    columns_of,
+    file_columns,
+    file_sha256,
+    padded,
+    partition_values,
+    required,
+    shape_of,
+    spark_schema,
+)
+from pii_tracer.lake.formats.plain_files.json_types import Shape
+from pii_tracer.lake.inventory import ENCODING, TableState
+from pii_tracer.lake.read_result import Found, gap
+from pii_tracer.lake.spark_types import partition_type
+from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.lake.streaming_checkpoints import SINK_LOG
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Column, Format
+
+_Columns = tuple[tuple[Column, ...], int | None]
+
+SUMMARY = "_metadata"
+"""A file that repeats the footers of all files of a Parquet folder, with their smallest and largest values."""
+
+
+def folder_digest(folder: Path, paths: Iterable[Path]) -> str:
+    """`sha256:…` over the sorted (relative path, size, SHA-256) of files: changes when any of them does."""
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        name = path.relative_to(folder).as_posix()
+        digest.update(f"{name}\0{path.stat().st_size}\0{file_sha256(path)}\n".encode("utf-8", "surrogateescape"))
+    return "sha256:" + digest.hexdigest()
+
+
+def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) -> Found:
+    """State of a bare folder that holds these data files (at least one).
+
+    Files of more than one format are a gap: the state then speaks of the most frequent one.
+
+    Raises:
+        EstateError: a file cannot be read; it names the file.
+    """
+    formats = Counter(f.format for f in files)
+    kind = min(formats, key=lambda f: (-formats[f], f.value))
+    encoding = paths.encoding_at(folder) if kind is Format.CSV else None
+    mine = tuple(sorted((replace(f, encoding=encoding) for f in files if f.format is kind), key=lambda f: str(f.path)))
+    dataset = paths.dataset_of(folder)
+    told = told_by(folder, mine)
+    state = TableState(
+        dataset=dataset,
+        table=paths.table_at(folder),
+        location=str(folder),
+        format=kind,
+        snapshot=folder_digest(folder, (f.path for f in files)),
+        bytes=sum(f.path.stat().st_size for f in mine),
+        properties=({SINK_LOG: "streaming file sink"} if (folder / SINK_LOG).is_dir() else {})
+        | ({ENCODING: encoding} if encoding else {})
+        | ({SUMMARY: "Parquet summary"} if _summarised(folder, mine) else {}),
+        **told.fields,
+    )
+    gaps = []
+    others = sorted(str(f.path) for f in files if f.format is not kind)
+    if others:
+        reason = f"the folder holds files of {len(formats)} formats ({', '.join(sorted(formats))}): not one table"
+        gaps.append(gap(dataset, GapKind.MIXED_FORMATS, reason, others[0]))
+    if told.apart:
+        gaps.append(gap(dataset, GapKind.MIXED_COLUMNS, told.apart, str(mine[0].path)))
+    return Found(state, tuple(gaps))
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the files of a folder tell of it. fields: of `TableState`; apart: why they are not one table, if so."""
+
+    fields: Mapping[str, Any]
+    apart: str | None
+
+
+def told_by(folder: Path | S3Path, files: Sequence[StoredFile]) -> Told:
+    """What data files of one format tell, here or in S3.
+
+    Raises:
+        EstateError: a file cannot be read; it names the file.
+        OSError: S3 refuses.
+    """
+    partitions = _partition_columns(folder, files)
+    names = {c.name for c in partitions}
+    columns, rows, common, ordered, mixed = _columns_and_rows(files)
+    codecs = set(several(codec_of, files))
+    even = not common or files[0].format is Format.JSON
+    fields = {
+        "columns": (*(c for c in columns if c.name not in names), *partitions),
+        "partition_columns": tuple(c.name for c in partitions),
+        "codec": codecs.pop() if len(codecs) == 1 else None,
+        "rows": rows,
+        "files": len(files),
+        "uneven": () if even else tuple(sorted({c.name for c in columns} - common)),
+        "loose": not ordered,
+        "mixed": mixed,
+        "padded": tuple(sorted({name for names in several(padded, files) for name in names})),
+        "fixed": dict.fromkeys((name for names in several(required, files) for name in names), "NOT NULL"),
+    }
+    return Told(fields, _APART if columns and not common else None)
+
+
+_APART = "files of this folder have no column in common: not one table, so that no step can rewrite it as one"
+
+
+def _summarised(folder: Path, files: tuple[DataFile, ...]) -> bool:
+    """Whether a Parquet folder, or a partition of it, has a summary."""
+    if files[0].format is not Format.PARQUET:
+        return False
+    places = {place for file in files for place in file.path.parents if place.is_relative_to(folder)}
+    return any((place / SUMMARY).is_file() for place in places)
+
+
+def _columns_and_rows(
+    files: Sequence[StoredFile],
+) -> tuple[tuple[Column, ...], int | None, frozenset[str], bool, tuple[str, ...]]:
+    """Columns of all files, their rows where the format counts them, the columns of each, whether the files tell
+    the table's order (where they do not, columns stand as they appear), and `TableState.mixed`.
+
+    Files without any column (empty ones) say nothing of the last two.
+    """
+    columns: dict[str, Column] = {}
+    orders: list[tuple[StoredFile, tuple[str, ...]]] = []
+    rows: int | None = 0
+    common: frozenset[str] | None = None
+    shape = Shape()
+    # of what lines of JSON are alike, all files tell together
+    told: Iterable[_Columns] = (
+        map(partial(_named, partial(_of_shape, shape=shape)), files)
+        if files[0].format is Format.JSON
+        else several(partial(_named, file_columns), files)
+    )
+    for file, (found, count) in zip(files, told, strict=True):
+        for column in found:
+            columns.setdefault(column.name, column)
+        if found:
+            orders.append((file, tuple(column.name for column in found)))
+        names = frozenset(column.name for column in found)
+        common = common if not names else names if common is None else common & names
+        rows = None if rows is None or count is None else rows + count
+    # a record of JSON lacks what is NULL, and readers sort what they infer
+    order = None if files[0].format is Format.JSON else _order(orders)
+    if order is not None:
+        found_all = tuple(columns[name] for name in order)
+    else:
+        found_all = columns_of(shape) or tuple(columns.values())
+    return found_all, rows, common or frozenset(), order is not None, tuple(sorted(shape.mixed))
+
+
+def _of_shape(file: StoredFile, shape: Shape) -> _Columns:
+    there = frozenset(shape_of(file, shape))
+    return tuple(c for c in columns_of(shape) if c.name in there), None
+
+
+def _named(read: Callable[[StoredFile], _Columns], file: StoredFile) -> _Columns:
+    """What a file tells; where it cannot be read, its name."""
+    try:
+        return read(file)
+    except EstateError:
+        raise
+    except Exception as error:  # every format's parser has errors of its own
+        raise EstateError(
+            f"a {file.format} file cannot be read: {type(error).__name__}",
+            where=str(file.path),
+            todo="repair or remove the file; whether it holds a person cannot be told",
+        ) from None
+
+
+def _order(orders: Sequence[tuple[StoredFile, tuple[str, ...]]]) -> tuple[str, ...] | None:
+    return table_order([order for _, order in orders], lambda number: _by_spark(orders[number][0]))
+
+
+def _by_spark(file: StoredFile) -> bool:
+    if file.format is not Format.PARQUET:
+        return False
+    import pyarrow.parquet as pq
+
+    return spark_schema(pq.read_metadata(file.source)) is not None
+
+
+def _partition_columns(folder: Path | S3Path, files: Sequence[StoredFile]) -> tuple[Column, ...]:
+    values: dict[str, list[str]] = {}
+    for file in files:
+        for name, value in partition_values(folder, file.path).items():
+            values.setdefault(name, []).extend([] if value is None else [value])
+    return tuple(Column(name=name, type=partition_type(found)) for name, found in values.items())

@@ -1,0 +1,444 @@
+"""What discovery found to exist: tables, folders, objects. Pure data; `pii_tracer.estate` fills it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+from pydantic import PlainSerializer, PlainValidator
+
+from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.config.kafka import Topic
+from pii_tracer.config.vaults import Vault
+from pii_tracer.lake.packed_versions import Packed
+from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import (
+    PLAIN,
+    Column,
+    DatasetId,
+    Format,
+    Frozen,
+)
+from pii_tracer.model.locations import S3Location, is_s3
+
+ENCODING = "csv.encoding"
+"""In `TableState.properties`: what the estate file declares of CSV files that are not UTF-8."""
+
+ICEBERG_DATA_PATHS = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
+"""Of an Iceberg table: where its data files go, newest name first
+(https://iceberg.apache.org/docs/latest/aws/#object-store-file-layout)."""
+
+HUDI_BOOTSTRAPPED = "hoodie.bootstrap.base.path"
+"""Of a Hudi table: the place whose files it was made of, and may read still."""
+
+HUDI_WRITABLE = frozenset({6, 8, 9})
+"""Versions of tables that Hudi 1.2 writes as they are (https://hudi.apache.org/docs/configurations/#hoodiewritetableversion)."""
+
+GENERATED = "a generated column"
+"""In `TableState.fixed`: the table itself makes the column from others."""
+
+
+class RefKind(StrEnum):
+    """Named things that keep old data alive."""
+
+    BRANCH = "branch"
+    TAG = "tag"
+    SAVEPOINT = "savepoint"
+    NESSIE_BRANCH = "nessie-branch"
+    NESSIE_TAG = "nessie-tag"
+
+
+NESSIE_WORK_BRANCH = "pii_tracer_work"
+"""The branch that a tag of Nessie is erased through; it is there only while a step runs."""
+
+
+class Ref(Frozen):
+    """A branch, tag or savepoint; `at` is its snapshot id or instant.
+
+    table: what Spark SQL calls the table there, for references of a catalog (Nessie), where it has a name.
+    lapses: when it is older than the table lets it become (ISO 8601); None where it stays for ever. Nothing removes it
+    then but a job that expires snapshots.
+    lost: columns of its snapshot that the table's schema no longer has, or has in another type: written again, the
+    reference would lose other people's values in them.
+    """
+
+    name: str
+    kind: RefKind
+    at: str
+    table: str | None = None
+    lapses: str | None = None
+    lost: tuple[str, ...] = ()
+
+
+class Expiry(Frozen):
+    """What a table's own metadata tells of the jobs that expire its snapshots.
+
+    ran: snapshots have been removed before. due: since when the oldest snapshot that the table does not keep any more
+    may be removed (ISO 8601); None where there is none. A day long past: nothing removes them.
+    """
+
+    ran: bool
+    due: str | None = None
+
+
+class NessieTable(Frozen):
+    """A table whose history a Nessie catalog keeps.
+
+    catalog: its name in the estate file; ref and kind: the reference that `TableState.table` is read from.
+    """
+
+    catalog: str
+    ref: str
+    kind: RefKind
+
+
+class Sharing(Frozen):
+    """Another table or folder that has data files in common. files: their paths, sorted.
+
+    table: the other one's name in Spark SQL, where it has one; location: its folder.
+    """
+
+    table: str | None
+    location: str
+    format: Format
+    files: tuple[str, ...]
+
+
+class TableState(Frozen):
+    """One table or bare folder as it is now.
+
+    table: the name Spark SQL knows it by (`lake.prod.payments`), or None for a bare or unregistered folder.
+    location: absolute path or URI of the folder that holds everything of it.
+    snapshot: current snapshot id, version or instant; for bare folders a digest over (relative path, size, checksum).
+    write_mode: Iceberg `copy-on-write`/`merge-on-read`, Hudi `cow`/`mor`; None elsewhere.
+    rows, files, bytes: of the current state (bytes of data files); rows None when only a scan could tell.
+    clone_of: location of the table whose files it reads (Delta shallow clone). clones: locations of those reading its.
+    same_files_as: location of a table whose data files are byte for byte in here too (a copied folder).
+    metadata: the metadata file that the table's catalog points at (Iceberg in SQL, REST and Glue catalogs); None where
+    the folder itself tells which one counts.
+    sharing: with whom files are shared, so that neither side's clean-up may remove what the other still reads.
+    expiry: whether anything expires its snapshots (Iceberg).
+    row_key: columns by which the table itself tells rows apart (Hudi's record key, Iceberg's identifier fields).
+    fixed: columns that cannot become NULL, and why (`NOT NULL`, a generated column).
+    padded: columns of CHAR(n), whose values end in blanks, as far as that is told (Delta, bare folders).
+    nessie: set where a Nessie catalog keeps the table; its other references are among `refs`.
+    staged: ids of snapshots that write-audit-publish has staged and nobody published (Iceberg).
+    uneven: columns of a bare folder that not every file has (JSON apart, where a row may always lack a field), sorted.
+    loose: nobody knows the order of its columns, which INSERT goes by: a folder of JSON, or one whose files disagree.
+    mixed: columns of a folder of JSON in or below which one line has an object or a list and another something else,
+    which Spark takes for text as long as there are both.
+    outside: data files beyond the table's folder that it reads, sorted (Iceberg: `add_files`, `snapshot`; Delta: a
+    shallow clone's).
+    """
+
+    dataset: DatasetId
+    table: str | None
+    location: str
+    format: Format
+    snapshot: str
+    columns: tuple[Column, ...]
+    partition_columns: tuple[str, ...] = ()
+    format_version: int | None = None
+    write_mode: str | None = None
+    deletion_vectors: bool = False
+    change_data_feed: bool = False
+    codec: str | None = None
+    rows: int | None = None
+    files: int = 0
+    bytes: int = 0
+    refs: tuple[Ref, ...] = ()
+    versions: int = 1
+    properties: dict[str, str] = {}
+    clone_of: str | None = None
+    clones: tuple[str, ...] = ()
+    same_files_as: str | None = None
+    metadata: str | None = None
+    nessie: NessieTable | None = None
+    sharing: tuple[Sharing, ...] = ()
+    outside: tuple[str, ...] = ()
+    expiry: Expiry | None = None
+    staged: tuple[str, ...] = ()
+    row_key: tuple[str, ...] = ()
+    fixed: dict[str, str] = {}
+    padded: tuple[str, ...] = ()
+    uneven: tuple[str, ...] = ()
+    loose: bool = False
+    mixed: tuple[str, ...] = ()
+
+    @property
+    def in_objects(self) -> bool:
+        """Whether it is a bare folder in S3: no engine writes it, each object is written again by itself."""
+        return self.format in PLAIN and is_s3(self.location)
+
+
+class ObjectLock(Frozen):
+    """What S3 refuses a delete by. mode: `GOVERNANCE`, `COMPLIANCE` or None; until: ISO 8601, of its retention."""
+
+    mode: str | None = None
+    until: str | None = None
+    legal_hold: bool = False
+
+
+class Upload(Frozen):
+    """An unfinished multipart upload: bytes that no listing of objects shows.
+
+    touched: when it was begun or got its newest part, ISO 8601.
+    """
+
+    key: str
+    upload_id: str
+    touched: str
+
+
+class ObjectVersion(Frozen):
+    """One version of one object in a bucket (ListObjectVersions). lock: only in buckets that can lock."""
+
+    key: str
+    version_id: str
+    latest: bool
+    delete_marker: bool = False
+    size: int
+    etag: str = ""
+    storage_class: str = "STANDARD"
+    modified: str
+    lock: ObjectLock | None = None
+
+    @property
+    def line(self) -> str:
+        """Key and version id on one line: a key may hold ends of lines."""
+        return f"{one_line(self.key)}@{self.version_id}"
+
+
+def one_line(key: str) -> str:
+    """An object's key where a line stands for it."""
+    return key.replace("\n", "\\n")
+
+
+def _packed(value: Any) -> Packed[ObjectVersion]:
+    if isinstance(value, Packed):
+        return value
+    return Packed(ObjectVersion, (ObjectVersion.model_validate(item) for item in value))
+
+
+Versions = Annotated[Sequence[ObjectVersion], PlainValidator(_packed), PlainSerializer(tuple)]
+"""Versions packed: a bucket has hundreds of thousands of them."""
+
+
+class ObjectSet(Frozen):
+    """The objects under one prefix of one bucket, all versions.
+
+    of: table this prefix archives, as the estate file declares it. format: of its objects, as it declares.
+    replica_of: `s3://bucket/prefix` this one is replicated from, read from the origin's replication rules.
+    fed: what is newly written at `replica_of` arrives here by itself; not where the rule is disabled or narrower than
+    the prefix, nor from a replica, since S3 does not replicate replicas again.
+    copied_to: (bucket, prefix) of enabled rules: what is written here under the prefix may be copied to that bucket.
+    bypass_governance: why locks in GOVERNANCE mode are set aside, as the estate file declares. delete_whole: why whole
+    objects are deleted, as it declares.
+    default_retention: the lock that every newly written object gets (`COMPLIANCE, 30 days`). cold_tiers: archive tiers
+    that Intelligent-Tiering moves objects into. named_in: inventories and access logs that name the objects (S8).
+    of_others: (key, version id, ETag) of versions that the manifest gives to other tables; not among `versions`.
+    other_tables: these tables, in lower case.
+    expires_after_days: when the bucket's lifecycle removes the bytes of an object; noncurrent_days: those of them that
+    count only from when a version stopped being current.
+    """
+
+    dataset: DatasetId
+    bucket: str
+    prefix: str
+    region: str
+    of: str
+    format: Format | None = None
+    replica_of: str | None = None
+    fed: bool = False
+    copied_to: tuple[tuple[str, str], ...] = ()
+    versioned: bool
+    object_lock: bool = False
+    bypass_governance: str | None = None
+    delete_whole: str | None = None
+    default_retention: str | None = None
+    cold_tiers: tuple[str, ...] = ()
+    named_in: tuple[str, ...] = ()
+    of_others: tuple[tuple[str, str, str], ...] = ()
+    other_tables: tuple[str, ...] = ()
+    expires_after_days: int | None = None
+    noncurrent_days: int = 0
+    versions: Versions
+    uploads: tuple[Upload, ...] = ()
+
+    @property
+    def location(self) -> str:
+        return f"s3://{self.bucket}/{self.prefix}"
+
+
+class RemotePlace(Frozen):
+    """A folder in S3 with tables, or files of tables.
+
+    tables: what their catalogs call them; none for a root. format: None where nobody tells one. versions: of every
+    object in it, without those that lie in another place of the inventory; uploads: the unfinished ones.
+    unlisted: why it could not be listed. doubt: what could not be told of where its tables' files lie. untreated: why
+    nothing is erased there; None where it is a table of the inventory like others.
+    """
+
+    location: S3Location
+    tables: tuple[str, ...] = ()
+    format: Format | None = None
+    region: str | None = None
+    versions: Versions = ()
+    uploads: tuple[Upload, ...] = ()
+    unlisted: str | None = None
+    doubt: str | None = None
+    untreated: str | None = None
+
+    @property
+    def dataset(self) -> DatasetId:
+        return self.location.dataset
+
+
+class TopicState(Frozen):
+    """One Kafka topic as it is now.
+
+    declared: what the estate file says of it. topic_id: the broker's id, another one after it was made again.
+    replicas: how many brokers hold each partition. settings: values in force, by name; overrides: those of them that
+    are set on the topic itself. offsets: (first, next) of each partition; compaction leaves fewer records than that.
+    """
+
+    dataset: DatasetId
+    cluster: str
+    declared: Topic
+    topic_id: str
+    replicas: int
+    settings: dict[str, str]
+    overrides: dict[str, str]
+    offsets: tuple[tuple[int, int], ...]
+
+    @property
+    def location(self) -> str:
+        return f"{self.dataset.namespace}/{self.dataset.name}"
+
+    @property
+    def compacted(self) -> bool:
+        """Whether old values of a key are removed."""
+        return "compact" in self.settings.get("cleanup.policy", "")
+
+    @property
+    def lapses(self) -> bool:
+        """Whether records are removed by their age, or by the size of what is there."""
+        limits = (int(self.settings.get(name, "-1")) for name in ("retention.ms", "retention.bytes"))
+        return "delete" in self.settings.get("cleanup.policy", "") and any(limit >= 0 for limit in limits)
+
+    def fingerprint(self) -> str:
+        """What a plan relies on: identity, partitions and settings, not the offsets."""
+        values = [f"{name}={self.settings[name]}" for name in sorted(self.settings)]
+        own = [f"{name} is set on the topic" for name in sorted(self.overrides)]
+        return "\n".join([f"id {self.topic_id}", f"partitions {len(self.offsets)}", *values, *own])
+
+
+class VaultArchive(Frozen):
+    """One archive of a Glacier vault. tree_hash: SHA-256 tree hash of its bytes, as Glacier reckons it.
+
+    of_others: the vault's manifest says that it holds other tables only.
+    """
+
+    id: str
+    description: str
+    created: str
+    size: int
+    tree_hash: str
+    of_others: bool = False
+
+
+class VaultState(Frozen):
+    """A Glacier vault as its newest inventory tells.
+
+    taken: as of when. other_tables: what the manifest gives the archives to that are of others, in lower case.
+    """
+
+    dataset: DatasetId
+    declared: Vault
+    taken: datetime
+    archives: tuple[VaultArchive, ...]
+    other_tables: tuple[str, ...] = ()
+
+    @property
+    def location(self) -> str:
+        return self.declared.location
+
+
+class KmsKey(Frozen):
+    """A KMS key as KMS tells it. state: KMS's `KeyState`, or `Deleted` where KMS does not know the key."""
+
+    key_id: str
+    region: str
+    state: str
+    deletion_date: datetime | None = None
+    grants: int = 0
+    replicas: tuple[KmsKey, ...] = ()
+
+
+class PlainCells(Frozen):
+    """What of an encrypted dataset is not known to be encrypted.
+
+    cells: by column, values without the form of a cell in rows that are not other people's. files: how many of its
+    files could not be looked into for that.
+    """
+
+    location: str
+    cells: tuple[tuple[str, int], ...] = ()
+    files: int = 0
+
+
+class KeyFacts(Frozen):
+    """What reading a key table, and KMS, tells about the persons' keys.
+
+    kms: the KMS key that wraps the table; own: the persons' own ones. shared: data keys of theirs that stand in other
+    people's rows, too; shared_kms: KMS keys that are not theirs alone, or cannot be told to be. unread: why the table
+    could not be read. plain: of the datasets that these keys encrypt.
+    """
+
+    kms: KmsKey | None = None
+    own: tuple[KmsKey, ...] = ()
+    shared: int = 0
+    shared_kms: int = 0
+    unread: str | None = None
+    plain: tuple[PlainCells, ...] = ()
+
+
+class InventoryGap(Frozen):
+    """Something that could not be found or read; it blocks until it is closed or waived."""
+
+    dataset: DatasetId | None
+    kind: GapKind
+    reason: str
+    evidence: str
+
+
+class Inventory(Frozen):
+    """Everything discovery found, sorted by location."""
+
+    tables: tuple[TableState, ...]
+    objects: tuple[ObjectSet, ...] = ()
+    topics: tuple[TopicState, ...] = ()
+    lakefs: tuple[LakefsState, ...] = ()
+    vaults: tuple[VaultState, ...] = ()
+    remote: tuple[RemotePlace, ...] = ()
+    gaps: tuple[InventoryGap, ...] = ()
+
+    def digest(self) -> str:
+        """SHA-256 over the canonical JSON of the inventory; columns, of which a large estate has a million, go in by
+        their words, and versions by a digest of their own.
+        """
+        without: dict[str, Any] = {place: {"__all__": {"versions"}} for place in ("objects", "remote")}
+        without["tables"] = {"__all__": {"columns"}}
+        found = hashlib.sha256(self.model_dump_json(exclude=without).encode())
+        for state in self.tables:
+            words = [""] * (2 * len(state.columns))
+            words[::2] = [column.name for column in state.columns]
+            words[1::2] = [column.type for column in state.columns]
+            found.update(msgspec.json.encode(words))
+        for versions in (*(o.versions for o in self.objects), *(r.versions for r in self.remote)):
+            found.update(_packed(versions).digest().encode())
+        return "sha256:" + found.hexdigest()

@@ -1,0 +1,33 @@
+"""What reading one place gave: its state and what could not be told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pii_tracer.lake.inventory import InventoryGap, TableState
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import DatasetId
+
+
+@dataclass(frozen=True)
+class Found:
+    """One table or folder with the gaps met while it was read.
+
+    references: data files that any snapshot names (Iceberg), links followed, to see tables that share files.
+    """
+
+    state: TableState
+    gaps: tuple[InventoryGap, ...] = ()
+    references: frozenset[Path] = frozenset()
+
+
+def in_order(gaps: Iterable[InventoryGap]) -> tuple[InventoryGap, ...]:
+    """Gaps as an inventory has them: by dataset, kind and evidence."""
+    return tuple(sorted(gaps, key=lambda g: (str(g.dataset or ""), g.kind, g.evidence)))
+
+
+def gap(dataset: DatasetId | None, kind: GapKind, reason: str, evidence: str) -> InventoryGap:
+    """A gap of discovery; `evidence` names a file or folder, never a value."""
+    return InventoryGap(dataset=dataset, kind=kind, reason=reason, evidence=evidence)

@@ -1,0 +1,47 @@
+"""Clients of S3 as the estate file says, which another machine can make again: settings travel, credentials do not."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from pii_tracer.config.estate_file import S3
+from pii_tracer.lake.stores.s3.object_versions import S3Client
+
+
+class S3Clients:
+    """A factory of S3 clients by region (None: the estate's own); credentials are found as boto3 finds them.
+
+    When it is unpickled, in another process, that process' own credentials are found.
+    """
+
+    def __init__(self, settings: S3) -> None:
+        self._settings = settings
+        self._made: dict[str, S3Client] = {}
+        self._config = Config(
+            retries={"max_attempts": 3, "mode": "standard"},
+            connect_timeout=10,
+            read_timeout=60,
+            # a server of one's own has no host name per bucket
+            s3={"addressing_style": "path"} if settings.endpoint_url else {},
+        )
+
+    def __call__(self, region: str | None) -> S3Client:
+        """The client for a region; one for each, however often it is asked for."""
+        name = region or self._settings.region
+        if name not in self._made:
+            address = self._settings.endpoint_url
+            self._made[name] = boto3.client("s3", region_name=name, endpoint_url=address, config=self._config)
+        return self._made[name]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self._settings.model_dump_json(),)
+
+
+@cache
+def _again(settings: str) -> S3Clients:
+    """One factory for a process: a client takes longer to make than a small file to read."""
+    return S3Clients(S3.model_validate_json(settings))

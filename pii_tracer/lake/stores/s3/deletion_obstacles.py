@@ -1,0 +1,101 @@
+"""Why what is deleted in a folder in S3 would not be gone, or is not one table's alone. Only settings are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from pii_tracer.config.estate_file import Archive
+from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.stores.s3.bucket_settings import NOT_THERE, touches
+from pii_tracer.lake.stores.s3.object_versions import ClientFactory, S3Client
+from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.model.locations import S3Location
+
+_NO_RULES = ("ReplicationConfigurationNotFoundError", *NOT_THERE)
+
+
+@dataclass(frozen=True)
+class Folders:
+    """The folders of an estate in S3. places: of everything that it or a catalog names there."""
+
+    places: Collection[S3Location]
+    archives: Sequence[Archive]
+    clients: ClientFactory
+    _roots: dict[str, S3Path] = field(default_factory=dict, init=False)
+    _buckets: dict[str, _Bucket] = field(default_factory=dict, init=False)
+
+    def path(self, location: S3Location) -> S3Path:
+        """A place, its bucket asked once for its region. Raises `OSError`: the bucket is missing or refuses."""
+        name = location.bucket
+        if name not in self._roots:
+            self._roots[name] = S3Path.of(location, self.clients)
+        return S3Path(location, self._roots[name].client)
+
+    def against(self, place: S3Path) -> str | None:
+        """Why no table is erased there, if so: its folder is not its own, or its bucket keeps what is deleted.
+
+        Raises:
+            botocore.exceptions.ClientError: a setting of the bucket may not be read.
+        """
+        location, name = place.location, place.location.bucket
+        if name not in self._buckets:
+            self._buckets[name] = _Bucket.of(place.client, name)
+        return self._crowded(location) or self._buckets[name].keeps(location.prefix)
+
+    def _crowded(self, location: S3Location) -> str | None:
+        """Why its folder is not its own."""
+        if location.key and not {"", ".", ".."}.isdisjoint(location.key.split("/")):
+            return "a part of its name is empty, `.` or `..`, which Spark's file system folds into another place's name"
+        for other in sorted(self.places, key=str):
+            if other != location and location.holds(other):
+                return f"{other} lies inside its folder"
+        for archive in self.archives:
+            mine, theirs = location.prefix, archive.prefix
+            if archive.bucket == location.bucket and (mine.startswith(theirs) or theirs.startswith(mine)):
+                return f"its folder and the archive `{archive.name}` have objects in common"
+        return None
+
+
+@dataclass(frozen=True)
+class _Bucket:
+    """What a bucket's settings say of deleted objects. rules: of replication, disabled ones too."""
+
+    rules: tuple[Mapping[str, Any], ...]
+    locks: bool
+    mfa: bool
+
+    @classmethod
+    def of(cls, client: S3Client, bucket: str) -> _Bucket:
+        """Raises `ClientError` where a setting may not be read."""
+        versioning = client.get_bucket_versioning(Bucket=bucket)
+        lock = _asked(lambda: client.get_object_lock_configuration(Bucket=bucket))
+        replication = _asked(lambda: client.get_bucket_replication(Bucket=bucket))
+        return cls(
+            rules=tuple(replication.get("ReplicationConfiguration", {}).get("Rules", ())),
+            locks=lock.get("ObjectLockConfiguration", {}).get("ObjectLockEnabled") == "Enabled",
+            mfa=versioning.get("MFADelete") == "Enabled",
+        )
+
+    def keeps(self, prefix: str) -> str | None:
+        """Why what is deleted under a prefix is not gone, if so. What a disabled rule once copied is still there."""
+        if self.locks:
+            return "its bucket can lock objects (Object Lock)"
+        if self.mfa:
+            return "versions in its bucket can only be deleted with the owner's MFA device"
+        if any(touches(rule, prefix) for rule in self.rules):
+            return "its bucket is replicated to another one, where no table is erased"
+        return None
+
+
+def _asked(ask: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+    """A setting; empty where there is none, or where the store has no such thing."""
+    try:
+        return ask()
+    except ClientError as error:
+        if error_code(error) in _NO_RULES:
+            return {}
+        raise

@@ -1,0 +1,46 @@
+"""What looking at one table in S3 gave, of whatever format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.catalogs.registered_tables import RemoteTable
+from pii_tracer.lake.read_result import Found
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.locations import S3Location
+
+
+@dataclass(frozen=True)
+class Looked:
+    """One table. result: its state, or why nothing is erased in it.
+
+    reads: folders outside of its own in which files of it lie, or are to lie, as far as its metadata could be read.
+    """
+
+    table: RemoteTable
+    result: Found | str
+    reads: Collection[S3Location] = ()
+
+    @property
+    def title(self) -> str:
+        return self.table.title or str(self.location)
+
+    @property
+    def location(self) -> S3Location:
+        return self.table.location
+
+
+def judged(look: Callable[[], Found | str]) -> Found | str:
+    """What a look gives; where it fails, why."""
+    try:
+        return look()
+    except EstateError as error:
+        return "; ".join(filter(None, (error.what, error.todo)))
+    except (ClientError, BotoCoreError) as error:
+        return f"S3 does not tell what keeps deleted objects there ({error_code(error)})"
+    except OSError as error:
+        return f"S3 refuses to show it ({str(error).rpartition(': ')[2]})"

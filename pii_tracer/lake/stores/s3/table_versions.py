@@ -1,0 +1,118 @@
+"""Tables in S3: every version of every object in their places, listed. Nothing is decoded here, and nothing written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.catalogs.registered_tables import RemoteTable
+from pii_tracer.lake.formats.iceberg.metadata_json import metadata_json
+from pii_tracer.lake.inventory import ObjectSet, ObjectVersion, RemotePlace
+from pii_tracer.lake.packed_versions import Packed
+from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
+from pii_tracer.lake.stores.s3.object_versions import ClientFactory, iter_object_versions, region_of
+from pii_tracer.lake.stores.s3.table_places import iceberg_folders, joined
+from pii_tracer.model.locations import S3Location
+
+_TELL_EVERY = 10_000
+_LARGEST_METADATA = 512 * 1024 * 1024
+
+
+def list_places(
+    tables: Sequence[RemoteTable], archives: Iterable[ObjectSet], clients: ClientFactory, say: Callable[[str], None]
+) -> tuple[RemotePlace, ...]:
+    """The places of some tables and roots with all that lies in them, sorted by location.
+
+    archives: their objects are copies in their own right and are left out of roots. What refuses is told in the
+    place (`unlisted`, `doubt`); the others are listed all the same. An object belongs to the innermost place.
+    """
+    found: dict[str, RemotePlace] = {}
+    for table in tables:
+        for place in _spread(table, clients):
+            known = found.get(str(place.location))
+            found[str(place.location)] = joined(known, place) if known else place
+    places = [found[location] for location in sorted(found)]
+    apart = [(o.bucket, o.prefix) for o in archives]
+    return tuple(_Listing(place, places, apart, clients, say).place() for place in places)
+
+
+def _spread(table: RemoteTable, clients: ClientFactory) -> list[RemotePlace]:
+    """The places of a table's files: an Iceberg table's metadata may lead to more than its folder."""
+    doubt = None
+    folders: tuple[S3Location, ...] = (table.location,)
+    if table.metadata is not None:
+        try:
+            folders, doubt = iceberg_folders(_metadata(table.metadata, clients), table.metadata)
+        except (ClientError, BotoCoreError) as error:
+            doubt = f"its metadata file cannot be read ({error_code(error)})"
+        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
+            doubt = f"its metadata file cannot be read ({type(error).__name__})"
+    names = (table.title,) if table.title else ()
+    return [RemotePlace(location=f, tables=names, format=table.format, doubt=doubt) for f in folders]
+
+
+def _metadata(file: S3Location, clients: ClientFactory) -> object:
+    client = clients(region_of(clients(None), file.bucket))
+    answer = client.get_object(Bucket=file.bucket, Key=file.key)
+    with closing(answer["Body"]) as body:
+        if answer["ContentLength"] > _LARGEST_METADATA:
+            raise ValueError("a metadata file of this size is none")
+        data = body.read()
+    return metadata_json(data)
+
+
+@dataclass(frozen=True)
+class _Listing:
+    """Lists one place. places: all of them; apart: (bucket, prefix) of archives."""
+
+    of: RemotePlace
+    places: Sequence[RemotePlace]
+    apart: Sequence[tuple[str, str]]
+    clients: ClientFactory
+    say: Callable[[str], None]
+
+    def place(self) -> RemotePlace:
+        here = self.of.location
+        without = self._without()
+        try:
+            region = region_of(self.clients(None), here.bucket)
+            client = self.clients(region)
+            versions = Packed(
+                ObjectVersion,
+                (
+                    version
+                    for version in self._counted(iter_object_versions(client, here.bucket, here.prefix))
+                    if not version.key.startswith(without)
+                ),
+            )
+        except (ClientError, BotoCoreError) as error:
+            return self.of.model_copy(update={"unlisted": f"it cannot be listed ({error_code(error)})"})
+        listed = self.of.model_copy(update={"region": region, "versions": versions})
+        try:
+            uploads = tuple(
+                upload
+                for upload in iter_uploads(client, here.bucket, here.prefix)
+                if not upload.key.startswith(without)
+            )
+        except (ClientError, BotoCoreError) as error:
+            told = f"unfinished uploads cannot be listed ({error_code(error)})"
+            return listed.model_copy(update={"doubt": "; ".join(filter(None, (self.of.doubt, told)))})
+        return listed.model_copy(update={"uploads": uploads})
+
+    def _without(self) -> tuple[str, ...]:
+        """Prefixes of keys that belong to another place, or to an archive where this one is a root."""
+        here = self.of.location
+        inner = [p.location.prefix for p in self.places if p.location != here and here.holds(p.location)]
+        if not self.of.tables:
+            inner += [prefix for bucket, prefix in self.apart if bucket == here.bucket]
+        return tuple(inner)
+
+    def _counted(self, versions: Iterable[ObjectVersion]) -> Iterator[ObjectVersion]:
+        for number, version in enumerate(versions, 1):
+            yield version
+            if number % _TELL_EVERY == 0:
+                self.say(f"{self.of.location}: {number:,} versions")

@@ -1,0 +1,75 @@
+"""The bytes of one object version at hand for as long as they are searched: small ones in memory, others in a file.
+
+The file has no name (O_TMPFILE, or unlinked as soon as it is made) and the owner's rights alone, so that nothing of a
+person stays on the disk, whatever happens to the process.
+"""
+
+from __future__ import annotations
+
+import mmap
+import tempfile
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.inventory import ObjectVersion
+from pii_tracer.lake.stores.s3.object_versions import GONE, S3Client, tags_of
+from pii_tracer.model.errors import EstateError
+
+IN_MEMORY = 16 * 1024 * 1024
+"""Larger objects go through a file."""
+_CHUNK = 1024 * 1024
+_ARCHIVED = "InvalidObjectState"
+"""GetObject's answer for an archived object that is not restored:
+https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html"""
+
+
+def fetch(client: S3Client, bucket: str, version: ObjectVersion) -> tuple[memoryview, Mapping[str, Any]]:
+    """The bytes of a version, and S3's answer without them. A file behind the bytes goes with the last view of them.
+
+    Raises:
+        EstateError: archived, refused, gone, or another one than was listed. Never with the object's name.
+    """
+    try:
+        answer = client.get_object(Bucket=bucket, Key=version.key, VersionId=version.version_id)
+        with closing(answer["Body"]) as body:  # as a context manager it would give the stream that checks no length
+            if answer["ETag"].strip('"') != version.etag:  # only `null` versions can be written over
+                raise EstateError("another object stands there than was listed", where=version.version_id)
+            data = _in_file(body) if answer["ContentLength"] > IN_MEMORY else memoryview(body.read())
+    except (ClientError, BotoCoreError) as error:
+        raise EstateError(_told(error_code(error), version), where=version.version_id) from None
+    except OSError as error:  # the disk is full
+        raise EstateError(f"it cannot be kept for reading: {error.strerror}", where=version.version_id) from None
+    return data, answer
+
+
+def tags_beside(
+    client: S3Client, bucket: str, version: ObjectVersion, answer: Mapping[str, Any]
+) -> tuple[Mapping[str, str], str | None]:
+    """A version's tags where GetObject's answer counts any, and why they cannot be read.
+
+    The count is only told to those who may read tags, and by stores that have it.
+    """
+    if not answer.get("TagCount"):
+        return {}, None
+    try:
+        return tags_of(client, bucket, version.key, version.version_id), None
+    except (ClientError, BotoCoreError) as error:
+        return {}, f"its tags cannot be read: {error_code(error)}"
+
+
+def _in_file(body: Any) -> memoryview:
+    with tempfile.TemporaryFile() as file:
+        for chunk in body.iter_chunks(_CHUNK):
+            file.write(chunk)
+        file.flush()
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _told(code: str, version: ObjectVersion) -> str:
+    if code == _ARCHIVED:
+        return f"archived ({version.storage_class}) and not restored"
+    return "gone since it was listed" if code in GONE else f"it cannot be had ({code})"

@@ -1,1 +1,0 @@
-"""Crypto-shredding: one data key per person, cells encrypted under it, erasure by destroying the wrapped key."""
