@@ -17,9 +17,9 @@ from pii_tracer.lake.stores.s3.object_versions import (
     tags_of,
 )
 from pii_tracer.model.errors import RunError
-from pii_tracer.scan.beside import search_beside
-from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import column_of
+from pii_tracer.scan.object_metadata import search_beside
+from pii_tracer.scan.value_forms import Patterns
 
 
 @dataclass(frozen=True)

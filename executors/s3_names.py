@@ -9,7 +9,7 @@ from executors.local import without_values
 from executors.s3_objects import S3Context
 from pii_tracer.model.identities import MatchTerm
 from pii_tracer.model.plan import Copy
-from pii_tracer.scan.forms import Patterns, build_patterns
+from pii_tracer.scan.value_forms import Patterns, build_patterns
 
 Shown = Callable[[str], str]
 

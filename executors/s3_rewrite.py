@@ -35,7 +35,7 @@ from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import PLAIN, Match
 from pii_tracer.model.plan import Copy
 from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
-from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.value_forms import build_patterns
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,11 @@ from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.glacier.vaults import GONE, VaultJob
 from pii_tracer.model.errors import RunError
 from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
-from pii_tracer.scan.columns import key_columns
-from pii_tracer.scan.file_keys import file_keys
-from pii_tracer.scan.forms import Patterns, build_patterns
+from pii_tracer.scan.file_scan import scan_bytes
 from pii_tracer.scan.hits import column_of
-from pii_tracer.scan.tree import scan_bytes
+from pii_tracer.scan.known_columns import key_columns
+from pii_tracer.scan.parquet_keys import file_keys
+from pii_tracer.scan.value_forms import Patterns, build_patterns
 
 
 @dataclass(frozen=True)

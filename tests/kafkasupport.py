@@ -45,7 +45,7 @@ from pii_tracer.model.identities import (
 )
 from pii_tracer.model.plan import Copy, Estimate, Step
 from pii_tracer.protocol import Outcome, Progress
-from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.sealed import KeyRing
 from pii_tracer.verify.topics import TopicLook
 from planners.drafts import CopyDraft, Draft

@@ -38,7 +38,7 @@ from pii_tracer.review.planfile import LoadedPlan, load_plan
 from pii_tracer.review.policy import enforce, evaluate
 from pii_tracer.runner import Fence, RunState, State, StepEvent
 from pii_tracer.runner import run as walk
-from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.sealed import KeyRing
 from pii_tracer.suppression import FILE as SUPPRESSION_FILE
 from pii_tracer.verify.verdict import Baseline

@@ -21,7 +21,7 @@ from pii_tracer.lake.rows.rows_of_files import names_in_files, read_part
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import Carries, Format
-from pii_tracer.scan.collect import json_leaves
+from pii_tracer.scan.hit_collector import json_leaves
 from planners.carriage import Carriage
 from planners.copies import carriage_of, match_of
 from planners.digits import (

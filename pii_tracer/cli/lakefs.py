@@ -16,10 +16,10 @@ from pii_tracer.lake.stores.lakefs.underlying_storage import OWN, Stored, storag
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import DatasetId, Match
 from pii_tracer.model.plan import Copy
-from pii_tracer.scan.columns import key_columns
-from pii_tracer.scan.forms import Patterns, build_patterns
+from pii_tracer.scan.file_scan import name_tells, scan_bytes
 from pii_tracer.scan.hits import FileScan, Hit
-from pii_tracer.scan.tree import name_tells, scan_bytes
+from pii_tracer.scan.known_columns import key_columns
+from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.bytes import look_past
 from pii_tracer.verify.lakefs import LakefsLook, Shown, judge_repository
 from pii_tracer.verify.verdict import ByteVerdict

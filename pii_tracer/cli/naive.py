@@ -14,9 +14,9 @@ from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.file_scan import scan_tree
 from pii_tracer.scan.hits import FileScan
-from pii_tracer.scan.tree import scan_tree
+from pii_tracer.scan.value_forms import build_patterns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,9 +21,9 @@ from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import Format, Match
 from pii_tracer.model.locations import is_s3
 from pii_tracer.model.plan import Mention
-from pii_tracer.scan.collect import Collector
-from pii_tracer.scan.forms import Patterns
+from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.value_forms import Patterns
 from planners.copies import match_of, mentions_in
 from planners.evidence import Evidence, KeyDigits, OthersRows, Place
 from planners.rows import theirs

@@ -29,7 +29,7 @@ from pii_tracer.review.dsse import PrivateKey
 from pii_tracer.review.planfile import LoadedPlan, load_plan
 
 if TYPE_CHECKING:
-    from pii_tracer.scan.forms import Patterns
+    from pii_tracer.scan.value_forms import Patterns
 
 
 @click.command()
@@ -323,7 +323,7 @@ def _refuse_telling(settings: Settings, made: ErasurePlan, plan_file: Path, text
 def patterns_at_hand(settings: Settings, made: ErasurePlan, plan_file: Path) -> Patterns | None:
     """All forms of the persons' values; None without the estate key and the manifest. Who signs need not have them:
     the run has, and refuses what tells a value."""
-    from pii_tracer.scan.forms import build_patterns
+    from pii_tracer.scan.value_forms import build_patterns
     from pii_tracer.sealed import KeyRing
 
     if not (manifest_path(plan_file).exists() and settings.key_file().exists()):

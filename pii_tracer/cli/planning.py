@@ -46,8 +46,8 @@ from pii_tracer.model.errors import ConfigError, EstateError
 from pii_tracer.model.identities import KeySet, Match
 from pii_tracer.model.locations import s3_location
 from pii_tracer.model.plan import ErasurePlan, Waiver, digest_of
-from pii_tracer.scan.file_keys import file_keys
-from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.parquet_keys import file_keys
+from pii_tracer.scan.value_forms import build_patterns
 from planners.build import Digests, PlanInputs, build_plan
 from planners.carriage import follow
 from planners.categories import column_tags

@@ -17,14 +17,14 @@ from pii_tracer.lake.stores.s3.table_places import gap_of
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import S3Location, location_of
-from pii_tracer.scan.beside import search_beside
-from pii_tracer.scan.bounds import without_explained
-from pii_tracer.scan.collect import Collector
-from pii_tracer.scan.decode.metadata import Role, role_of
-from pii_tracer.scan.forms import Patterns
+from pii_tracer.scan.decode.table_metadata import Role, role_of
+from pii_tracer.scan.file_scan import path_hits, scan_bytes
+from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan, Hit
-from pii_tracer.scan.named_files import named_files
-from pii_tracer.scan.tree import path_hits, scan_bytes
+from pii_tracer.scan.object_metadata import search_beside
+from pii_tracer.scan.referenced_files import named_files
+from pii_tracer.scan.truncated_bounds import without_explained
+from pii_tracer.scan.value_forms import Patterns
 from planners.evidence import Evidence, RemoteEvidence, RemoteKind
 
 if TYPE_CHECKING:

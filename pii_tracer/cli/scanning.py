@@ -11,9 +11,9 @@ from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import is_s3
-from pii_tracer.scan.forms import Patterns
+from pii_tracer.scan.file_scan import scan_file, scan_tree
 from pii_tracer.scan.hits import FileScan
-from pii_tracer.scan.tree import scan_file, scan_tree
+from pii_tracer.scan.value_forms import Patterns
 from planners.evidence import Digits, Evidence
 
 Say = Callable[[str], None]

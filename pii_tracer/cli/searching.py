@@ -19,10 +19,10 @@ from pii_tracer.model.errors import ExitCode, ScanError, UsageError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import KeySet
 from pii_tracer.model.locations import S3Location, is_s3, s3_location
-from pii_tracer.scan.file_keys import file_keys
-from pii_tracer.scan.forms import Patterns, build_patterns
-from pii_tracer.scan.searchers import Searchers
-from pii_tracer.scan.tree import scan_tree
+from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.scan.parquet_keys import file_keys
+from pii_tracer.scan.search_workers import Searchers
+from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.bytes import look_past
 from pii_tracer.verify.verdict import ByteVerdict, Residue
 from planners.keys import is_short_number

@@ -17,10 +17,10 @@ from pii_tracer.lineage.literals import hidden, literals
 from pii_tracer.model.errors import ConfigError, PlanError, ReviewError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import ErasurePlan, Waiver
-from pii_tracer.scan.beside import search_beside
-from pii_tracer.scan.collect import Collector
-from pii_tracer.scan.forms import TINY_DIGITS, Patterns
-from pii_tracer.scan.tree import name_tells
+from pii_tracer.scan.file_scan import name_tells
+from pii_tracer.scan.hit_collector import Collector
+from pii_tracer.scan.object_metadata import search_beside
+from pii_tracer.scan.value_forms import TINY_DIGITS, Patterns
 from planners.evidence import BesideEvidence
 
 if TYPE_CHECKING:

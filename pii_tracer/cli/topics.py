@@ -26,8 +26,8 @@ from pii_tracer.lake.streams.kafka.topics import (
 from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.identities import DatasetId, Match
 from pii_tracer.model.plan import Copy
-from pii_tracer.scan.forms import Patterns, build_patterns
 from pii_tracer.scan.hits import Hit
+from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.bytes import look_past
 from pii_tracer.verify.topics import Reading, TopicLook, look_at_topic
 from pii_tracer.verify.verdict import ByteVerdict

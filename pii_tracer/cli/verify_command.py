@@ -16,7 +16,7 @@ from pii_tracer.model.identities import Strategy
 
 if TYPE_CHECKING:
     from pii_tracer.config.estate_file import Estate
-    from pii_tracer.scan.searchers import Searchers
+    from pii_tracer.scan.search_workers import Searchers
 
 
 @click.command()
@@ -46,7 +46,7 @@ def verify(
 
 def _of_values(values: TextIO, places: tuple[str, ...], settings: Settings, fmt: str) -> int:
     from pii_tracer.cli.searching import Wanted, place_of, places_of, read_values, search
-    from pii_tracer.scan.searchers import THREADS
+    from pii_tracer.scan.search_workers import THREADS
     from reports.escape import visible
     from reports.progress import Progress
 

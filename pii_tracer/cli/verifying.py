@@ -29,10 +29,10 @@ from pii_tracer.model.identities import (
 from pii_tracer.model.locations import S3Location, s3_place
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.protocol import Check, Outcome, Progress
-from pii_tracer.scan.file_keys import file_keys
-from pii_tracer.scan.fingerprint import fingerprint
-from pii_tracer.scan.forms import build_patterns
-from pii_tracer.scan.tree import scan_tree
+from pii_tracer.scan.file_fingerprints import fingerprint
+from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.scan.parquet_keys import file_keys
+from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.bytes import look_past, verify_bytes, verify_objects, with_uploads
 from pii_tracer.verify.cluster import searchers_of
 from pii_tracer.verify.lapsed import compare_topic

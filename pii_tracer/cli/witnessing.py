@@ -18,8 +18,8 @@ from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.proof.leaves import ScopeFile, lines_digest, scope_lines
 from pii_tracer.proof.witness import BY_VERSION, FileBefore, Seen, Witness, before_place, manifest_of, read_before
 from pii_tracer.protocol import Executor
-from pii_tracer.scan.fingerprint import fingerprint
-from pii_tracer.scan.tree import walk_files
+from pii_tracer.scan.file_fingerprints import fingerprint
+from pii_tracer.scan.file_scan import walk_files
 
 _TABLES = (Format.DELTA, Format.ICEBERG, Format.HUDI)
 

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pii_tracer.scan.collect import Collector
-from pii_tracer.scan.decode.metadata import Role, engine_bound
+from pii_tracer.scan.decode.table_metadata import Role, engine_bound
 from pii_tracer.scan.decode.thrift import Thrift, ThriftError
+from pii_tracer.scan.hit_collector import Collector
 
 _ENCRYPTION_ALGORITHM = 8
 

@@ -8,12 +8,12 @@ from typing import Any, BinaryIO, Protocol
 
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.plan import NUMBERED, Copy, Mask
-from pii_tracer.scan.beside import search_beside
-from pii_tracer.scan.columns import key_columns, with_hudi_keys
-from pii_tracer.scan.forms import Patterns
+from pii_tracer.scan.file_scan import scan_bytes, scan_tree
 from pii_tracer.scan.hits import FileScan, Hit, column_of
-from pii_tracer.scan.searchers import THREADS, Searchers
-from pii_tracer.scan.tree import scan_bytes, scan_tree
+from pii_tracer.scan.known_columns import key_columns, with_hudi_keys
+from pii_tracer.scan.object_metadata import search_beside
+from pii_tracer.scan.search_workers import THREADS, Searchers
+from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.kept import excused, held_values, rows_with_more, with_names
 from pii_tracer.verify.verdict import ByteVerdict, Residue, SameDigits, ScannedFile
 

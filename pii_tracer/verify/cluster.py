@@ -23,9 +23,14 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pii_tracer.config.estate_file import Spark
 from pii_tracer.model.errors import ScanError
-from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import FileScan
-from pii_tracer.scan.searchers import THREADS, Look, Searchers, Stamp
+from pii_tracer.scan.search_workers import (
+    THREADS,
+    Look,
+    Searchers,
+    Stamp,
+)
+from pii_tracer.scan.value_forms import Patterns
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable

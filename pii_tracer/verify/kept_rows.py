@@ -17,8 +17,8 @@ from pii_tracer.model.identities import FieldAccess, MatchTerm
 from pii_tracer.model.plan import Copy, Mask
 from pii_tracer.model.whole_numbers import plain, plain_texts
 from pii_tracer.scan.decode.avro_container import open_container
-from pii_tracer.scan.decode.packed import opened
-from pii_tracer.scan.forms import Patterns
+from pii_tracer.scan.decode.compression import opened
+from pii_tracer.scan.value_forms import Patterns
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -21,9 +21,9 @@ from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.identities import Format
 from pii_tracer.model.plan import Copy
-from pii_tracer.scan.collect import Collector
-from pii_tracer.scan.forms import Patterns
+from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.bytes import judge
 from pii_tracer.verify.verdict import Baseline, ByteVerdict, RowVerdict, StateBaseline, StateRows
 

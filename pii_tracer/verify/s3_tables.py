@@ -27,13 +27,13 @@ from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import S3Location
 from pii_tracer.model.plan import Copy, Mask
-from pii_tracer.scan.beside import search_beside
-from pii_tracer.scan.bounds import without_explained
-from pii_tracer.scan.columns import key_columns, with_hudi_keys
-from pii_tracer.scan.forms import Patterns
+from pii_tracer.scan.file_scan import scan_bytes
 from pii_tracer.scan.hits import FileScan
-from pii_tracer.scan.searchers import THREADS, Searchers, Stamp
-from pii_tracer.scan.tree import scan_bytes
+from pii_tracer.scan.known_columns import key_columns, with_hudi_keys
+from pii_tracer.scan.object_metadata import search_beside
+from pii_tracer.scan.search_workers import THREADS, Searchers, Stamp
+from pii_tracer.scan.truncated_bounds import without_explained
+from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.bytes import judge, judge_held, look_past, with_uploads
 from pii_tracer.verify.kept import rows_with_more
 from pii_tracer.verify.kept_rows import IN_STREAMS
@@ -212,7 +212,7 @@ def _seen(folder: S3Folder, patterns: Patterns, searchers: Searchers) -> _Seen:
 
 @dataclass(frozen=True)
 class VersionLook:
-    """How a version in the folder is searched (`pii_tracer.scan.searchers.Look`)."""
+    """How a version in the folder is searched (`pii_tracer.scan.search_workers.Look`)."""
 
     folder: S3Folder
     at_once: int = 4

@@ -12,7 +12,7 @@ from pii_tracer.model.errors import ScanError
 from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import engine_path
 from pii_tracer.model.plan import TEXTS, Copy
-from pii_tracer.scan.tree import walk_files
+from pii_tracer.scan.file_scan import walk_files
 from pii_tracer.verify.avro import avro_frame
 from pii_tracer.verify.csv_files import csv_frame
 from pii_tracer.verify.nessie import NESSIE, nessie_states

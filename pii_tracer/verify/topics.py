@@ -14,8 +14,8 @@ from pii_tracer.lake.streams.kafka.record_scan import scan_topic
 from pii_tracer.lake.streams.kafka.records import Record, Schemas
 from pii_tracer.model.identities import Strategy
 from pii_tracer.model.plan import Copy
-from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import FileScan, Hit
+from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.bytes import judge
 from pii_tracer.verify.lapsed import Kept, packed, trail_of
 from pii_tracer.verify.verdict import Baseline, ByteVerdict, RowVerdict, StateBaseline, StateRows

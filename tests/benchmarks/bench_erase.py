@@ -42,8 +42,8 @@ def verify(folder: Path, rows: int) -> Iterator[Row]:
     import pyarrow.parquet as pq
 
     from pii_tracer.model.identities import KeySet
-    from pii_tracer.scan.forms import build_patterns
-    from pii_tracer.scan.tree import scan_tree
+    from pii_tracer.scan.file_scan import scan_tree
+    from pii_tracer.scan.value_forms import build_patterns
 
     random = np.random.default_rng(7)
     folder.mkdir()

@@ -25,8 +25,8 @@ from pii_tracer.lineage.sources.queries import Query, parse_here
 from pii_tracer.lineage.sources.queries_spark import parser_on
 from pii_tracer.lineage.sources.tables import Tables
 from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.forms import build_patterns
-from pii_tracer.scan.tree import scan_tree
+from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.scan.value_forms import build_patterns
 from tests.cli.small import RECEIVED
 from tests.shred.test_cells import kek
 

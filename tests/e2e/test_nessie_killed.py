@@ -21,7 +21,7 @@ from pii_tracer.model.identities import (
     Match,
     MatchTerm,
 )
-from pii_tracer.scan.tree import scan_tree
+from pii_tracer.scan.file_scan import scan_tree
 from pii_tracer.sealed import KeyRing
 from tests.e2e import clubhouse
 from tests.e2e.test_executor_crashes import planned

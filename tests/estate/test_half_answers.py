@@ -15,7 +15,7 @@ from deltalake import write_deltalake
 from pii_tracer.cli.scanning import scan_estate
 from pii_tracer.lake.discovery import discover
 from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.value_forms import build_patterns
 from tests.estate.test_catalogs import ROWS, SQL, estate, kinds, sql_catalog, table
 from tests.unprivileged import open_folder, unprivileged
 

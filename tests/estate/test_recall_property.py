@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from pii_tracer.cli.scanning import scan_estate
 from pii_tracer.lake.discovery import discover
 from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.value_forms import build_patterns
 from tests.estate.test_catalogs import estate
 
 MAIL = "meera.pillai.4410@example.org"

@@ -27,7 +27,7 @@ from pii_tracer.model.locations import (
     local_path,
     location_of,
 )
-from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.value_forms import build_patterns
 from planners.doubts import inventory_gaps
 from planners.evidence import RemoteEvidence, RemoteKind
 from planners.remote import remote_gap

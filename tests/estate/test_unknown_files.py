@@ -12,7 +12,7 @@ from pii_tracer.lineage.facts import Facts
 from pii_tracer.lineage.graph import LineageGraph
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.value_forms import build_patterns
 from planners.doubts import inventory_gaps
 from planners.survey import World
 from tests.estate.lake import estate_of

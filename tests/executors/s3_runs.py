@@ -24,7 +24,7 @@ from pii_tracer.lake.stores.s3.archives import (
 from pii_tracer.model.identities import KeySet
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.runner import RunState, run
-from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.sealed import KeyRing
 from pii_tracer.verify.bytes import verify_objects
 from pii_tracer.verify.verdict import ByteVerdict

@@ -29,8 +29,8 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import PiiTracerError
 from pii_tracer.model.identities import Format, Match
 from pii_tracer.model.plan import Step
-from pii_tracer.scan.forms import build_patterns
-from pii_tracer.scan.tree import scan_bytes
+from pii_tracer.scan.file_scan import scan_bytes
+from pii_tracer.scan.value_forms import build_patterns
 from sample_lineage import s3_standin
 from tests.executors.crashes import Effects, die_and_resume
 from tests.executors.world import BY_UID, EMAIL, NOW, Keyring, Steps, frame, rows

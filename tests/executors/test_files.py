@@ -20,8 +20,8 @@ from pii_tracer.model.identities import (
     MatchTerm,
 )
 from pii_tracer.protocol import Progress
-from pii_tracer.scan.forms import build_patterns
-from pii_tracer.scan.tree import scan_tree
+from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.scan.value_forms import build_patterns
 from tests.executors.world import BY_ANY, BY_UID, EMAIL, UID, Steps, context, residue, rows
 from tests.sparksession import SparkEstate
 

@@ -33,8 +33,8 @@ from pii_tracer.model.identities import (
     MatchTerm,
 )
 from pii_tracer.model.whole_numbers import spellings
-from pii_tracer.scan.forms import build_patterns
-from pii_tracer.scan.tree import scan_tree
+from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.scan.value_forms import build_patterns
 from tests.executors.world import BY_UID, EMAIL, UID, Keyring, Steps, context
 from tests.scan.support import orc_lz4
 from tests.sparksession import SparkEstate
@@ -86,7 +86,7 @@ def write_json(path: Path, rows: list[dict[str, Any]]) -> None:
 
 def plain(path: Path) -> bytes:
     """The content, unpacked by other means than the code under test."""
-    from pii_tracer.scan.decode.packed import unpack
+    from pii_tracer.scan.decode.compression import unpack
 
     found = unpack(path.name, memoryview(path.read_bytes()))
     return found[2] if found else path.read_bytes()

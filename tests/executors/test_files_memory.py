@@ -28,9 +28,9 @@ from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format
-from pii_tracer.scan import tree
+from pii_tracer.scan import file_scan
 from pii_tracer.scan.decode import dispatch
-from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.value_forms import build_patterns
 from tests.executors.world import EMAIL, UID, Keyring, Steps, context
 from tests.sparksession import SparkEstate
 
@@ -128,8 +128,10 @@ def rewrite(path: Path, kind: str) -> None:
 
 def search(path: Path, kind: str) -> None:
     """What the verifier does with a file."""
-    dispatch.BLOCK = tree.WINDOW = MB  # so that files of these sizes are large ones
-    found = tree.scan_file(path.parent, path.name, path, build_patterns([Keyring.sets["uid"], Keyring.sets["email"]]))
+    dispatch.BLOCK = file_scan.WINDOW = MB  # so that files of these sizes are large ones
+    found = file_scan.scan_file(
+        path.parent, path.name, path, build_patterns([Keyring.sets["uid"], Keyring.sets["email"]])
+    )
     assert (found.unread, {hit.key_set for hit in found.hits}) == ((), {"uid", "email"}), found
 
 

@@ -16,9 +16,9 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format
 from pii_tracer.protocol import Progress
-from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.file_scan import scan_tree
 from pii_tracer.scan.hits import TreeScan
-from pii_tracer.scan.tree import scan_tree
+from pii_tracer.scan.value_forms import build_patterns
 from planners.drafts import CopyDraft
 from planners.files import folder_steps
 from tests.executors.test_files import NAMES, here, rewrite, steps_for

@@ -10,8 +10,8 @@ import pytest
 from pii_tracer.config.kafka import RecordPart
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.model.identities import JsonAccess, MatchTerm, Strategy
-from pii_tracer.scan.collect import Collector
-from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.hit_collector import Collector
+from pii_tracer.scan.value_forms import build_patterns
 from tests.kafkasupport import BY_VALUE, KEYS, MAIL, USER, Broker, World, broker, planned
 from tests.protobufsupport import COMMON, ORDER, descriptor_set, framed, message, order
 

@@ -24,7 +24,7 @@ from pii_tracer.model.identities import Format, Match, MatchTerm
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.runner import State
 from pii_tracer.scan.decode.avro_container import open_container
-from pii_tracer.scan.decode.packed import unpack
+from pii_tracer.scan.decode.compression import unpack
 from tests.executors.s3_runs import PERSON, PREFIX, Bucket, Deadly
 from tests.scan.support import avro
 from tests.storeservers import Store, signed, store

@@ -28,7 +28,7 @@ from pii_tracer.model.identities import (
 )
 from pii_tracer.model.plan import Examined, Gap
 from pii_tracer.protocol import Progress
-from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.value_forms import build_patterns
 from planners.evidence import Evidence
 from planners.hazards import CATALOGUE
 from planners.streams import streaming_state

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import zstandard
 
 from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.forms import Patterns, build_patterns
+from pii_tracer.scan.file_scan import scan_bytes
 from pii_tracer.scan.hits import FileScan
-from pii_tracer.scan.tree import scan_bytes
+from pii_tracer.scan.value_forms import Patterns, build_patterns
 
 PHONE, OTHER_PHONE = "+91 98450 12345", "+91 98450 12354"
 USER, OTHER_USER = 8841302, 8841303

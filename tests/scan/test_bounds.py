@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pii_tracer.model.identities import Format, KeySet
-from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.file_scan import scan_tree
 from pii_tracer.scan.hits import Form
-from pii_tracer.scan.tree import scan_tree
+from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.bytes import verify_bytes
 from tests.scan.support import avro, parquet, write
 from tests.scan.test_places import MANIFEST

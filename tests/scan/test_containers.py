@@ -10,8 +10,8 @@ import pyarrow.feather
 import pytest
 
 from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.forms import build_patterns
-from pii_tracer.scan.tree import scan_bytes
+from pii_tracer.scan.file_scan import scan_bytes
+from pii_tracer.scan.value_forms import build_patterns
 
 MAIL = "meera.pillai.4410@example.org"
 PATTERNS = build_patterns([KeySet(name="mail", origin="t.mail", weak=False, values=(("s", MAIL),))])

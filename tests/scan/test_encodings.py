@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.hits import Form
+from pii_tracer.scan.value_forms import build_patterns
 from tests.scan.support import OTHER_USER, USER, avro, parquet, scan
 
 MAIL, TWIN = "Anita.o'Rao+news@x.example", "Anita.o'Rai+news@x.example"

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.hits import Form
+from pii_tracer.scan.value_forms import build_patterns
 from tests.scan.support import BOTH, HASHES, LONG, PHONE, STRONG, USER, parquet, places, scan
 from tests.scan.test_places import manifest
 

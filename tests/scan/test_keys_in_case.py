@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.forms import Patterns, build_patterns
 from pii_tracer.scan.hits import Form
-from pii_tracer.scan.neighbours import KeyColumns
+from pii_tracer.scan.key_boundaries import KeyColumns
+from pii_tracer.scan.value_forms import Patterns, build_patterns
 from tests.scan.support import parquet, scan
 from tests.scan.test_whole_cells import PLACES, made, seen
 

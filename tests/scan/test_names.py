@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.forms import build_patterns
-from pii_tracer.scan.tree import name_tells
+from pii_tracer.scan.file_scan import name_tells
+from pii_tracer.scan.value_forms import build_patterns
 
 STRONG = KeySet(name="u.email", origin="email", weak=False, values=(("r", "Asha.Rao@clinic.example"),))
 WEAK = KeySet(name="u.uid", origin="uid", weak=True, values=(("r", "8841302"),))

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from pyarrow import orc
 
 from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.hits import FileScan, Form
-from pii_tracer.scan.neighbours import LONGER
+from pii_tracer.scan.key_boundaries import LONGER
+from pii_tracer.scan.value_forms import build_patterns
 from tests.scan.support import OTHER_USER, PHONE, avro, parquet, scan
 from tests.scan.test_places import PLACES, manifest
 

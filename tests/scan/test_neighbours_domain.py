@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.forms import build_patterns
 from pii_tracer.scan.hits import FileScan, Form
+from pii_tracer.scan.value_forms import build_patterns
 from tests.scan.support import parquet, scan
 from tests.scan.test_neighbours import DECODED, made
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_tracer.model.identities import KeySet, Match, MatchTerm
-from pii_tracer.scan.columns import key_columns
-from pii_tracer.scan.forms import build_patterns
-from pii_tracer.scan.tree import scan_tree
+from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.scan.known_columns import key_columns
+from pii_tracer.scan.value_forms import build_patterns
 from tests.sparksession import SparkEstate
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_tracer.scan.forms import SMALL
-from pii_tracer.scan.sieve import Sieve
+from pii_tracer.scan.pattern_prefilter import Sieve
+from pii_tracer.scan.value_forms import SMALL
 from tests.scan.support import PHONE, USER, scan
 
 PATTERNS = st.lists(st.binary(min_size=4, max_size=40), min_size=1, max_size=30)

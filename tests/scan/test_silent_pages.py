@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.collect import Collector
 from pii_tracer.scan.decode import parquet as decoder
-from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.hit_collector import Collector
+from pii_tracer.scan.value_forms import build_patterns
 from tests.scan.support import BOTH, OTHER_PHONE, OTHER_USER, PHONE, PHONES, USER, USERS, parquet, places, scan
 
 FILLER = [f"nobody {n}" for n in range(300)]

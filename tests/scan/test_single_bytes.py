@@ -6,8 +6,8 @@ import pytest
 
 from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.decode.text import as_single_bytes
-from pii_tracer.scan.forms import build_patterns
-from pii_tracer.scan.tree import scan_bytes
+from pii_tracer.scan.file_scan import scan_bytes
+from pii_tracer.scan.value_forms import build_patterns
 
 NAME = "Žižek–Œuvre"
 PATTERNS = build_patterns([KeySet(name="n", origin="n", weak=False, values=(("p", NAME),))])

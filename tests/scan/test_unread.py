@@ -13,10 +13,10 @@ import zstandard
 
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.decode import packed
-from pii_tracer.scan.fingerprint import fingerprint
-from pii_tracer.scan.forms import build_patterns
-from pii_tracer.scan.tree import scan_tree
+from pii_tracer.scan.decode import compression
+from pii_tracer.scan.file_fingerprints import fingerprint
+from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.scan.value_forms import build_patterns
 from tests.scan.support import BOTH, PERSON_SCHEMA, PHONE, avro, hfile, hudi_block, hudi_records, parquet, scan, write
 from tests.scan.test_places import PLACES
 
@@ -70,7 +70,7 @@ def test_values_of_unknown_files_are_found_where_their_bytes_show_them() -> None
 
 
 def test_an_archive_bomb_is_unread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed, "LIMIT", 1000)
+    monkeypatch.setattr(compression, "LIMIT", 1000)
     for pack, name in ((gzip.compress, "a.gz"), (zstandard.compress, "a.zst")):
         assert scan(name, pack(b"0" * 1001)).unread
         assert not scan(name, pack(b"0" * 1000)).unread
@@ -142,8 +142,8 @@ def test_a_missing_folder_and_an_empty_search_are_errors(tmp_path: Path) -> None
 
 def test_large_files_are_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Values across the border of two windows, and formats read from a map instead of memory."""
-    monkeypatch.setattr("pii_tracer.scan.tree.WINDOW", 1)
-    monkeypatch.setattr("pii_tracer.scan.collect.WINDOW", 7)
+    monkeypatch.setattr("pii_tracer.scan.file_scan.WINDOW", 1)
+    monkeypatch.setattr("pii_tracer.scan.hit_collector.WINDOW", 7)
     write(tmp_path, "a.bin", b"\x00\xff" * 20 + PHONE.encode() + b"\x00\xff" * 20)
     write(tmp_path, "b.parquet", PLACES["parquet data page"](PHONE, 1)[1])
     write(tmp_path, "c.avro", PLACES["avro deflate"](PHONE, 1)[1])

@@ -18,9 +18,9 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, UUIDType
 
 from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.forms import Patterns, build_patterns
+from pii_tracer.scan.file_scan import scan_bytes, scan_tree
 from pii_tracer.scan.hits import FileScan, Form, Hit
-from pii_tracer.scan.tree import scan_bytes, scan_tree
+from pii_tracer.scan.value_forms import Patterns, build_patterns
 
 HERS = UUID("6f1b2c3d-8a9e-4b7c-a1d2-0e3f4a5b6c7d")
 OTHERS = tuple(UUID(int=HERS.int + n) for n in (-2, -1, 1, 256, 1 << 127))

@@ -19,9 +19,9 @@ from pii_tracer.model.identities import (
     Match,
     MatchTerm,
 )
-from pii_tracer.scan.columns import key_columns
-from pii_tracer.scan.forms import build_patterns
-from pii_tracer.scan.neighbours import KeyColumns
+from pii_tracer.scan.key_boundaries import KeyColumns
+from pii_tracer.scan.known_columns import key_columns
+from pii_tracer.scan.value_forms import build_patterns
 from tests.scan.support import avro_value, hfile, parquet, scan
 from tests.scan.test_whole_cells import ASHAK, EVERYWHERE, HERS, KEYS, OTHERS, PARQUET, keys_and_note, made, seen
 

@@ -20,8 +20,8 @@ from pii_tracer.model.identities import (
     Match,
     MatchTerm,
 )
-from pii_tracer.scan.forms import build_patterns
-from pii_tracer.scan.tree import scan_tree
+from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.bytes import look_past, verify_bytes, verify_objects
 from pii_tracer.verify.verdict import Bystanders, CopyVerdict, RowVerdict, RunVerdict, StateRows
 from tests.scan.support import BOTH, OTHER_PHONE, PHONE, USER, parquet, write

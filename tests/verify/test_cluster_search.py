@@ -14,12 +14,17 @@ import pytest
 from pyspark import cloudpickle
 
 from pii_tracer.config.estate_file import Spark
-from pii_tracer.scan.columns import key_columns
-from pii_tracer.scan.file_keys import FileKeys
-from pii_tracer.scan.forms import Patterns, build_patterns
+from pii_tracer.scan.file_scan import FileLook, scan_tree
 from pii_tracer.scan.hits import FileScan
-from pii_tracer.scan.searchers import THREADS, Look, Stamp, T
-from pii_tracer.scan.tree import FileLook, scan_tree
+from pii_tracer.scan.known_columns import key_columns
+from pii_tracer.scan.parquet_keys import FileKeys
+from pii_tracer.scan.search_workers import (
+    THREADS,
+    Look,
+    Stamp,
+    T,
+)
+from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify import cluster
 from pii_tracer.verify.cluster import Executors, searchers_of
 from tests.s3support import World, standin, world

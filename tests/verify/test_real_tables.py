@@ -15,7 +15,7 @@ from pii_tracer.model.identities import (
     Match,
     MatchTerm,
 )
-from pii_tracer.scan.forms import build_patterns
+from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.bytes import verify_bytes
 from pii_tracer.verify.rows import Verifier, compare
 from pii_tracer.verify.states import State

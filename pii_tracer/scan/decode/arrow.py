@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pii_tracer.model.identities import WHOLE_NUMBER
-from pii_tracer.scan.collect import Collector
-from pii_tracer.scan.decode import packed
-from pii_tracer.scan.decode.metadata import Role, walk
+from pii_tracer.scan.decode import compression
+from pii_tracer.scan.decode.table_metadata import Role, walk
+from pii_tracer.scan.hit_collector import Collector
 
 
 def search_batch(batch: pa.RecordBatch | pa.Table, collector: Collector, where: str) -> None:
@@ -152,7 +152,7 @@ def _compressed(data: Any, ends: Any) -> Any:
     long = np.flatnonzero(ends[1:] - ends[:-1] > 1)
     starts = ends[long]
     heads = data[starts].astype(np.uint16) << 8 | data[starts + 1]
-    return long[np.isin(heads, [int.from_bytes(start, "big") for start in packed.STARTS])]
+    return long[np.isin(heads, [int.from_bytes(start, "big") for start in compression.STARTS])]
 
 
 def _tiny(array: Any, collector: Collector) -> Any:

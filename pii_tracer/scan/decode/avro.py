@@ -11,9 +11,9 @@ import struct
 from decimal import Decimal
 from typing import Any
 
-from pii_tracer.scan.collect import Collector
 from pii_tracer.scan.decode.avro_container import open_container
-from pii_tracer.scan.decode.metadata import Role, walk
+from pii_tracer.scan.decode.table_metadata import Role, walk
+from pii_tracer.scan.hit_collector import Collector
 
 _BOUND_MAPS = ("lower_bounds", "upper_bounds")
 

@@ -20,7 +20,7 @@ import fastavro
 import pyarrow as pa
 import zstandard
 
-from pii_tracer.scan.decode.packed import stream_of
+from pii_tracer.scan.decode.compression import stream_of
 
 _HEADER: dict[str, Any] = {
     "type": "record",

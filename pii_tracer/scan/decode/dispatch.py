@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import itertools
 
-from pii_tracer.scan.collect import Collector
-from pii_tracer.scan.decode import avro, hfile, hudi_log, orc, packed, parquet, puffin, stream_state, text
+from pii_tracer.scan.decode import (
+    avro,
+    compression,
+    hfile,
+    hudi_log,
+    orc,
+    parquet,
+    puffin,
+    streaming_state,
+    text,
+)
 from pii_tracer.scan.decode.avro_container import AvroError
-from pii_tracer.scan.decode.metadata import Role, role_of
+from pii_tracer.scan.decode.table_metadata import Role, role_of
+from pii_tracer.scan.hit_collector import Collector
 
 _OWN_ERRORS = (
     AvroError,
     hfile.HFileError,
     hudi_log.HudiLogError,
     puffin.PuffinError,
-    packed.PackedError,
-    stream_state.StateError,
+    compression.PackedError,
+    streaming_state.StateError,
 )
 BLOCK = 32 * 1024 * 1024
 """Text of more bytes is read in such blocks of lines, so that memory does not follow the file."""
@@ -41,20 +51,20 @@ def search(name: str, data: memoryview, collector: Collector) -> str:
 def _search(name: str, data: memoryview, collector: Collector, role: Role, depth: int) -> str:
     if not len(data):
         return "empty"
-    unpacked = packed.opened(name, data, BLOCK)
+    unpacked = compression.opened(name, data, BLOCK)
     if unpacked is not None:
         codec, inner, pieces = unpacked
         if depth >= _DEPTH:
-            raise packed.PackedError("compressed more often than is sensible")
-        first = packed.first(pieces, BLOCK)
+            raise compression.PackedError("compressed more often than is sensible")
+        first = compression.first(pieces, BLOCK)
         if len(first) >= BLOCK and role is Role.DATA and (kind := text.in_blocks(inner, first)):
             return f"{codec} > " + text.decode_blocks(kind, itertools.chain((first,), pieces), collector)
-        content = packed.whole(codec, itertools.chain((first,), pieces))
+        content = compression.whole(codec, itertools.chain((first,), pieces))
         return f"{codec} > " + _search(inner, memoryview(content), collector, role, depth + 1)
-    if stream_state.is_state(name):
-        stream_state.decode(data, collector)
+    if streaming_state.is_state(name):
+        streaming_state.decode(data, collector)
         return "streaming state"
-    if stream_state.is_schema(name):
+    if streaming_state.is_schema(name):
         collector.raw(data, "raw bytes")
         return "streaming state's schema"
     return _binary(data, collector, role) or _text(name, data, collector, role)

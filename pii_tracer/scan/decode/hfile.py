@@ -17,8 +17,8 @@ from typing import Any
 
 import fastavro
 
-from pii_tracer.scan.collect import Collector
-from pii_tracer.scan.decode.metadata import bounds, walk
+from pii_tracer.scan.decode.table_metadata import bounds, walk
+from pii_tracer.scan.hit_collector import Collector
 
 HEADER = 33
 TRAILER = 4096

@@ -16,9 +16,9 @@ from typing import Any
 
 import fastavro
 
-from pii_tracer.scan.collect import Collector
 from pii_tracer.scan.decode import hfile, parquet
-from pii_tracer.scan.decode.metadata import Role
+from pii_tracer.scan.decode.table_metadata import Role
+from pii_tracer.scan.hit_collector import Collector
 
 MAGIC = b"#HUDI#"
 _SCHEMA = 2

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.orc as orc
 
-from pii_tracer.scan.collect import Collector
 from pii_tracer.scan.decode.arrow import search_batch
-from pii_tracer.scan.decode.packed import lz4_size
+from pii_tracer.scan.decode.compression import lz4_size
+from pii_tracer.scan.hit_collector import Collector
 
 _NONE, _ZLIB, _LZ4 = 0, 1, 4
 

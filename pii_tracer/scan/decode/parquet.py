@@ -21,11 +21,11 @@ from pii_tracer.common.parquet_footer import (
     other_files,
     search_footer,
 )
-from pii_tracer.scan.collect import Collector
 from pii_tracer.scan.decode.arrow import search_batch, search_leaf, search_rows, unused_entries
-from pii_tracer.scan.decode.metadata import Role
 from pii_tracer.scan.decode.parquet_encrypted import decode_encrypted
 from pii_tracer.scan.decode.parquet_pages import Page, PageError, numbers, pages, plain
+from pii_tracer.scan.decode.table_metadata import Role
+from pii_tracer.scan.hit_collector import Collector
 
 ROWS = 65_536
 _TEXTS = frozenset({"STRING", "ENUM", "JSON"})

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pii_tracer.scan.collect import Collector
+from pii_tracer.scan.hit_collector import Collector
 
 MAGIC = b"PFA1"
 _VECTOR = "deletion-vector-v1"

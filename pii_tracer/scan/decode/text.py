@@ -12,9 +12,9 @@ from decimal import Decimal
 from enum import Enum
 from functools import partial
 
-from pii_tracer.scan.collect import Collector, json_leaves
-from pii_tracer.scan.decode.metadata import Role, walk
-from pii_tracer.scan.neighbours import KeyColumns
+from pii_tracer.scan.decode.table_metadata import Role, walk
+from pii_tracer.scan.hit_collector import Collector, json_leaves
+from pii_tracer.scan.key_boundaries import KeyColumns
 
 _DELIMITERS = ",\t;|\x01"
 _NAME = re.compile(r"[a-z_][a-z0-9_]*\Z")

@@ -24,7 +24,7 @@ from pii_tracer.lake.spark_types import (
 from pii_tracer.lake.stores.s3.s3_path import S3Path, opened
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import Column, Format
-from pii_tracer.scan.decode.packed import unpack
+from pii_tracer.scan.decode.compression import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

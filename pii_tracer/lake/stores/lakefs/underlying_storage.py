@@ -59,7 +59,7 @@ class _Local:
 
     def stored(self) -> Iterator[Stored]:
         from pii_tracer.model.errors import ScanError
-        from pii_tracer.scan.tree import walk_files
+        from pii_tracer.scan.file_scan import walk_files
 
         folder = self._path(self.namespace)
         try:

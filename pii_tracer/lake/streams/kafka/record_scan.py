@@ -16,9 +16,9 @@ from pii_tracer.lake.streams.kafka.records import (
     Undecodable,
     decode,
 )
-from pii_tracer.scan.collect import Collector
-from pii_tracer.scan.forms import Patterns
+from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan, Hit
+from pii_tracer.scan.value_forms import Patterns
 
 OnRecord = Callable[[Record, tuple[Hit, ...]], None]
 

@@ -12,7 +12,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any
 
-from pii_tracer.scan.collect import Collector, member
+from pii_tracer.scan.hit_collector import Collector, member
 
 _BOUNDS = frozenset({"minValues", "maxValues", "minValue", "maxValue"})
 _PARTITIONS = frozenset({"partitionValues", "partitionValues_parsed", "partition"})

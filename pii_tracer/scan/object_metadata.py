@@ -7,9 +7,9 @@ from email.errors import HeaderParseError
 from email.header import decode_header, make_header
 from typing import Any
 
-from pii_tracer.scan.collect import Collector
-from pii_tracer.scan.forms import Patterns
+from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import Hit
+from pii_tracer.scan.value_forms import Patterns
 
 METADATA = "object metadata"
 """`where` of a hit in the name or the value of user metadata."""

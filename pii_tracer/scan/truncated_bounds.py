@@ -17,7 +17,7 @@ from pii_tracer.model.locations import (
     local_path,
     location_of,
 )
-from pii_tracer.scan.decode.metadata import Role, role_of
+from pii_tracer.scan.decode.table_metadata import Role, role_of
 from pii_tracer.scan.hits import FileScan, Form, Hit
 
 _OF_ROWS = frozenset({"parquet", "orc", "avro"})

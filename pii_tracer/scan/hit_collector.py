@@ -11,10 +11,15 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
-from pii_tracer.scan.decode import packed
-from pii_tracer.scan.forms import PLAIN, Patterns, Term, WeakMatch
+from pii_tracer.scan.decode import compression as packed
 from pii_tracer.scan.hits import Described, Form, Hit
-from pii_tracer.scan.neighbours import Whole
+from pii_tracer.scan.key_boundaries import Whole
+from pii_tracer.scan.value_forms import (
+    PLAIN,
+    Patterns,
+    Term,
+    WeakMatch,
+)
 
 WINDOW = 16 * 1024 * 1024
 _NAMED = re.compile(rb"([\w.`]{1,128}?)`?(?:#\d+L?)?\s*=\s*\"?'?\Z")

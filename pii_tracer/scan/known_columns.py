@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 from pii_tracer.model.identities import Match
-from pii_tracer.scan.neighbours import KeyColumns
+from pii_tracer.scan.key_boundaries import KeyColumns
 
 _HUDI_KEYS = {
     "_hoodie_record_key": "hoodie.table.recordkey.fields",

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
 
 from pii_tracer.common.parallel_map import several
-from pii_tracer.scan.forms import Patterns
 from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.value_forms import Patterns
 
 T = TypeVar("T")
 C = TypeVar("C", contravariant=True)

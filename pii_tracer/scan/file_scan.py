@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pii_tracer.model.errors import ScanError
-from pii_tracer.scan.bounds import without_explained
-from pii_tracer.scan.collect import WINDOW, Collector
 from pii_tracer.scan.decode.dispatch import search
-from pii_tracer.scan.forms import Patterns
+from pii_tracer.scan.hit_collector import WINDOW, Collector
 from pii_tracer.scan.hits import FileScan, TreeScan
-from pii_tracer.scan.searchers import THREADS, Searchers, Stamp
+from pii_tracer.scan.search_workers import THREADS, Searchers, Stamp
+from pii_tracer.scan.truncated_bounds import without_explained
+from pii_tracer.scan.value_forms import Patterns
 
 File = tuple[str, Path]
 """A file below a folder: its relative path, and where it lies."""
@@ -24,7 +24,7 @@ File = tuple[str, Path]
 
 @dataclass(frozen=True)
 class FileLook:
-    """How a file below `root` is searched (`pii_tracer.scan.searchers.Look`)."""
+    """How a file below `root` is searched (`pii_tracer.scan.search_workers.Look`)."""
 
     root: Path
     at_once: int = os.cpu_count() or 1

@@ -19,8 +19,17 @@ from ahocorasick_rs import BytesAhoCorasick
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.identities import KeySet
 from pii_tracer.model.whole_numbers import without_fraction
-from pii_tracer.scan.addresses import RUN, of_another
-from pii_tracer.scan.encodings import (
+from pii_tracer.scan.email_boundaries import RUN, of_another
+from pii_tracer.scan.hits import Form
+from pii_tracer.scan.key_boundaries import (
+    KeyColumns,
+    Whole,
+    goes_on,
+    may_be_cut,
+)
+from pii_tracer.scan.parquet_keys import FileKeys
+from pii_tracer.scan.pattern_prefilter import Places, Sieve
+from pii_tracer.scan.value_encodings import (
     SEALED,
     base64_alone,
     base64_cores,
@@ -33,10 +42,6 @@ from pii_tracer.scan.encodings import (
     utf16,
     uuid_of,
 )
-from pii_tracer.scan.file_keys import FileKeys
-from pii_tracer.scan.hits import Form
-from pii_tracer.scan.neighbours import KeyColumns, Whole, goes_on, may_be_cut
-from pii_tracer.scan.sieve import Places, Sieve
 
 Term = tuple[str, Form]
 PLAIN = frozenset({Form.TEXT, Form.URL, Form.JSON})

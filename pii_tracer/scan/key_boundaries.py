@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 
-from pii_tracer.scan.addresses import QUOTED_PRINTABLE
+from pii_tracer.scan.email_boundaries import QUOTED_PRINTABLE
 
 LONGER = 5
 """Up to so many digits behind a value that ends in a digit make it another's key; more are other data joined to it."""

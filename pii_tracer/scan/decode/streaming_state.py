@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pii_tracer.scan.collect import Collector
+from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import STATE
 
 _SCHEMA = re.compile(r"(?:^|/)state/\d+/\d+/_metadata/schema\Z")
