@@ -11,7 +11,7 @@ from sqlglot.errors import SqlglotError
 
 from executors.context import ExecutionContext
 from executors.spark import left_out, quote
-from pii_tracer.lineage.splitting import prepared
+from pii_tracer.lineage.sql.text.script_splitting import prepared
 from pii_tracer.model.errors import RunError
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import cast
 
 from sqlglot import exp
 
-from pii_tracer.lineage.special import emptied
-from pii_tracer.lineage.writes import several
+from pii_tracer.lineage.sql.clone_call_alter import emptied
+from pii_tracer.lineage.sql.writes import several
 from planners.branches import UNKNOWN, Relation, Tables, named_in, of_columns, rows_of, table_name
 
 

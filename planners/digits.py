@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import (
     Column,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Container
 
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.lineage.edges import RENAME, LineageGap
-from pii_tracer.lineage.identity import VIEW
+from pii_tracer.lineage.dataset_names import VIEW
+from pii_tracer.lineage.graph.edges import RENAME, LineageGap
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import (
     Carries,

@@ -15,7 +15,7 @@ from typing import cast
 from sqlglot import exp
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.lineage.literals import hidden
+from pii_tracer.lineage.sql.text.literal_masking import hidden
 from pii_tracer.model.identities import Access, FieldAccess, JsonAccess
 from planners.functions import INPUT, NotComputable, parse
 from planners.ways import leads_to, names_of, steps_of, way_of

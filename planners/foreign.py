@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.lineage.edges import Edge
+from pii_tracer.lineage.graph.edges import Edge
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Access, ColumnId, DatasetId
 from pii_tracer.model.plan import Gap

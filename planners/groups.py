@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from typing import Any
 
-from pii_tracer.lineage.edges import Edge, Subtype
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph.edges import Edge, Subtype
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.identities import DatasetId
 from planners.hops import value_edges
 

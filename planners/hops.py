@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lineage.edges import Edge, EdgeType, Subtype
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph.edges import Edge, EdgeType, Subtype
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.errors import ConfigError
 from pii_tracer.model.identities import Access, ColumnId, Frozen
 from planners.expressions import Fate, Place, locate

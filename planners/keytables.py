@@ -15,8 +15,8 @@ from typing import Any
 from pii_tracer.config.backups import Backup
 from pii_tracer.config.keys import Encrypted, KeyTable, KmsWrapping
 from pii_tracer.lake.inventory import KeyFacts, KmsKey, TableState
-from pii_tracer.lineage.edges import Edge, EdgeType, Subtype
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph.edges import Edge, EdgeType, Subtype
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.actions import Action
 from pii_tracer.model.column_paths import Spot
 from pii_tracer.model.gap_kinds import GapKind

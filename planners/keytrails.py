@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from pii_tracer.config.keys import KeyTable
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.lineage.edges import Edge
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph.edges import Edge
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import ColumnId, DatasetId, Strategy
 from pii_tracer.model.locations import names_place

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from pii_tracer.config.keys import Encrypted, KeyTable
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.lineage.edges import JobRef, Subtype
-from pii_tracer.lineage.identity import VIEW
+from pii_tracer.lineage.dataset_names import VIEW
+from pii_tracer.lineage.graph.edges import JobRef, Subtype
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import DatasetId, Strategy
 from pii_tracer.model.plan import Gap

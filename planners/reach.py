@@ -13,10 +13,15 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from pii_tracer.lineage import walk
-from pii_tracer.lineage.columnar import KINDS, is_direct, kind_of, numbers_of
-from pii_tracer.lineage.edges import Edge, Subtype
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph import traversal
+from pii_tracer.lineage.graph.arrays import (
+    KINDS,
+    is_direct,
+    kind_of,
+    numbers_of,
+)
+from pii_tracer.lineage.graph.edges import Edge, Subtype
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.identities import ColumnId, DatasetId
 from planners.hops import value_edges
 
@@ -168,7 +173,7 @@ def _follow(size: int, start: Iterable[int], pairs: Numbers) -> Mask:
 def _led_to(size: int, begin: Numbers, starts: Numbers, targets: Numbers) -> Mask:
     """What is led to from some numbers, themselves included; starts: where each number's run of targets begins."""
     found = np.zeros(size, np.bool_)
-    found[walk.reached(size, begin, lambda layer: targets[walk.runs(starts, starts[1:], layer)])] = True
+    found[traversal.reached(size, begin, lambda layer: targets[traversal.runs(starts, starts[1:], layer)])] = True
     found[begin] = True
     return found
 

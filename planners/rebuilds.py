@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from pii_tracer.lineage.edges import JobRef
+from pii_tracer.lineage.graph.edges import JobRef
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import DatasetId, Strategy
 from pii_tracer.model.plan import Gap

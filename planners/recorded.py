@@ -16,8 +16,8 @@ from typing import cast
 from sqlglot import exp
 
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.lineage.edges import JobRef
-from pii_tracer.lineage.splitting import prepared
+from pii_tracer.lineage.graph.edges import JobRef
+from pii_tracer.lineage.sql.text.script_splitting import prepared
 from pii_tracer.model.identities import Format
 from planners.branches import table_name
 from planners.expressions import function_name

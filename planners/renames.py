@@ -13,8 +13,8 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from pii_tracer.lineage.edges import Edge, JobRef, Subtype
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph.edges import Edge, JobRef, Subtype
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.identities import ColumnId, DatasetId
 from planners.functions import NotComputable, parse
 

@@ -14,7 +14,7 @@ from pii_tracer.lake.inventory import (
     RemotePlace,
     TableState,
 )
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.identities import DatasetId, KeySet
 from planners.carriage import Carriage
 from planners.evidence import (

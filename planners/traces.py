@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pii_tracer.lineage.edges import Edge
+from pii_tracer.lineage.graph.edges import Edge
 from pii_tracer.model.identities import Access
 from planners.statements import Statement
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from functools import cache, cached_property
 
-from pii_tracer.lineage.edges import Subtype
+from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.identities import Access, DatasetId, FieldAccess
 from planners.branches import UNKNOWN, Relation, Tables
 from planners.brought import Target, brought, made_by, overwritten

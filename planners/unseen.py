@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from pii_tracer.lineage.edges import EdgeType, Subtype
-from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.lineage.identity import VIEW
+from pii_tracer.lineage.dataset_names import VIEW
+from pii_tracer.lineage.graph.edges import EdgeType, Subtype
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Carries, DatasetId
 from pii_tracer.model.plan import Gap

@@ -12,9 +12,14 @@ from dataclasses import replace
 from functools import cached_property
 
 from pii_tracer.config.subjects import Named, Subject, SubjectTable
-from pii_tracer.lineage.edges import Edge, Evidence, JobRef, Subtype
-from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.lineage.identity import UNRESOLVED
+from pii_tracer.lineage.dataset_names import UNRESOLVED
+from pii_tracer.lineage.graph.edges import (
+    Edge,
+    Evidence,
+    JobRef,
+    Subtype,
+)
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.column_paths import Spots, spot_of, struct_fields
 from pii_tracer.model.identities import ColumnId, DatasetId, FieldAccess
 from planners.expressions import Fate, Place, compose

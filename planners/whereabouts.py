@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from pii_tracer.config.subjects import Subject
-from pii_tracer.lineage.edges import Edge
-from pii_tracer.lineage.literals import hidden
+from pii_tracer.lineage.graph.edges import Edge
+from pii_tracer.lineage.sql.text.literal_masking import hidden
 from pii_tracer.model.identities import (
     Access,
     Carries,

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pii_tracer.lineage.edges import Edge
-from pii_tracer.lineage.trace import Link, Trace
+from pii_tracer.lineage.graph.edges import Edge
+from pii_tracer.lineage.graph.trace import Link, Trace
 from pii_tracer.model.identities import DatasetId
 from reports import trace_picture
 from reports.layers import NODE_WIDTH

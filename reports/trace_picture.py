@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pii_tracer.lineage.trace import Trace
+from pii_tracer.lineage.graph.trace import Trace
 from pii_tracer.model.identities import DatasetId
 from reports import wording
 from reports.layers import Arc, lay_out, shorten

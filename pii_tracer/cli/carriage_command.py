@@ -18,7 +18,7 @@ from pii_tracer.model.identities import Carries, DatasetId
 if TYPE_CHECKING:
     from pii_tracer.lake.dataset_paths import EstatePaths
     from pii_tracer.lake.inventory import TableState
-    from pii_tracer.lineage.graph import LineageGraph
+    from pii_tracer.lineage.graph.lineage_graph import LineageGraph
     from pii_tracer.model.linkage import SubjectWhereabouts
     from planners.carriage import Carriage
     from planners.groups import Groups

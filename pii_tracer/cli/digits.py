@@ -18,7 +18,7 @@ from pii_tracer.lake.formats.plain_files.data_files import csv_header
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.rows.current_rows import data_files, folder_files, guarded
 from pii_tracer.lake.rows.rows_of_files import names_in_files, read_part
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import Carries, Format
 from pii_tracer.scan.hit_collector import json_leaves

@@ -21,7 +21,7 @@ from pii_tracer.model.errors import ExitCode, LineageError, UsageError
 @click.option("--schema", "schema_file", type=click.Path(path_type=Path), help="JSON: table to list of columns")
 def parse(file: Path, fmt: str, dialect: str, schema_file: Path | None) -> int:
     """Column lineage of SQL, as JSON lines: requests from FILE (or -), or the statements of a .sql file."""
-    from pii_tracer.lineage.parse import parse_lines
+    from pii_tracer.lineage.sql.parse_lines import parse_lines
 
     if str(file) == "-":
         parse_lines(sys.stdin, sys.stdout)
@@ -61,8 +61,8 @@ def _schemas(file: Path) -> dict[str, list[str]]:
 def harvest(estate_file: Path, state: Path, fmt: str, on_spark: bool) -> int:
     """Read the estate's lineage sources into the graph, and say what could not be resolved."""
     from pii_tracer.cli.planning import graph_file, take_inventory, take_lineage
-    from pii_tracer.lineage.sources.notes import save_notes
-    from pii_tracer.lineage.store import save
+    from pii_tracer.lineage.graph.graph_file import save
+    from pii_tracer.lineage.sources.dataset_notes import save_notes
     from reports.escape import visible
     from reports.progress import Progress
 
@@ -74,7 +74,7 @@ def harvest(estate_file: Path, state: Path, fmt: str, on_spark: bool) -> int:
         progress.step("harvest")
         if on_spark:
             from executors.spark import open_session
-            from pii_tracer.lineage.sources.queries_spark import parser_on
+            from pii_tracer.lineage.sources.query_logs_spark import parser_on
 
             spark = open_session(estate, settings.base)
             try:
@@ -109,8 +109,8 @@ def receive(listen: str, count: int | None, seconds: float | None, state: Path) 
 
     PII_TRACER_RECEIVE_KEY: the bearer token senders must give; needed to listen on other than loopback addresses.
     """
-    from pii_tracer.lineage.sources.event_log import EventLog
-    from pii_tracer.lineage.sources.receive import Receiver
+    from pii_tracer.lineage.sources.openlineage.event_log import EventLog
+    from pii_tracer.lineage.sources.openlineage.http_receiver import Receiver
 
     host, _, port = listen.rpartition(":")
     if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:

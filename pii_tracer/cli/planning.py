@@ -36,11 +36,11 @@ from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.rows.current_rows import read_columns
-from pii_tracer.lineage.facts import with_edges
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph.facts import with_edges
+from pii_tracer.lineage.graph.graph_file import save
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.harvest import Given, Harvested, SourceRead, Summary, harvest_all
-from pii_tracer.lineage.sources.queries import Parser, parse_here
-from pii_tracer.lineage.store import save
+from pii_tracer.lineage.sources.query_logs import Parser, parse_here
 from pii_tracer.model.column_paths import spot_of
 from pii_tracer.model.errors import ConfigError, EstateError
 from pii_tracer.model.identities import KeySet, Match
@@ -139,8 +139,8 @@ def take_lineage(
     settings: Settings, estate: Estate, inventory: Inventory, say: Say, parser: Parser = parse_here
 ) -> Harvested:
     """Every lineage source into the graph, names resolved by the estate's catalogs; parser: for query logs."""
-    from pii_tracer.lineage.sources.fetch import gather, sources_of
-    from pii_tracer.lineage.sources.schemas import glue_tables, schema_files
+    from pii_tracer.lineage.sources.declared_schemas import glue_tables, schema_files
+    from pii_tracer.lineage.sources.openlineage.event_fetching import gather, sources_of
 
     base, log = settings.base, event_log(settings)
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")

@@ -10,7 +10,7 @@ from pii_tracer.cli.settings import Settings
 from pii_tracer.cli.subjects import spots_of
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory, TableState
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.column_paths import Spots, spot_of
 from pii_tracer.model.identities import DatasetId
 from planners.carriage import follow

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config.estate_file import Estate, Request
 from pii_tracer.lake.inventory import Inventory, ObjectVersion
-from pii_tracer.lineage.literals import hidden, literals
+from pii_tracer.lineage.sql.text.literal_masking import hidden, literals
 from pii_tracer.model.errors import ConfigError, PlanError, ReviewError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import ErasurePlan, Waiver

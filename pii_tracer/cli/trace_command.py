@@ -12,7 +12,7 @@ from pii_tracer.cli.settings import Settings, estate_option, format_option, stat
 from pii_tracer.model.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from pii_tracer.lineage.graph import LineageGraph
+    from pii_tracer.lineage.graph.lineage_graph import LineageGraph
     from pii_tracer.model.identities import DatasetId
 
 _MOST_NAMES = 20
@@ -29,13 +29,13 @@ _PAGE_LINKS = 2000
 @format_option("text", "json", "mermaid", "dot", "html")
 def trace(name: str, direction: str, influence: bool, estate_file: Path, state: Path, fmt: str) -> int:
     """Where NAME (a table, or table.column) comes from or goes to, from the harvested graph."""
-    from pii_tracer.lineage import render
-    from pii_tracer.lineage.trace import trace as walk
-    from pii_tracer.lineage.trace import without_literals
+    from pii_tracer.lineage.graph.trace import trace as walk
+    from pii_tracer.lineage.graph.trace import without_literals
+    from reports.lineage import trace_formats
 
     graph, file = _graph(estate_file, state)
     dataset, column = _place(graph, name, str(file))
-    most = {"text": render.TEXT_LINKS, "mermaid": render.MERMAID_LINKS, "html": _PAGE_LINKS}.get(fmt)
+    most = {"text": trace_formats.TEXT_LINKS, "mermaid": trace_formats.MERMAID_LINKS, "html": _PAGE_LINKS}.get(fmt)
     found = walk(graph, dataset, "up" if direction == "up" else "down", column, influence=influence, most=most)
     made = without_literals(found)
     if fmt == "html":
@@ -43,7 +43,12 @@ def trace(name: str, direction: str, influence: bool, estate_file: Path, state: 
 
         click.echo(render_trace_html(made, {d: graph.aliases_of(d) for d in made.datasets}))
         return int(ExitCode.DONE)
-    shown = {"text": render.as_text, "json": render.as_json, "mermaid": render.as_mermaid, "dot": render.as_dot}
+    shown = {
+        "text": trace_formats.as_text,
+        "json": trace_formats.as_json,
+        "mermaid": trace_formats.as_mermaid,
+        "dot": trace_formats.as_dot,
+    }
     click.echo(shown[fmt](made))
     return int(ExitCode.DONE)
 
@@ -55,7 +60,7 @@ def trace(name: str, direction: str, influence: bool, estate_file: Path, state: 
 @format_option("text", "json")
 def gaps(name: str | None, estate_file: Path, state: Path, fmt: str) -> int:
     """Where lineage is not complete, by dataset, with what would close each gap; of NAME alone, when it is given."""
-    from pii_tracer.lineage.render import gaps_as_text
+    from reports.lineage.trace_formats import gaps_as_text
 
     graph, file = _graph(estate_file, state)
     found = graph.gaps
@@ -71,7 +76,7 @@ def gaps(name: str | None, estate_file: Path, state: Path, fmt: str) -> int:
 
 def _graph(estate_file: Path, state: Path) -> tuple[LineageGraph, Path]:
     from pii_tracer.cli.planning import graph_file
-    from pii_tracer.lineage.store import load
+    from pii_tracer.lineage.graph.graph_file import load
 
     file = graph_file(Settings(estate_file, state))
     if not file.exists():
@@ -125,6 +130,6 @@ def _listed(names: list[str]) -> str:
 
 
 def _shown(text: str) -> str:
-    from pii_tracer.lineage.render import plain
+    from reports.lineage.trace_formats import plain
 
     return plain(text)

@@ -9,25 +9,39 @@ from pathlib import Path
 from pii_tracer.common.gc_pause import rare_collections
 from pii_tracer.config.estate_file import Relocation
 from pii_tracer.config.lineage import LineageSources
-from pii_tracer.lineage.edges import LineageGap
-from pii_tracer.lineage.facts import collect
-from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.lineage.identity import Identities
-from pii_tracer.lineage.names import Names
-from pii_tracer.lineage.openlineage import Events, event_files, read_events
+from pii_tracer.lineage.dataset_names import Identities
+from pii_tracer.lineage.graph.edges import LineageGap
+from pii_tracer.lineage.graph.facts import collect
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
+from pii_tracer.lineage.sources.dataset_notes import Notes, Tag
 from pii_tracer.lineage.sources.dbt import manifest_of, read_dbt
-from pii_tracer.lineage.sources.eras import Eras
-from pii_tracer.lineage.sources.event_names import tell_names
-from pii_tracer.lineage.sources.event_sql import told_by_events
-from pii_tracer.lineage.sources.ledger import Ledger
-from pii_tracer.lineage.sources.lines import files_of
-from pii_tracer.lineage.sources.notes import Notes, Tag
-from pii_tracer.lineage.sources.proof import in_file
-from pii_tracer.lineage.sources.queries import Parser, log_files, parse_here, read_queries
-from pii_tracer.lineage.sources.session_views import share
-from pii_tracer.lineage.sources.statements import SPARK, Mended, Told, locations, parsed, tables, tell, views
-from pii_tracer.lineage.sources.told_runs import tell_changes, tell_gaps, tell_run
-from pii_tracer.lineage.sql import known_dialect
+from pii_tracer.lineage.sources.evidence import in_file
+from pii_tracer.lineage.sources.fact_ledger import Ledger
+from pii_tracer.lineage.sources.log_lines import files_of
+from pii_tracer.lineage.sources.openlineage.events import Events, event_files, read_events
+from pii_tracer.lineage.sources.openlineage.input_aliases import tell_names
+from pii_tracer.lineage.sources.openlineage.run_facts import tell_changes, tell_gaps, tell_run
+from pii_tracer.lineage.sources.openlineage.schema_history import Eras
+from pii_tracer.lineage.sources.openlineage.sql_facets import told_by_events
+from pii_tracer.lineage.sources.query_logs import (
+    Parser,
+    log_files,
+    parse_here,
+    read_queries,
+)
+from pii_tracer.lineage.sources.shared_temp_views import share
+from pii_tracer.lineage.sources.statement_facts import (
+    SPARK,
+    Mended,
+    Told,
+    locations,
+    parsed,
+    tables,
+    tell,
+    views,
+)
+from pii_tracer.lineage.sql.sql_lineage import known_dialect
+from pii_tracer.lineage.sql.text.table_names import Names
 from pii_tracer.model.errors import LineageError
 from pii_tracer.model.gap_kinds import LineageGapKind
 from pii_tracer.model.identities import Column, DatasetId

@@ -12,8 +12,14 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from pii_tracer.lineage.literals import literals
-from pii_tracer.lineage.splitting import NAME, Statement, clone_of, prepared, split
+from pii_tracer.lineage.sql.text.literal_masking import literals
+from pii_tracer.lineage.sql.text.script_splitting import (
+    NAME,
+    Statement,
+    clone_of,
+    prepared,
+    split,
+)
 from pii_tracer.model.errors import LineageError
 from pii_tracer.model.identities import Format
 from pii_tracer.retention.in_use import InUse, parts_of

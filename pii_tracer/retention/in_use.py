@@ -10,8 +10,8 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from pii_tracer.lineage.names import PATH_FORMATS
-from pii_tracer.lineage.splitting import NAME
+from pii_tracer.lineage.sql.text.script_splitting import NAME
+from pii_tracer.lineage.sql.text.table_names import PATH_FORMATS
 
 _USE = re.compile(
     rf"\s*(?:USE\s+(?:(?P<kind>CATALOG|SCHEMA|DATABASE|NAMESPACE)\s+)?|(?P<set>SET\s+CATALOG\s+))(?P<name>{NAME})\s*\Z",

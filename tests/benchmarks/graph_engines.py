@@ -33,8 +33,8 @@ def reset() -> None:
 
 def value_edges(file: Path) -> tuple[int, Any, Any]:
     """Number of columns, and sources and targets of the DIRECT edges."""
-    from pii_tracer.lineage.columnar import is_direct, numbers_of
-    from pii_tracer.lineage.store import load
+    from pii_tracer.lineage.graph.arrays import is_direct, numbers_of
+    from pii_tracer.lineage.graph.graph_file import load
 
     made = load(file).columnar
     direct = is_direct(made.edge_kind)
@@ -44,8 +44,8 @@ def value_edges(file: Path) -> tuple[int, Any, Any]:
 
 def store(file: Path) -> tuple[float, Callable[[], int]]:
     """Seconds until the graph is there, and its walk."""
-    from pii_tracer.lineage import walk
-    from pii_tracer.lineage.store import load
+    from pii_tracer.lineage.graph import traversal as walk
+    from pii_tracer.lineage.graph.graph_file import load
 
     begin = time.perf_counter()
     made = load(file).columnar

@@ -37,8 +37,8 @@ class Score:
 
 def ours(sql: str, schemas: Schemas, names: Sequence[str]) -> Answer:
     """`pii_tracer.lineage`, one pass; output columns that only a condition decides count as well, as in the reference."""
-    from pii_tracer.lineage.parse import schemas_of
-    from pii_tracer.lineage.sql import parse_statements
+    from pii_tracer.lineage.sql.parse_lines import schemas_of
+    from pii_tracer.lineage.sql.sql_lineage import parse_statements
 
     given = schemas_of({table: list(columns) for table, columns in schemas.items()})
     made = parse_statements(sql, "spark", given, contract=True)[-1]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.config.estate_file import Estate, Request
-from pii_tracer.lineage.store import load
+from pii_tracer.lineage.graph.graph_file import load
 from planners.build import Digests, PlanInputs, build_plan
 from planners.carriage import follow
 from planners.keys import SourceRows, Wanted, resolve

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.config.subjects import Subject
-from pii_tracer.lineage import decode
-from pii_tracer.lineage.store import load
+from pii_tracer.lineage.graph import array_decoding
+from pii_tracer.lineage.graph.graph_file import load
 from planners.carriage import follow
 from tests.benchmarks.graph_engines import memory
 
@@ -21,14 +21,14 @@ from tests.benchmarks.graph_engines import memory
 def measured(file: Path) -> dict[str, Any]:
     """Seconds and memory of load and follow, and how many edges of the store became objects."""
     made = 0
-    real = decode.Reader._edge
+    real = array_decoding.Reader._edge
 
     def counted(*args: Any) -> Any:
         nonlocal made
         made += 1
         return real(*args)
 
-    decode.Reader._edge = counted  # type: ignore[method-assign]
+    array_decoding.Reader._edge = counted  # type: ignore[method-assign]
     begin = time.perf_counter()
     graph = load(file)
     loaded = time.perf_counter() - begin

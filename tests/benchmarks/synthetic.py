@@ -8,10 +8,15 @@ from pathlib import Path
 import numpy as np
 
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.lineage.columnar import HAS_SCHEMA, IS_NODE, SUBTYPES, kind_code
-from pii_tracer.lineage.container import pack
-from pii_tracer.lineage.edges import EdgeType, Subtype
-from pii_tracer.lineage.encode import Parts, assemble
+from pii_tracer.lineage.graph.array_encoding import Parts, assemble
+from pii_tracer.lineage.graph.array_file import pack
+from pii_tracer.lineage.graph.arrays import (
+    HAS_SCHEMA,
+    IS_NODE,
+    SUBTYPES,
+    kind_code,
+)
+from pii_tracer.lineage.graph.edges import EdgeType, Subtype
 
 LAYERS, PARENTS = 25, 3
 SQL = "INSERT OVERWRITE TABLE t SELECT " + ", ".join(f"a.c{n}" for n in range(120)) + " FROM a JOIN b USING (id)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pii_tracer.lineage.store import load
+from pii_tracer.lineage.graph.graph_file import load
 from tests.benchmarks.graph_engines import networkx, store, value_edges
 from tests.benchmarks.synthetic import write
 

@@ -9,10 +9,15 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.cli.main import run
-from pii_tracer.lineage.edges import EdgeType, Evidence, LineageGap, Subtype
-from pii_tracer.lineage.facts import collect
-from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.lineage.store import save
+from pii_tracer.lineage.graph.edges import (
+    EdgeType,
+    Evidence,
+    LineageGap,
+    Subtype,
+)
+from pii_tracer.lineage.graph.facts import collect
+from pii_tracer.lineage.graph.graph_file import save
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.model.identities import Column
 from tests.lineage.graphs import NASTY, ds, edge

@@ -21,9 +21,9 @@ from pii_tracer.config.estate_file import Estate, load_estate
 from pii_tracer.lake.keys.envelope.cells import Binding
 from pii_tracer.lake.keys.envelope.key_wrapping import LocalFile, Wrapper
 from pii_tracer.lake.keys.envelope.spark_columns import decrypt_columns, encrypt_columns
-from pii_tracer.lineage.sources.queries import Query, parse_here
-from pii_tracer.lineage.sources.queries_spark import parser_on
-from pii_tracer.lineage.sources.tables import Tables
+from pii_tracer.lineage.sources.query_logs import Query, parse_here
+from pii_tracer.lineage.sources.query_logs_spark import parser_on
+from pii_tracer.lineage.sources.table_candidates import Tables
 from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.file_scan import scan_tree
 from pii_tracer.scan.value_forms import build_patterns

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pii_tracer.cli.scanning import scan_estate
 from pii_tracer.lake.discovery import discover
-from pii_tracer.lineage.facts import Facts
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph.facts import Facts
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.value_forms import build_patterns

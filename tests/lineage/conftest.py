@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.config.lineage import LineageSources
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.harvest import harvest
 from pii_tracer.model.identities import Column, DatasetId
 

@@ -6,9 +6,17 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from pii_tracer.lineage.edges import Edge, EdgeType, Evidence, JobRef, LineageGap, Membership, Subtype
-from pii_tracer.lineage.facts import Facts, collect
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph.edges import (
+    Edge,
+    EdgeType,
+    Evidence,
+    JobRef,
+    LineageGap,
+    Membership,
+    Subtype,
+)
+from pii_tracer.lineage.graph.facts import Facts, collect
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.identities import Column, ColumnId, DatasetId
 
 NASTY = 'x"]; evil `<b>\x1b[31m'

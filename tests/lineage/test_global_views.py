@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.config.lineage import LineageSources, QueryLog
+from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.harvest import Given, harvest_all
-from pii_tracer.lineage.identity import VIEW
 from pii_tracer.model.identities import DatasetId
 from tests.lineage.conftest import ALIASES, COPY, PAYMENTS, SCHEMAS, dataset, event
 

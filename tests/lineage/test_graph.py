@@ -11,10 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.lineage.edges import Edge, EdgeType, Evidence, JobRef, Membership, Subtype
-from pii_tracer.lineage.facts import Facts, collect
-from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.lineage.store import load, save
+from pii_tracer.lineage.graph.edges import (
+    Edge,
+    EdgeType,
+    Evidence,
+    JobRef,
+    Membership,
+    Subtype,
+)
+from pii_tracer.lineage.graph.facts import Facts, collect
+from pii_tracer.lineage.graph.graph_file import load, save
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.identities import Column, ColumnId, DatasetId
 from tests.lineage.conftest import column_facet, dataset, event
 from tests.lineage.graphs import NASTY, col, ds, edge, facts, graph_of

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.config.lineage import LineageSources
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.dataset_names import VIEW, Identities
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.harvest import Given, harvest_all
-from pii_tracer.lineage.iceberg_names import holds_values, parts_of
-from pii_tracer.lineage.identity import VIEW, Identities
-from pii_tracer.lineage.parse import answer_sql
+from pii_tracer.lineage.sql.parse_lines import answer_sql
+from pii_tracer.lineage.sql.text.iceberg_identifiers import holds_values, parts_of
 from pii_tracer.model.identities import Column, DatasetId
 from tests.lineage.conftest import ALIASES, COPY, PAYMENTS, SCHEMAS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pii_tracer.config.lineage import LineageSources
-from pii_tracer.lineage.edges import EdgeType
+from pii_tracer.lineage.graph.edges import EdgeType
 from pii_tracer.lineage.harvest import Given, harvest_all
 from pii_tracer.model.identities import Column, DatasetId
 

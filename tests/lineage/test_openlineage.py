@@ -14,7 +14,7 @@ from openlineage.client.naming.dataset import AWSGlue
 from openlineage.client.serde import Serde
 
 from pii_tracer.config.lineage import LineageSources
-from pii_tracer.lineage.edges import Subtype
+from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.lineage.harvest import Given, Harvested, harvest_all
 from pii_tracer.model.identities import ColumnId, DatasetId
 from tests.lineage.conftest import ALIASES, COPY, PAYMENTS, SCHEMAS, column_facet, dataset, event

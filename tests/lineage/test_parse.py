@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_tracer.lineage.parse import answer_line, answer_sql, parse_lines
+from pii_tracer.lineage.sql.parse_lines import answer_line, answer_sql, parse_lines
 from tests.lineage.cases import CASES, SCHEMAS, Case
 
 TYPED = {table: [(c, "") for c in columns] for table, columns in SCHEMAS.items()}

@@ -8,11 +8,25 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from pii_tracer.lineage.edges import EdgeType, Evidence, JobRef, LineageGap, Membership, Subtype
-from pii_tracer.lineage.facts import Facts, collect
-from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.lineage.render import WIDTH, as_dot, as_json, as_mermaid, as_text, gaps_as_text
-from pii_tracer.lineage.trace import trace
+from pii_tracer.lineage.graph.edges import (
+    EdgeType,
+    Evidence,
+    JobRef,
+    LineageGap,
+    Membership,
+    Subtype,
+)
+from pii_tracer.lineage.graph.facts import Facts, collect
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
+from pii_tracer.lineage.graph.trace import trace
+from reports.lineage.trace_formats import (
+    WIDTH,
+    as_dot,
+    as_json,
+    as_mermaid,
+    as_text,
+    gaps_as_text,
+)
 from tests.lineage.graphs import NASTY, col, ds, edge, facts, graph_of
 
 EVENT = (Evidence(source="openlineage", where="e.ndjson:1"),)

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from pii_tracer.cli.main import run
-from pii_tracer.lineage.sources.event_log import EventLog
-from pii_tracer.lineage.sources.notes import Notes
-from pii_tracer.lineage.store import load
+from pii_tracer.lineage.graph.graph_file import load
+from pii_tracer.lineage.sources.dataset_notes import Notes
+from pii_tracer.lineage.sources.openlineage.event_log import EventLog
 from pii_tracer.model.identities import DatasetId
 from tests.lineage.conftest import COPY, PAYMENTS, column_facet, dataset, event
 from tests.lineage.marquez_standin import marquez
@@ -103,7 +103,7 @@ def test_gaps_are_listed_with_what_closes_them_and_nothing_invisible(estate, tmp
     ],
 )
 def test_a_source_that_cannot_be_read_is_an_error(estate, lineage, said, capsys, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("pii_tracer.lineage.sources.kafka.TIMEOUT", 1.0)
+    monkeypatch.setattr("pii_tracer.lineage.sources.openlineage.kafka_events.TIMEOUT", 1.0)
     assert run(["harvest", *estate(**lineage)]) == 1
     assert said in capsys.readouterr().err
 

@@ -11,10 +11,10 @@ from confluent_kafka.admin import NewTopic
 
 from pii_tracer.config.lineage import EventTopic, LineageSources
 from pii_tracer.lineage.harvest import Given, harvest_all
-from pii_tracer.lineage.sources import kafka
-from pii_tracer.lineage.sources.fetch import gather, sources_of
-from pii_tracer.lineage.sources.kafka import KafkaSource
-from pii_tracer.lineage.sources.marquez import MarquezSource
+from pii_tracer.lineage.sources.openlineage import kafka_events
+from pii_tracer.lineage.sources.openlineage.event_fetching import gather, sources_of
+from pii_tracer.lineage.sources.openlineage.kafka_events import KafkaSource
+from pii_tracer.lineage.sources.openlineage.marquez import MarquezSource
 from pii_tracer.model.errors import EstateError, LineageError
 from tests.kafkasupport import Broker, broker, free_ports
 from tests.lineage.conftest import COPY, PAYMENTS, column_facet, dataset, event
@@ -188,7 +188,7 @@ def test_an_empty_topic_and_one_that_is_not_there(broker: Broker, tmp_path: Path
 
 
 def test_a_broker_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(kafka, "TIMEOUT", 1.0)
+    monkeypatch.setattr(kafka_events, "TIMEOUT", 1.0)
     source = KafkaSource(EventTopic(bootstrap=f"127.0.0.1:{free_ports(1)[0]}", topic="x"), tmp_path)
     with pytest.raises(LineageError, match="was never read and cannot be"):
         gather([source], tmp_path / "e", NOW, quiet)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.lineage.sources.event_log import Added, EventLog
+from pii_tracer.lineage.sources.openlineage.event_log import Added, EventLog
 from pii_tracer.model.errors import LineageError
 from tests.lineage.conftest import event
 

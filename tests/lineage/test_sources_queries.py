@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from pii_tracer.config.lineage import LineageSources, QueryLog
 from pii_tracer.lineage.harvest import Given, Harvested, harvest_all
-from pii_tracer.lineage.names import Names
-from pii_tracer.lineage.sources.queries import normal, parse_here
-from pii_tracer.lineage.sources.queries_spark import parser_on
-from pii_tracer.lineage.sources.tables import Tables
-from pii_tracer.lineage.sql import Script
+from pii_tracer.lineage.sources.query_logs import normal, parse_here
+from pii_tracer.lineage.sources.query_logs_spark import parser_on
+from pii_tracer.lineage.sources.table_candidates import Tables
+from pii_tracer.lineage.sql.sql_lineage import Script
+from pii_tracer.lineage.sql.text.table_names import Names
 from pii_tracer.model.errors import LineageError
 from pii_tracer.model.identities import DatasetId
 from tests.lineage.conftest import ALIASES, COPY, PAYMENTS, SCHEMAS, dataset, event

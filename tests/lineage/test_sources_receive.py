@@ -17,9 +17,9 @@ from openlineage.client.transport.http import HttpCompression, HttpConfig, HttpT
 from pii_tracer.cli.main import run
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.lineage.harvest import Given, harvest_all
-from pii_tracer.lineage.sources import receive
-from pii_tracer.lineage.sources.event_log import EventLog
-from pii_tracer.lineage.sources.receive import Receiver
+from pii_tracer.lineage.sources.openlineage import http_receiver
+from pii_tracer.lineage.sources.openlineage.event_log import EventLog
+from pii_tracer.lineage.sources.openlineage.http_receiver import Receiver
 from pii_tracer.model.errors import UsageError
 from pii_tracer.model.identities import DatasetId
 from tests.lineage.conftest import COPY, PAYMENTS, column_facet, dataset, event
@@ -132,7 +132,7 @@ def test_refusals_say_why_and_store_nothing(tmp_path: Path, body, path, headers,
 
 
 def test_a_gzip_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(receive, "LARGEST_BODY", 100_000)
+    monkeypatch.setattr(http_receiver, "LARGEST_BODY", 100_000)
     bomb = gzip.compress(b" " * 10_000_000)
     assert len(bomb) < 100_000
     with serving(tmp_path) as receiver:

@@ -7,8 +7,8 @@ import pytest
 
 from pii_tracer.config.lineage import LineageSources, QueryLog
 from pii_tracer.lineage.harvest import Given, Harvested, harvest_all
-from pii_tracer.lineage.sources.templates import skeleton
-from pii_tracer.lineage.sql import Script
+from pii_tracer.lineage.sources.statement_templates import skeleton
+from pii_tracer.lineage.sql.sql_lineage import Script
 from tests.lineage.conftest import ALIASES, COPY, PAYMENTS, SCHEMAS, dataset, event
 
 DAYS = [f"2026-11-{day:02}" for day in range(1, 21)]

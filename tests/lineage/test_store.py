@@ -16,13 +16,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.lineage.columnar import KINDS, SUBTYPES, TYPES, kind_code, kind_of
-from pii_tracer.lineage.container import FORMAT_VERSION, MAGIC, pack
-from pii_tracer.lineage.edges import EdgeType, JobRef, Subtype
-from pii_tracer.lineage.facts import Facts, collect
-from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.lineage.pool import Pool
-from pii_tracer.lineage.store import load, save
+from pii_tracer.lineage.graph.array_file import FORMAT_VERSION, MAGIC, pack
+from pii_tracer.lineage.graph.arrays import (
+    KINDS,
+    SUBTYPES,
+    TYPES,
+    kind_code,
+    kind_of,
+)
+from pii_tracer.lineage.graph.edges import EdgeType, JobRef, Subtype
+from pii_tracer.lineage.graph.facts import Facts, collect
+from pii_tracer.lineage.graph.graph_file import load, save
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
+from pii_tracer.lineage.graph.string_pool import Pool
 from pii_tracer.model.errors import LineageError
 from tests.lineage.graphs import ds, edge, facts, graph_of
 
@@ -214,7 +220,7 @@ def test_kinds_have_their_numbers_for_ever():
 CRASH = """
 import os, resource, signal, sys
 from pathlib import Path
-from pii_tracer.lineage.store import save
+from pii_tracer.lineage.graph.graph_file import save
 from tests.lineage.graphs import graph_of
 file, point = Path(sys.argv[1]), sys.argv[2]
 

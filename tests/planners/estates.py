@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Identifier, Subject
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.harvest import harvest
 from pii_tracer.model.identities import Carries, Column, DatasetId
 from planners.carriage import Carriage, follow

@@ -18,9 +18,14 @@ from pii_tracer.lake.inventory import (
     TopicState,
     VaultState,
 )
-from pii_tracer.lineage.edges import Edge, EdgeType, JobRef, Subtype
-from pii_tracer.lineage.facts import collect, with_edges
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph.edges import (
+    Edge,
+    EdgeType,
+    JobRef,
+    Subtype,
+)
+from pii_tracer.lineage.graph.facts import collect, with_edges
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.column_paths import Spot
 from pii_tracer.model.identities import (
     Column,

@@ -5,10 +5,15 @@ from __future__ import annotations
 import pytest
 
 from pii_tracer.config.subjects import SubjectTable
-from pii_tracer.lineage.edges import Edge, EdgeType, Evidence, Subtype
-from pii_tracer.lineage.facts import collect
-from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.lineage.identity import VIEW
+from pii_tracer.lineage.dataset_names import VIEW
+from pii_tracer.lineage.graph.edges import (
+    Edge,
+    EdgeType,
+    Evidence,
+    Subtype,
+)
+from pii_tracer.lineage.graph.facts import collect
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.identities import (
     Carries,
     Column,

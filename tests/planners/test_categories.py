@@ -7,9 +7,9 @@ import random
 import pytest
 
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lineage.facts import collect
-from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.lineage.sources.notes import Tag
+from pii_tracer.lineage.graph.facts import collect
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
+from pii_tracer.lineage.sources.dataset_notes import Tag
 from pii_tracer.model.errors import ConfigError
 from pii_tracer.model.identities import Carries, ColumnId
 from planners.carriage import follow

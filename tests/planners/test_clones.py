@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pii_tracer.lineage.edges import Subtype
+from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format, Strategy
 from planners.evidence import Evidence

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.lake.inventory import NessieTable, Ref, RefKind
-from pii_tracer.lineage.edges import Subtype
+from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Column, Format, Strategy
 from pii_tracer.model.plan import Copy, ErasurePlan

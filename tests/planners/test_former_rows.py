@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pii_tracer.lake.inventory import ObjectSet
-from pii_tracer.lineage.edges import LineageGap, Subtype
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph.edges import LineageGap, Subtype
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import (
     Carries,

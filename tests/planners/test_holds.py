@@ -17,7 +17,7 @@ from pii_tracer.lake.inventory import (
     Ref,
     RefKind,
 )
-from pii_tracer.lineage.edges import Subtype
+from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.identities import DatasetId, Format, Strategy
 from pii_tracer.model.legal_holds import Hold, contradiction

@@ -11,9 +11,14 @@ from pydantic import ValidationError
 
 from pii_tracer.config.keys import KeyTable
 from pii_tracer.lake.inventory import KeyFacts, KmsKey
-from pii_tracer.lineage.edges import Edge, EdgeType, JobRef, Subtype
-from pii_tracer.lineage.facts import Facts, with_edges
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph.edges import (
+    Edge,
+    EdgeType,
+    JobRef,
+    Subtype,
+)
+from pii_tracer.lineage.graph.facts import Facts, with_edges
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.identities import (
     Column,

@@ -13,7 +13,7 @@ from pii_tracer.lake.inventory import (
     RefKind,
     TableState,
 )
-from pii_tracer.lineage.edges import Subtype
+from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Column, Format, Strategy
 from pii_tracer.model.plan import ErasurePlan, Waiver

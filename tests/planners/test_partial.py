@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from pii_tracer.lake.inventory import Ref, RefKind
-from pii_tracer.lineage.edges import Subtype
+from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.identities import Format
 from pii_tracer.model.plan import Waiver

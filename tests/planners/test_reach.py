@@ -9,10 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pii_tracer.config.subjects import Subject
-from pii_tracer.lineage.edges import Edge, EdgeType, Evidence, JobRef, Subtype
-from pii_tracer.lineage.facts import collect
-from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.lineage.store import load
+from pii_tracer.lineage.graph.edges import (
+    Edge,
+    EdgeType,
+    Evidence,
+    JobRef,
+    Subtype,
+)
+from pii_tracer.lineage.graph.facts import collect
+from pii_tracer.lineage.graph.graph_file import load
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.identities import Carries, ColumnId, DatasetId
 from planners.carriage import follow
 from planners.functions import compute

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.lineage.edges import JobRef, Subtype
-from pii_tracer.lineage.identity import Identities
+from pii_tracer.lineage.dataset_names import Identities
+from pii_tracer.lineage.graph.edges import JobRef, Subtype
 from pii_tracer.model.identities import Column, DatasetId, Format
 from planners.recorded import recorded, splits_partitions
 from tests.planners.smalllake import Lake, dataset, kinds, strategies

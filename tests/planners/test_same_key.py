@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from pii_tracer.config.subjects import Identifier, Subject
 from pii_tracer.lake.inventory import Inventory, TableState
-from pii_tracer.lineage.facts import collect
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph.facts import collect
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.identities import Column, DatasetId, Format
 from pii_tracer.model.plan import Gap
 from planners.key_of_several import keys_of_several

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pii_tracer.lake.inventory import Inventory, TableState
-from pii_tracer.lineage.edges import Subtype
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph.edges import Subtype
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.identities import Column, Format, Strategy
 from planners.carriage import follow
 from planners.copies import Recognised, recognise

@@ -10,9 +10,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.lineage.edges import Edge, EdgeType, Evidence, JobRef, Membership, Subtype
-from pii_tracer.lineage.facts import collect
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph.edges import (
+    Edge,
+    EdgeType,
+    Evidence,
+    JobRef,
+    Membership,
+    Subtype,
+)
+from pii_tracer.lineage.graph.facts import collect
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.identities import Carries, Column, ColumnId
 from planners.carriage import Carriage, follow
 from planners.functions import compute

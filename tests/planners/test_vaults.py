@@ -10,7 +10,7 @@ import pytest
 from pii_tracer.config.estate_file import Prices
 from pii_tracer.config.vaults import Vault
 from pii_tracer.lake.inventory import VaultArchive, VaultState
-from pii_tracer.lineage.edges import Subtype
+from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import CopyKind, DatasetId, Strategy
 from pii_tracer.model.plan import ErasurePlan, Step

@@ -8,10 +8,16 @@ from html.parser import HTMLParser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.lineage.edges import Evidence, JobRef, LineageGap, Membership, Subtype
-from pii_tracer.lineage.facts import collect
-from pii_tracer.lineage.graph import LineageGraph
-from pii_tracer.lineage.trace import Trace, trace
+from pii_tracer.lineage.graph.edges import (
+    Evidence,
+    JobRef,
+    LineageGap,
+    Membership,
+    Subtype,
+)
+from pii_tracer.lineage.graph.facts import collect
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
+from pii_tracer.lineage.graph.trace import Trace, trace
 from reports import trace_html
 from reports.layers import NODE_WIDTH
 from reports.trace_html import render_trace_html

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.common.atomic_files import sweep_temporaries
-from pii_tracer.lineage.store import load, save
+from pii_tracer.lineage.graph.graph_file import load, save
 from tests.lineage.graphs import graph_of
 
 DIES = """

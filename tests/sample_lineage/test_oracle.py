@@ -21,7 +21,7 @@ from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.rows.current_rows import read_columns
-from pii_tracer.lineage.graph import LineageGraph
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.harvest import harvest
 from pii_tracer.model.identities import Carries, DatasetId
 from planners.carriage import Carriage, follow

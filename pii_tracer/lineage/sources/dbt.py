@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
-from pii_tracer.lineage.names import Names
-from pii_tracer.lineage.sources.ledger import Ledger
-from pii_tracer.lineage.sources.notes import Tag
-from pii_tracer.lineage.sources.proof import Proof, in_file
-from pii_tracer.lineage.sources.statements import SPARK, Told, parsed
-from pii_tracer.lineage.sql import known_dialect
+from pii_tracer.lineage.sources.dataset_notes import Tag
+from pii_tracer.lineage.sources.evidence import Proof, in_file
+from pii_tracer.lineage.sources.fact_ledger import Ledger
+from pii_tracer.lineage.sources.statement_facts import SPARK, Told, parsed
+from pii_tracer.lineage.sql.sql_lineage import known_dialect
+from pii_tracer.lineage.sql.text.table_names import Names
 from pii_tracer.model.errors import LineageError
 from pii_tracer.model.gap_kinds import LineageGapKind
 from pii_tracer.model.identities import Column

@@ -1,0 +1,169 @@
+"""Which dataset a name means: OpenLineage names, paths in their many spellings, table names in SQL.
+
+Naming follows https://openlineage.io/docs/spec/naming: local files are namespace `file` and an absolute path, objects
+are `s3://bucket` and the key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from urllib.parse import unquote
+
+from pii_tracer.config.estate_file import Relocation
+from pii_tracer.lineage.sql.text.global_temp_views import is_global_view
+from pii_tracer.lineage.sql.text.iceberg_identifiers import Part, parts_of
+from pii_tracer.lineage.sql.text.table_names import PATH_FORMATS
+from pii_tracer.model.identities import DatasetId
+
+UNRESOLVED = "unresolved"
+"""Namespace of table names that nothing explains."""
+VIEW = "view"
+"""Namespace of views: names of queries, behind which no bytes lie."""
+
+_URI = re.compile(r"^(?P<scheme>[a-z][a-z0-9+.-]*):/{1,3}", re.IGNORECASE)
+_PATH_TABLE = re.compile(rf"^(?:{'|'.join(sorted(PATH_FORMATS))}|path)\.`(?P<path>.+)`$", re.IGNORECASE | re.DOTALL)
+
+
+_STORES = ("s3://", "gs://", "abfss://", "abfs://", "wasbs://", "oss://")
+_WITHIN = re.compile(r"^[^=]+=|[*?\[{]")
+"""A partition of a table (Hive's layout), or a pattern of paths within it."""
+
+
+def is_place(dataset: DatasetId) -> bool:
+    """Whether a name is that of files: https://openlineage.io/docs/spec/naming."""
+    return dataset.namespace == "file" or dataset.namespace.startswith((*_STORES, "hdfs://"))
+
+
+class Identities:
+    """Names to datasets. aliases are exact or end at a dot (`prod.payments` for `lake.prod.payments`)."""
+
+    def __init__(
+        self, aliases: Mapping[str, DatasetId], relocations: Iterable[Relocation] = (), base: Path | None = None
+    ) -> None:
+        self._moved = [(_moved(r.to, base), r.from_.rstrip("/")) for r in relocations]
+        self._aliases: dict[str, DatasetId] = {}
+        self._by_end: dict[str, set[DatasetId]] = defaultdict(set)  # datasets of longer aliases that end so
+        self._tables: set[str] = set()
+        self._roots: frozenset[DatasetId] = frozenset()
+        declared = {name: self._spelled(d.namespace, d.name, exact=True) for name, d in aliases.items()}
+        self._roots = frozenset(declared.values())
+        for name, dataset in declared.items():
+            self.learn(name, dataset)
+
+    def learn(self, name: str, dataset: DatasetId) -> None:
+        """A further name; what is known first stays."""
+        plain = _plain(name)
+        if plain not in self._aliases:
+            self._aliases[plain] = dataset
+            for end in () if is_global_view(plain) else _ends(plain):  # no shorter name means such a view
+                self._by_end[end].add(dataset)
+
+    def add_table(self, name: str) -> None:
+        """A table is known to have this name: it stands for nothing else, though nobody knows where the table is."""
+        self._tables.add(_plain(name))
+
+    @property
+    def aliases(self) -> dict[str, DatasetId]:
+        return dict(self._aliases)
+
+    def normal(self, namespace: str, name: str) -> DatasetId:
+        """One identity for all spellings of a path, and for all partitions of a table; other names stay as they are.
+
+        Jobs write `/lake/t/day=1` and read `/lake/t` or `/lake/t/*`: trailing segments `key=value` and patterns are
+        left out, unless a catalog has a table right there.
+        """
+        full = self._spelled(namespace, name)
+        if full in self._roots or not is_place(full):
+            return full
+        parts = full.name.split("/")
+        while len(parts) > 1 and parts[-2] and _WITHIN.search(parts[-1]):
+            parts.pop()
+        return full if len(parts) == full.name.count("/") + 1 else full.model_copy(update={"name": "/".join(parts)})
+
+    def _spelled(self, namespace: str, name: str, *, exact: bool = False) -> DatasetId:
+        if namespace in ("file", "file:", "file://", "") and name.startswith("/"):
+            return DatasetId(namespace="file", name=self._path(name, exact))
+        if namespace.startswith(("s3a://", "s3n://")):
+            namespace = "s3://" + namespace[6:]
+        if namespace.startswith(_STORES):
+            return DatasetId(namespace=namespace.rstrip("/"), name=name.strip("/"))
+        if namespace.startswith("hdfs://"):
+            return DatasetId(namespace=namespace.rstrip("/"), name="/" + name.strip("/"))
+        return DatasetId(namespace=namespace, name=name)
+
+    def of_path(self, path: str) -> DatasetId:
+        """The dataset of a path or URI."""
+        found = _URI.match(path)
+        scheme = found["scheme"].lower() if found else "file"
+        if scheme == "file":
+            return self.normal("file", "/" + (path[found.end() :] if found else path))
+        bucket, _, key = path[found.end() if found else 0 :].partition("/")
+        return self.normal(f"{scheme}://{bucket}", key)
+
+    def _path(self, path: str, exact: bool) -> str:
+        """A path in one spelling. exact: as a file system says it, where `%41` is no `A`.
+
+        Of other paths nobody knows whether they are percent-encoded: a table that is known just so is meant first.
+        """
+        written = self._placed(path)
+        known = exact or DatasetId(namespace="file", name=written) in self._roots
+        return written if known else self._placed(unquote(path))
+
+    def _placed(self, path: str) -> str:
+        clean = "/" + "/".join(p for p in path.split("/") if p not in ("", "."))
+        for here, there in self._moved:
+            if clean == here or clean.startswith(here + "/"):
+                return there + clean[len(here) :]
+        return clean
+
+    def of_table(self, name: str) -> DatasetId | None:
+        """The dataset of a table name in SQL, or None when nothing, or more than one thing, explains it."""
+        path = _PATH_TABLE.match(name)
+        if path:
+            return self.of_path(path["path"])
+        found = self._meant(_plain(name))
+        return next(iter(found)) if len(found) == 1 else None
+
+    def _meant(self, plain: str) -> set[DatasetId]:
+        """All that a name may mean."""
+        if plain in self._aliases:
+            return {self._aliases[plain]}
+        longer = self._by_end.get(plain, set())
+        if longer:
+            return longer
+        # an alias without its catalog, as symlinks have it; never one whose catalog is known, nor a session's view
+        ends = (a for a in _ends(plain) if a in self._aliases and a not in self._by_end)
+        return {self._aliases[a] for a in ends if not is_global_view(a)}
+
+    def part_of(self, name: str) -> Part | None:
+        """What of a known table a name stands for (`db.t.branch_audit`), where nothing itself is called so."""
+        if _plain(name) in self._tables or self._meant(_plain(name)):
+            return None
+        tables = ((part, self.of_table(part.table)) for part in parts_of(name))
+        return next((part for part, dataset in tables if dataset is not None and dataset.namespace != VIEW), None)
+
+    def of_rows(self, name: str, *, written: bool = False) -> DatasetId | None:
+        """The dataset whose rows a statement reads, or writes, under a name: also by a branch, a tag or a snapshot."""
+        part = self.part_of(name)
+        if part is None or part.metadata or (written and not part.writable):
+            return self.of_table(name)
+        return self.of_table(part.table)
+
+
+def _ends(plain: str) -> Iterator[str]:
+    """What follows each dot of a name."""
+    at = plain.find(".")
+    while at >= 0:
+        yield plain[at + 1 :]
+        at = plain.find(".", at + 1)
+
+
+def _plain(name: str) -> str:
+    return name.replace("`", "").strip().lower()
+
+
+def _moved(to: str, base: Path | None) -> str:
+    return str((base / to).resolve() if base is not None else Path(to)).rstrip("/")

@@ -1,0 +1,40 @@
+"""The graph in one file: versioned, written whole or not at all, mapped into memory and not read into objects."""
+
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+
+from pii_tracer.common.atomic_files import sweep_temporaries, write_atomic
+from pii_tracer.lineage.graph.array_file import pack, unpack
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
+from pii_tracer.model.errors import LineageError
+
+
+def save(graph: LineageGraph, file: Path) -> None:
+    """Write the graph; an equal graph gives an equal file. For its owner alone: literals of statements are in it.
+
+    Raises:
+        OSError: as the file system says; an older file is then untouched.
+    """
+    pieces, _ = pack(graph.columnar)
+    sweep_temporaries(file.parent)
+    write_atomic(file, b"".join(pieces), mode=0o600)
+
+
+def load(file: Path) -> LineageGraph:
+    """Map a graph's file; objects are made when they are asked for. Files are only ever replaced, never written into,
+    so a graph stays what it was when the next harvest writes its own.
+
+    Raises:
+        LineageError: no such file, cut, broken, changed since, or of a version this program does not know.
+    """
+    try:
+        with file.open("rb") as stream:
+            data = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
+    except FileNotFoundError:
+        raise LineageError("there is no lineage graph yet", where=str(file), todo="run `pii-tracer harvest`") from None
+    except (OSError, ValueError):
+        raise LineageError("the lineage graph cannot be read", where=str(file), todo="harvest again") from None
+    columnar, digest = unpack(data, str(file))
+    return LineageGraph.of(columnar, digest)

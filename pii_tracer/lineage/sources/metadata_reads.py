@@ -1,0 +1,37 @@
+"""Statements that read an Iceberg table's metadata: no column of the table goes in, and some of its values may.
+
+https://iceberg.apache.org/docs/latest/spark-queries/#inspecting-tables
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pii_tracer.lineage.dataset_names import Identities
+from pii_tracer.lineage.graph.edges import EdgeType
+from pii_tracer.lineage.sql.statement_effects import StatementLineage
+from pii_tracer.lineage.sql.text.iceberg_identifiers import holds_values
+
+CLOSES = (
+    "leave these columns out of the statement, and what they brought out of what it wrote; waive it where no column"
+    " of that table, cut off or as it is, tells of a person"
+)
+
+
+def inspected(tables: Iterable[str], identities: Identities) -> frozenset[str]:
+    """Those of the names that are metadata tables."""
+    return frozenset(t for t in tables if (part := identities.part_of(t)) is not None and part.metadata)
+
+
+def taken(made: StatementLineage, table: str) -> list[str]:
+    """The columns of a metadata table that go into the output and may hold values of rows."""
+    told = (e.source[1] for e in made.edges if e.source[0] == table and e.type is EdgeType.DIRECT)
+    return sorted({column for column in told if holds_values(column)})
+
+
+def reason(table: str, columns: Iterable[str]) -> str:
+    """Why such a statement's output is not told."""
+    return (
+        f"it takes {', '.join(columns)} of {table}: bounds, partitions, paths and rows in an Iceberg table's metadata"
+        " are values of its rows, whole or cut off, and lineage does not tell whose"
+    )

@@ -1,0 +1,71 @@
+"""Inputs that events call by the name of a table which is known elsewhere: nobody tells that they are the same."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from pii_tracer.lineage.dataset_names import is_place
+from pii_tracer.lineage.graph.edges import LineageGap
+from pii_tracer.lineage.sources.fact_ledger import Ledger
+from pii_tracer.lineage.sources.openlineage.events import Events, Run
+from pii_tracer.model.gap_kinds import LineageGapKind
+from pii_tracer.model.identities import DatasetId
+
+_ELSEWHERE = re.compile(
+    r"(?:azurecosmos|azurekusto|bigquery|cassandra|crdb|db2|kafka|mongodb|mssql|mysql|oracle|postgres|postgresql|pubsub"
+    r"|redshift|snowflake|spanner|sqlserver|teradata)(?::|$)",
+    re.IGNORECASE,
+)
+"""Systems with tables and topics of their own: https://openlineage.io/docs/spec/naming."""
+
+
+def tell_names(events: Events, ledger: Ledger) -> None:
+    """A gap for each input that is no known dataset and has, itself or by a symlink, the name of a known table.
+
+    Not where the same run writes that table: it was loaded from something of its name.
+    """
+    known = frozenset(ledger.identities.aliases.values())
+    symlinks = _symlinks(events.symlinks)
+    told: set[tuple[DatasetId, DatasetId]] = set()
+    for run in events.runs:
+        for dataset in sorted(_read(run) - known):
+            for name in _names(dataset, symlinks):
+                table = ledger.identities.of_rows(name)
+                if table in known and table not in run.outputs and (dataset, table) not in told:
+                    told.add((dataset, table))
+                    ledger.plain_gaps.append(_gap(run, dataset, name, table))
+
+
+def _read(run: Run) -> set[DatasetId]:
+    """Everything that a run reads, also what it names at its columns only."""
+    named = {edge[0].dataset for edge in run.edges} | {member[0].dataset for member in run.members}
+    return {*run.inputs, *named} - run.outputs
+
+
+def _symlinks(links: Mapping[str, set[DatasetId]]) -> dict[DatasetId, list[str]]:
+    found: dict[DatasetId, list[str]] = defaultdict(list)
+    for name in sorted(links):
+        for dataset in links[name]:
+            found[dataset].append(name)
+    return found
+
+
+def _names(dataset: DatasetId, symlinks: Mapping[DatasetId, list[str]]) -> Iterator[str]:
+    """The names of tables that a dataset has."""
+    in_store = is_place(dataset) and dataset.namespace != "file"
+    if not (_ELSEWHERE.match(dataset.namespace) or "/" in dataset.name or (in_store and "." not in dataset.name)):
+        yield dataset.name
+    yield from symlinks.get(dataset, ())
+
+
+def _gap(run: Run, dataset: DatasetId, name: str, table: DatasetId) -> LineageGap:
+    return LineageGap(
+        dataset=dataset,
+        kind=LineageGapKind.UNRESOLVED_NAME,
+        reason=f"events read {dataset}, which is called {name} as {table} is, and nothing tells whether these are one",
+        evidence=run.proof.first[1],
+        closes="let what sends the events tell the table's place by a symlinks facet, or name the table by its place",
+        same_as=table,
+    )

@@ -1,0 +1,125 @@
+"""What runs of jobs put into the ledger, and what their events leave open."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from pii_tracer.lineage.graph.edges import RENAME, Subtype
+from pii_tracer.lineage.sources.dataset_notes import Change
+from pii_tracer.lineage.sources.evidence import Proof
+from pii_tracer.lineage.sources.fact_ledger import Ledger
+from pii_tracer.lineage.sources.openlineage.events import Events, Run
+from pii_tracer.lineage.sources.openlineage.run_merging import Ended
+from pii_tracer.lineage.sources.statement_facts import Mended
+from pii_tracer.model.gap_kinds import LineageGapKind
+from pii_tracer.model.identities import ColumnId, DatasetId
+
+_MAY = {
+    Ended.COMPLETE: "wrote it",
+    Ended.FAILED: "may have written it (the run failed)",
+    Ended.OPEN: "may have written it (the run was never said to end)",
+    Ended.DECLARED: "is said to write it",
+}
+
+
+def tell_run(run: Run, ledger: Ledger) -> None:
+    """Edges, memberships and jobs."""
+    for source, target, subtype, masking in run.edges:
+        if source != target:
+            ledger.edge(source, target, subtype, masking, run.proof)
+    for column, dataset, subtype in run.members:
+        ledger.member(column, dataset, subtype, run.proof)
+    for output in run.outputs:
+        ledger.columns.setdefault(output, ())
+        inputs = run.inputs - {output}
+        if inputs:  # without them an empty table was made, or constants went in
+            ledger.job(run.proof.job, None, inputs, output, run.proof)
+    for dataset in run.inputs:
+        ledger.columns.setdefault(dataset, ())
+
+
+def tell_changes(changes: Iterable[Change], ledger: Ledger) -> None:
+    """Everything of a renamed dataset is the new one's, and was the old one's. Whatever changed or was dropped stays a
+    dataset.
+    """
+    for change in changes:
+        ledger.columns.setdefault(change.dataset, ())
+        if change.change == "RENAME" and change.previous is not None and change.previous != change.dataset:
+            _renamed(change.previous, change.dataset, ledger)
+
+
+def _renamed(old: DatasetId, new: DatasetId, ledger: Ledger) -> None:
+    proof = Proof("openlineage", RENAME, (0, f"rename of {old}"), (0, f"rename of {old}"))
+    columns = ledger.columns.get(new) or ledger.columns.get(old) or ()
+    names = {column.name.lower() for column in ledger.columns.get(old) or columns}
+    for column in columns:
+        source, target = (ColumnId(dataset=d, column=column.name) for d in (old, new))
+        ledger.edge(source, target, Subtype.IDENTITY, False, proof)
+        if column.name.lower() in names:  # it was the same table: what was made of it then was made of these rows
+            ledger.edge(target, source, Subtype.IDENTITY, False, proof)
+    ledger.job(RENAME, None, frozenset({old}), new, proof)
+    if not columns:
+        reason = f"{old} was renamed to it, and the columns of neither are known"
+        ledger.gap(new, LineageGapKind.NO_COLUMNS, reason, proof, "give the columns of the table in a catalog")
+
+
+def tell_gaps(events: Events, ledger: Ledger, mended: Mended) -> None:
+    """What the events leave open, unless SQL, or other runs of the job, say it."""
+    values, rows = ledger.linked(by_rows=False), ledger.linked(by_rows=True)
+    siblings = _writing(events.runs)
+    for run in events.runs:
+        for dataset, reason in run.wrong:
+            text = f"an event of {run.proof.job or 'a dataset'} is not as the specification says: {reason}"
+            ledger.gap(
+                dataset,
+                LineageGapKind.MALFORMED_EVENT,
+                text,
+                run.proof,
+                "correct what sends it, or declare what it does",
+            )
+        if run.inputs and not run.outputs:
+            if not mended(run) and not _known(run, siblings[run.proof.job]):
+                _no_outputs(run, ledger)
+            continue
+        # columns can be told and leave out what was read through a function nobody sees into
+        unseen = {d for d in run.inputs - run.outputs if not any((d, o) in rows for o in run.outputs)}
+        for output in sorted(run.outputs):
+            silent = unseen if output in run.told else {d for d in run.inputs if (d, output) not in values}
+            if silent - {output}:
+                _no_columns(run, output, sorted(silent - {output}), ledger)
+
+
+def _writing(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Runs that name outputs, by job."""
+    found: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        if run.outputs:
+            found[run.proof.job].append(run)
+    return found
+
+
+def _known(run: Run, siblings: list[Run]) -> bool:
+    """A run that broke off said what other runs of its job say first, and these all write the same datasets.
+
+    A job that is only described is known once anybody names what it writes.
+    """
+    if run.ended in (Ended.COMPLETE, Ended.DECLARED):
+        return run.ended is Ended.DECLARED and bool(siblings)
+    return any(run.parts < s.parts for s in siblings) and len({s.outputs for s in siblings}) == 1
+
+
+def _no_outputs(run: Run, ledger: Ledger) -> None:
+    names = ", ".join(str(d) for d in sorted(run.inputs))
+    reason = f"job {run.proof.job} read {names} and its events name no output{_code(run)}"
+    ledger.gap(None, LineageGapKind.NO_OUTPUTS, reason, run.proof, "give the job's SQL, or declare what it writes")
+
+
+def _no_columns(run: Run, output: DatasetId, missing: list[DatasetId], ledger: Ledger) -> None:
+    names = ", ".join(map(str, missing))
+    reason = f"job {run.proof.job} {_MAY[run.ended]} from {names}, and no event tells the columns{_code(run)}"
+    ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, "give the job's SQL")
+
+
+def _code(run: Run) -> str:
+    return f"; its source code ({', '.join(run.code)}) is not read" if run.code else ""

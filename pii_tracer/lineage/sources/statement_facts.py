@@ -1,0 +1,169 @@
+"""What a parsed statement, from whatever source, puts into the ledger."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from pii_tracer.lineage.dataset_names import VIEW
+from pii_tracer.lineage.graph.edges import RENAME, Subtype
+from pii_tracer.lineage.sources.evidence import Proof
+from pii_tracer.lineage.sources.fact_ledger import Ledger
+from pii_tracer.lineage.sources.metadata_reads import (
+    CLOSES,
+    inspected,
+    reason,
+    taken,
+)
+from pii_tracer.lineage.sources.openlineage.events import Run
+from pii_tracer.lineage.sources.shared_temp_views import is_shared
+from pii_tracer.lineage.sql.sql_lineage import Script
+from pii_tracer.lineage.sql.statement_effects import Effect, StatementLineage
+from pii_tracer.lineage.sql.text.global_temp_views import is_global_view
+from pii_tracer.lineage.sql.text.table_names import Names
+from pii_tracer.model.errors import LineageError
+from pii_tracer.model.gap_kinds import LineageGapKind
+from pii_tracer.model.identities import ColumnId, DatasetId
+
+_MOVES_DATA = frozenset({Effect.REPLACE, Effect.APPEND, Effect.CHANGE, Effect.VIEW, Effect.CLONE, Effect.RENAME})
+_REBUILDS = frozenset({Effect.REPLACE, Effect.APPEND, Effect.VIEW, Effect.CLONE})
+# what is not certain about a query or a temporary view counts where its outcome is written
+_QUIET = frozenset({Effect.NONE, Effect.QUERY, Effect.TEMPORARY, Effect.SCHEMA, Effect.DROP, Effect.DELETE})
+
+SPARK = frozenset({"spark", "databricks"})
+"""Dialects whose statements Spark can be given again; SQL of other engines means other things there."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """A statement with who tells it.
+
+    texts: those it stands in, with their dialects, when runs tell it. failed: it never succeeded. rebuild: whether
+    Spark can run it again to make the whole output anew.
+    """
+
+    made: StatementLineage
+    proof: Proof
+    texts: tuple[tuple[str, str], ...] = ()
+    failed: bool = False
+    rebuild: bool = True
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it is not complete; what a failed one did is not certain either."""
+        return tuple(f"may have run (it failed): {r}" if self.failed else r for r in self.made.reasons)
+
+
+def parsed(text: str, names: Names, dialect: str, proof: Proof, ledger: Ledger) -> list[StatementLineage]:
+    """The statements of a text; one that cannot be cut into statements is a gap."""
+    try:
+        return Script(names, dialect).run(text)
+    except LineageError as error:
+        ledger.gap(None, LineageGapKind.UNREADABLE_SQL, error.what, proof, "correct the text or its dialect")
+        return []
+
+
+def locations(told: Iterable[Told], ledger: Ledger) -> None:
+    """`CREATE TABLE … LOCATION` names a path, in every file."""
+    for one in told:
+        if one.made.location and one.made.output and one.made.effect is not Effect.TEMPORARY:
+            ledger.identities.learn(one.made.output, ledger.identities.of_path(one.made.location))
+
+
+def tables(told: Iterable[Told], ledger: Ledger) -> None:
+    """A name under which a table was made, altered or dropped is that of a table, also where it looks like another
+    one's branch.
+    """
+    for one in told:
+        if one.made.output and (one.made.makes or one.made.effect in (Effect.SCHEMA, Effect.DROP)):
+            ledger.identities.add_table(one.made.output)
+
+
+def views(told: Iterable[Told], ledger: Ledger) -> None:
+    """A name that statements only make a view of is a view; one that is also written like a table may be a table."""
+    effects: dict[str, set[Effect]] = defaultdict(set)
+    for one in told:
+        if one.made.output and one.made.effect in _MOVES_DATA:
+            effects[one.made.output].add(one.made.effect)
+    for name, known in effects.items():
+        if known == {Effect.VIEW} and ledger.identities.of_table(name) is None:
+            ledger.identities.learn(name, DatasetId(namespace=VIEW, name=name.replace("`", "")))
+
+
+def tell(told: Told, ledger: Ledger) -> None:
+    """Edges, memberships, job and gaps of one statement."""
+    made, proof = told.made, told.proof
+    shared = is_shared(made, ledger)
+    if made.output is None or (made.effect in _QUIET and not shared):
+        known = ledger.identities.of_rows(made.output, written=True) if made.output is not None else None
+        for why in told.reasons if made.effect not in (Effect.QUERY, Effect.TEMPORARY) else ():
+            ledger.gap(known, LineageGapKind.SQL_OPAQUE, why, proof, "rewrite the statement, or say what it does")
+        if made.emptied and known is not None:  # nothing comes in by it, and what was there finds nobody any more
+            ledger.job(proof.job, None, frozenset(), known, proof, made.sql)
+        return
+    if made.effect not in _MOVES_DATA and not shared:
+        return
+    target = ledger.dataset(made.output, proof, written=True)
+    inputs = {table: ledger.dataset(table, proof) for table in made.inputs}
+    metadata = inspected(
+        {*inputs, *(e.source[0] for e in made.edges), *(t for t, _, _ in made.indirect)}, ledger.identities
+    )
+
+    def source(table: str) -> DatasetId:
+        return inputs.get(table) or ledger.dataset(table, proof)
+
+    for edge in made.edges:
+        if "*" not in (edge.source[1], edge.target[1]) and edge.source[0] not in metadata:
+            origin = ColumnId(dataset=source(edge.source[0]), column=edge.source[1])
+            goal = ColumnId(dataset=target, column=edge.target[1])
+            ledger.edge(origin, goal, edge.subtype, edge.masking, proof, edge.expression)
+            if made.effect is Effect.RENAME:  # what was made of it under the old name was made of these rows
+                ledger.edge(goal, origin, Subtype.IDENTITY, False, replace(proof, job=RENAME))
+    for table, column, subtype in made.indirect:
+        if table not in metadata:
+            ledger.member(ColumnId(dataset=source(table), column=column), target, subtype, proof)
+    sql = made.sql if _again(told, ledger) else None
+    ledger.job(proof.job, sql, frozenset(inputs.values()), target, proof, made.sql, made.views)
+    lost = [(table, columns) for table in sorted(metadata) if (columns := taken(made, table))]
+    if made.complete and not lost:
+        ledger.resolved.update((dataset, target) for dataset in inputs.values())
+    kind = LineageGapKind.SQL_OPAQUE if made.opaque else LineageGapKind.SQL_PARTIAL
+    for why in told.reasons:
+        ledger.gap(target, kind, why, proof, "give the schemas of the tables it reads")
+    for table, columns in lost:
+        ledger.gap(target, LineageGapKind.SQL_PARTIAL, reason(table, columns), proof, CLOSES)
+
+
+def _again(told: Told, ledger: Ledger) -> bool:
+    """Whether the statement, run by itself, writes its whole output anew: not one that needs a session's views, and
+    not one that wrote to a branch.
+    """
+    made = told.made
+    alone = set(made.read) <= {*made.inputs, made.output} and not any(map(is_global_view, made.inputs))
+    whole = made.effect in _REBUILDS and made.output is not None and ledger.identities.part_of(made.output) is None
+    return alone and whole and told.rebuild and not told.failed
+
+
+class Mended:
+    """Which runs without outputs are explained by a statement."""
+
+    def __init__(self, told: Iterable[Told], ledger: Ledger) -> None:
+        self._own: set[tuple[str, str]] = set()
+        self._reading: dict[DatasetId, list[frozenset[DatasetId | None]]] = defaultdict(list)
+        for one in told:
+            if not one.made.complete:
+                continue
+            if one.made.output is not None or one.made.effect is Effect.NONE:
+                self._own.update(one.texts)
+            if one.made.effect in _MOVES_DATA:
+                read = frozenset(ledger.identities.of_rows(t) for t in one.made.inputs)
+                for dataset in read:
+                    if dataset is not None:
+                        self._reading[dataset].append(read)
+
+    def __call__(self, run: Run) -> bool:
+        """A complete statement of the run itself, or one that reads the same datasets, tells where the data went."""
+        if any(text in self._own for text in run.sql):
+            return True
+        return any(run.inputs <= read for read in self._reading.get(min(run.inputs), ()))

@@ -1,0 +1,188 @@
+"""CLONE, CALL and ALTER: statements that move whole tables or change their shape."""
+
+from __future__ import annotations
+
+import sqlglot
+from sqlglot import exp
+
+from pii_tracer.lineage.sql.queries import Query
+from pii_tracer.lineage.sql.relations import Field, Relation, table_field
+from pii_tracer.lineage.sql.statement_effects import Draft, Effect
+from pii_tracer.lineage.sql.text.script_splitting import Call, Clone
+from pii_tracer.lineage.sql.text.table_moves import Move
+from pii_tracer.lineage.sql.text.table_names import is_location, path_table
+
+_COPIES = {"snapshot": ("source_table", "table"), "migrate": ("table", "table"), "add_files": ("source_table", "table")}
+"""Iceberg's procedures that take over another table's files, with the names of their arguments
+(https://iceberg.apache.org/docs/latest/spark-procedures/#table-migration)."""
+
+_KEEP_DATA = frozenset(
+    [
+        "expire_snapshots",
+        "remove_orphan_files",
+        "rewrite_data_files",
+        "rewrite_manifests",
+        "rewrite_position_delete_files",
+        "rollback_to_snapshot",
+        "rollback_to_timestamp",
+        "set_current_snapshot",
+        "cherrypick_snapshot",
+        "fast_forward",
+        "publish_changes",
+        "ancestors_of",
+        "run_clean",
+        "run_compaction",
+        "run_clustering",
+        "show_commits",
+        "create_savepoint",
+        "delete_savepoint",
+        "show_savepoints",
+        "register_table",
+        "compute_table_stats",
+    ]
+)
+"""Procedures of Iceberg and Hudi that bring no other table's data in."""
+
+
+def _table(query: Query, written: str) -> str:
+    """The name of a table written as text, `parquet`.`/path` included."""
+    if is_location(written):
+        return path_table(written.rstrip("/"))
+    return query.names.of(sqlglot.to_table(written, dialect="spark"))
+
+
+def _whole(query: Query, effect: Effect, source: str, target: str) -> Draft:
+    """Every column of one table is the other's column of the same name."""
+    query.findings.tables[source] = None
+    relation: Relation = query.lookup(source)
+    fields: list[Field] = list(relation.fields)
+    if relation.open and query.names.columns(target):
+        fields = [f for c, _ in query.names.columns(target) if (f := relation.get(c)) is not None]
+        return Draft(effect, target, fields)
+    unknown = tuple(dict.fromkeys(relation.bases()))
+    for table in unknown:
+        query.findings.doubt(f"the columns of {table} are not known: give its schema")
+    return Draft(effect, target, fields, unknown)
+
+
+def cloned(query: Query, clone: Clone) -> Draft:
+    """CREATE TABLE … SHALLOW or DEEP CLONE."""
+    draft = _whole(query, Effect.CLONE, _table(query, clone.source), _table(query, clone.to))
+    draft.location = clone.location
+    return draft
+
+
+def moved(query: Query, move: Move) -> Draft:
+    """A whole table's columns come to another table or folder."""
+    draft = _whole(query, move.effect, _table(query, move.source), _table(query, move.target))
+    if move.effect is Effect.RENAME and draft.output is not None:
+        old = _table(query, move.source)
+        query.names.learn(draft.output, query.names.columns(old))
+        query.names.forget(old)
+    return draft
+
+
+def called(query: Query, call: Call) -> Draft:
+    """CALL: procedures that take over files are copies; maintenance brings nothing; any other is opaque."""
+    procedure = call.procedure.rsplit(".", 1)[-1].lower()
+    if procedure in _KEEP_DATA:
+        return Draft(Effect.NONE, None)
+    if procedure not in _COPIES:
+        query.findings.opaque = True
+        query.findings.doubt(f"what the procedure {call.procedure} reads and writes is not known")
+        return Draft(Effect.NONE, None)
+    from_name, to_name = _COPIES[procedure]
+    order = ("table", "source_table") if procedure == "add_files" else ("source_table", "table")
+    given = {**dict(zip(order, call.positional, strict=False)), **call.named}
+    if procedure == "migrate":
+        given.setdefault("table", given.get("source_table", ""))
+    source, target = given.get(from_name), given.get(to_name)
+    if not source or not target:
+        query.findings.opaque = True
+        query.findings.doubt(f"the arguments of the procedure {call.procedure} are not plain text")
+        return Draft(Effect.NONE, None)
+    catalog = call.procedure.split(".")[0] if call.procedure.count(".") == 2 else ""
+    if catalog and target.count(".") == 1 and "`" not in target:
+        target = f"{catalog}.{target}"
+    return _whole(query, Effect.CLONE, _table(query, source), _table(query, target))
+
+
+def _new_name(action: exp.Expression) -> str:
+    """The new name of a column, when the action renames one."""
+    named = action.args.get("to") if isinstance(action, exp.RenameColumn) else action.args.get("rename_to")
+    return named.name if isinstance(named, exp.Expression) else ""
+
+
+def _placed(action: exp.Expression) -> str:
+    """Where the data of a partition or table is told to lie."""
+    found = action.args.get("location") or action.find(exp.LocationProperty)
+    named = found.this if isinstance(found, exp.LocationProperty) else found
+    return str(named.name) if isinstance(named, exp.Expression) else ""
+
+
+def _dropped(action: exp.Expression) -> list[str]:
+    """Columns that an action drops: `DROP COLUMN a` or `DROP COLUMNS (a, b)`."""
+    if not isinstance(action, exp.Drop) or not str(action.args.get("kind")).upper().startswith("COLUMN"):
+        return []
+    told = action.args.get("tables") or [action.this]
+    return [c.name for t in told for c in (t.expressions if isinstance(t, exp.Schema) else [t])]
+
+
+def emptied(node: exp.Alter) -> tuple[str, ...]:
+    """Columns, in lower case, whose values rows have no more under these names: dropped or renamed.
+
+    REPLACE COLUMNS removes all columns before it adds those that it names
+    (https://spark.apache.org/docs/3.5.6/sql-ref-syntax-ddl-alter-table.html).
+    """
+    found: list[str] = []
+    for action in node.args.get("actions") or ():
+        found += [c.name for c in action.expressions] if isinstance(action, exp.ReplaceColumns) else _dropped(action)
+        if _new_name(action) and _new_name(action).lower() != action.this.name.lower():
+            found.append(action.this.name)
+    return tuple(name.lower() for name in found)
+
+
+def _beside(old: exp.Table, new: exp.Table) -> exp.Table:
+    """A renamed table stays in its catalog, and where the new name has one part in its database
+    (https://spark.apache.org/docs/3.5.6/sql-ref-syntax-ddl-alter-table.html#rename).
+    """
+    missing = old.parts[: max(0, len(old.parts) - len(new.parts))]
+    if not missing or len(old.parts) > 3:
+        return new
+    catalog, database, name = [None, None, *(part.name for part in (*missing, *new.parts))][-3:]
+    return exp.table_(name or "", db=database, catalog=catalog, quoted=True)
+
+
+def altered(query: Query, node: exp.Alter) -> Draft:
+    """ALTER TABLE: a rename carries everything along, a renamed column its values; added columns are empty."""
+    target = query.names.of(node.this)
+    known = list(query.names.columns(target))
+    renamed: list[Field] = []
+    for action in node.args.get("actions") or ():
+        if isinstance(action, exp.AlterRename):
+            new = query.names.of(_beside(node.this, action.this))
+            draft = _whole(query, Effect.RENAME, target, new)
+            query.names.learn(new, known)
+            query.names.forget(target)
+            return draft
+        new_name = _new_name(action)
+        if new_name:
+            old = action.this.name
+            known = [(new_name if c.lower() == old.lower() else c, t) for c, t in known]
+            # a schema from after the rename has the old name no more
+            found = query.lookup(target).get(old) or table_field(target, old)
+            renamed.append(found.named(new_name))
+        elif gone := {name.lower() for name in _dropped(action)}:
+            known = [(c, t) for c, t in known if c.lower() not in gone]
+        else:
+            added = action.find_all(exp.ColumnDef)
+            known += [(c.name, c.kind.sql("spark") if c.kind is not None else "") for c in added if known]
+            location = _placed(action)
+            if location:
+                return _whole(query, Effect.APPEND, path_table(location.rstrip("/")), target)
+            if isinstance(action, exp.SwapTable) or action.find(exp.Query):
+                query.findings.opaque = True
+                query.findings.doubt(f"ALTER of {target} brings other data in, in a way that is not followed")
+    if known:
+        query.names.learn(target, known)
+    return Draft(Effect.CHANGE if renamed else Effect.SCHEMA, target, renamed, emptied=emptied(node))

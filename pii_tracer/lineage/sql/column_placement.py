@@ -1,0 +1,68 @@
+"""How a query's columns become a target's: by name, or by position as SQL's INSERT does where positions are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pii_tracer.lineage.sql.queries import Query
+from pii_tracer.lineage.sql.relations import (
+    TRANSFORMATION,
+    Alt,
+    Dep,
+    Field,
+    Relation,
+    fitting,
+)
+from pii_tracer.lineage.sql.text.table_names import is_place
+
+
+def placed(
+    query: Query, target: str, relation: Relation, columns: Sequence[str], *, named: bool = False, loose: bool = False
+) -> list[Field]:
+    """The query's columns as the target's columns: by name, or by position as SQL's INSERT does.
+
+    loose: nobody knows in which order the target has its columns.
+    """
+    if named or (not columns and is_place(target)):
+        return list(relation.fields)
+    if not columns:
+        if not relation.open and any(relation.fields):
+            query.findings.assume(f"the columns of {target} are not given: they are named by the query")
+        return list(relation.fields)
+    if relation.open:
+        return _anything(query, target, relation, columns)
+    if loose or any(f.loose for f in relation.fields):
+        return _by_fitting_names(query, target, relation, columns)
+    if len(columns) != len(relation.fields):
+        query.findings.doubt(
+            f"the query has {len(relation.fields)} columns and {target} takes {len(columns)}: "
+            "every input is taken to reach every column"
+        )
+        return _everywhere(query, relation, columns)
+    return [f.named(c) for f, c in zip(relation.fields, columns, strict=True)]
+
+
+def _by_fitting_names(query: Query, target: str, relation: Relation, columns: Sequence[str]) -> list[Field]:
+    """Where positions are not known names count, if they are the same on both sides; nothing else may be guessed."""
+    if fitting(relation.fields, columns):
+        return [replace(f, loose=False) for f in relation.fields]
+    query.findings.doubt(
+        f"INSERT goes by position, and files do not tell the order of the columns of {target} or of what it reads:"
+        " every input is taken to reach every column; give the table's schema, or name the columns in the statement"
+    )
+    return _everywhere(query, relation, columns)
+
+
+def _anything(query: Query, target: str, relation: Relation, columns: Sequence[str]) -> list[Field]:
+    tables = ", ".join(sorted(set(relation.bases())))
+    query.findings.doubt(
+        f"the columns of {tables} are not given: every input is taken to reach every column of {target}"
+    )
+    return _everywhere(query, relation, columns)
+
+
+def _everywhere(query: Query, relation: Relation, columns: Sequence[str]) -> list[Field]:
+    query.findings.opaque = True
+    deps = tuple(dict.fromkeys(Dep(d.table, d.column, TRANSFORMATION.then(d.kind)) for d in relation.all_deps()))
+    return [Field(c, (Alt(None, deps),)) for c in columns]

@@ -1,0 +1,222 @@
+"""FROM clauses: which relations a query reads, how they are joined, and by what names they are called."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from pii_tracer.lineage.graph.edges import Subtype
+from pii_tracer.lineage.sql.expressions import dependencies
+from pii_tracer.lineage.sql.relations import (
+    Field,
+    Relation,
+    limited,
+    renamed,
+)
+from pii_tracer.lineage.sql.scopes import Findings, Scope, Source
+from pii_tracer.lineage.sql.table_functions import generated, pivoted
+from pii_tracer.lineage.sql.text.table_names import Names, path_table
+
+Ctes = dict[str, Callable[[], Relation]]
+"""Common table expressions in reach, by name; each is resolved when it is first read."""
+
+_MAKES_ROWS = frozenset(
+    {"range", "sequence", "generate_series", "generate_date_array", "explode", "explode_outer", "posexplode", "stack",
+     "posexplode_outer", "inline", "inline_outer", "json_tuple", "flatten", "split_to_table", "string_split", "unnest",
+     "openjson", "json_table", "json_each", "json_array_elements", "jsonb_array_elements", "variant_explode",
+     "variant_explode_outer", "regexp_split_to_table", "generator", "strtok_split_to_table", "jsonb_each",
+     "jsonb_to_recordset", "json_to_recordset", "xmltable", "generate_subscripts", "repeat_row", "array_join"}
+)  # fmt: skip
+_READS_TABLES = frozenset({"table_changes", "delta_table_changes", "hudi_table_changes"})
+_READS_FILES = frozenset(
+    {"read_files", "cloud_files", "read_parquet", "parquet_scan", "read_csv", "read_csv_auto", "read_json",
+     "read_json_auto", "delta_scan", "iceberg_scan", "table_changes_by_path", "read_avro", "read_orc"}
+)  # fmt: skip
+
+
+@dataclass
+class FromItems(ABC):
+    """Resolves the items of FROM clauses. lookup: a table's relation by its name (views are seen through)."""
+
+    names: Names
+    lookup: Callable[[str], Relation]
+    dialect: str
+    findings: Findings = field(default_factory=Findings)
+
+    @abstractmethod
+    def relation(self, node: exp.Expression, ctes: Ctes | None = None, outer: Scope | None = None) -> Relation:
+        """The columns that a query returns."""
+
+    @abstractmethod
+    def field(self, node: exp.Expression, scope: Scope, ctes: Ctes) -> Field:
+        """What an expression of a scope is made from."""
+
+    @abstractmethod
+    def resolver(self, scope: Scope, ctes: Ctes, *, aliases_first: bool = False) -> Callable[[exp.Expression], Field]:
+        """Answers columns and nested queries of a scope."""
+
+    def note(
+        self,
+        nodes: Sequence[exp.Expression],
+        subtype: Subtype,
+        scope: Scope,
+        ctes: Ctes,
+        *,
+        aliases_first: bool = False,
+    ) -> None:
+        for node in nodes:
+            resolve = self.resolver(scope, ctes, aliases_first=aliases_first)
+            self.findings.decides(dependencies(node, resolve), subtype)
+
+    def from_clause(self, node: exp.Select, scope: Scope, ctes: Ctes) -> None:
+        clause = node.args.get("from_")
+        if clause is not None:
+            scope.sources.append(self.source(clause.this, ctes, scope))
+            self.joins(clause.this, scope, ctes)
+        self.joins(node, scope, ctes)
+
+    def joins(self, node: exp.Expression, scope: Scope, ctes: Ctes) -> None:
+        """Add the joined relations to the scope, and note what decides the joins."""
+        for join in node.args.get("joins") or ():
+            source = self.source(join.this, ctes, scope)
+            before = list(scope.sources)
+            scope.sources.append(source)
+            self.joins(join.this, scope, ctes)
+            if join.args.get("on") is not None:
+                self.note([join.args["on"]], Subtype.JOIN, scope, ctes)
+            using = [c.name for c in join.args.get("using") or ()]
+            if str(join.args.get("method") or "").upper() == "NATURAL":
+                using = [f.name for f in source.relation.fields if any(s.relation.known(f.name) for s in before)]
+                if source.relation.open or any(s.relation.open for s in before):
+                    self.findings.doubt("NATURAL JOIN of tables whose schemas are not given")
+            self._using(using, source, before, str(join.side or "").upper())
+            if str(join.kind or "").upper() in ("SEMI", "ANTI"):
+                source.unseen = frozenset(f.name.lower() for f in source.relation.fields)
+                scope.sources[-1] = Source(source.names, Relation([]))
+        for lateral in node.args.get("laterals") or ():
+            scope.sources.append(self.source(lateral, ctes, scope))
+
+    def _using(self, names: Sequence[str], source: Source, before: list[Source], side: str) -> None:
+        """The columns of USING decide the join; the output has them once, of both sides in a full join."""
+        for name in names:
+            owners = [s for s in before if name.lower() not in s.unseen and s.relation.known(name)]
+            left = owners or [s for s in before if s.relation.open][:1]
+            for one in (*left, source):
+                found = one.relation.get(name)
+                if found is not None:
+                    self.findings.note(found, Subtype.JOIN)
+            if side == "RIGHT":
+                for one in left:
+                    one.unseen |= {name.lower()}
+            else:
+                source.unseen |= {name.lower()}
+            if side == "FULL" and left:
+                self._merge(name, left[0], source)
+
+    @staticmethod
+    def _merge(name: str, left: Source, right: Source) -> None:
+        a, b = left.relation.get(name), right.relation.get(name)
+        if a is None or b is None or left.relation.open:
+            return
+        both = Field(a.name, limited((*a.alts, *b.alts)))
+        fields = [both if f.name.lower() == name.lower() else f for f in left.relation.fields]
+        left.relation = Relation(fields, left.relation.rest, left.relation.base)
+
+    def source(self, node: exp.Expression, ctes: Ctes, scope: Scope) -> Source:
+        """One item of a FROM clause, with its alias, column aliases and pivots."""
+        source = self._item(node, ctes, scope)
+        alias = node.args.get("alias")
+        if isinstance(alias, exp.TableAlias):
+            self._called(source, alias, renames=isinstance(node, exp.Table | exp.Subquery))
+        for pivot in node.args.get("pivots") or ():
+            source.relation = pivoted(pivot, source.relation, scope)
+            if isinstance(pivot.args.get("alias"), exp.TableAlias):
+                self._called(source, pivot.args["alias"], renames=True)
+        return source
+
+    def _called(self, source: Source, alias: exp.TableAlias, *, renames: bool) -> None:
+        """An alias, with names for the columns where it has them."""
+        if alias.this is not None:
+            source.names = (alias.name.lower(),)
+        if renames:
+            source.relation = self.renamed(source.relation, [c.name for c in alias.columns])
+
+    def renamed(self, relation: Relation, names: Sequence[str]) -> Relation:
+        """Column aliases by position; which columns they are is not known where the schema is not."""
+        if not names:
+            return relation
+        for table in relation.bases():
+            self.findings.doubt(f"the columns of {table} are not known: give its schema")
+        return renamed(relation, names)
+
+    def _item(self, node: exp.Expression, ctes: Ctes, scope: Scope) -> Source:
+        if isinstance(node, exp.Stream):
+            return self._item(node.this, ctes, scope)
+        if isinstance(node, exp.Table):
+            return self._table(node, ctes, scope)
+        if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
+            return Source((), self.relation(node.this, ctes, scope))
+        if isinstance(node, exp.Lateral | exp.Unnest | exp.TableFromRows | exp.Explode | exp.Inline):
+            return Source((), generated(node, scope, lambda e: self.field(e, scope, ctes)))
+        if isinstance(node, exp.Subquery) and _is_group(node):
+            return self._group(node, ctes, scope)
+        return Source((), self.relation(node, ctes, scope.outer))
+
+    def _function(self, node: exp.Table, ctes: Ctes, scope: Scope) -> Source:
+        """A function in the place of a table: one that reads a table or files, makes rows, or nobody knows what."""
+        name = (node.this.name if isinstance(node.this, exp.Anonymous) else node.this.sql_name()).lower()
+        read = self._read_by(name, node.this)
+        if read is not None:
+            self.findings.followed |= {id(option) for option in node.this.find_all(exp.Column)}
+            self.findings.tables[read] = None
+            return Source((name,), self.lookup(read))
+        if isinstance(node.this, exp.Anonymous) and name not in _MAKES_ROWS:
+            self.findings.opaque = True
+            self.findings.doubt(f"what the table function {name} reads is not known")
+        return Source((name,), generated(node, scope, lambda e: self.field(e, scope, ctes)))
+
+    def _read_by(self, name: str, function: exp.Expression) -> str | None:
+        first = next((a for a in function.iter_expressions() if isinstance(a, exp.Literal) and a.is_string), None)
+        if first is None:
+            return None
+        if name in _READS_TABLES:
+            return self.names.of_text(first.name)
+        return path_table(first.name.rstrip("/")) if name in _READS_FILES else None
+
+    def _group(self, node: exp.Subquery, ctes: Ctes, scope: Scope) -> Source:
+        """Relations joined inside parentheses: one relation when they have an alias, otherwise each by its name."""
+        inner = Scope(self.findings, outer=scope.outer)
+        first = self.source(node.this, ctes, inner)
+        inner.sources.append(first)
+        self.joins(node.this, inner, ctes)
+        if not node.alias:
+            scope.sources += inner.sources[:-1]
+            return inner.sources[-1]
+        fields = [f for s in inner.sources for f in s.relation.fields if f.name.lower() not in s.unseen]
+        return Source((), Relation(fields, tuple(s.relation for s in inner.sources if s.relation.open)))
+
+    def _table(self, node: exp.Table, ctes: Ctes, scope: Scope) -> Source:
+        self.findings.followed.add(id(node))
+        if isinstance(node.this, exp.Func):
+            return self._function(node, ctes, scope)
+        if not node.args.get("db") and node.name.lower() in ctes:
+            return Source((node.name.lower(),), ctes[node.name.lower()]())
+        written = ".".join(p.name for p in node.parts).lower()
+        ends = tuple(written.split(".", n)[-1] for n in range(written.count(".") + 1))
+        name = self.names.of(node)
+        self.findings.tables[name] = None
+        relation = self.lookup(name)
+        for item in relation.indirect:
+            self.findings.indirect[item] = None
+        return Source((*ends, name.lower()), relation)
+
+
+def _is_group(node: exp.Subquery) -> bool:
+    """Parentheses around tables and joins, not around a query alone."""
+    inner = node.this
+    return isinstance(inner, exp.Table) or (
+        isinstance(inner, exp.Subquery) and (bool(inner.args.get("joins")) or _is_group(inner))
+    )

@@ -1,0 +1,230 @@
+"""Scopes: which relations a column name can mean, inside and around a SELECT."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from pii_tracer.lineage.graph.edges import Subtype
+from pii_tracer.lineage.sql.relations import (
+    TRANSFORMATION,
+    Alt,
+    Dep,
+    Field,
+    Relation,
+    constant,
+    limited,
+)
+
+
+@dataclass
+class Findings:
+    """What one statement's resolution leaves behind beside its columns.
+
+    indirect: (table, column, subtype) of the whole output. reasons: why the answer is not complete; assumed: those
+    of them that only say how the output's columns were named.
+    tables: where columns come from; read: the tables as the statement names them, views included.
+    evolves: the write adds the columns that its target does not have.
+    views: as of `StatementLineage`.
+    followed: ids of the parsed tables, columns and common table expressions that were looked at (see `audit`).
+    """
+
+    indirect: dict[tuple[str, str, Subtype], None] = field(default_factory=dict)
+    reasons: dict[str, None] = field(default_factory=dict)
+    assumed: dict[str, None] = field(default_factory=dict)
+    views: dict[tuple[str, str], None] = field(default_factory=dict)
+    tables: dict[str, None] = field(default_factory=dict)
+    read: dict[str, None] = field(default_factory=dict)
+    opaque: bool = False
+    evolves: bool = False
+    followed: set[int] = field(default_factory=set)
+
+    def note(self, item: Field, subtype: Subtype) -> None:
+        """Every column behind this one decides about the whole output."""
+        self.decides(item.deps(), subtype)
+
+    def decides(self, deps: Iterable[Dep], subtype: Subtype) -> None:
+        """The columns decide about the whole output."""
+        for dep in deps:
+            self.indirect[dep.table, dep.column, subtype] = None
+
+    def doubt(self, reason: str) -> None:
+        """The answer is not complete."""
+        self.reasons[reason] = None
+
+    def assume(self, reason: str) -> None:
+        """No value is missing, but columns of the output have names that were assumed."""
+        self.reasons[reason] = None
+        self.assumed[reason] = None
+
+
+@dataclass
+class Source:
+    """One relation of a FROM clause. names: what it may be called in front of a column, lower case."""
+
+    names: tuple[str, ...]
+    relation: Relation
+    unseen: frozenset[str] = frozenset()
+
+
+@dataclass
+class Scope:
+    """The relations of one SELECT; `outer` is the scope a correlated subquery or a lateral join sees as well.
+
+    aliases: columns of the SELECT list by their names. outputs: the same when a name means them before any input
+    column (ORDER BY). late: the same when a name means them only if nothing else has it (WHERE, in some dialects).
+    """
+
+    findings: Findings
+    sources: list[Source] = field(default_factory=list)
+    outer: Scope | None = None
+    aliases: dict[str, Field] = field(default_factory=dict)
+    outputs: dict[str, Field] = field(default_factory=dict)
+    late: dict[str, Field] = field(default_factory=dict)
+
+    def column(self, node: exp.Column, *, aliases_first: bool = False) -> Field:
+        """What a column reference means; unknown ones are noted and stand for nothing."""
+        self.findings.followed.add(id(node))
+        parts = [p.name for p in node.parts]
+        found = self._lookup(parts, aliases_first=aliases_first) or self._special(parts)
+        if found is not None:
+            return found
+        self.findings.doubt(f"column {shown(parts)} was not found in any table of its scope")
+        everything = tuple(dict.fromkeys(_weak(d) for s in self.sources for d in s.relation.all_deps()))
+        return Field(parts[-1], (Alt(None, everything),))
+
+    def _special(self, parts: list[str]) -> Field | None:
+        """A name that no table has as a column: of the SELECT list, of a whole row, or of the engine itself."""
+        first = parts[0].lower()
+        if first in self.late:
+            return member(self.late[first], parts[1:])
+        row = next((s.relation for s in self.sources if first in s.names), None)
+        if row is not None and len(parts) == 1:
+            for table in row.bases():
+                self.findings.doubt(f"the columns of {table} are not known: give its schema")
+            return whole_row(row)
+        made = any(s.relation.made for s in self.sources)
+        return constant(parts[-1]) if made or parts[-1].lower() in _PSEUDO or first in _PSEUDO else None
+
+    def _lookup(self, parts: list[str], *, aliases_first: bool) -> Field | None:
+        first = parts[0].lower()
+        if aliases_first and len(parts) == 1 and first in self.outputs:
+            return self.outputs[first]
+        if aliases_first and len(parts) == 1 and first in self.aliases and not self._certain(parts[0]):
+            return self.aliases[first]
+        found = self._qualified(parts) or self._certain(parts[0], parts[1:])
+        if found is None and first in self.aliases:
+            found = member(self.aliases[first], parts[1:])
+        if found is None and self.outer is not None and self.outer._names(parts):
+            return self.outer._lookup(parts, aliases_first=False)
+        return found or self._guessed(parts)
+
+    def _names(self, parts: list[str]) -> bool:
+        """True when what stands before the column is the name of a relation here or further out."""
+        prefixes = {".".join(parts[:n]).lower() for n in range(1, len(parts))}
+        here = any(prefixes & set(s.names) for s in self.sources)
+        return here or (self.outer is not None and self.outer._names(parts))
+
+    def _qualified(self, parts: list[str]) -> Field | None:
+        for length in range(len(parts) - 1, 0, -1):
+            prefix = ".".join(parts[:length]).lower()
+            for source in self.sources:
+                if prefix in source.names:
+                    found = self._of(source.relation, parts[length])
+                    if found is not None:
+                        return member(found, parts[length + 1 :])
+        return None
+
+    def _of(self, relation: Relation, name: str) -> Field | None:
+        """A relation's column; one that may be of several tables with unknown columns is taken of all, and noted."""
+        if relation.known(name) is None and len(tables := sorted(set(relation.bases()))) > 1:
+            self._of_any(name, tables)
+        return relation.get(name)
+
+    def _of_any(self, name: str, tables: Iterable[str]) -> None:
+        self.findings.doubt(f"column {name} may come from any of {', '.join(tables)}: their schemas are not given")
+
+    def _certain(self, name: str, rest: list[str] | None = None) -> Field | None:
+        """A column that schemas show; of several (a join's two sides) all, and that is noted."""
+        found = [f for s in self.sources if name.lower() not in s.unseen and (f := s.relation.known(name))]
+        if len(found) > 1:
+            self.findings.doubt(f"column {name} is ambiguous")
+        if not found:
+            return None
+        one = found[0] if len(found) == 1 else Field(name, limited(a for f in found for a in f.alts))
+        return member(one, rest or [])
+
+    def _guessed(self, parts: list[str]) -> Field | None:
+        """A column of the table whose columns are not known; with several such tables it may be of any."""
+        if self._names(parts):
+            return None
+        opens = [s for s in self.sources if s.relation.open and parts[0].lower() not in s.unseen]
+        found = [f for s in opens if (f := self._of(s.relation, parts[0])) is not None]
+        if len(found) > 1:
+            self._of_any(parts[0], sorted({t for s in opens for t in s.relation.bases()}))
+        if found:
+            return member(Field(parts[0], limited(a for f in found for a in f.alts)), parts[1:])
+        return self.outer._lookup(parts, aliases_first=False) if self.outer is not None else None
+
+
+def shown(parts: Iterable[str]) -> str:
+    """A name as reasons show it. What is no plain name may be a text that the dialect takes for one: not shown."""
+    return ".".join(p if _PLAIN.fullmatch(p) else "…" for p in parts)
+
+
+_PLAIN = re.compile(r"[^\W\d][\w$]*")
+_PSEUDO = frozenset(
+    {"level", "rownum", "rowid", "connect_by_isleaf", "connect_by_iscycle", "_metadata", "_partitiontime", "ctid",
+     "_partitiondate", "_table_suffix", "_file_name", "metadata$filename", "metadata$file_row_number", "xmin",
+     "_change_type", "_commit_version", "_commit_timestamp", "metadata$action", "metadata$isupdate", "$path",
+     "metadata$row_id", "_change_ordinal", "_commit_snapshot_id"}
+)  # fmt: skip
+"""Columns that engines make themselves and that hold nothing of a row."""
+
+
+def whole_row(relation: Relation) -> Field:
+    """Several columns as one value: a struct, or an array of them."""
+    deps = tuple(dict.fromkeys(_weak(d) for d in relation.all_deps()))
+    return Field("", (Alt(None, deps, {f.name.lower(): f for f in relation.fields}),))
+
+
+def _weak(dep: Dep) -> Dep:
+    return Dep(dep.table, dep.column, TRANSFORMATION.then(dep.kind))
+
+
+def member(item: Field, path: list[str]) -> Field:
+    """A field of a struct, and of the struct in it."""
+    for name in path:
+        item = _member(item, name)
+    return item
+
+
+def _member(item: Field, name: str) -> Field:
+    alts: list[Alt] = []
+    for alt in item.alts:
+        if name.lower() in alt.members:
+            alts += alt.members[name.lower()].alts
+            continue
+        text = exp.Dot(this=alt.expression.copy(), expression=exp.to_identifier(name)) if alt.expression else None
+        alts.append(Alt(text, tuple(_weak(d) for d in alt.deps)))
+    return Field(name, limited(alts), _type_in(item.type, name))
+
+
+def _type_in(struct: str, name: str) -> str:
+    return next((t for n, t in struct_fields(struct).items() if n.lower() == name.lower()), "")
+
+
+def struct_fields(type_: str) -> dict[str, str]:
+    """Types by name of the fields of a struct type as Spark's DDL writes it; empty for anything else."""
+    if not type_.lower().startswith("struct"):
+        return {}
+    try:
+        kind = exp.DataType.build(type_, dialect="spark")
+    except SqlglotError:
+        return {}
+    defs = [d for d in kind.expressions if isinstance(d, exp.ColumnDef)]
+    return {d.name: d.kind.sql("spark") if d.kind is not None else "" for d in defs}

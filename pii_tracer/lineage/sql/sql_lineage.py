@@ -1,0 +1,381 @@
+"""SQL to lineage: statements one by one, or a script contracted from its first sources to its last targets."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from pii_tracer.lineage.sql import writes
+from pii_tracer.lineage.sql.clone_call_alter import (
+    altered,
+    called,
+    cloned,
+    moved,
+)
+from pii_tracer.lineage.sql.queries import Query
+from pii_tracer.lineage.sql.relations import (
+    Relation,
+    table_relation,
+    union,
+    union_by_name,
+)
+from pii_tracer.lineage.sql.statement_audit import audit
+from pii_tracer.lineage.sql.statement_effects import Draft, Effect, StatementLineage
+from pii_tracer.lineage.sql.text.cte_writes import hoisted
+from pii_tracer.lineage.sql.text.global_temp_views import is_global_view
+from pii_tracer.lineage.sql.text.iceberg_identifiers import parts_of
+from pii_tracer.lineage.sql.text.procedure_bodies import T_SQL, task_of
+from pii_tracer.lineage.sql.text.script_splitting import (
+    Statement,
+    call_of,
+    clone_of,
+    evolves,
+    expanded,
+    prepared,
+    recut,
+    split,
+)
+from pii_tracer.lineage.sql.text.table_moves import Move, moves_of
+from pii_tracer.lineage.sql.text.table_names import Names
+from pii_tracer.model.errors import LineageError
+
+_MAINTENANCE = frozenset(
+    [
+        "OPTIMIZE",
+        "VACUUM",
+        "EXPLAIN",
+        "MSCK",
+        "SHOW",
+        "DESCRIBE",
+        "DESC",
+        "ANALYZE",
+        "SET",
+        "RESET",
+        "USE",
+        "REFRESH",
+        "UNCACHE",
+        "CLEAR",
+        "GRANT",
+        "REVOKE",
+        "COMMENT",
+        "BEGIN",
+        "COMMIT",
+        "ROLLBACK",
+        "ADD",
+        "LIST",
+        "ZORDER",
+        "REORG",
+        "FSCK",
+    ]
+)
+_HARMLESS = (
+    exp.Use, exp.Set, exp.Refresh, exp.Analyze, exp.Describe, exp.Comment, exp.TruncateTable, exp.Uncache,
+    exp.Transaction, exp.Commit, exp.Rollback, exp.Show, exp.Pragma, exp.Grant, exp.Revoke,
+)  # fmt: skip
+
+
+_FOLLOWED = frozenset(Effect) - {Effect.SCHEMA, Effect.DROP, Effect.NONE, Effect.RENAME}
+
+
+@dataclass
+class _View:
+    """What reading an intermediate result means. made: of a session's view, as of `JobRef.views`."""
+
+    relation: Relation
+    tables: tuple[str, ...]
+    reasons: tuple[str, ...]
+    made: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass
+class Script:
+    """Statements of one session, in order. contract: tables written here are seen through, like temporary views."""
+
+    names: Names
+    dialect: str
+    contract: bool = False
+    views: dict[str, _View] = field(default_factory=dict)
+    created: set[str] = field(default_factory=set)
+
+    def run(self, sql: str) -> list[StatementLineage]:
+        """The lineage of every write of a text.
+
+        Raises:
+            LineageError: the text cannot be cut into statements.
+        """
+        try:
+            statements = split(sql, self.dialect)
+        except (SqlglotError, ValueError) as error:
+            raise LineageError(
+                f"the SQL cannot be read: {_short(error)}", todo="correct the text or its dialect"
+            ) from None
+        return [made for statement in statements for made in self.statement(statement)]
+
+    def statement(self, statement: Statement) -> list[StatementLineage]:
+        """One statement; what cannot be resolved comes out with its reasons."""
+        if not statement.text:
+            return [self._failed(statement, statement.doubt or "")]
+        try:
+            made = self._statement(statement)
+            return [replace(m, reasons=(*m.reasons, statement.doubt)) for m in made] if statement.doubt else made
+        except SqlglotError as error:
+            parts = recut(statement, self.dialect)
+            if len(parts) > 1:
+                return [made for part in parts for made in self.statement(part)]
+            return [self._failed(statement, f"the statement does not parse: {_short(error)}")]
+        except RecursionError:
+            return [self._failed(statement, "the statement is nested too deeply")]
+        except Exception as error:  # a statement of a form nobody foresaw: a gap, never a crash
+            return [self._failed(statement, f"the statement could not be resolved ({type(error).__name__})")]
+
+    def _failed(self, statement: Statement, reason: str) -> StatementLineage:
+        return StatementLineage(statement.text, statement.line, Effect.NONE, reasons=(reason,), opaque=True)
+
+    def _query(self) -> Query:
+        query = Query(self.names, self._base, self.dialect)
+
+        def lookup(name: str) -> Relation:
+            query.findings.read[name] = None
+            view = self.views.get(name.lower())
+            if view is None:
+                return self._base(name)
+            query.findings.tables.pop(name, None)
+            query.findings.tables.update(dict.fromkeys(view.tables))
+            query.findings.reasons.update(dict.fromkeys(view.reasons))
+            query.findings.views.update(dict.fromkeys(view.made))
+            return view.relation
+
+        query.lookup = lookup
+        return query
+
+    def _base(self, name: str) -> Relation:
+        return table_relation(name, self.names.columns(name), loose=self.names.loose(name))
+
+    def _statement(self, statement: Statement) -> list[StatementLineage]:
+        query = self._query()
+        clone = clone_of(statement.text)
+        if clone is not None:
+            return [self._finish(statement, query, cloned(query, clone))]
+        call = call_of(statement.text)
+        if call is not None:
+            return [self._finish(statement, query, called(query, call))]
+        moves = moves_of(statement.text)
+        if moves is not None:
+            return self._moved(statement, moves)
+        task = task_of(statement.text)
+        if task is not None:
+            return self._statement(replace(statement, text=task))
+        for node in _parsed(prepared(statement.text), self.dialect):
+            if isinstance(node, exp.MultitableInserts):
+                queries = ((self._query(), insert) for insert in writes.several(node))
+                return [self._finish(statement, q, self._draft(q, i)) for q, i in queries]
+            made = []
+            for part in hoisted(node):
+                query = self._query()
+                query.findings.evolves = evolves(statement.text)
+                made.append(self._finish(statement, query, self._draft(query, part)))
+            return made
+        return []
+
+    def _moved(self, statement: Statement, moves: Sequence[Move]) -> list[StatementLineage]:
+        made = []
+        for move in moves:
+            query = self._query()
+            made.append((query, moved(query, move)))  # an exchange: both sides as they were before
+        if not made:
+            return [self._finish(statement, self._query(), Draft(Effect.NONE, None))]
+        return [self._finish(statement, query, draft) for query, draft in made]
+
+    def _draft(self, query: Query, node: exp.Expression) -> Draft:
+        handlers: Sequence[tuple[type | tuple[type, ...], Callable[[Query, Any], Draft]]] = (
+            (exp.Create, writes.created),
+            (exp.Insert, writes.inserted),
+            (exp.Merge, writes.merged),
+            (exp.Update, writes.updated),
+            (exp.Delete, writes.deleted),
+            (exp.Copy, writes.copied),
+            (exp.LoadData, writes.loaded),
+            (exp.Export, writes.exported),
+            (exp.Alter, altered),
+            ((exp.Query, exp.Values), writes.selected),
+        )
+        for kind, handler in handlers:
+            if isinstance(node, kind):
+                draft = handler(query, node)
+                if draft.effect in _FOLLOWED:
+                    audit(node, query.findings)
+                return draft
+        if isinstance(node, exp.Cache):
+            name = query.names.of(node.this)
+            relation = query.relation(node.expression) if node.expression is not None else Relation([])
+            effect = Effect.TEMPORARY if node.expression is not None else Effect.NONE
+            return writes.drafted(
+                query, effect, name if node.expression is not None else None, relation, list(relation.fields)
+            )
+        if isinstance(node, exp.Drop):
+            return self._dropped(query, node)
+        if isinstance(node, _HARMLESS) or (
+            isinstance(node, exp.Command) and node.name.split()[0].upper() in _MAINTENANCE
+        ):
+            return Draft(Effect.NONE, None)
+        if isinstance(node, exp.Declare) and node.find(exp.Table, exp.Query) is None:
+            return Draft(Effect.NONE, None)  # variables: no table takes part
+        query.findings.opaque = True
+        query.findings.doubt(
+            f"a statement of kind {(node.name if isinstance(node, exp.Command) else node.key).upper()} is not supported"
+        )
+        return Draft(Effect.NONE, None)
+
+    def _dropped(self, query: Query, node: exp.Drop) -> Draft:
+        tables = [t for t in node.args.get("tables") or [node.this] if isinstance(t, exp.Table)]
+        names = [query.names.of(t) for t in tables]
+        for name in names:
+            self.views.pop(name.lower(), None)
+            self.names.forget(name)
+        return Draft(Effect.DROP, names[0] if names else None)
+
+    def _finish(self, statement: Statement, query: Query, draft: Draft) -> StatementLineage:
+        reasons = tuple(query.findings.reasons)
+        made = StatementLineage(
+            sql=statement.text,
+            line=statement.line,
+            effect=draft.effect,
+            output=draft.output,
+            inputs=tuple(query.findings.tables),
+            read=tuple(query.findings.read),
+            edges=draft.edges(),
+            indirect=tuple(query.findings.indirect),
+            columns=tuple(f.name for f in draft.fields) if not draft.unknown else (),
+            location=draft.location,
+            reasons=reasons,
+            assumed=tuple(query.findings.assumed),
+            opaque=query.findings.opaque,
+            emptied=draft.emptied,
+            views=tuple(query.findings.views),
+            makes=draft.makes or draft.effect in (Effect.CLONE, Effect.RENAME),
+        )
+        self._remember(draft, made)
+        return made
+
+    def _remember(self, draft: Draft, made: StatementLineage) -> None:
+        if draft.output is None or draft.output == writes.BARE:
+            return
+        key = draft.output.lower()
+        whole = draft.effect in (Effect.REPLACE, Effect.VIEW, Effect.TEMPORARY, Effect.CLONE)
+        if whole or draft.effect is Effect.SCHEMA:
+            self.created.add(key)
+        lasts = draft.effect is not Effect.TEMPORARY or is_global_view(draft.output)
+        part = any(parts_of(draft.output))  # a table's branch has no columns of its own; a table of such a name has
+        if whole and lasts and (made.makes if part else made.columns):
+            self.names.learn(draft.output, [(c, "") for c in made.columns])
+        if draft.effect is Effect.RENAME and made.inputs and made.inputs[0].lower() in self.views:
+            self.views[key] = self.views.pop(made.inputs[0].lower())
+            return
+        whole = whole or draft.effect is Effect.RENAME
+        if draft.effect is Effect.TEMPORARY or (self.contract and draft.effect is not Effect.SCHEMA):
+            self._see_through(key, draft, made, whole)
+
+    def _see_through(self, key: str, draft: Draft, made: StatementLineage, whole: bool) -> None:
+        if draft.effect in (Effect.DROP, Effect.DELETE, Effect.NONE):
+            return
+        fresh = draft.relation()
+        if not whole and key not in self.created:
+            fresh = self._with_older_columns(draft.output or "", fresh)
+        before = self.views.get(key)
+        if before is None or whole:
+            relation = Relation(fresh.fields, fresh.rest, indirect=frozenset(made.indirect))
+            texts = (*made.views, (key, made.sql)) if draft.effect is Effect.TEMPORARY else ()
+            self.views[key] = _View(relation, made.inputs, made.reasons, texts)
+            return
+        indirect = before.relation.indirect | frozenset(made.indirect)
+        if draft.effect is Effect.APPEND and len(fresh.fields) == len(before.relation.fields):
+            both = union(before.relation, fresh)
+        else:
+            both = union_by_name(before.relation, fresh)
+        self.views[key] = _View(
+            Relation(both.fields, both.rest, indirect=indirect),
+            tuple(dict.fromkeys((*before.tables, *made.inputs))),
+            tuple(dict.fromkeys((*before.reasons, *made.reasons))),
+        )
+
+    def _with_older_columns(self, table: str, fresh: Relation) -> Relation:
+        """A table that was there before has columns that this write does not mention."""
+        known = self._base(table)
+        rest = () if known.fields or not fresh.fields or fresh.rest else (known,)
+        return Relation(
+            [*fresh.fields, *(f for f in known.fields if fresh.known(f.name) is None)], (*fresh.rest, *rest)
+        )
+
+
+def _parsed(text: str, dialect: str) -> list[exp.Expression]:
+    """Parse without the parser's warnings: what it falls back on becomes a reason."""
+    if dialect in T_SQL:
+        text = expanded(text)
+    logger = logging.getLogger("sqlglot")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        return [cast(exp.Expression, node) for node in sqlglot.parse(text, dialect=dialect) if node is not None]
+    finally:
+        logger.setLevel(level)
+
+
+_QUOTED_TEXT = re.compile(r"\s*but got\b.*|<Token.*|['\"].*", re.DOTALL)
+"""Where a parser's message goes on to show the text."""
+
+
+def _short(error: Exception) -> str:
+    """Where, not what: the text of a statement may hold a person's value."""
+    errors = getattr(error, "errors", None)
+    if errors:
+        first = errors[0]
+        what = _QUOTED_TEXT.sub("", str(first.get("description", "syntax error"))).strip()
+        return f"{what} (line {first.get('line')}, column {first.get('col')})"
+    return type(error).__name__
+
+
+def parse_statements(
+    sql: str,
+    dialect: str = "spark",
+    schemas: Mapping[str, Sequence[tuple[str, str]]] | None = None,
+    default_db: str | None = None,
+    default_schema: str | None = None,
+    *,
+    contract: bool = False,
+) -> list[StatementLineage]:
+    """The lineage of every write of a text, in order.
+
+    schemas: columns (name, DDL type or "") by table. contract: intermediate tables are seen through as well.
+
+    Raises:
+        LineageError: the text cannot be cut into statements, or the dialect is not known.
+    """
+    return Script(Names(schemas or {}, default_db, default_schema), known_dialect(dialect), contract).run(sql)
+
+
+_ALSO = {"ansi": "", "generic": "", "sparksql": "spark", "postgresql": "postgres", "mssql": "tsql", "sqlserver": "tsql",
+         "hiveql": "hive", "presto": "presto", "teradatasql": "teradata"}  # fmt: skip
+
+
+def known_dialect(name: str) -> str:
+    """The parser's name of a dialect.
+
+    Raises:
+        LineageError: nobody knows it.
+    """
+    plain = name.strip().lower()
+    plain = _ALSO.get(plain, plain)
+    try:
+        sqlglot.Dialect.get_or_raise(plain)
+    except ValueError:
+        raise LineageError(
+            f"the SQL dialect `{name}` is not known", todo="use spark, databricks, hive, trino, ansi …"
+        ) from None
+    return plain

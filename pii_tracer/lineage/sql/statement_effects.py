@@ -1,0 +1,129 @@
+"""What a statement does: where it writes, from which columns, and what is not certain about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.lineage.graph.edges import EdgeType, Subtype
+from pii_tracer.lineage.sql.relations import (
+    IDENTITY,
+    Dep,
+    Field,
+    Relation,
+    limited,
+    table_relation,
+)
+
+
+class Effect(StrEnum):
+    """What becomes of the output. TEMPORARY ones have no data of their own; CLONE shares or copies whole files."""
+
+    QUERY = "query"
+    REPLACE = "replace"
+    APPEND = "append"
+    CHANGE = "change"
+    DELETE = "delete"
+    VIEW = "view"
+    TEMPORARY = "temporary"
+    CLONE = "clone"
+    RENAME = "rename"
+    SCHEMA = "schema"
+    DROP = "drop"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class SqlEdge:
+    """A column of a source table goes into, or decides about, a column of the output."""
+
+    source: tuple[str, str]
+    target: tuple[str, str]
+    type: EdgeType
+    subtype: Subtype
+    masking: bool
+    expression: str | None
+
+
+@dataclass(frozen=True)
+class StatementLineage:
+    """The lineage of one write of one statement.
+
+    inputs: the tables it comes from, seen through temporary views; read: the tables as named in the statement.
+    columns: names of the output's columns that the statement tells. location: the folder its LOCATION clause names.
+    reasons: why it is not complete; empty when it is. assumed: those that only say how columns were named.
+    emptied: columns whose values it takes out of the rows that are there, by a change of the schema.
+    views: the session's views that it reads, by name with their statements, each after those that it reads itself.
+    makes: whether its output is a table or view that it makes, and not one that has to be there.
+    """
+
+    sql: str
+    line: int
+    effect: Effect
+    output: str | None = None
+    inputs: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+    edges: tuple[SqlEdge, ...] = ()
+    indirect: tuple[tuple[str, str, Subtype], ...] = ()
+    columns: tuple[str, ...] = ()
+    location: str | None = None
+    reasons: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    opaque: bool = False
+    emptied: tuple[str, ...] = ()
+    views: tuple[tuple[str, str], ...] = ()
+    makes: bool = False
+
+    @property
+    def complete(self) -> bool:
+        return not self.reasons
+
+
+@dataclass
+class Draft:
+    """A write before its edges are drawn."""
+
+    effect: Effect
+    output: str | None
+    fields: list[Field] = field(default_factory=list)
+    unknown: tuple[str, ...] = ()
+    location: str | None = None
+    emptied: tuple[str, ...] = ()
+    makes: bool = False
+
+    def relation(self) -> Relation:
+        """What reading the output would give."""
+        return Relation(self.fields, tuple(table_relation(t, ()) for t in self.unknown))
+
+    def edges(self, dialect: str = "spark") -> tuple[SqlEdge, ...]:
+        """One edge per dependency of every alternative; `*` stands for columns that are not known."""
+        found: dict[SqlEdge, None] = {}
+        if self.output is None:
+            return ()
+        for item in self.fields:
+            for alt in item.alts:
+                text = None if alt.expression is None else alt.expression.sql(dialect=dialect)
+                for dep in alt.deps:
+                    edge = self._edge(dep, item.name, text)
+                    if edge is not None:
+                        found[edge] = None
+        for table in self.unknown:
+            edge = self._edge(Dep(table, "*", IDENTITY), "*", None)
+            if edge is not None:
+                found[edge] = None
+        return tuple(found)
+
+    def _edge(self, dep: Dep, column: str, text: str | None) -> SqlEdge | None:
+        source, target = (dep.table, dep.column), (self.output or "", column)
+        if source == target and dep.kind == IDENTITY:
+            return None
+        return SqlEdge(source, target, dep.kind.type, dep.kind.subtype, dep.kind.masking, text)
+
+
+def by_name(pairs: Iterable[tuple[str, Field]]) -> list[Field]:
+    """Unite what several clauses write into the same column."""
+    found: dict[str, tuple[str, list[Field]]] = {}
+    for name, item in pairs:
+        found.setdefault(name.lower(), (name, []))[1].append(item)
+    return [Field(name, limited(a for i in items for a in i.alts)) for name, items in found.values()]

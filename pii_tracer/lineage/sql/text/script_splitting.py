@@ -1,0 +1,211 @@
+"""A script's text to statements, and the few forms of Spark SQL that the parser does not read by itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import TokenType
+
+from pii_tracer.lineage.sql.text import procedure_bodies
+
+NAME = r"(?:[^\s`(;,\"\[]|`[^`]*`|\"[^\"]*\"|\[[^\]]*\])+"
+"""A table's name as written: dotted, with quoted parts."""
+_CLONE = re.compile(
+    rf"^\s*CREATE\s+(?:OR\s+REPLACE\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?P<to>{NAME})\s+"
+    rf"(?P<how>SHALLOW|DEEP)?\s*CLONE\s+(?P<from>{NAME})(?P<rest>.*)$",
+    re.IGNORECASE | re.DOTALL,
+)
+_LOCATION = re.compile(r"\bLOCATION\s+'([^']*)'", re.IGNORECASE)
+_CALL = re.compile(rf"^\s*CALL\s+(?P<procedure>{NAME})\s*\((?P<arguments>.*)\)\s*$", re.IGNORECASE | re.DOTALL)
+_ARGUMENT = re.compile(r"(?:(?P<name>\w+)\s*=>\s*)?'(?P<value>(?:[^']|'')*)'|(?:(?P<other>\w+)\s*=>\s*[^,']+)")
+_DIRECTORY = re.compile(
+    r"^(?P<head>\s*INSERT\s+OVERWRITE\s+(?:LOCAL\s+)?DIRECTORY)\s*(?P<path>'[^']*')?\s+USING\s+\w+"
+    r"(?:\s+OPTIONS\s*\((?P<options>[^)]*)\))?",
+    re.IGNORECASE,
+)
+_PATH_OPTION = re.compile(r"['\"]?path['\"]?\s*=?\s*(?P<path>'[^']*')", re.IGNORECASE)
+_QUOTED = (TokenType.HEREDOC_STRING, TokenType.RAW_STRING, TokenType.STRING, TokenType.NATIONAL_STRING)
+_SEVERAL = re.compile(
+    r";|^\s*(?:--|/\*|#)|\bBEGIN\b|\b(?:CREATE|ALTER)\b.*\b(?:PROC|PROCEDURE|TRIGGER|FUNCTION)\b", re.I | re.S
+)
+"""What a text must hold to be more than one statement, or to begin with a comment."""
+_VERB = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE)
+_EVOLVES = re.compile(r"^(\s*MERGE)\s+WITH\s+SCHEMA\s+EVOLUTION\b", re.IGNORECASE)
+_REPLACE_INTO = re.compile(r"^(\s*)REPLACE\s+INTO\b", re.IGNORECASE)
+_LIVE = re.compile(
+    r"^\s*CREATE\s+(?:OR\s+REFRESH\s+|TEMPORARY\s+|STREAMING\s+|INCREMENTAL\s+)*LIVE\s+(?P<kind>TABLE|VIEW)\b",
+    re.IGNORECASE,
+)
+_UNLOAD = re.compile(
+    r"^\s*UNLOAD\s*\(\s*(?P<query>'(?:[^']|'')*'|\$\$.*?\$\$|.*)\s*\)\s*TO\s+(?P<path>'[^']*')",
+    re.IGNORECASE | re.DOTALL,
+)
+_COMPOUND = re.compile(r"([\w.\[\]@]+)\s*([-+*/%&|^])=\s*")
+_REPLACE_TABLE = re.compile(r"^(\s*)REPLACE\s+TABLE\b", re.IGNORECASE)
+_TABLE_QUERY = re.compile(rf"^(?P<head>.*?\bAS\s+|\s*)TABLE\s+(?P<name>{NAME})\s*$", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement's text and the line it starts on, counted from 1."""
+
+    text: str
+    line: int
+    doubt: str | None = None
+    """Why its outcome is not the whole truth, where that is known from its surroundings."""
+
+
+@dataclass(frozen=True)
+class Clone:
+    """CREATE TABLE … CLONE: all files of one table are, or are copied to, another."""
+
+    to: str
+    source: str
+    shallow: bool
+    location: str | None
+
+
+@dataclass(frozen=True)
+class Call:
+    """CALL of a stored procedure with its arguments that are text, by name or by position."""
+
+    procedure: str
+    named: dict[str, str]
+    positional: tuple[str, ...]
+
+
+def split(sql: str, dialect: str) -> list[Statement]:
+    """Statements at the semicolons between tokens; procedures and blocks are replaced by what their bodies hold.
+
+    Raises:
+        SqlglotError: the text cannot even be cut into tokens.
+    """
+    if not _SEVERAL.search(sql):
+        before = len(sql) - len(sql.lstrip())
+        return [Statement(sql.strip(), 1 + sql.count("\n", 0, before))] if sql.strip() else []
+    tokens = _tokens(sql, dialect)
+    result: list[Statement] = []
+    position = 0
+    while position < len(tokens):
+        first = position
+        if tokens[first].token_type is TokenType.SEMICOLON:
+            position += 1
+            continue
+        block = procedure_bodies.is_block(sql, tokens, first)
+        position = procedure_bodies.block_end(tokens, first, dialect) if block else _semicolon(tokens, first)
+        part = tokens[first:position]
+        statement = Statement(sql[part[0].start : part[-1].end + 1].strip(), part[0].line)
+        result += _body(sql, part, statement, dialect) if block else [statement]
+    return result
+
+
+@lru_cache(maxsize=64)
+def _tokenizer(dialect: str) -> Any:
+    """The dialect's tokenizer, which takes BEGIN, END and EXECUTE for words and not for the start of opaque text."""
+    known = Dialect.get_or_raise(dialect)
+    plain = type("_Words", (known.tokenizer_class,), {"COMMANDS": set()})
+    return plain(dialect=known)
+
+
+def _tokens(sql: str, dialect: str) -> list[Any]:
+    try:
+        return list(_tokenizer(dialect).tokenize(sql))
+    except SqlglotError:
+        raise
+    except Exception as error:  # the tokenizer is foreign code that reads foreign text
+        raise SqlglotError(f"the text cannot be cut into tokens ({type(error).__name__})") from None
+
+
+def _semicolon(tokens: Sequence[Any], first: int) -> int:
+    found = (n for n in range(first, len(tokens)) if tokens[n].token_type is TokenType.SEMICOLON)
+    return next(found, len(tokens))
+
+
+def _body(sql: str, part: Sequence[Any], whole: Statement, dialect: str) -> list[Statement]:
+    language = procedure_bodies.foreign(whole.text)
+    if language is not None:
+        return [Statement("", whole.line, f"a routine in {language} is not followed")]
+    text, offset = sql, 0
+    quoted = [t for t in part if t.token_type in _QUOTED and _VERB.search(t.text)]
+    if quoted:  # $$ … $$
+        text, offset = quoted[0].text, quoted[0].line - 1
+        part = _tokens(text, dialect)
+    made = [Statement(p.text, p.line + offset, p.doubt) for p in procedure_bodies.pieces(text, part, dialect)]
+    if procedure_bodies.is_function(whole.text) and _VERB.search(whole.text):
+        made.append(Statement("", whole.line, "what a function reads is not followed into the statements that call it"))
+    return made
+
+
+def recut(statement: Statement, dialect: str) -> list[Statement]:
+    """T-SQL statements that no semicolon separates; one alone when they are not to be told apart."""
+    if dialect not in procedure_bodies.T_SQL:
+        return [statement]
+    parts = procedure_bodies.cut(_tokens(statement.text, dialect))
+    made = [(statement.text[p[0].start : p[-1].end + 1], statement.line + p[0].line - 1) for p in parts]
+    return [Statement(text, line, statement.doubt) for text, line in made]
+
+
+def prepared(text: str) -> str:
+    """The statement in a form the parser reads, with the same lineage."""
+    found = _DIRECTORY.match(text)
+    if found:
+        option = _PATH_OPTION.search(found["options"] or "")
+        path = found["path"] or (option["path"] if option else None)
+        if path:
+            return f"{found['head']} {path} {text[found.end() :]}"
+    unload = _UNLOAD.match(text)
+    if unload:  # Redshift's query is a text, Athena's is not
+        query_text = unload["query"]
+        if query_text.startswith(("'", "$$")):
+            query_text = query_text.strip("$") if query_text[0] == "$" else query_text[1:-1].replace("''", "'")
+        return f"INSERT OVERWRITE DIRECTORY {unload['path']} {query_text}"
+    text = _REPLACE_TABLE.sub(r"\1CREATE OR REPLACE TABLE", text)
+    text = _EVOLVES.sub(r"\1", text)
+    text = _REPLACE_INTO.sub(r"\1INSERT INTO", text)
+    text = _LIVE.sub(r"CREATE OR REPLACE \g<kind>", text)
+    query = _TABLE_QUERY.match(text)
+    if query and not re.search(r"\b(DROP|ALTER|CREATE|TRUNCATE|DESCRIBE|REFRESH|ANALYZE)\s*$", query["head"], re.I):
+        return "".join((query["head"], "SELECT * FROM ", query["name"]))
+    return text
+
+
+def evolves(text: str) -> bool:
+    """MERGE WITH SCHEMA EVOLUTION: columns that only the source has are added to the target."""
+    return _EVOLVES.match(text) is not None
+
+
+def clone_of(text: str) -> Clone | None:
+    """Databricks' and Delta's CLONE, which the Spark dialect of the parser does not know."""
+    found = _CLONE.match(text)
+    if found is None:
+        return None
+    location = _LOCATION.search(found["rest"])
+    shallow = (found["how"] or "DEEP").upper() == "SHALLOW"
+    return Clone(found["to"], found["from"], shallow, location[1] if location else None)
+
+
+def call_of(text: str) -> Call | None:
+    """CALL with its arguments."""
+    found = _CALL.match(text)
+    if found is None:
+        return None
+    named, positional = {}, []
+    for argument in _ARGUMENT.finditer(found["arguments"]):
+        if argument["other"]:
+            continue
+        if argument["name"]:
+            named[argument["name"].lower()] = argument["value"]
+        else:
+            positional.append(argument["value"])
+    return Call(found["procedure"].replace("`", ""), named, tuple(positional))
+
+
+def expanded(text: str) -> str:
+    """T-SQL's `column += value` in the form every parser reads."""
+    return _COMPOUND.sub(r"\1 = \1 \2 ", text)

@@ -1,0 +1,71 @@
+"""Statements that move whole tables, in forms the parser does not read: exports, imports, renames, exchanges.
+
+Each form is one row of `_FORMS`: how it is written, and which of its two names the data comes from.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pii_tracer.lineage.sql.statement_effects import Effect
+from pii_tracer.lineage.sql.text.script_splitting import NAME
+
+_PATH = r"'(?P<path>[^']*)'"
+_PARTITION = r"(?:PARTITION\s*(?:\([^)]*\)|\w+)\s*)?"
+
+
+@dataclass(frozen=True)
+class Move:
+    """All columns of `source` come to `target`. Names are as written; a path is without its quotes."""
+
+    effect: Effect
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class _Form:
+    pattern: re.Pattern[str]
+    effect: Effect
+    ways: tuple[tuple[str, str], ...]
+    """(source, target) groups of the pattern."""
+
+
+def _form(pattern: str, effect: Effect, *ways: tuple[str, str]) -> _Form:
+    return _Form(re.compile(rf"^\s*{pattern}", re.IGNORECASE | re.DOTALL), effect, ways)
+
+
+_A, _B = rf"(?P<a>{NAME})", rf"(?P<b>{NAME})"
+_FORMS = (
+    # https://cwiki.apache.org/confluence/display/Hive/LanguageManual+ImportExport
+    _form(rf"EXPORT\s+TABLE\s+{_A}\s*{_PARTITION}TO\s+{_PATH}", Effect.REPLACE, ("a", "path")),
+    _form(rf"IMPORT\s+(?:EXTERNAL\s+)?TABLE\s+{_A}\s*{_PARTITION}FROM\s+{_PATH}", Effect.REPLACE, ("path", "a")),
+    # Hive moves the partition from the table named last
+    _form(rf"ALTER\s+TABLE\s+{_A}\s+EXCHANGE\s+{_PARTITION}WITH\s+TABLE\s+{_B}", Effect.APPEND, ("b", "a")),
+    # ClickHouse and MySQL exchange, T-SQL moves
+    _form(rf"EXCHANGE\s+TABLES\s+{_A}\s+AND\s+{_B}", Effect.REPLACE, ("a", "b"), ("b", "a")),
+    _form(rf"ALTER\s+TABLE\s+{_A}\s+SWITCH\s+{_PARTITION}TO\s+{_B}", Effect.APPEND, ("a", "b")),
+    _form(rf"ALTER\s+TABLE\s+(?:IF\s+EXISTS\s+)?{_A}\s+SWAP\s+WITH\s+{_B}", Effect.REPLACE, ("a", "b"), ("b", "a")),
+    _form(rf"RENAME\s+(?:TABLE\s+)?(?:IF\s+EXISTS\s+)?{_A}\s+TO\s+{_B}\s*$", Effect.RENAME, ("a", "b")),
+    # https://docs.databricks.com/aws/en/sql/language-manual/delta-convert-to-delta (the same files, under a new log)
+    _form(r"CONVERT\s+TO\s+DELTA\s+(?P<a>parquet\.(?P<b>`[^`]*`))", Effect.CLONE, ("a", "b")),
+    _form(rf"APPLY\s+CHANGES\s+INTO\s+{_A}\s+FROM\s+{_B}", Effect.CHANGE, ("b", "a")),
+    _form(rf"CREATE\s+(?:OR\s+REPLACE\s+)?STREAM\s+{_A}\s+ON\s+(?:TABLE|VIEW)\s+{_B}", Effect.VIEW, ("b", "a")),
+)
+_NOTHING_NEW = re.compile(
+    rf"^\s*(?:RESTORE\s+(?:TABLE\s+)?{NAME}\s+TO|UNDROP|CONVERT\s+TO\s+DELTA|REFRESH\s+MATERIALIZED\s+VIEW)\b",
+    re.IGNORECASE,
+)
+
+
+def moves_of(text: str) -> tuple[Move, ...] | None:
+    """The moves of a statement of these forms; empty when it brings no other table's data; None for any other."""
+    for form in _FORMS:
+        found = form.pattern.match(text)
+        if found:
+            named = found.groupdict()
+            delta = "CONVERT" in form.pattern.pattern
+            names = {k: f"delta.{v}" if delta and k == "b" else v for k, v in named.items() if v is not None}
+            return tuple(Move(form.effect, names[a], names[b]) for a, b in form.ways)
+    return () if _NOTHING_NEW.match(text) else None

@@ -1,0 +1,143 @@
+"""Names of tables in SQL: one spelling per table within a script, and schemas found by them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from pii_tracer.lineage.sql.text.global_temp_views import global_view, is_global_view
+from pii_tracer.lineage.sql.text.iceberg_identifiers import Part, parts_of
+
+PATH_FORMATS = frozenset({"delta", "parquet", "orc", "json", "csv", "avro", "text", "iceberg", "hudi", "binaryfile"})
+"""Formats that Spark SQL reads directly by path: https://spark.apache.org/docs/latest/sql-data-sources-load-save-functions.html"""
+
+
+def path_table(path: str) -> str:
+    """A folder as a table name of its own (`INSERT OVERWRITE DIRECTORY`, `COPY INTO … FROM 'path'`)."""
+    return f"path.`{path}`"
+
+
+def is_place(table: str) -> bool:
+    """True for a folder as `path_table` names it: files take their columns' names from what is written."""
+    return table.startswith("path.`")
+
+
+def is_location(name: str) -> bool:
+    """A folder, a URI or a stage where a table's name could stand."""
+    return name.startswith(("/", "@", "file:")) or "://" in name
+
+
+def _is_path(name: str) -> bool:
+    return "/" in name
+
+
+class Loose(list[tuple[str, str]]):
+    """Columns of a table of which nobody knows the order."""
+
+
+class Names:
+    """Spelling of table names, and their schemas.
+
+    A table of the given schemas is called as there. Others are qualified with the defaults, where given, or stay as
+    they were first written. Names are compared without regard to case.
+    """
+
+    def __init__(
+        self,
+        schemas: Mapping[str, Sequence[tuple[str, str]]],
+        default_db: str | None = None,
+        default_schema: str | None = None,
+    ) -> None:
+        self._schemas = {self._plain(name): (name, tuple(columns)) for name, columns in schemas.items()}
+        self._loose = {self._plain(name) for name, columns in schemas.items() if isinstance(columns, Loose)}
+        self._defaults = [d for d in (default_db, default_schema) if d]
+        self._spelled: dict[str, str] = {}
+
+    @staticmethod
+    def _plain(name: str) -> str:
+        return name.replace("`", "").replace('"', "").strip().lower()
+
+    def of(self, table: exp.Table) -> str:
+        """The name of a table of a statement."""
+        parts = [p.name for p in table.parts]
+        if len(parts) >= 2 and parts[-2].lower() in PATH_FORMATS and table.this.args.get("quoted"):
+            return self._spell(f"{parts[-2].lower()}.`{parts[-1].rstrip('/') or '/'}`")
+        if len(parts) == 1 and is_location(place := parts[0].strip("'")):
+            return self._spell(path_table(place.rstrip("/")))
+        return self.of_text(".".join(parts))
+
+    def of_text(self, written: str) -> str:
+        """The name of a table given as dotted text."""
+        plain = self._plain(written)
+        if is_global_view(plain):  # in no catalog, and in no other database
+            return global_view(plain.rpartition(".")[2])
+        found = self._meant(plain)
+        if len(found) == 1:
+            return self._schemas[found[0]][0]
+        return self._spell(self._qualified(written.replace("`", "")), self._qualified(plain))
+
+    def _meant(self, plain: str) -> list[str]:
+        """The tables with schemas that may be called so."""
+        full = self._qualified(plain)
+        for name in (plain, full):
+            if name in self._schemas:
+                return [name]
+        ends = [key for key in self._schemas if key.endswith("." + plain) and not is_global_view(key)]
+        if self._defaults:  # a table of the same name in another schema is another table
+            ends = [key for key in ends if full.endswith("." + key) or key.endswith("." + full)]
+        return ends
+
+    def _qualified(self, name: str) -> str:
+        missing = len(self._defaults) + 1 - len(name.split("."))
+        return ".".join([*self._defaults[:missing], name]) if missing > 0 else name
+
+    def _spell(self, written: str, key: str | None = None) -> str:
+        return self._spelled.setdefault((key or written).lower(), written)
+
+    def columns(self, name: str) -> tuple[tuple[str, str], ...]:
+        """Columns (name, type) of a table as spelled here; empty when its schema is not known."""
+        key = self._key(name)
+        if key is not None:
+            return self._schemas[key][1]
+        part = self._part(name)
+        if part is None:
+            return ()
+        return tuple((column, "") for column in part.columns) if part.metadata else self.columns(part.table)
+
+    def loose(self, name: str) -> bool:
+        """Whether the columns of a table are known and their order is not."""
+        if not self._loose and not any(parts_of(name)):  # nothing has to be looked for
+            return False
+        key = self._key(name)
+        if key is not None:
+            return key in self._loose
+        part = self._part(name)
+        return part is not None and (part.loose if part.metadata else self.loose(part.table))
+
+    def _part(self, name: str) -> Part | None:
+        """What a name stands for that no table has, of a table with a schema; that is named as the schema is."""
+        parts = tuple(parts_of(name))
+        for part in () if not parts or self._meant(self._plain(name)) else parts:
+            found = self._meant(self._plain(part.table))
+            key = found[0] if len(found) == 1 else self._key(part.table)
+            if key is not None:
+                return Part(key, part.what)
+        return None
+
+    def _key(self, name: str) -> str | None:
+        plain = self._plain(name)
+        if plain in self._schemas or _is_path(plain):
+            return plain if plain in self._schemas else None
+        shorter = [key for key in self._schemas if plain.endswith("." + key) and not is_global_view(key)]
+        return shorter[0] if len(shorter) == 1 else None
+
+    def learn(self, name: str, columns: Sequence[tuple[str, str]]) -> None:
+        """A statement created, or changed, a table's schema."""
+        self._schemas[self._plain(name)] = (name, tuple(columns))
+        self._loose.discard(self._plain(name))
+
+    def forget(self, name: str) -> None:
+        """A table was dropped or renamed."""
+        self._schemas.pop(self._plain(name), None)
+        self._loose.discard(self._plain(name))

@@ -1,0 +1,385 @@
+"""Statements that write: one function per kind, from the parsed statement to drafts of writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from sqlglot import exp
+
+from pii_tracer.lineage.graph.edges import Subtype
+from pii_tracer.lineage.sql.column_placement import placed
+from pii_tracer.lineage.sql.from_clauses import Ctes
+from pii_tracer.lineage.sql.queries import Query
+from pii_tracer.lineage.sql.relations import (
+    Field,
+    Relation,
+    constant,
+    renamed,
+)
+from pii_tracer.lineage.sql.scopes import Scope, Source
+from pii_tracer.lineage.sql.statement_effects import Draft, Effect, by_name
+from pii_tracer.lineage.sql.text.global_temp_views import global_view
+from pii_tracer.lineage.sql.text.table_names import path_table
+
+BARE = "lineage_out"
+"""The output of a query that writes nowhere (a stable interface)."""
+
+
+def drafted(query: Query, effect: Effect, target: str | None, relation: Relation, fields: list[Field]) -> Draft:
+    """A write with what is unknown about it declared."""
+    unknown = () if query.findings.opaque and not relation.fields else tuple(dict.fromkeys(relation.bases()))
+    if unknown and [f.name for f in fields] != [f.name for f in relation.fields]:
+        unknown = ()
+    for table in unknown:
+        query.findings.doubt(f"the columns of {table} are not known: give its schema")
+    return Draft(effect, target, fields, unknown)
+
+
+def selected(query: Query, node: exp.Expression) -> Draft:
+    """A query that writes nowhere, or SELECT … INTO."""
+    into = node.args.get("into")
+    relation = query.relation(node)
+    if into is not None:
+        return drafted(query, Effect.REPLACE, query.names.of(into.this), relation, list(relation.fields))
+    return drafted(query, Effect.QUERY, BARE, relation, list(relation.fields))
+
+
+def created(query: Query, node: exp.Create) -> Draft:
+    """CREATE TABLE and VIEW, with a query or only a schema."""
+    body = node.expression
+    if str(node.args.get("kind") or "").upper() not in ("TABLE", "VIEW"):
+        if body is not None and body.find(exp.Table, exp.Query) is not None:
+            query.findings.doubt(f"the body of CREATE {node.args.get('kind')} is not followed")
+        return Draft(Effect.NONE, None)
+    table = node.this.this if isinstance(node.this, exp.Schema) else node.this
+    properties = node.args.get("properties")
+    listed = properties.expressions if properties is not None else []
+    location = next((p.this.name for p in listed if isinstance(p, exp.LocationProperty)), None) or _option(listed)
+    temporary = any(isinstance(p, exp.TemporaryProperty) for p in listed)
+    # a materialised view is a table that its engine fills
+    stored = any(isinstance(p, exp.MaterializedProperty) for p in listed)
+    view = str(node.args.get("kind") or "").upper() == "VIEW" and not stored
+    shared = view and temporary and any(isinstance(p, exp.GlobalProperty) for p in listed)
+    named = query.names.of(table) if isinstance(table, exp.Table) and not shared else ""
+    target = global_view(table.name) if shared else named
+    columns = (
+        [c.name for c in node.this.expressions if isinstance(c, exp.ColumnDef | exp.Identifier)]
+        if isinstance(node.this, exp.Schema)
+        else []
+    )
+    if isinstance(body, exp.Query | exp.Values | exp.Table):
+        relation = renamed(query.relation(cast(exp.Expression, body)), columns)
+        effect = (Effect.TEMPORARY if temporary else Effect.VIEW) if view else Effect.REPLACE
+        draft = drafted(query, effect, target, relation, list(relation.fields))
+        draft.location, draft.makes = location, True
+        return draft
+    if view and location:
+        source = path_table(location.rstrip("/"))
+        query.findings.tables[source] = None
+        return drafted(query, Effect.TEMPORARY, target, query.lookup(source), list(query.lookup(source).fields))
+    if body is not None:
+        query.findings.doubt(f"what CREATE TABLE takes {target} from is not followed")
+        query.findings.opaque = True
+    like = next((p.this for p in listed if isinstance(p, exp.LikeProperty)), None)
+    if like is not None:
+        query.names.learn(target, query.names.columns(query.names.of(like)))
+    elif isinstance(node.this, exp.Schema):
+        defs = [c for c in node.this.expressions if isinstance(c, exp.ColumnDef)]
+        query.names.learn(target, [(c.name, c.kind.sql("spark") if c.kind is not None else "") for c in defs])
+    return Draft(Effect.SCHEMA, target, location=location, makes=True)
+
+
+def _option(listed: Sequence[exp.Expression]) -> str | None:
+    """The `path` of an OPTIONS clause."""
+    for item in listed:
+        for option in item.expressions if isinstance(item, exp.OptionsProperty) else ():
+            if option.name.lower() == "path" and isinstance(option.args.get("value"), exp.Expression):
+                return cast(str, option.args["value"].name)
+    return None
+
+
+def several(node: exp.MultitableInserts) -> list[exp.Insert]:
+    """The single inserts of Hive's FROM … INSERT … INSERT … and of INSERT ALL."""
+    source = node.args.get("source")
+    result = []
+    for item in node.expressions:
+        insert = (item.this if isinstance(item, exp.ConditionalInsert) else item).copy()
+        body = insert.expression
+        if isinstance(source, exp.Query):
+            values = body.expressions[0].expressions if isinstance(body, exp.Values) else [exp.Star()]
+            body = exp.Select(expressions=values).from_(exp.Subquery(this=source.copy()))
+            if isinstance(item, exp.ConditionalInsert) and item.expression is not None:
+                body = body.where(item.expression.copy())
+            insert.set("expression", body)
+        elif isinstance(body, exp.Select) and source is not None and body.args.get("from_") is None:
+            body.set("from_", exp.From(this=source.copy()))
+        if node.args.get("with_") is not None:
+            insert.set("with_", node.args["with_"].copy())
+        result.append(insert)
+    return result
+
+
+def inserted(query: Query, node: exp.Insert) -> Draft:
+    """INSERT INTO and OVERWRITE: by position, by name, with a column list, partitions, or into a directory."""
+    place = node.this
+    columns = [c.name for c in place.expressions] if isinstance(place, exp.Schema) else []
+    table = place.this if isinstance(place, exp.Schema) else place
+    body = node.expression
+    if body is None and isinstance(node.args.get("source"), exp.Expression):
+        body = node.args["source"]
+    clause = node.args.get("with_")
+    if clause is not None and body is not None and body.args.get("with_") is None:
+        body.set("with_", clause)
+    effect = Effect.REPLACE if node.args.get("overwrite") else Effect.APPEND
+    relation = query.relation(body) if body is not None else Relation([])
+    if isinstance(table, exp.Directory):
+        target = path_table(table.this.name.rstrip("/"))
+        return drafted(query, effect, target, relation, list(relation.fields))
+    target = query.names.of(table)
+    static, dynamic = _partitions(table)
+    known = [c for c, _ in query.names.columns(target)]
+    loose = not columns and query.names.loose(target)
+    if not columns and known:
+        fixed = {n.lower() for n in (*static, *dynamic)}
+        columns = [c for c in known if c.lower() not in fixed] + list(dynamic)
+    elif not columns and dynamic and not relation.open:
+        names = [f.name for f in relation.fields]
+        columns = [*names[: len(names) - len(dynamic)], *dynamic]
+        query.findings.doubt(f"the columns of {target} are not given: they are named by the query")
+    where = node.args.get("where")
+    if where is not None and isinstance(where, exp.Expression):
+        scope = Scope(query.findings, [Source((target.lower(),), query.lookup(target))])
+        query.findings.note(query.field(where, scope, {}), Subtype.FILTER)
+    fields = placed(query, target, relation, columns, named=bool(node.args.get("by_name")), loose=loose)
+    fields += _conflict(query, node, table, target, fields)
+    fields = by_name((f.name, f) for f in fields) if node.args.get("conflict") is not None else fields
+    draft = drafted(query, effect, target, relation, fields)
+    draft.fields += [constant(n) for n in static]
+    return draft
+
+
+def _conflict(query: Query, node: exp.Insert, table: exp.Expression, target: str, fields: list[Field]) -> list[Field]:
+    """ON CONFLICT and ON DUPLICATE KEY: what an existing row takes from the new one, called `excluded`."""
+    clause = node.args.get("conflict")
+    if clause is None or not clause.expressions:
+        return []
+    sources = [Source(_called(table, target), query.lookup(target)), Source(("excluded",), Relation(fields))]
+    scope = Scope(query.findings, sources)
+    where = clause.args.get("where")
+    if where is not None:
+        query.findings.note(
+            query.field(where.this if isinstance(where, exp.Where) else where, scope, {}), Subtype.FILTER
+        )
+    return [f.named(n) for n, f in assignments(query, clause.expressions, scope, {})]
+
+
+def _partitions(table: exp.Expression) -> tuple[list[str], list[str]]:
+    """Names of static and dynamic partition columns."""
+    clause = table.args.get("partition")
+    static, dynamic = [], []
+    for item in clause.expressions if clause is not None else ():
+        if isinstance(item, exp.EQ):
+            static.append(item.this.name)
+        else:
+            dynamic.append(item.name)
+    return static, dynamic
+
+
+def merged(query: Query, node: exp.Merge) -> Draft:
+    """MERGE with every clause."""
+    target_node = node.this
+    target = query.names.of(target_node)
+    ctes = query.ctes_of(node)
+    scope = Scope(query.findings)
+    into = Source(_called(target_node, target), query.lookup(target))
+    source = query.source(node.args["using"], ctes, scope)
+    scope.sources = [into, source]
+    query.findings.tables.pop(target, None)
+    if node.args.get("on") is not None:
+        query.findings.note(query.field(node.args["on"], scope, ctes), Subtype.JOIN)
+    for name in (c.name for c in node.args.get("using_cond") or ()):
+        for one in (into, source):
+            found = one.relation.get(name)
+            if found is not None:
+                query.findings.note(found, Subtype.JOIN)
+    pairs: list[tuple[str, Field]] = []
+    whens = node.args.get("whens")
+    for when in whens.expressions if whens is not None else ():
+        if when.args.get("condition") is not None:
+            query.findings.note(query.field(when.args["condition"], scope, ctes), Subtype.FILTER)
+        pairs += _clause(query, when.args["then"], target, scope, source.relation, ctes)
+    return Draft(Effect.CHANGE, target, by_name(pairs), _unknown(query, target, source.relation, pairs))
+
+
+def _unknown(query: Query, target: str, source: Relation, pairs: list[tuple[str, Field]]) -> tuple[str, ...]:
+    if not any(name == "*" for name, _ in pairs):
+        return ()
+    pairs[:] = [p for p in pairs if p[0] != "*"]
+    for table in source.bases():
+        query.findings.doubt(f"the columns of {table} and of {target} are not known: give a schema")
+    return tuple(dict.fromkeys(source.bases()))
+
+
+def _clause(
+    query: Query, then: exp.Expression, target: str, scope: Scope, source: Relation, ctes: Ctes
+) -> list[tuple[str, Field]]:
+    """What one WHEN clause writes, by target column."""
+    known = [c for c, _ in query.names.columns(target)]
+    if isinstance(then, exp.Update):
+        if any(isinstance(e, exp.Star) for e in then.expressions):
+            return _all_columns(source, known, evolves=query.findings.evolves)
+        return assignments(query, then.expressions, scope, ctes)
+    if not isinstance(then, exp.Insert):
+        return []
+    if isinstance(then.this, exp.Star):
+        return _all_columns(source, known, evolves=query.findings.evolves)
+    columns = [c.name for c in then.this.expressions] if then.this is not None else known
+    values = then.expression.expressions if isinstance(then.expression, exp.Tuple) else []
+    if isinstance(then.expression, exp.Column | exp.Literal | exp.Func):
+        values = [then.expression]
+    if len(columns) != len(values):
+        query.findings.doubt(f"columns and values of MERGE's insertion into {target} do not pair")
+        every = [query.field(v, scope, ctes) for v in values]
+        return [(c, f) for c in columns for f in every]
+    return [(c, query.field(v, scope, ctes)) for c, v in zip(columns, values, strict=True)]
+
+
+def _all_columns(source: Relation, known: Sequence[str], *, evolves: bool) -> list[tuple[str, Field]]:
+    """`SET *` and `INSERT *` pair by name."""
+    if known and not (evolves and source.fields):
+        return [(c, f) for c in known if (f := source.get(c)) is not None]
+    pairs = [(f.name, f) for f in source.fields]
+    return [*pairs, ("*", constant("*"))] if source.open else pairs
+
+
+def assignments(query: Query, items: Sequence[exp.Expression], scope: Scope, ctes: Ctes) -> list[tuple[str, Field]]:
+    """`SET column = expression`; `(a, b) = (query)` pairs by position.
+
+    A struct's field counts for its column, with the value inside a struct: `contact.email = x` as `struct(x AS email)`.
+    """
+    pairs: list[tuple[str, Field]] = []
+    for item in items:
+        left, right = item.this, item.expression
+        if isinstance(left, exp.Tuple) and isinstance(right, exp.Subquery):
+            inner = query.relation(right, ctes, scope)
+            pairs += [(c.name, f) for c, f in zip(left.expressions, inner.fields, strict=False)]
+        else:
+            column, *fields = _way_of(left, scope)
+            for name in reversed(fields):
+                part = exp.PropertyEQ(this=exp.to_identifier(name), expression=right)
+                right = exp.Struct(expressions=[part])
+            pairs.append((column, query.field(right, scope, ctes)))
+    return pairs
+
+
+def _way_of(node: exp.Expression, scope: Scope) -> list[str]:
+    """The target's column that is assigned to, and the fields on the way into its structs."""
+    parts = [p.name for p in node.parts] if isinstance(node, exp.Column | exp.Dot) else [node.name]
+    for length in range(len(parts) - 1, 0, -1):
+        if ".".join(parts[:length]).lower() in scope.sources[0].names:
+            return parts[length:]
+    return parts
+
+
+def _called(node: exp.Expression, target: str) -> tuple[str, ...]:
+    if node.alias:
+        return (node.alias.lower(),)
+    written = ".".join(p.name for p in node.parts).lower() if isinstance(node, exp.Table) else node.name.lower()
+    return (*(written.split(".", n)[-1] for n in range(written.count(".") + 1)), target.lower())
+
+
+def updated(query: Query, node: exp.Update) -> Draft:
+    """UPDATE, with FROM and joins."""
+    ctes = query.ctes_of(node)
+    table = node.this
+    scope = Scope(query.findings)
+    clause = node.args.get("from_")
+    alias_of = next((s for s in _tables(clause) if isinstance(table, exp.Table) and s.alias == table.name), None)
+    target = query.names.of(alias_of if alias_of is not None else table)
+    if alias_of is None:
+        scope.sources.append(Source(_called(table, target), query.lookup(target)))
+    if clause is not None:
+        scope.sources.append(query.source(clause.this, ctes, scope))
+        query.joins(clause.this, scope, ctes)
+    if isinstance(table, exp.Table) and table.args.get("joins"):
+        query.joins(table, scope, ctes)
+    query.findings.tables.pop(target, None)
+    where = node.args.get("where")
+    if where is not None:
+        query.findings.note(query.field(where.this, scope, ctes), Subtype.FILTER)
+    return Draft(Effect.CHANGE, target, by_name(assignments(query, node.expressions, scope, ctes)))
+
+
+def _tables(clause: exp.Expression | None) -> list[exp.Table]:
+    return list(clause.find_all(exp.Table)) if clause is not None else []
+
+
+def deleted(query: Query, node: exp.Delete) -> Draft:
+    """DELETE: no column goes anywhere; what decides is noted."""
+    ctes = query.ctes_of(node)
+    target = query.names.of(node.this)
+    scope = Scope(query.findings, [Source(_called(node.this, target), query.lookup(target))])
+    using = node.args.get("using")
+    for item in using if isinstance(using, list) else ():
+        scope.sources.append(query.source(item, ctes, scope))
+        query.joins(item, scope, ctes)
+    where = node.args.get("where")
+    if where is not None:
+        query.findings.note(query.field(where.this, scope, ctes), Subtype.FILTER)
+    return Draft(Effect.DELETE, target)
+
+
+def copied(query: Query, node: exp.Copy) -> Draft:
+    """COPY INTO a table from a folder or a query over one; or from a table or query into a folder."""
+    source = node.args["files"][0] if node.args.get("files") else None
+    if source is None:
+        query.findings.opaque = True
+        query.findings.doubt("this form of COPY is not supported")
+        return Draft(Effect.APPEND, None)
+    if not node.args.get("kind"):  # COPY … TO
+        relation = query.relation(node.this)
+        return drafted(query, Effect.REPLACE, path_table(source.name.rstrip("/")), relation, list(relation.fields))
+    columns = [c.name for c in node.this.expressions] if isinstance(node.this, exp.Schema) else []
+    table = node.this.this if isinstance(node.this, exp.Schema) else node.this
+    target = query.names.of(table)
+    loose = not columns and query.names.loose(target)
+    columns = columns or [c for c, _ in query.names.columns(target)]
+    if isinstance(source, exp.Subquery):
+        relation = query.relation(source)
+        fields = placed(query, target, relation, columns, loose=loose)
+        return drafted(query, Effect.APPEND, target, relation, fields)
+    if isinstance(source, exp.Table):
+        query.findings.followed.add(id(source))
+        return _loaded(query, target, query.names.of(source), columns)
+    return _loaded(query, target, path_table(source.name.rstrip("/")), columns)
+
+
+def exported(query: Query, node: exp.Export) -> Draft:
+    """BigQuery's EXPORT DATA: a query's rows go to the folder of its `uri` option."""
+    options = node.args.get("options")
+    named = {o.name.lower(): o for o in options.expressions} if options is not None else {}
+    uri = named.get("uri")
+    value = uri.args.get("value") if uri is not None else None
+    relation = query.relation(node.this)
+    if not isinstance(value, exp.Expression):
+        query.findings.doubt("where EXPORT DATA writes to is not told")
+        return drafted(query, Effect.REPLACE, BARE, relation, list(relation.fields))
+    folder = value.name.rsplit("/", 1)[0] if "*" in value.name else value.name
+    return drafted(query, Effect.REPLACE, path_table(folder.rstrip("/")), relation, list(relation.fields))
+
+
+def loaded(query: Query, node: exp.LoadData) -> Draft:
+    """LOAD DATA INPATH: files come into the table as they are."""
+    target = query.names.of(node.this)
+    source = path_table(node.args["inpath"].name.rstrip("/"))
+    return _loaded(query, target, source, [c for c, _ in query.names.columns(target)])
+
+
+def _loaded(query: Query, target: str, source: str, columns: Sequence[str]) -> Draft:
+    """Files hold the columns by name."""
+    query.findings.tables[source] = None
+    relation = query.lookup(source)
+    if columns:
+        return Draft(Effect.APPEND, target, [f.named(c) for c in columns if (f := relation.get(c)) is not None])
+    return drafted(query, Effect.APPEND, target, relation, list(relation.fields))
