@@ -36,7 +36,7 @@ from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Match
 from pii_tracer.model.locations import engine_path
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.protocol import Check, Outcome, Progress
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
 _INVENTORY = "path string, length bigint, isDir boolean, modificationTime bigint"
 _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"

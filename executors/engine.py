@@ -10,7 +10,12 @@ from pyspark.errors import PySparkException
 
 from executors.retry import engine_error
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.protocol import Check, Executor, Outcome, Progress
+from pii_tracer.run.executor_protocol import (
+    Check,
+    Executor,
+    Outcome,
+    Progress,
+)
 
 
 class OnEngine:

@@ -33,7 +33,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format, Match
 from pii_tracer.model.plan import Copy, Mask, Step
-from pii_tracer.protocol import Check, Outcome, Progress
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
 _T = TypeVar("_T")
 _PACKED = ("", ".gz", ".zst", ".bz2", ".deflate", ".snappy")

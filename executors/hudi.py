@@ -32,7 +32,7 @@ from pii_tracer.lake.stores.s3.s3_path import AnyPlace
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.protocol import Check, Outcome, Progress
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
 _BASE = re.compile(r"(?P<group>[0-9a-f-]{36}-\d+)_\d+-\d+-\d+_\d+\.(?:parquet|orc|hfile)")
 _CLEAN = re.compile(r"\d{17}(?:_\d{17})?\.clean")

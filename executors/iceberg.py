@@ -33,7 +33,7 @@ from pii_tracer.lake.stores.s3.s3_path import AnyPlace
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.protocol import Check, Outcome, Progress
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
 _FAR = "2999-01-01 00:00:00"
 _TRIM = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "1"}

@@ -13,7 +13,7 @@ from executors.context import ExecutionContext
 from executors.spark import quote_table, string_literal
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Step
-from pii_tracer.protocol import Check, Outcome, Progress
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
 _LOOK_AGAIN = timedelta(hours=6)
 

@@ -38,7 +38,7 @@ from pii_tracer.lake.streams.kafka.records import Record
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.protocol import Check, Outcome, Progress
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
 _MODELS: dict[Action, type[TopicParameters]] = {
     Action.KAFKA_TOMBSTONE: TopicParameters,

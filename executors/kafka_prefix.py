@@ -20,7 +20,7 @@ from pii_tracer.lake.streams.kafka.consumers import TIMEOUT, result
 from pii_tracer.lake.streams.kafka.topics import checked_every
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Frozen
-from pii_tracer.protocol import Outcome
+from pii_tracer.run.executor_protocol import Outcome
 
 _ROLLING = "segment.ms"
 _HARMLESS = "file.delete.delay.ms"

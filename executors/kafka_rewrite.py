@@ -31,7 +31,7 @@ from pii_tracer.lake.streams.kafka.consumers import TIMEOUT, read_topic, result
 from pii_tracer.lake.streams.kafka.records import Record
 from pii_tracer.lake.streams.kafka.topics import topic_settings
 from pii_tracer.model.errors import EstateError, RunError
-from pii_tracer.protocol import Check, Outcome, Progress
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
 _LIFTED = {
     "cleanup.policy": "delete",

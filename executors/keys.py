@@ -6,7 +6,7 @@ from executors.context import ExecutionContext
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.protocol import Check, Outcome, Progress
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
 
 class KeysExecutor:

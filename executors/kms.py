@@ -21,7 +21,12 @@ from pii_tracer.lake.keys.kms.key_state import (
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
+from pii_tracer.run.executor_protocol import (
+    Check,
+    Outcome,
+    PartlyDone,
+    Progress,
+)
 
 LOOK_AGAIN = timedelta(hours=1)
 

@@ -30,7 +30,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.model.identities import Frozen
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.protocol import Check, Outcome, Progress
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
 LOOK_AGAIN = timedelta(hours=6)
 

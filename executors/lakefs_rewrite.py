@@ -17,7 +17,7 @@ from executors.s3_rows import Kept, drop_rows
 from pii_tracer.lake.stores.lakefs.client import PLAN_MARK, LakefsClient, LakefsError
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format, Frozen, Match
-from pii_tracer.protocol import Check, Outcome, Progress
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
 MESSAGE = "Erase data subjects"
 

@@ -11,7 +11,12 @@ from executors.s3_costs import cost_fact
 from pii_tracer.config.estate_file import Prices
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Step
-from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
+from pii_tracer.run.executor_protocol import (
+    Check,
+    Outcome,
+    PartlyDone,
+    Progress,
+)
 
 Parameters = TypeVar("Parameters", bound=BaseModel)
 

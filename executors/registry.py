@@ -10,7 +10,7 @@ from executors.hudi import HudiExecutor
 from executors.iceberg import IcebergExecutor
 from executors.keys import KeysExecutor
 from pii_tracer.config.catalogs import CatalogType
-from pii_tracer.protocol import Executor
+from pii_tracer.run.executor_protocol import Executor
 
 
 def build(ctx: ExecutionContext) -> dict[str, Executor]:

@@ -33,7 +33,7 @@ from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.protocol import Check, Outcome, Progress
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
 
 @dataclass(frozen=True)

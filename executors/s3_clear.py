@@ -27,7 +27,12 @@ from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import S3Location
 from pii_tracer.model.plan import Copy
-from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
+from pii_tracer.run.executor_protocol import (
+    Check,
+    Outcome,
+    PartlyDone,
+    Progress,
+)
 
 _AT_ONCE = 4000
 """Versions that are looked at, and deleted, before more are listed: what is listed does not grow old."""

@@ -39,7 +39,12 @@ from pii_tracer.lake.stores.s3.object_versions import (
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Match
 from pii_tracer.model.plan import Copy
-from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
+from pii_tracer.run.executor_protocol import (
+    Check,
+    Outcome,
+    PartlyDone,
+    Progress,
+)
 
 _BROUGHT_BACK = "drift: somebody brought the object back after the plan was made, which deletes its old versions"
 

@@ -19,7 +19,7 @@ from pii_tracer.lake.stores.s3.archives import expiry_of
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy
-from pii_tracer.protocol import Check, Outcome, Progress
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
 _LOOK_AGAIN = timedelta(hours=6)
 

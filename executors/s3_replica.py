@@ -10,7 +10,12 @@ from typing import Any
 from executors.s3_objects import PLAN_TAG, AwaitParameters, S3Context, head
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory, sha256_of_head
 from pii_tracer.model.plan import Copy
-from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
+from pii_tracer.run.executor_protocol import (
+    Check,
+    Outcome,
+    PartlyDone,
+    Progress,
+)
 
 _LOOK_AGAIN = timedelta(minutes=1)
 

@@ -12,7 +12,12 @@ from executors.s3_objects import RestoreParameters, S3Context, VersionRef, head,
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory, Readability, readability
 from pii_tracer.model.plan import Copy
-from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
+from pii_tracer.run.executor_protocol import (
+    Check,
+    Outcome,
+    PartlyDone,
+    Progress,
+)
 
 _ALREADY_OPEN = frozenset({"RestoreAlreadyInProgress", "ObjectAlreadyInActiveTierError"})
 _NOT_READABLE = (Readability.ARCHIVED, Readability.RESTORING)

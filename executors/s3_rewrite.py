@@ -34,7 +34,12 @@ from pii_tracer.lake.stores.s3.object_versions import (
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import PLAIN, Match
 from pii_tracer.model.plan import Copy
-from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
+from pii_tracer.run.executor_protocol import (
+    Check,
+    Outcome,
+    PartlyDone,
+    Progress,
+)
 from pii_tracer.scan.value_forms import build_patterns
 
 

@@ -17,7 +17,12 @@ from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory, S3Client
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy
-from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
+from pii_tracer.run.executor_protocol import (
+    Check,
+    Outcome,
+    PartlyDone,
+    Progress,
+)
 
 _ROUNDS = 3
 _BUSY = "a part came after the plan was made: somebody still uploads"

@@ -23,7 +23,7 @@ from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError, RunError, ShredError
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.protocol import Check, Outcome, Progress
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from executors.context import Keys
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.protocol import Check, Outcome, Progress
-from pii_tracer.sealed import EstateKey
-from pii_tracer.suppression import SuppressionList
+from pii_tracer.review.sealed_manifest import EstateKey
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
+from pii_tracer.run.suppression_list import SuppressionList
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

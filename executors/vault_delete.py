@@ -17,7 +17,12 @@ from executors.vault_state import AwaitParameters, DeleteParameters, VaultWork, 
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.glacier.vaults import GONE, VaultInventory
 from pii_tracer.model.errors import EstateError, RunError
-from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
+from pii_tracer.run.executor_protocol import (
+    Check,
+    Outcome,
+    PartlyDone,
+    Progress,
+)
 
 LOOK_AGAIN = timedelta(hours=4)
 """Inventory jobs take three to five hours."""

@@ -24,7 +24,12 @@ from executors.vault_state import ArchiveRef, RetrieveParameters, RewriteParamet
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.glacier.vaults import GONE, VaultJob
 from pii_tracer.model.errors import RunError
-from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
+from pii_tracer.run.executor_protocol import (
+    Check,
+    Outcome,
+    PartlyDone,
+    Progress,
+)
 from pii_tracer.scan.file_scan import scan_bytes
 from pii_tracer.scan.hits import column_of
 from pii_tracer.scan.known_columns import key_columns

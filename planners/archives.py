@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from pii_tracer.journal import iso
 from pii_tracer.lake.inventory import ObjectSet, ObjectVersion, Upload
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Override
+from pii_tracer.run.journal import iso
 from planners.drafts import CopyDraft, Draft, StepWriter
 
 COLD = frozenset({"GLACIER", "DEEP_ARCHIVE", "INTELLIGENT_TIERING"})

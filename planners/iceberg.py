@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from pii_tracer.journal import iso
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format
+from pii_tracer.run.journal import iso
 from planners.drafts import CopyDraft, Draft, StepWriter
 from planners.mentions import mask_mentions
 

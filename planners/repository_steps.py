@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
-from pii_tracer.journal import iso
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsRules, LakefsState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Override, Precondition
+from pii_tracer.run.journal import iso
 from planners.drafts import CopyDraft, Draft, StepWriter
 from planners.lakefs import LettingGo, Rules
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from pii_tracer.review.changes import Change, Sign
+from pii_tracer.review.plan_changes import Change, Sign
 from reports import wording
 from reports.escape import markdown, markdown_code, visible
 from reports.layers import shorten

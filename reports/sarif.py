@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import quote
 
 from pii_tracer import __version__
-from pii_tracer.review.checking import CheckReport, Located
 from pii_tracer.review.policy import Level, Rule
+from pii_tracer.review.policy_check import CheckReport, Located
 from reports.escape import visible
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

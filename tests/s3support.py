@@ -27,7 +27,7 @@ from pii_tracer.lake.stores.s3.archives import S3Client, s3_clients
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import KeySet, Match, MatchTerm
 from pii_tracer.model.plan import Step
-from pii_tracer.sealed import KeyRing
+from pii_tracer.review.sealed_manifest import KeyRing
 from sample_lineage import s3_standin
 
 REGION = "ap-south-1"

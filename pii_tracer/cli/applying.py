@@ -20,7 +20,6 @@ from pii_tracer.cli.verifying import Verification, VerifyExecutor
 from pii_tracer.cli.witnessing import watched
 from pii_tracer.common.atomic_files import sweep_temporaries, write_atomic
 from pii_tracer.config.estate_file import file_digest
-from pii_tracer.journal import Journal, Kind, Record
 from pii_tracer.model.errors import (
     Drift,
     NotApproved,
@@ -30,22 +29,28 @@ from pii_tracer.model.errors import (
 from pii_tracer.model.identities import Frozen
 from pii_tracer.model.plan import ErasurePlan, Step
 from pii_tracer.proof.signing import attester
-from pii_tracer.protocol import Executor
 from pii_tracer.review.approval import Approval, consume, consumed_by, verify_approvals
 from pii_tracer.review.drift import DriftItem, World, step_drift
-from pii_tracer.review.keys import load_trusted
-from pii_tracer.review.planfile import LoadedPlan, load_plan
+from pii_tracer.review.plan_file import LoadedPlan, load_plan
 from pii_tracer.review.policy import enforce, evaluate
-from pii_tracer.runner import Fence, RunState, State, StepEvent
-from pii_tracer.runner import run as walk
+from pii_tracer.review.sealed_manifest import KeyRing
+from pii_tracer.review.trusted_keys import load_trusted
+from pii_tracer.run.executor_protocol import Executor
+from pii_tracer.run.journal import Journal, Kind, Record
+from pii_tracer.run.runner import (
+    Fence,
+    RunState,
+    State,
+    StepEvent,
+)
+from pii_tracer.run.runner import run as walk
+from pii_tracer.run.suppression_list import FILE as SUPPRESSION_FILE
 from pii_tracer.scan.value_forms import build_patterns
-from pii_tracer.sealed import KeyRing
-from pii_tracer.suppression import FILE as SUPPRESSION_FILE
 from pii_tracer.verify.verdict import Baseline
 
 if TYPE_CHECKING:
     from executors.context import ExecutionContext
-    from pii_tracer.lineage_sender import Sent
+    from pii_tracer.run.openlineage_sender import Sent
 
 
 def now() -> datetime:
@@ -193,7 +198,7 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
         ReviewError: a value of the persons stands in an approval; nothing was started.
         ScanError: the baseline could not be taken; nothing was started.
     """
-    from pii_tracer.lineage_sender import Sender
+    from pii_tracer.run.openlineage_sender import Sender
 
     info = folder.info()
     settings = folder.settings()

@@ -14,10 +14,10 @@ from pii_tracer.config.estate_file import Estate, Policy
 from pii_tracer.model.errors import NotApproved, ReviewError, UsageError
 from pii_tracer.review.approval import holding
 from pii_tracer.review.dsse import PrivateKey, pae, strict_json
-from pii_tracer.review.keys import load_private, load_trusted
-from pii_tracer.review.planfile import LoadedPlan
+from pii_tracer.review.plan_file import LoadedPlan
 from pii_tracer.review.policy import Signer
-from pii_tracer.review.sshsig import armoured, load_signer
+from pii_tracer.review.ssh_signatures import armoured, load_signer
+from pii_tracer.review.trusted_keys import load_private, load_trusted
 from planners.drafts import short_digest, slug
 
 MAX_BYTES = 1024 * 1024

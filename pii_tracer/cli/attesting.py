@@ -14,7 +14,6 @@ from pii_tracer.cli import vaults
 from pii_tracer.cli.applying import Ran, facts_of, now
 from pii_tracer.cli.runs import evidence_of
 from pii_tracer.config.proof import TimestampAuthority
-from pii_tracer.journal import Kind, Record
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import STAYS, Step
 from pii_tracer.proof.attest import Attestation, Others, Proven, attest
@@ -23,7 +22,8 @@ from pii_tracer.proof.log import LOG_NAME, AttestationLog
 from pii_tracer.proof.publish import publish, recover
 from pii_tracer.proof.signing import attester
 from pii_tracer.proof.witness import BY_VERSION, FileBefore, before_place, before_step, gone_files, read_before
-from pii_tracer.runner import State
+from pii_tracer.run.journal import Kind, Record
+from pii_tracer.run.runner import State
 from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, RunVerdict
 
 _TOOLS = (

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
-from pii_tracer.review.checking import CheckReport
+from pii_tracer.review.policy_check import CheckReport
 
 
 @click.command()
@@ -53,9 +53,9 @@ def check_plan(settings: Settings, plan_file: Path, policy: Path | None, trusted
     from pii_tracer.cli.approvals import signers
     from pii_tracer.cli.plan_commands import manifest_path
     from pii_tracer.config.estate_file import file_digest
-    from pii_tracer.review.checking import report_of
-    from pii_tracer.review.planfile import load_plan
+    from pii_tracer.review.plan_file import load_plan
     from pii_tracer.review.policy import evaluate
+    from pii_tracer.review.policy_check import report_of
 
     loaded = load_plan(plan_file)
     rules, policy_file = settings.policy(policy)

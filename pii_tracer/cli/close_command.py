@@ -67,7 +67,7 @@ def _destroy(manifest: Path, plan: ErasurePlan) -> None:
 
 def _others(plan_file: Path, closed: ErasurePlan) -> list[Path]:
     """Sealed manifests beside it of plans for some of the same persons: they may wait for a run of their own."""
-    from pii_tracer.review.planfile import load_plan
+    from pii_tracer.review.plan_file import load_plan
 
     persons = {request.subject for request in closed.requests}
     found = []

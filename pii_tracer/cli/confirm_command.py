@@ -41,8 +41,8 @@ def confirm(
     from pii_tracer.common.atomic_files import write_atomic
     from pii_tracer.model.actions import Action
     from pii_tracer.review import confirmation
-    from pii_tracer.review.keys import load_trusted
-    from pii_tracer.review.planfile import load_plan
+    from pii_tracer.review.plan_file import load_plan
+    from pii_tracer.review.trusted_keys import load_trusted
 
     folder = choose_run(state, run, unfinished=run is None)
     info = folder.info()

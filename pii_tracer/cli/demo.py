@@ -153,8 +153,13 @@ def _plan(settings: Settings, folder: Path, now: datetime, progress: Progress) -
 def _approve(settings: Settings, plan_file: Path, folder: Path, progress: Progress) -> None:
     from pii_tracer.cli.plan_commands import sign_plan
     from pii_tracer.common.atomic_files import write_atomic
-    from pii_tracer.review.keys import generate, load_private, public_pem, trusted_yaml
-    from pii_tracer.review.planfile import load_plan
+    from pii_tracer.review.plan_file import load_plan
+    from pii_tracer.review.trusted_keys import (
+        generate,
+        load_private,
+        public_pem,
+        trusted_yaml,
+    )
 
     progress.stage("approve the plan's exact bytes")
     key = folder / "approver.pem"

@@ -9,8 +9,8 @@ import click
 from pii_tracer.cli.settings import format_option
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.model.plan import ErasurePlan
-from pii_tracer.review.changes import changes
-from pii_tracer.review.planfile import load_plan
+from pii_tracer.review.plan_changes import changes
+from pii_tracer.review.plan_file import load_plan
 
 
 @click.command()

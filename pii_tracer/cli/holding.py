@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from pii_tracer.cli.runs import RunFolder
 from pii_tracer.cli.settings import Settings
 from pii_tracer.config.lease import bucket_and_prefix
-from pii_tracer.journal import Clock, Journal, Kind
-from pii_tracer.lease import Lease, who_runs
 from pii_tracer.model.errors import PiiTracerError
-from pii_tracer.runner import Fence
+from pii_tracer.run.journal import Clock, Journal, Kind
+from pii_tracer.run.lease import Lease, who_runs
+from pii_tracer.run.runner import Fence
 
 if TYPE_CHECKING:
-    from pii_tracer.lease_s3 import LeaseObject
+    from pii_tracer.run.s3.s3_lease import LeaseObject
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def held(settings: Settings, folder: RunFolder, clock: Clock, *, take_over: bool
         if place is None:
             yield journal, near
             return
-        from pii_tracer.lease_s3 import S3Lease
+        from pii_tracer.run.s3.s3_lease import S3Lease
 
         highest = max((int(r.facts["token"]) for r in journal.records if r.kind is Kind.LEASE), default=0)
         with S3Lease.acquire(place, journal, clock, token_above=highest) as far:
@@ -69,7 +69,7 @@ def held_by(settings: Settings, folder: RunFolder) -> str | None:
         return f"unknown: {error.what}"
     if place is None:
         return None
-    from pii_tracer.lease_s3 import who_holds
+    from pii_tracer.run.s3.s3_lease import who_holds
 
     far = who_holds(place)
     return f"{far}, by the lease {place.name}" if far else None
@@ -81,7 +81,7 @@ def lease_object(settings: Settings, plan_id: str) -> LeaseObject | None:
     if estate.lease is None:
         return None
     from pii_tracer.lake.stores.s3.archives import s3_clients
-    from pii_tracer.lease_s3 import LeaseObject
+    from pii_tracer.run.s3.s3_lease import LeaseObject
 
     bucket, prefix = bucket_and_prefix(estate.lease)
     name = f"{plan_id}.lease.json"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
-from pii_tracer.journal import iso
 from pii_tracer.model.errors import ExitCode, UsageError
+from pii_tracer.run.journal import iso
 
 if TYPE_CHECKING:
     from pii_tracer.lake.stores.lakefs.repository_state import LakefsState

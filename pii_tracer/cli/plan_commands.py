@@ -26,7 +26,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import ErasurePlan, Waiver
 from pii_tracer.review.drift import DriftItem
 from pii_tracer.review.dsse import PrivateKey
-from pii_tracer.review.planfile import LoadedPlan, load_plan
+from pii_tracer.review.plan_file import LoadedPlan, load_plan
 
 if TYPE_CHECKING:
     from pii_tracer.scan.value_forms import Patterns
@@ -323,8 +323,8 @@ def _refuse_telling(settings: Settings, made: ErasurePlan, plan_file: Path, text
 def patterns_at_hand(settings: Settings, made: ErasurePlan, plan_file: Path) -> Patterns | None:
     """All forms of the persons' values; None without the estate key and the manifest. Who signs need not have them:
     the run has, and refuses what tells a value."""
+    from pii_tracer.review.sealed_manifest import KeyRing
     from pii_tracer.scan.value_forms import build_patterns
-    from pii_tracer.sealed import KeyRing
 
     if not (manifest_path(plan_file).exists() and settings.key_file().exists()):
         return None

@@ -56,15 +56,15 @@ def _bytes(path: Path) -> bytes:
 
 
 def _public(path: Path) -> PublicKey:
-    from pii_tracer.review.keys import public_key
+    from pii_tracer.review.trusted_keys import public_key
 
     return public_key(_bytes(path), str(path))
 
 
 def _approver(path: Path) -> PublicKey:
-    from pii_tracer.review import keys
+    from pii_tracer.review import trusted_keys
 
-    return keys.approver_key(_bytes(path), str(path))
+    return trusted_keys.approver_key(_bytes(path), str(path))
 
 
 def _certificates(path: Path) -> list[Certificate]:

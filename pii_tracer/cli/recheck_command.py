@@ -26,8 +26,8 @@ from pii_tracer.model.errors import EstateError, ExitCode
 from pii_tracer.model.identities import MatchTerm, Strategy
 from pii_tracer.model.plan import Copy, ErasurePlan, Mask
 from pii_tracer.model.whole_numbers import without_fraction
-from pii_tracer.sealed import EstateKey
-from pii_tracer.suppression import FILE, SuppressionList
+from pii_tracer.review.sealed_manifest import EstateKey
+from pii_tracer.run.suppression_list import FILE, SuppressionList
 
 
 @dataclass(frozen=True)

@@ -91,8 +91,8 @@ def _go(folder: RunFolder, patience: float, fmt: str, take_over: bool = False) -
 def status(run: str | None, state: Path, fmt: str) -> int:
     """How far a RUN has come, from its journal alone; without one, all runs."""
     from pii_tracer.cli.holding import held_by
-    from pii_tracer.journal import Kind, parse
-    from pii_tracer.tracks import track
+    from pii_tracer.run.journal import Kind, parse
+    from pii_tracer.run.step_progress import track
 
     folders = (choose_run(state, run, unfinished=False),) if run else all_runs(state)
     told = []

@@ -16,7 +16,7 @@ from pii_tracer.model.errors import ReviewError, UsageError
 from pii_tracer.model.identities import Frozen
 
 if TYPE_CHECKING:
-    from pii_tracer.review.planfile import LoadedPlan
+    from pii_tracer.review.plan_file import LoadedPlan
 
 
 class RunInfo(Frozen):
@@ -122,7 +122,7 @@ class RunFolder:
         Raises:
             UsageError: this is no run folder, or neither has the plan any more; another plan would answer for this run.
         """
-        from pii_tracer.review.planfile import load_plan
+        from pii_tracer.review.plan_file import load_plan
 
         info = self.info()
         for path in (self.evidence / "plan.json", Path(info.plan_file)):

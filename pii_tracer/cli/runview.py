@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer import __version__
 from pii_tracer.cli.naive import load_naive
-from pii_tracer.journal import Kind, Record
 from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
 from pii_tracer.model.actions import Action
 from pii_tracer.model.gap_kinds import GapKind
@@ -17,8 +16,9 @@ from pii_tracer.model.identities import CopyKind, Strategy
 from pii_tracer.model.plan import HELD, Copy, ErasurePlan
 from pii_tracer.proof.attest import LIMITS
 from pii_tracer.proof.deletion_log import DeletionLog
-from pii_tracer.runner import RunState as Walked
-from pii_tracer.runner import State
+from pii_tracer.run.journal import Kind, Record
+from pii_tracer.run.runner import RunState as Walked
+from pii_tracer.run.runner import State
 from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, RunVerdict, to_be_seen
 from reports.views import (
     Bystanders,

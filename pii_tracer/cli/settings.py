@@ -18,7 +18,7 @@ from pii_tracer.config.estate_file import (
     load_policy,
 )
 from pii_tracer.model.errors import UsageError
-from pii_tracer.sealed import EstateKey, load_estate_key
+from pii_tracer.review.sealed_manifest import EstateKey, load_estate_key
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -60,7 +60,7 @@ class Settings:
         return Path(os.environ.get("PII_TRACER_ESTATE_KEY") or self.state / "keys" / "estate.key")
 
     def key(self, *, create: bool = False) -> EstateKey:
-        """Read the estate key (see `pii_tracer.sealed`)."""
+        """Read the estate key (see `pii_tracer.review.sealed_manifest`)."""
         return load_estate_key(self.key_file(), create=create)
 
 

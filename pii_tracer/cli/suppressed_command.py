@@ -11,7 +11,7 @@ import click
 
 from pii_tracer.cli.settings import Settings, estate_option, state_option
 from pii_tracer.model.errors import ExitCode, UsageError
-from pii_tracer.suppression import FILE, SuppressionList
+from pii_tracer.run.suppression_list import FILE, SuppressionList
 
 
 @click.command()

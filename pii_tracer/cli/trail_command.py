@@ -26,9 +26,9 @@ def trail(run: str | None, state: Path, bucket: str, prefix: str, region: str, o
     """
     import boto3
 
-    from pii_tracer.journal import parse
     from pii_tracer.proof.reading import read_limited
     from pii_tracer.proof.trail.harvest import KEYS_NAME, fetch_trail
+    from pii_tracer.run.journal import parse
 
     folder = choose_run(state, run, unfinished=False)
     records, _ = parse(read_limited(folder.journal), str(folder.journal))

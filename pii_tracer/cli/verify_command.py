@@ -75,8 +75,8 @@ def _of_plan(plan_file: Path | None, settings: Settings, fmt: str) -> int:
     from pii_tracer.cli.plan_commands import manifest_path
     from pii_tracer.cli.verifying import Verification
     from pii_tracer.model.plan import HELD
-    from pii_tracer.review.planfile import load_plan
-    from pii_tracer.sealed import KeyRing
+    from pii_tracer.review.plan_file import load_plan
+    from pii_tracer.review.sealed_manifest import KeyRing
     from pii_tracer.verify.verdict import CopyVerdict, RunVerdict
     from reports.progress import Progress
 

@@ -28,7 +28,7 @@ from pii_tracer.model.identities import (
 )
 from pii_tracer.model.locations import S3Location, s3_place
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
-from pii_tracer.protocol import Check, Outcome, Progress
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 from pii_tracer.scan.file_fingerprints import fingerprint
 from pii_tracer.scan.file_scan import scan_tree
 from pii_tracer.scan.parquet_keys import file_keys

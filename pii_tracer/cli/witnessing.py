@@ -9,7 +9,6 @@ from pathlib import Path
 
 from pii_tracer.cli.vaults import in_vault
 from pii_tracer.cli.verifying import OBJECTS, Verification
-from pii_tracer.journal import canonical
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import CopyKind, Format
@@ -17,7 +16,8 @@ from pii_tracer.model.locations import S3Location
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.proof.leaves import ScopeFile, lines_digest, scope_lines
 from pii_tracer.proof.witness import BY_VERSION, FileBefore, Seen, Witness, before_place, manifest_of, read_before
-from pii_tracer.protocol import Executor
+from pii_tracer.run.executor_protocol import Executor
+from pii_tracer.run.journal import canonical
 from pii_tracer.scan.file_fingerprints import fingerprint
 from pii_tracer.scan.file_scan import walk_files
 

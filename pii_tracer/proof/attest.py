@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.journal import Kind, Record, iso, parse
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import ProofError
 from pii_tracer.model.identities import Strategy
@@ -38,7 +37,13 @@ from pii_tracer.proof.leaves import (
 )
 from pii_tracer.proof.log import position
 from pii_tracer.review import dsse
-from pii_tracer.review.planfile import LoadedPlan
+from pii_tracer.review.plan_file import LoadedPlan
+from pii_tracer.run.journal import (
+    Kind,
+    Record,
+    iso,
+    parse,
+)
 from pii_tracer.verify.verdict import to_be_seen
 
 LIMITS = (

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.journal import canonical, write_and_sync
 from pii_tracer.model.errors import ProofError
 from pii_tracer.model.plan import digest_of
 from pii_tracer.proof import merkle
 from pii_tracer.proof.reading import canonical_object, read_limited, split_lines, whole
+from pii_tracer.run.journal import canonical, write_and_sync
 
 LOG_NAME = "attestations.jsonl"
 

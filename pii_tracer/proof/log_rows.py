@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pii_tracer.journal import Kind, Record, iso
 from pii_tracer.model.actions import Action
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import CopyKind, Strategy
@@ -22,6 +21,7 @@ from pii_tracer.model.plan import (
     Step,
 )
 from pii_tracer.proof.deletion_log import Entry, EntryState
+from pii_tracer.run.journal import Kind, Record, iso
 
 _ENDS = (Kind.STEP_VERIFIED, Kind.STEP_FAILED, Kind.STEP_WAITING)
 _PLANNED = ("snapshot", "topic")

@@ -23,7 +23,12 @@ from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config.proof import AttestationKey, KmsKey
 from pii_tracer.model.errors import ProofError
 from pii_tracer.proof.aws import asked
-from pii_tracer.review.keys import generate, load_private, private_key, public_pem
+from pii_tracer.review.trusted_keys import (
+    generate,
+    load_private,
+    private_key,
+    public_pem,
+)
 
 _ALGORITHM = "ECDSA_SHA_256"
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from cryptography.x509 import Certificate
 
-from pii_tracer.journal import Kind, parse, parse_time
 from pii_tracer.model.errors import (
     JournalError,
     PiiTracerError,
@@ -28,7 +27,8 @@ from pii_tracer.proof.findings import Check, ProofFinding, Report, open_envelope
 from pii_tracer.proof.leaves import lines_digest
 from pii_tracer.proof.reading import canonical_object, read_limited, split_lines, whole
 from pii_tracer.review import approval, confirmation, dsse
-from pii_tracer.review.planfile import parse_plan
+from pii_tracer.review.plan_file import parse_plan
+from pii_tracer.run.journal import Kind, parse, parse_time
 
 _CLOCKS_APART = timedelta(minutes=5)
 """How far the machine's clock and the authority's may differ: the result of a scan is never stamped before its end."""

@@ -20,14 +20,19 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.journal import canonical
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import PiiTracerError
 from pii_tracer.model.identities import Format, Frozen
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.proof.leaves import ScopeFile
 from pii_tracer.proof.reading import canonical_object, split_lines
-from pii_tracer.protocol import Check, Executor, Outcome, Progress
+from pii_tracer.run.executor_protocol import (
+    Check,
+    Executor,
+    Outcome,
+    Progress,
+)
+from pii_tracer.run.journal import canonical
 
 
 class FileBefore(Frozen):

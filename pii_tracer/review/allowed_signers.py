@@ -11,8 +11,8 @@ import re
 from datetime import datetime, timezone
 
 from pii_tracer.model.errors import ReviewError
-from pii_tracer.review.keys import Approver
-from pii_tracer.review.sshsig import NAMESPACE
+from pii_tracer.review.ssh_signatures import NAMESPACE
+from pii_tracer.review.trusted_keys import Approver
 
 _FIELD = re.compile(r'(?:[^\s"]|"[^"]*")+')
 _OPTION = re.compile(r'([A-Za-z-]+)(?:="([^"]*)")?(?:,|$)')

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from pii_tracer.journal import Journal, Kind, write_and_sync
 from pii_tracer.proof import merkle
 from pii_tracer.proof.attest import attest
 from pii_tracer.proof.leaves import Erased, ScopeFile
 from pii_tracer.proof.verifier import verify_attestation
+from pii_tracer.run.journal import Journal, Kind, write_and_sync
 from tests.proof.test_attestation import KEY, nonces, proven
 
 _APPENDS = 300

@@ -14,9 +14,9 @@ from pii_tracer.cli.runs import RunInfo, folder_of
 from pii_tracer.model.identities import KeySet
 from pii_tracer.model.plan import digest_of
 from pii_tracer.review.confirmation import confirmation_file
-from pii_tracer.review.keys import generate, public_pem, trusted_yaml
-from pii_tracer.review.planfile import load_plan
-from pii_tracer.sealed import load_estate_key
+from pii_tracer.review.plan_file import load_plan
+from pii_tracer.review.sealed_manifest import load_estate_key
+from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.planners.smalllake import Lake
 
 DUMP = {"name": "nightly", "of": ["prod.a"], "owner": "dba", "location": "vault/nightly", "due_days": 7}

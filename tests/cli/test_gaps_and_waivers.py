@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.model.errors import ExitCode
-from pii_tracer.review.keys import generate
+from pii_tracer.review.trusted_keys import generate
 from tests.cli.test_nested_subject import called, estate
 
 WAIVER = "{{who: Meera Iyer, why: 'ticket 77', until: {until}}}"

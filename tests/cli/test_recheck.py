@@ -39,7 +39,7 @@ from pii_tracer.model.plan import (
     digest_of,
 )
 from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState
-from pii_tracer.suppression import FILE, SuppressionList
+from pii_tracer.run.suppression_list import FILE, SuppressionList
 from tests.review.plans import NOW, plan
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.review.keys import generate, public_pem, trusted_yaml
+from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.connect.conftest import Cli, Server, shop
 from tests.connect.shop import KEY, files_with_the_person, write_estate
 from tests.e2e.processes import Ended

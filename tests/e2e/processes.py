@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from pii_tracer.journal import JournalError, Record, parse
+from pii_tracer.run.journal import JournalError, Record, parse
 
 REPO = Path(__file__).parents[2]
 

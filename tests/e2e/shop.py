@@ -12,7 +12,7 @@ import yaml
 from pii_tracer.cli.main import run
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.lake.streams.kafka.topics import discover_topics
-from pii_tracer.review.keys import generate, public_pem, trusted_yaml
+from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.cli.small import RECEIVED
 from tests.kafkasupport import MAIL, USER, Broker
 from tests.sparksession import small_spark

@@ -15,7 +15,7 @@ from pii_tracer.cli.main import run
 from pii_tracer.lake.keys.envelope.cells import Binding
 from pii_tracer.lake.keys.envelope.columns import Keys, decrypt, encrypt
 from pii_tracer.lake.keys.envelope.key_wrapping import LocalFile, Wrapper
-from pii_tracer.review.keys import generate, public_pem, trusted_yaml
+from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.cli.small import RECEIVED
 from tests.sparksession import small_spark
 

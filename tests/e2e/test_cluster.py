@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from pii_tracer.journal import Kind
-from pii_tracer.review.planfile import load_plan
+from pii_tracer.review.plan_file import load_plan
+from pii_tracer.run.journal import Kind
 from tests.e2e import clinic
 from tests.e2e.processes import history, run_until
 from tests.e2e.sparkcluster import cluster, cluster_conf, executors_worked

@@ -14,7 +14,7 @@ import yaml
 
 from pii_tracer.cli.main import run
 from pii_tracer.proof.deletion_log import DeletionLog, Selection
-from pii_tracer.review.keys import generate, public_pem, trusted_yaml
+from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.e2e import clinic
 from tests.leaks import leaks
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from pii_tracer.config.estate_file import load_estate
-from pii_tracer.journal import Kind, parse
 from pii_tracer.lake.streams.kafka.consumers import read_topic
 from pii_tracer.lake.streams.kafka.topics import discover_topics
+from pii_tracer.run.journal import Kind, parse
 from tests.kafkasupport import MAIL, USER, Broker, broker, value
 
 __all__ = ["broker"]

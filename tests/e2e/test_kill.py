@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.journal import Kind, Record
-from pii_tracer.review.planfile import load_plan
+from pii_tracer.review.plan_file import load_plan
+from pii_tracer.run.journal import Kind, Record
 from tests.e2e import clinic
 from tests.e2e.processes import Ended, history, run_until
 from tests.leaks import leaks, watched_spark

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from pii_tracer.journal import Kind, Record
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import ErasurePlan
-from pii_tracer.review.planfile import load_plan
+from pii_tracer.review.plan_file import load_plan
+from pii_tracer.run.journal import Kind, Record
 from tests.e2e import shredded
 from tests.e2e.processes import history, run_until
 from tests.e2e.shredded import OTHERS, PERSON, PHONE

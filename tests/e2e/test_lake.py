@@ -19,10 +19,10 @@ from hudi import HudiTableBuilder
 from pyiceberg.catalog.sql import SqlCatalog
 
 from pii_tracer.cli.main import run
-from pii_tracer.journal import Kind
 from pii_tracer.model.errors import ExitCode
-from pii_tracer.review.keys import generate, public_pem, trusted_yaml
-from pii_tracer.review.planfile import load_plan
+from pii_tracer.review.plan_file import load_plan
+from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
+from pii_tracer.run.journal import Kind
 from tests import storeservers
 from tests.e2e import bazaar, harbour
 from tests.e2e.processes import REPO, history, run_until

@@ -16,7 +16,7 @@ import yaml
 
 from pii_tracer.cli.main import run
 from pii_tracer.proof.deletion_log import DeletionLog
-from pii_tracer.review.keys import generate, public_pem, trusted_yaml
+from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.cli.small import RECEIVED
 from tests.leaks import Person, leaks
 from tests.sparksession import small_spark

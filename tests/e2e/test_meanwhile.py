@@ -12,10 +12,15 @@ import pytest
 import yaml
 
 from pii_tracer.cli.main import run
-from pii_tracer.journal import Journal, Kind, Record, parse
-from pii_tracer.lease import Lease
-from pii_tracer.review.keys import generate, public_pem, trusted_yaml
-from pii_tracer.review.planfile import load_plan
+from pii_tracer.review.plan_file import load_plan
+from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
+from pii_tracer.run.journal import (
+    Journal,
+    Kind,
+    Record,
+    parse,
+)
+from pii_tracer.run.lease import Lease
 from tests.cli.small import RECEIVED
 from tests.e2e import clinic
 from tests.leaks import leaks

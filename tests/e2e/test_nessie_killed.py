@@ -21,8 +21,8 @@ from pii_tracer.model.identities import (
     Match,
     MatchTerm,
 )
+from pii_tracer.review.sealed_manifest import KeyRing
 from pii_tracer.scan.file_scan import scan_tree
-from pii_tracer.sealed import KeyRing
 from tests.e2e import clubhouse
 from tests.e2e.test_executor_crashes import planned
 from tests.e2e.test_nessie import HERS, PERSON, THEIRS

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from pii_tracer.cli.main import run
-from pii_tracer.review.keys import generate, public_pem, trusted_yaml
+from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.cli.small import declared, request
 from tests.sparksession import small_spark
 

@@ -10,7 +10,7 @@ import pytest
 
 from executors.profiles import installed_profile
 from pii_tracer.cli.main import run
-from pii_tracer.review.keys import generate, public_pem, trusted_yaml
+from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.cli.test_others_rows import HERS, MAIL, NEIGHBOUR, OTHER, STRAY, estate, planned, strays, tickets
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]

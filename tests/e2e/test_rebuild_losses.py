@@ -13,9 +13,9 @@ import yaml
 from deltalake import DeltaTable, write_deltalake
 
 from pii_tracer.cli.main import run
-from pii_tracer.journal import parse
 from pii_tracer.model.plan import ErasurePlan
-from pii_tracer.review.keys import generate, public_pem, trusted_yaml
+from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
+from pii_tracer.run.journal import parse
 from tests.cli.small import RECEIVED
 from tests.sparksession import small_spark
 

@@ -27,7 +27,7 @@ _APPLY = """
 import sys
 from pathlib import Path
 from pii_tracer.cli.main import run
-from pii_tracer.journal import Journal, Kind
+from pii_tracer.run.journal import Journal, Kind
 
 append, folder = Journal.append, Path(sys.argv[1])
 

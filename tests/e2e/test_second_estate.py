@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from pii_tracer.cli.main import run
-from pii_tracer.journal import parse
-from pii_tracer.review.keys import generate, public_pem, trusted_yaml
-from pii_tracer.review.planfile import load_plan
+from pii_tracer.review.plan_file import load_plan
+from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
+from pii_tracer.run.journal import parse
 from tests.e2e import clinic
 from tests.leaks import leaks
 from tests.runner.history import violations

@@ -15,7 +15,7 @@ import yaml
 from executors.profiles import installed_profile
 from executors.spark import java_home
 from pii_tracer.model.errors import ExitCode
-from pii_tracer.review.planfile import load_plan
+from pii_tracer.review.plan_file import load_plan
 from tests.e2e import clinic
 from tests.e2e.processes import REPO
 from tests.e2e.sparkcluster import cluster, cluster_conf, executors_worked

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from pii_tracer.cli.main import run
-from pii_tracer.review.keys import generate, public_pem, trusted_yaml
+from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.cli.small import RECEIVED
 from tests.executors.world import _decoded
 from tests.sparksession import small_spark

@@ -11,10 +11,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pii_tracer.journal import Journal
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
-from pii_tracer.protocol import Check, Executor, Outcome, Progress
-from pii_tracer.runner import State, run
+from pii_tracer.run.executor_protocol import (
+    Check,
+    Executor,
+    Outcome,
+    Progress,
+)
+from pii_tracer.run.journal import Journal
+from pii_tracer.run.runner import State, run
 from tests.executors.world import NOW
 from tests.runner.fakes import FakeLease, Killed, Ticking
 from tests.runner.history import violations

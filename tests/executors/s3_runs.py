@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 
 from executors.s3 import S3Executor
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.journal import Journal
 from pii_tracer.lake.stores.s3.archives import (
     ClientFactory,
     discover_archives,
@@ -23,9 +22,10 @@ from pii_tracer.lake.stores.s3.archives import (
 )
 from pii_tracer.model.identities import KeySet
 from pii_tracer.model.plan import Copy, ErasurePlan
-from pii_tracer.runner import RunState, run
+from pii_tracer.review.sealed_manifest import KeyRing
+from pii_tracer.run.journal import Journal
+from pii_tracer.run.runner import RunState, run
 from pii_tracer.scan.value_forms import build_patterns
-from pii_tracer.sealed import KeyRing
 from pii_tracer.verify.bytes import verify_objects
 from pii_tracer.verify.verdict import ByteVerdict
 from tests.planners.smalllake import Lake

@@ -18,7 +18,7 @@ from executors.context import IN_FLIGHT_HOURS
 from executors.registry import build
 from pii_tracer.config.estate_file import Writer
 from pii_tracer.model.actions import Action
-from pii_tracer.protocol import Progress
+from pii_tracer.run.executor_protocol import Progress
 from tests.executors import test_delta as delta
 from tests.executors import test_iceberg as iceberg
 from tests.executors.race import racing

@@ -9,7 +9,7 @@ import pytest
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format
-from pii_tracer.protocol import Progress
+from pii_tracer.run.executor_protocol import Progress
 from tests.executors.world import BY_ANY, BY_UID, EMAIL, UID, Steps, bystanders, context, frame, held, residue, rows
 from tests.sparksession import SparkEstate
 

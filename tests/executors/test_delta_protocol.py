@@ -11,7 +11,7 @@ from executors.delta_log import live_adds
 from executors.delta_settings import without_clustering, without_tombstones
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format
-from pii_tracer.protocol import Progress
+from pii_tracer.run.executor_protocol import Progress
 from tests.executors.test_delta import CLEAN, DELETE, PURGE, VACUUM, append, make, read
 from tests.executors.world import EMAIL, UID, Steps, bystanders, context, frame, residue, rows
 from tests.sparksession import SparkEstate

@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format
-from pii_tracer.protocol import Progress
+from pii_tracer.run.executor_protocol import Progress
 from tests.executors.test_delta import CLEAN, DELETE, PURGE, SEQUENCE, VACUUM, make, read
 from tests.executors.world import EMAIL, UID, Steps, bystanders, context, residue
 from tests.sparksession import SparkEstate

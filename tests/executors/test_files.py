@@ -19,7 +19,7 @@ from pii_tracer.model.identities import (
     Match,
     MatchTerm,
 )
-from pii_tracer.protocol import Progress
+from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.scan.file_scan import scan_tree
 from pii_tracer.scan.value_forms import build_patterns
 from tests.executors.world import BY_ANY, BY_UID, EMAIL, UID, Steps, context, residue, rows

@@ -17,7 +17,7 @@ from executors.registry import build
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format
-from pii_tracer.protocol import Progress
+from pii_tracer.run.executor_protocol import Progress
 from tests.executors.test_files import here, parquet, steps_for
 from tests.executors.test_files_formats import ROWS, write_avro, write_json, write_orc
 from tests.executors.test_files_kept import lines

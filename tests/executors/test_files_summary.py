@@ -15,7 +15,7 @@ from pii_tracer.lake.discovery import discover
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format
-from pii_tracer.protocol import Progress
+from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.scan.file_scan import scan_tree
 from pii_tracer.scan.hits import TreeScan
 from pii_tracer.scan.value_forms import build_patterns

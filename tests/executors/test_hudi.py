@@ -8,7 +8,7 @@ import pytest
 
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format
-from pii_tracer.protocol import Progress
+from pii_tracer.run.executor_protocol import Progress
 from tests.executors.world import BY_ANY, UID, Steps, bystanders, context, frame, residue, rows
 from tests.sparksession import SparkEstate
 

@@ -8,7 +8,7 @@ import pytest
 
 from executors.registry import build
 from pii_tracer.model.actions import Action
-from pii_tracer.protocol import Progress
+from pii_tracer.run.executor_protocol import Progress
 from tests.executors.test_hudi import CLEAN, DELETE, METADATA, SAVEPOINTS, make
 from tests.executors.world import UID, bystanders, residue
 from tests.sparksession import SparkEstate

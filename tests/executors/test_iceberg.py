@@ -12,7 +12,7 @@ from executors.registry import build
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format
-from pii_tracer.protocol import Progress
+from pii_tracer.run.executor_protocol import Progress
 from tests.executors.world import BY_ANY, EMAIL, UID, Steps, bystanders, context, frame, residue, rows
 from tests.sparksession import SparkEstate
 

@@ -11,7 +11,7 @@ from executors.registry import build
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format
-from pii_tracer.protocol import Progress
+from pii_tracer.run.executor_protocol import Progress
 from tests.executors.icebergjava import compact_ignoring_deletes, equality_delete
 from tests.executors.test_iceberg import DELETE, EXPIRE, MANIFESTS, ORPHANS, REWRITE, SEQUENCE, make
 from tests.executors.world import UID, Steps, bystanders, context, frame, residue, rows

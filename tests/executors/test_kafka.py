@@ -12,7 +12,7 @@ from executors.kafka import KafkaExecutor
 from executors.kafka_topic import TopicWork
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Strategy
-from pii_tracer.protocol import Progress
+from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.verify.rows import compare
 from tests import kafkasupport as ks
 from tests.kafkasupport import BY_KEY, BY_VALUE, MAIL, ORDERS, USER, USERS, Broker, World, broker, planned, value

@@ -16,7 +16,7 @@ from executors.kafka_rewrite import Rewriter
 from pii_tracer.lake.streams.kafka.topics import absent_replicas
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import Strategy
-from pii_tracer.protocol import Progress
+from pii_tracer.run.executor_protocol import Progress
 from tests.executors.test_kafka_prefix import cut, read, readers, untouched, visits
 from tests.kafkasupport import (
     BY_KEY,

@@ -29,11 +29,11 @@ import executors
 from executors.registry import build
 from executors.vault import VaultExecutor
 from pii_tracer.cli.applying import facts_of
-from pii_tracer.journal import parse
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format, Strategy
 from pii_tracer.model.plan import Step
-from pii_tracer.suppression import SuppressionList
+from pii_tracer.run.journal import parse
+from pii_tracer.run.suppression_list import SuppressionList
 from tests import kafkasupport as ks
 from tests.e2e import test_nessie_killed as nessie
 from tests.e2e.test_executor_crashes import SPARK_CASES

@@ -17,7 +17,7 @@ from pii_tracer.lake.keys.kms.key_state import kms_key
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.model.plan import Estimate, Step
-from pii_tracer.protocol import PartlyDone, Progress
+from pii_tracer.run.executor_protocol import PartlyDone, Progress
 from tests.kmssupport import OTHER_REGION, REGION, StrictKms, strict_kms
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=timezone.utc)

@@ -14,7 +14,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError, ScanError
 from pii_tracer.model.identities import Format, Match, Strategy
 from pii_tracer.model.plan import Copy, HeldColumn, Mask
-from pii_tracer.protocol import Progress
+from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.bytes import verify_bytes
 from pii_tracer.verify.rows import Verifier, compare

@@ -13,11 +13,11 @@ import pytest
 from botocore.exceptions import ClientError
 
 from executors.s3 import S3Executor
-from pii_tracer.journal import Journal, Kind
 from pii_tracer.lake.stores.s3.archives import discover_archives, iter_version_bytes, s3_clients
 from pii_tracer.model.actions import Action
-from pii_tracer.protocol import PartlyDone
-from pii_tracer.runner import RunState, State
+from pii_tracer.run.executor_protocol import PartlyDone
+from pii_tracer.run.journal import Journal, Kind
+from pii_tracer.run.runner import RunState, State
 from tests.executors.s3_runs import KEYS, OTHERS, PERSON, PREFIX, Bucket, Context, Now, body, users
 from tests.s3support import RESTORE_SECONDS, World, estate, standin, step, world
 

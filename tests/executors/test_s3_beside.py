@@ -12,8 +12,8 @@ from pii_tracer.lake.stores.s3.archives import ClientFactory
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import CopyKind, KeySet
 from pii_tracer.model.plan import Copy
-from pii_tracer.protocol import PartlyDone
-from pii_tracer.sealed import KeyRing
+from pii_tracer.review.sealed_manifest import KeyRing
+from pii_tracer.run.executor_protocol import PartlyDone
 from tests.executors.s3_runs import KEYS, OTHERS, PERSON, PREFIX, Bucket, Context, Now, body
 from tests.executors.test_s3_archives import Refusing
 from tests.s3support import World, estate, standin, step, world

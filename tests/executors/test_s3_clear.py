@@ -14,7 +14,6 @@ from executors.s3 import S3Executor
 from executors.s3_clear import cleared_at
 from executors.s3_names import shown_names
 from pii_tracer.cli.attesting import step_facts
-from pii_tracer.journal import Journal
 from pii_tracer.lake.stores.s3.archives import s3_clients
 from pii_tracer.lake.stores.s3.object_versions import versions_by_key
 from pii_tracer.model.actions import Action
@@ -29,8 +28,9 @@ from pii_tracer.model.identities import (
     Strategy,
 )
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.protocol import PartlyDone, Progress
-from pii_tracer.runner import RunState, State, run
+from pii_tracer.run.executor_protocol import PartlyDone, Progress
+from pii_tracer.run.journal import Journal
+from pii_tracer.run.runner import RunState, State, run
 from tests.executors.s3_runs import Deadly, Now
 from tests.review.plans import plan
 from tests.runner.fakes import FakeLease, Killed

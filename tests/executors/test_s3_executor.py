@@ -19,7 +19,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import PiiTracerError, RunError
 from pii_tracer.model.identities import Match, MatchTerm
 from pii_tracer.model.plan import Step
-from pii_tracer.protocol import PartlyDone, Progress
+from pii_tracer.run.executor_protocol import PartlyDone, Progress
 from sample_lineage import s3_standin
 from tests.s3support import (
     MATCH,

@@ -22,7 +22,7 @@ from executors.stored import InMemory
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format, Match, MatchTerm
 from pii_tracer.model.plan import Copy, ErasurePlan
-from pii_tracer.runner import State
+from pii_tracer.run.runner import State
 from pii_tracer.scan.decode.avro_container import open_container
 from pii_tracer.scan.decode.compression import unpack
 from tests.executors.s3_runs import PERSON, PREFIX, Bucket, Deadly

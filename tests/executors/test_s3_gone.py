@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.runner import State
+from pii_tracer.run.runner import State
 from tests.executors.s3_runs import OTHERS, PERSON, PREFIX, Bucket, body
 from tests.s3support import World, standin, world
 

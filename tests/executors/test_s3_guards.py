@@ -15,7 +15,7 @@ from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Step
-from pii_tracer.protocol import PartlyDone, Progress
+from pii_tracer.run.executor_protocol import PartlyDone, Progress
 from tests.s3support import PERSON, PLAN, Context, World, estate, keyring, parquet, standin, step, table, world
 
 __all__ = ["standin", "world"]

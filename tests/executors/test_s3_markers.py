@@ -13,8 +13,8 @@ from pii_tracer.lake.inventory import ObjectVersion
 from pii_tracer.lake.stores.s3.archives import discover_archives
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Step
-from pii_tracer.protocol import PartlyDone, Progress
-from pii_tracer.runner import State
+from pii_tracer.run.executor_protocol import PartlyDone, Progress
+from pii_tracer.run.runner import State
 from tests.executors.s3_runs import OTHERS, PERSON, PREFIX, Bucket, Now, body, users
 from tests.planners.smalllake import Lake
 from tests.s3support import PLAN, World, standin, step, world

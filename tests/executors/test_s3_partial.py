@@ -14,12 +14,12 @@ from botocore.exceptions import ClientError
 
 from executors.s3_objects import read
 from pii_tracer.cli.results import rows_deleted, step_facts
-from pii_tracer.journal import Journal, Kind
 from pii_tracer.lake.stores.s3.archives import s3_clients
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import ErasurePlan
-from pii_tracer.runner import RunState, State
+from pii_tracer.run.journal import Journal, Kind
+from pii_tracer.run.runner import RunState, State
 from tests.executors.s3_runs import PERSON, PREFIX, Bucket, Deadly, body, users
 from tests.runner.history import violations
 from tests.s3support import RESTORE_SECONDS, World, cut_short, standin, world

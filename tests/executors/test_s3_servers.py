@@ -17,13 +17,13 @@ import pytest
 from botocore.exceptions import ClientError
 
 from executors.s3 import S3Executor
-from pii_tracer.journal import Journal, Kind
 from pii_tracer.lake.stores.s3.archives import ClientFactory
 from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
 from pii_tracer.lake.stores.s3.object_versions import NULL, head_version, tags_of
 from pii_tracer.model.actions import Action
-from pii_tracer.protocol import PartlyDone
-from pii_tracer.runner import State
+from pii_tracer.run.executor_protocol import PartlyDone
+from pii_tracer.run.journal import Journal, Kind
+from pii_tracer.run.runner import State
 from tests import storeservers
 from tests.executors.s3_runs import KEYS, OTHERS, PERSON, PREFIX, Bucket, Context, Deadly, body, users
 from tests.s3support import PLAN

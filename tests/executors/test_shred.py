@@ -27,7 +27,7 @@ from pii_tracer.model.identities import (
     Strategy,
 )
 from pii_tracer.model.plan import Copy, Estimate, Step
-from pii_tracer.protocol import Progress
+from pii_tracer.run.executor_protocol import Progress
 from tests.e2e import shredded
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=timezone.utc)

@@ -27,7 +27,7 @@ from pii_tracer.model.identities import (
     KeySet,
 )
 from pii_tracer.model.plan import Examined, Gap
-from pii_tracer.protocol import Progress
+from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.scan.value_forms import build_patterns
 from planners.evidence import Evidence
 from planners.hazards import CATALOGUE

@@ -14,9 +14,9 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import KeySet
 from pii_tracer.model.plan import Step
-from pii_tracer.protocol import Progress
-from pii_tracer.sealed import KEY_BYTES, EstateKey, KeyRing
-from pii_tracer.suppression import SuppressionList
+from pii_tracer.review.sealed_manifest import KEY_BYTES, EstateKey, KeyRing
+from pii_tracer.run.executor_protocol import Progress
+from pii_tracer.run.suppression_list import SuppressionList
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -23,7 +23,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError, ScanError
 from pii_tracer.model.identities import Format, KeySet
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.protocol import Outcome, PartlyDone, Progress
+from pii_tracer.run.executor_protocol import Outcome, PartlyDone, Progress
 from pii_tracer.scan.decode.avro_container import open_container
 from pii_tracer.verify.verdict import ByteVerdict
 from tests.glaciersupport import REGION, StrictGlacier, glacier, server, tree_hash

@@ -29,7 +29,7 @@ from pii_tracer.model.identities import (
     Strategy,
 )
 from pii_tracer.model.plan import Copy, Estimate, Step
-from pii_tracer.protocol import Progress
+from pii_tracer.run.executor_protocol import Progress
 from tests.sparksession import SparkEstate
 
 if TYPE_CHECKING:

@@ -26,15 +26,20 @@ from executors.s3_replica import AwaitingReplica
 from executors.s3_restore import Restoring
 from executors.s3_rewrite import Rewriting
 from executors.shred import ShredExecutor
-from pii_tracer import runner
-from pii_tracer.journal import Journal, Kind, Record
-from pii_tracer.lease import Lease
-from pii_tracer.lease_s3 import LeaseObject, S3Holder, S3Lease
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.protocol import Check, Executor, Outcome, PartlyDone
 from pii_tracer.review import drift
+from pii_tracer.run import runner
+from pii_tracer.run.executor_protocol import (
+    Check,
+    Executor,
+    Outcome,
+    PartlyDone,
+)
+from pii_tracer.run.journal import Journal, Kind, Record
+from pii_tracer.run.lease import Lease
+from pii_tracer.run.s3.s3_lease import LeaseObject, S3Holder, S3Lease
 from pii_tracer.verify.verdict import CopyVerdict
 from tests.e2e import test_meanwhile as meanwhile
 from tests.executors import test_kafka as kafka
@@ -190,7 +195,7 @@ def unchained(line: bytes, seq: int, prev: str, where: str) -> Record:
     import hashlib
     import json
 
-    from pii_tracer.journal import parse_time
+    from pii_tracer.run.journal import parse_time
 
     raw = json.loads(line)
     digest = "sha256:" + hashlib.sha256(line).hexdigest()
@@ -232,13 +237,13 @@ SEEDED = (
     Seeded(
         3,
         "the lock of the state folder locks nothing",
-        put("pii_tracer.lease.fcntl", "flock", lambda *_: None),
+        put("pii_tracer.run.lease.fcntl", "flock", lambda *_: None),
         lease.test_a_second_runner_is_refused_and_told_who_holds_it,
     ),
     Seeded(
         3,
         "the lease in S3 is taken without watching its holder",
-        put("pii_tracer.lease_s3", "_watch", lambda place, seen, *_: seen),
+        put("pii_tracer.run.s3.s3_lease", "_watch", lambda place, seen, *_: seen),
         # its holder writes only when it is watched: one that writes by itself can be quicker than the bug
         lease_s3.test_no_clock_of_another_machine_is_believed,
     ),
@@ -469,7 +474,7 @@ SEEDED = (
     Seeded(
         20,
         "records of the journal are not compared with the one before",
-        put("pii_tracer.journal", "_record", unchained),
+        put("pii_tracer.run.journal", "_record", unchained),
         journal.test_lines_dropped_swapped_or_doubled_are_refused,
         {"change": "swap"},
     ),

@@ -26,8 +26,8 @@ from pii_tracer.model.plan import (
     PlannedHold,
 )
 from pii_tracer.review.dsse import unseal
-from pii_tracer.review.keys import load_trusted
-from pii_tracer.review.planfile import load_plan, parse_plan
+from pii_tracer.review.plan_file import load_plan, parse_plan
+from pii_tracer.review.trusted_keys import load_trusted
 from tests.review.plans import DEADLINE, NOW, copy, plan, snapshot, step
 
 PERSON = "8841302"

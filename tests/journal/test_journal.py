@@ -12,8 +12,14 @@ import rfc8785
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.journal import GENESIS, Journal, Kind, canonical, parse
 from pii_tracer.model.errors import JournalError
+from pii_tracer.run.journal import (
+    GENESIS,
+    Journal,
+    Kind,
+    canonical,
+    parse,
+)
 from tests.review.plans import NOW
 
 

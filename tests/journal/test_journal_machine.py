@@ -12,8 +12,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from pii_tracer.journal import Journal, Kind, parse, write_and_sync
 from pii_tracer.model.errors import JournalError
+from pii_tracer.run.journal import (
+    Journal,
+    Kind,
+    parse,
+    write_and_sync,
+)
 from tests.runner.fakes import Killed, Ticking
 
 

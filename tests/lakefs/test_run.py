@@ -10,7 +10,7 @@ import pytest
 from pii_tracer.lake.stores.lakefs.client import PLAN_MARK, LakefsClient
 from pii_tracer.model.errors import PiiTracerError, RunError
 from pii_tracer.model.identities import KeySet
-from pii_tracer.protocol import Progress
+from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.verify.rows import compare
 from tests.lakefs import shop as shop_module
 from tests.lakefs.running import Keyring, Killed, Run, killed_after, prepared

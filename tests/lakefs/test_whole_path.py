@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.cli.main import run
-from pii_tracer.review.keys import generate, public_pem, trusted_yaml
+from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.lakefs.running import cli
 from tests.lakefs.shop import KEY_PAIR, MAIL, OTHERS, PERSON, USER, Shop, build
 from tests.lakefs.standin_api import serving

@@ -13,7 +13,7 @@ from pii_tracer.config.subjects import (
 )
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.identities import KeySet
-from pii_tracer.sealed import EstateKey
+from pii_tracer.review.sealed_manifest import EstateKey
 from planners.keys import SourceRows, Wanted, derive, resolve, with_table
 
 CUSTOMER = Subject(

@@ -15,7 +15,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.journal import Journal
 from pii_tracer.model.errors import ProofError
 from pii_tracer.model.identities import Strategy
 from pii_tracer.model.plan import (
@@ -32,8 +31,9 @@ from pii_tracer.proof.findings import PREDICATE_TYPE, Check
 from pii_tracer.proof.leaves import Erased, Reserved, ReservedKind, ScopeFile
 from pii_tracer.proof.verifier import Given, verify_attestation
 from pii_tracer.review import dsse
-from pii_tracer.review.planfile import parse_plan
-from pii_tracer.runner import run
+from pii_tracer.review.plan_file import parse_plan
+from pii_tracer.run.journal import Journal
+from pii_tracer.run.runner import run
 from tests.review.plans import NOW, copy, plan
 from tests.review.test_review import approved
 from tests.runner.fakes import FakeExecutor, FakeLease, Ticking, World

@@ -13,8 +13,8 @@ from pii_tracer.cli.applying import start_run
 from pii_tracer.cli.settings import Settings
 from pii_tracer.config.estate_file import file_digest
 from pii_tracer.model.errors import ProofError
-from pii_tracer.review.keys import public_pem, trusted_yaml
-from pii_tracer.review.planfile import load_plan
+from pii_tracer.review.plan_file import load_plan
+from pii_tracer.review.trusted_keys import public_pem, trusted_yaml
 from tests.proof.test_attestation import APPROVER, KEY
 from tests.review.plans import plan
 from tests.review.test_review import approved

@@ -18,7 +18,7 @@ from pii_tracer.proof.leaves import Erased, Reserved, ReservedKind
 from pii_tracer.proof.log import LOG_NAME, AttestationLog
 from pii_tracer.proof.publish import publish
 from pii_tracer.review.dsse import unseal
-from pii_tracer.review.keys import public_pem
+from pii_tracer.review.trusted_keys import public_pem
 from reports.certificate import certificate, render_certificate
 from tests.proof.aws import RSA_KEY, START, TrailWriter, keys_json
 from tests.proof.test_attestation import APPROVER, KEY, nonces, proven

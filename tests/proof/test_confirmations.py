@@ -13,8 +13,8 @@ from pii_tracer.model.plan import Copy, Step, digest_of
 from pii_tracer.proof.attest import attest
 from pii_tracer.proof.findings import Check
 from pii_tracer.proof.verifier import Given, verify_attestation
-from pii_tracer.protocol import Outcome
 from pii_tracer.review.confirmation import Confirmation, confirm
+from pii_tracer.run.executor_protocol import Outcome
 from tests.proof import test_attestation as attestations
 from tests.proof.test_attestation import APPROVER, KEY, nonces, proven
 from tests.review.plans import NOW, copy, plan, step

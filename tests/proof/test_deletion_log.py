@@ -15,7 +15,6 @@ from deltalake.exceptions import DeltaError
 from pyiceberg.table import StaticTable
 
 from pii_tracer.config.proof import DeletionLogKind
-from pii_tracer.journal import canonical, iso
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import ProofError
 from pii_tracer.model.identities import Format
@@ -23,6 +22,7 @@ from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState, Select
 from pii_tracer.proof.leaves import lines_digest
 from pii_tracer.proof.log_export import arrow, export
 from pii_tracer.proof.log_table import fill_table
+from pii_tracer.run.journal import canonical, iso
 from tests.review.plans import NOW
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.cli.attesting import step_facts
-from pii_tracer.journal import Journal
 from pii_tracer.model.actions import Action
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import CopyKind, DatasetId, Strategy
@@ -25,8 +24,9 @@ from pii_tracer.model.plan import (
 )
 from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState, Selection
 from pii_tracer.proof.log_rows import Logged, entries_of
-from pii_tracer.run_events import RunEvents, step_runs
-from pii_tracer.runner import run
+from pii_tracer.run.journal import Journal
+from pii_tracer.run.openlineage_events import RunEvents, step_runs
+from pii_tracer.run.runner import run
 from tests.review.plans import DEADLINE, NOW, copy, plan, step
 from tests.runner.fakes import FakeExecutor, FakeLease, Ticking, World
 

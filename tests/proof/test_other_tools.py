@@ -12,7 +12,7 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import SSlibKey
 
-from pii_tracer.review.keys import public_pem
+from pii_tracer.review.trusted_keys import public_pem
 from tests.proof.test_attestation import APPROVER, KEY, made
 
 

@@ -25,7 +25,7 @@ from pii_tracer.proof.leaves import Erased
 from pii_tracer.proof.signing import KmsSigner, attester, public_file
 from pii_tracer.proof.verifier import verify_attestation
 from pii_tracer.review import dsse
-from pii_tracer.review.keys import public_pem
+from pii_tracer.review.trusted_keys import public_pem
 from tests.proof.aws import REGION
 from tests.proof.aws_server import ALIAS, Kms, environment, serving
 from tests.proof.test_attestation import nonces, proven

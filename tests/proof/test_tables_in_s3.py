@@ -16,7 +16,6 @@ from pii_tracer.cli.attesting import erased_by, scope_of
 from pii_tracer.cli.runs import RunFolder
 from pii_tracer.cli.verifying import Verification, VerifyExecutor
 from pii_tracer.cli.witnessing import watched
-from pii_tracer.journal import Journal, Kind
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.proof.attest import attest
@@ -24,9 +23,10 @@ from pii_tracer.proof.findings import Check as Finding
 from pii_tracer.proof.leaves import Erased
 from pii_tracer.proof.trail.binding import check_trail
 from pii_tracer.proof.witness import before_place, before_step, read_before
-from pii_tracer.protocol import Check, Outcome, Progress
-from pii_tracer.review.planfile import parse_plan
-from pii_tracer.runner import run
+from pii_tracer.review.plan_file import parse_plan
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
+from pii_tracer.run.journal import Journal, Kind
+from pii_tracer.run.runner import run
 from pii_tracer.verify.verdict import RunVerdict
 from tests.proof.aws import RSA_KEY, keys_json, one
 from tests.proof.test_attestation import KEY, nonces, proven

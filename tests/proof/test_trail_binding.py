@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.journal import Journal
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import CopyKind, Format
 from pii_tracer.model.plan import Copy, Step
@@ -19,9 +18,10 @@ from pii_tracer.proof.findings import Check, Report
 from pii_tracer.proof.leaves import Erased
 from pii_tracer.proof.trail.binding import Claim, Claims, bind, check_trail
 from pii_tracer.proof.trail.events import Source, access_log_deletions, trail_deletions
-from pii_tracer.protocol import Outcome
-from pii_tracer.review.planfile import parse_plan
-from pii_tracer.runner import run
+from pii_tracer.review.plan_file import parse_plan
+from pii_tracer.run.executor_protocol import Outcome
+from pii_tracer.run.journal import Journal
+from pii_tracer.run.runner import run
 from tests.proof.aws import RSA_KEY, START, TrailWriter, access_line, call, event, keys_json, one
 from tests.proof.test_attestation import KEY, nonces, proven
 from tests.review.plans import NOW, acts, copy, plan, step

@@ -11,13 +11,18 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.journal import Journal, Kind, canonical, parse
 from pii_tracer.model.plan import digest_of
 from pii_tracer.proof import merkle, reading, verifier
 from pii_tracer.proof.findings import Check
 from pii_tracer.proof.leaves import lines_digest
 from pii_tracer.proof.verifier import Given, previous_of, requests_of, verify_attestation
 from pii_tracer.review import approval, dsse
+from pii_tracer.run.journal import (
+    Journal,
+    Kind,
+    canonical,
+    parse,
+)
 from tests.proof.test_attestation import APPROVER, KEY, made
 from tests.runner.fakes import Ticking
 

@@ -9,12 +9,12 @@ from typing import Any, cast
 from pii_tracer.cli.applying import Ran
 from pii_tracer.cli.attesting import erased_by
 from pii_tracer.cli.runs import RunFolder
-from pii_tracer.journal import Kind, Record, canonical
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import CopyKind, Strategy
 from pii_tracer.model.plan import ErasurePlan, digest_of
 from pii_tracer.proof.witness import FileBefore, before_place, before_step
-from pii_tracer.review.planfile import LoadedPlan
+from pii_tracer.review.plan_file import LoadedPlan
+from pii_tracer.run.journal import Kind, Record, canonical
 from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, RunVerdict, ScannedFile
 from tests.review.plans import NOW, copy, plan, step
 

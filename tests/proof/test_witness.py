@@ -15,14 +15,14 @@ import pytest
 
 from pii_tracer.cli.verifying import Verification
 from pii_tracer.cli.witnessing import watched
-from pii_tracer.journal import Journal, Kind
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.identities import CopyKind, Format
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.proof.leaves import ScopeFile, lines_digest, scope_lines
 from pii_tracer.proof.witness import FileBefore, Seen, Witness, before_place, in_log, manifest_of, read_before
-from pii_tracer.protocol import Outcome
-from pii_tracer.runner import run
+from pii_tracer.run.executor_protocol import Outcome
+from pii_tracer.run.journal import Journal, Kind
+from pii_tracer.run.runner import run
 from tests.review.plans import copy, plan, step
 from tests.runner.fakes import FakeExecutor, FakeLease, Fuse, Killed, Ticking, World
 

@@ -22,7 +22,12 @@ from pii_tracer.model.plan import (
     Step,
     Waiver,
 )
-from pii_tracer.review.changes import About, Change, Sign, changes
+from pii_tracer.review.plan_changes import (
+    About,
+    Change,
+    Sign,
+    changes,
+)
 from reports.plan_changes import BUDGET, NOTHING, render_changes_json, render_changes_markdown, render_changes_text
 from tests.review.plans import DEADLINE, NOW, copy, plan, snapshot, step
 

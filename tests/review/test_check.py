@@ -27,10 +27,10 @@ from pii_tracer.model.plan import (
     Precondition,
     Waiver,
 )
-from pii_tracer.review.checking import CheckReport, report_of
-from pii_tracer.review.lines import lines_of
-from pii_tracer.review.planfile import parse_plan
+from pii_tracer.review.json_line_numbers import lines_of
+from pii_tracer.review.plan_file import parse_plan
 from pii_tracer.review.policy import RULES, Finding, Level, Signer, evaluate
+from pii_tracer.review.policy_check import CheckReport, report_of
 from tests.review.plans import DEADLINE, NOW, copy, plan, step
 
 WAIVED = Waiver(who="Asha Rao", why="w", until=NOW + timedelta(days=1))

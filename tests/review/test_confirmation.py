@@ -16,7 +16,12 @@ from pii_tracer.model.errors import NotApproved, ReviewError, RunError
 from pii_tracer.model.plan import Estimate, Step
 from pii_tracer.review import dsse
 from pii_tracer.review.confirmation import Confirmation, confirm, confirmation_file, read_confirmation
-from pii_tracer.review.keys import Approver, generate, load_private, public_pem
+from pii_tracer.review.trusted_keys import (
+    Approver,
+    generate,
+    load_private,
+    public_pem,
+)
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=timezone.utc)
 DIGEST, STEP = "sha256:" + "ab" * 32, "c-backup-nightly/01-backup-confirm"

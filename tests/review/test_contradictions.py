@@ -23,8 +23,8 @@ from pii_tracer.model.plan import (
     Totals,
     Waiver,
 )
-from pii_tracer.review.contradictions import contradiction
-from pii_tracer.review.planfile import parse_plan
+from pii_tracer.review.plan_consistency import contradiction
+from pii_tracer.review.plan_file import parse_plan
 from tests.review.plans import DEADLINE, NOW, acts, copy, plan, snapshot, step
 
 EXEMPTION = Exemption(holds=("h1",), until=None)

@@ -15,7 +15,7 @@ from pii_tracer.model import gap_kinds
 from pii_tracer.model.errors import ConfigError, ReviewError
 from pii_tracer.model.gap_kinds import GapKind, LineageGapKind
 from pii_tracer.model.plan import Gap
-from pii_tracer.review.planfile import parse_plan
+from pii_tracer.review.plan_file import parse_plan
 from tests.review.plans import plan
 
 ROOT = Path(__file__).parents[2]

@@ -44,9 +44,16 @@ from pii_tracer.model.plan import (
 )
 from pii_tracer.review import approval, dsse
 from pii_tracer.review.drift import MISSING, compare
-from pii_tracer.review.keys import Approver, generate, load_private, load_trusted, public_pem, trusted_yaml
-from pii_tracer.review.planfile import LoadedPlan, load_plan, parse_plan
+from pii_tracer.review.plan_file import LoadedPlan, load_plan, parse_plan
 from pii_tracer.review.policy import Level, enforce, evaluate, person
+from pii_tracer.review.trusted_keys import (
+    Approver,
+    generate,
+    load_private,
+    load_trusted,
+    public_pem,
+    trusted_yaml,
+)
 from tests.review.plans import DEADLINE, DIGEST, NOW, plan, snapshot, step
 
 KEY, OTHER = (Ed25519PrivateKey.from_private_bytes(bytes([n]) * 32) for n in (1, 2))

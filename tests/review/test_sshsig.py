@@ -23,9 +23,8 @@ from pii_tracer.model.errors import NotApproved, ReviewError, UsageError
 from pii_tracer.review import dsse
 from pii_tracer.review.allowed_signers import looks_like_signers, parse_signers
 from pii_tracer.review.approval import approve, verify_approvals
-from pii_tracer.review.keys import Approver, load_trusted, trusted_yaml
-from pii_tracer.review.planfile import parse_plan
-from pii_tracer.review.sshsig import (
+from pii_tracer.review.plan_file import parse_plan
+from pii_tracer.review.ssh_signatures import (
     NAMESPACE,
     KeygenSigner,
     SshSigner,
@@ -34,6 +33,7 @@ from pii_tracer.review.sshsig import (
     parse_public,
     unarmoured,
 )
+from pii_tracer.review.trusted_keys import Approver, load_trusted, trusted_yaml
 from tests.review.plans import DIGEST, NOW, plan
 
 LOADED = parse_plan(plan().to_bytes(), "p.plan.json")

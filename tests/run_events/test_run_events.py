@@ -19,15 +19,22 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
 from pii_tracer.config.lineage import LineageSources
-from pii_tracer.journal import Journal, Record
 from pii_tracer.lineage.harvest import harvest
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
-from pii_tracer.protocol import Outcome
 from pii_tracer.review.drift import DriftItem
-from pii_tracer.run_events import FACET, FACET_SCHEMA, ErasureRequest, ErasureRunFacet, ErasureStep, RunEvents
-from pii_tracer.runner import run
+from pii_tracer.run.executor_protocol import Outcome
+from pii_tracer.run.journal import Journal, Record
+from pii_tracer.run.openlineage_events import (
+    FACET,
+    FACET_SCHEMA,
+    ErasureRequest,
+    ErasureRunFacet,
+    ErasureStep,
+    RunEvents,
+)
+from pii_tracer.run.runner import run
 from pii_tracer.schemas import ERASURE_FACET_SCHEMA
 from tests.review.plans import NOW, copy, plan, snapshot, step
 from tests.runner.fakes import FakeExecutor, FakeLease, Fuse, Killed, Ticking, World

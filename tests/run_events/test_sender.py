@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer import lineage_sender
-from pii_tracer.journal import Journal
-from pii_tracer.lineage_sender import Sender, Sent
-from pii_tracer.runner import run
+from pii_tracer.run import openlineage_sender
+from pii_tracer.run.journal import Journal
+from pii_tracer.run.openlineage_sender import Sender, Sent
+from pii_tracer.run.runner import run
 from tests.run_events.test_run_events import Counting, the_plan
 from tests.runner.fakes import FakeLease, Fuse, Killed, Ticking, World
 
@@ -140,7 +140,7 @@ def test_a_receiver_that_is_down_stops_nothing_and_is_told_once(
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     monkeypatch.setenv("OPENLINEAGE_URL", f"http://127.0.0.1:{port}/?token=s3cret")
-    monkeypatch.setattr(lineage_sender, "PATIENCE", 0.5)
+    monkeypatch.setattr(openlineage_sender, "PATIENCE", 0.5)
     warned: list[str] = []
     begin = time.monotonic()
     sent = session(tmp_path, warned)
@@ -158,7 +158,7 @@ def test_a_receiver_that_fails_or_hangs_is_not_waited_for(
 ) -> None:
     receiver.status, receiver.delay = status, delay
     monkeypatch.setenv("OPENLINEAGE_URL", f"http://127.0.0.1:{receiver.server_port}")
-    monkeypatch.setattr(lineage_sender, "PATIENCE", 0.5)
+    monkeypatch.setattr(openlineage_sender, "PATIENCE", 0.5)
     warned: list[str] = []
     begin = time.monotonic()
     sent = session(tmp_path, warned)

@@ -8,7 +8,12 @@ from datetime import datetime, timedelta
 
 from pii_tracer.model.errors import Refused, RunError
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
+from pii_tracer.run.executor_protocol import (
+    Check,
+    Outcome,
+    PartlyDone,
+    Progress,
+)
 from tests.review.plans import NOW
 
 

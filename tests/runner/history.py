@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pii_tracer.journal import Kind, Record
 from pii_tracer.model.actions import BY_OBJECT
 from pii_tracer.model.plan import ErasurePlan, Step
+from pii_tracer.run.journal import Kind, Record
 
 _STEP_KINDS = {
     Kind.STEP_INTENT,

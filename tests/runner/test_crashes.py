@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from pii_tracer.journal import Journal, Kind, write_and_sync
 from pii_tracer.model.errors import Refused
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
-from pii_tracer.protocol import Outcome
-from pii_tracer.runner import RunState, State, run
+from pii_tracer.run.executor_protocol import Outcome
+from pii_tracer.run.journal import Journal, Kind, write_and_sync
+from pii_tracer.run.runner import RunState, State, run
 from tests.review.plans import NOW, plan, step
 from tests.runner.fakes import FakeExecutor, FakeLease, Fuse, Killed, Ticking, World
 from tests.runner.history import violations
@@ -188,7 +188,7 @@ class Crashes(RuleBasedStateMachine):
 
 
 def _parsed(path: Path):  # type: ignore[no-untyped-def]
-    from pii_tracer.journal import parse
+    from pii_tracer.run.journal import parse
 
     return parse(path.read_bytes())
 

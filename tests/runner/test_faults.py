@@ -15,11 +15,16 @@ from executors import delta_sweep
 from pii_tracer.cli.applying import facts_of
 from pii_tracer.cli.main import run as cli
 from pii_tracer.cli.results import counts_lost, rows_deleted, step_facts
-from pii_tracer.journal import Journal, Kind
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.protocol import Check, Outcome, PartlyDone, Progress
-from pii_tracer.run_events import RunEvents
-from pii_tracer.runner import State, run
+from pii_tracer.run.executor_protocol import (
+    Check,
+    Outcome,
+    PartlyDone,
+    Progress,
+)
+from pii_tracer.run.journal import Journal, Kind
+from pii_tracer.run.openlineage_events import RunEvents
+from pii_tracer.run.runner import State, run
 from tests.review.plans import plan, step
 from tests.runner.fakes import FakeExecutor, FakeLease, Ticking, World
 from tests.runner.history import violations

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.lease import Lease, who_runs
 from pii_tracer.model.errors import Refused
+from pii_tracer.run.lease import Lease, who_runs
 
 HOLDER = """
 import sys
 from pathlib import Path
-from pii_tracer.lease import Lease
+from pii_tracer.run.lease import Lease
 lease = Lease.acquire(Path(sys.argv[1]))
 print(lease.token, flush=True)
 sys.stdin.read()

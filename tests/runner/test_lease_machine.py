@@ -10,9 +10,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from pii_tracer.journal import utc_now
-from pii_tracer.lease_s3 import LeaseObject, S3Lease
 from pii_tracer.model.errors import Refused
+from pii_tracer.run.journal import utc_now
+from pii_tracer.run.s3.s3_lease import LeaseObject, S3Lease
 from tests.runner.test_lease_s3 import Told, Watch
 
 

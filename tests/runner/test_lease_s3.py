@@ -20,9 +20,9 @@ from pii_tracer.cli import holding
 from pii_tracer.cli.holding import held
 from pii_tracer.cli.runs import RunFolder
 from pii_tracer.cli.settings import Settings
-from pii_tracer.journal import GENESIS, Kind, utc_now
-from pii_tracer.lease_s3 import LeaseObject, S3Lease
 from pii_tracer.model.errors import Refused
+from pii_tracer.run.journal import GENESIS, Kind, utc_now
+from pii_tracer.run.s3.s3_lease import LeaseObject, S3Lease
 from tests.s3support import World, estate, standin, world
 
 __all__ = ["standin", "world"]
@@ -30,8 +30,8 @@ __all__ = ["standin", "world"]
 HOLDER = """
 import sys
 from pii_tracer.lake.stores.s3.archives import s3_clients
-from pii_tracer.journal import utc_now
-from pii_tracer.lease_s3 import LeaseObject, S3Lease
+from pii_tracer.run.journal import utc_now
+from pii_tracer.run.s3.s3_lease import LeaseObject, S3Lease
 from tests.runner.test_lease_s3 import Told
 from tests.s3support import estate
 place = LeaseObject(s3_clients(estate(sys.argv[1]))(None), sys.argv[2], sys.argv[3])

@@ -7,14 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.journal import Journal, Kind
 from pii_tracer.model.actions import ASKED_AGAIN, Action
 from pii_tracer.model.errors import Refused, RunError
 from pii_tracer.model.plan import ErasurePlan, Step
-from pii_tracer.protocol import Outcome
 from pii_tracer.review.drift import DriftItem
-from pii_tracer.runner import RunState, State, StepEvent, run
-from pii_tracer.tracks import running_order
+from pii_tracer.run.executor_protocol import Outcome
+from pii_tracer.run.journal import Journal, Kind
+from pii_tracer.run.runner import (
+    RunState,
+    State,
+    StepEvent,
+    run,
+)
+from pii_tracer.run.step_progress import running_order
 from tests.review.plans import NOW, copy, plan, snapshot, step
 from tests.runner.fakes import FakeExecutor, FakeLease, Ticking, World
 from tests.runner.history import violations

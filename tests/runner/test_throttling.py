@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from pii_tracer.cli.results import step_facts
-from pii_tracer.journal import Journal, Kind
 from pii_tracer.model.actions import Action
-from pii_tracer.runner import RunState, State, run
+from pii_tracer.run.journal import Journal, Kind
+from pii_tracer.run.runner import RunState, State, run
 from tests.review.plans import plan
 from tests.runner.fakes import FakeLease, Ticking
 from tests.runner.history import violations

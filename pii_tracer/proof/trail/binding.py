@@ -14,14 +14,14 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from pii_tracer.journal import Kind, Record, parse
 from pii_tracer.model.errors import PiiTracerError
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.proof.findings import Check, ProofFinding, Report
 from pii_tracer.proof.reading import canonical_object, read_limited, split_lines
 from pii_tracer.proof.trail.chain import load_keys, read_trail
 from pii_tracer.proof.trail.events import Deletion, Source, access_log_deletions
-from pii_tracer.review.planfile import parse_plan
+from pii_tracer.review.plan_file import parse_plan
+from pii_tracer.run.journal import Kind, Record, parse
 
 _SHOWN = 20
 """Findings of one kind that are told one by one; the rest is counted."""

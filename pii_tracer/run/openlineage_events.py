@@ -28,9 +28,9 @@ from openlineage.client.facet_v2 import (
 )
 from openlineage.client.uuid import generate_static_uuid
 
-from pii_tracer.journal import Kind, Record, iso
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
+from pii_tracer.run.journal import Kind, Record, iso
 
 PRODUCER = "https://github.com/pii-tracer/pii-tracer"
 NAMESPACE = "pii-tracer"

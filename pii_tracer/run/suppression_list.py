@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Frozen
-from pii_tracer.sealed import EstateKey
+from pii_tracer.review.sealed_manifest import EstateKey
 
 FILE = "suppression.jsonl"
 

@@ -17,9 +17,9 @@ from types import TracebackType
 from pydantic import ValidationError
 
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.journal import Clock, utc_now
 from pii_tracer.model.errors import Refused
 from pii_tracer.model.identities import Frozen
+from pii_tracer.run.journal import Clock, utc_now
 
 
 class Holder(Frozen):

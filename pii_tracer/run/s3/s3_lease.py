@@ -29,11 +29,11 @@ from typing import Protocol
 from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import Field, ValidationError
 
-from pii_tracer.journal import Clock
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.s3.archives import S3Client
 from pii_tracer.model.errors import Refused
 from pii_tracer.model.identities import Frozen
+from pii_tracer.run.journal import Clock
 
 BEAT_SECONDS = 15.0
 SILENCE_SECONDS = 90.0

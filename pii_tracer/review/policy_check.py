@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pii_tracer.model.errors import ExitCode
-from pii_tracer.review.lines import lines_of
-from pii_tracer.review.planfile import LoadedPlan
+from pii_tracer.review.json_line_numbers import lines_of
+from pii_tracer.review.plan_file import LoadedPlan
 from pii_tracer.review.policy import RULES, Finding, Level, Rule
 
 

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from pii_tracer.common.atomic_files import read_bounded
 from pii_tracer.model.errors import ReviewError
 from pii_tracer.model.plan import FORMAT_VERSION, ErasurePlan, digest_of
-from pii_tracer.review.contradictions import contradiction
 from pii_tracer.review.dsse import strict_json
+from pii_tracer.review.plan_consistency import contradiction
 
 MAX_BYTES = 256 * 1024 * 1024
 

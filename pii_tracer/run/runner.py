@@ -21,7 +21,6 @@ from typing import Any, Protocol, TypeVar
 
 from pii_tracer.common.atomic_files import system_reason
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.journal import Clock, Journal, Kind
 from pii_tracer.model.actions import ASKED_AGAIN, BY_OBJECT, Action
 from pii_tracer.model.errors import PiiTracerError, Refused
 from pii_tracer.model.plan import (
@@ -30,9 +29,24 @@ from pii_tracer.model.plan import (
     Step,
     digest_of,
 )
-from pii_tracer.protocol import Check, Executor, Outcome, PartlyDone, Progress
 from pii_tracer.review.drift import DriftItem, hard
-from pii_tracer.tracks import FRESH, StepTrack, came_to_nothing, not_before, running_order, track, waits_until
+from pii_tracer.run.executor_protocol import (
+    Check,
+    Executor,
+    Outcome,
+    PartlyDone,
+    Progress,
+)
+from pii_tracer.run.journal import Clock, Journal, Kind
+from pii_tracer.run.step_progress import (
+    FRESH,
+    StepTrack,
+    came_to_nothing,
+    not_before,
+    running_order,
+    track,
+    waits_until,
+)
 
 
 class State(StrEnum):

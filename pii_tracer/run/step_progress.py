@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from pii_tracer.journal import Kind, Record, parse_time
 from pii_tracer.model.errors import Refused
 from pii_tracer.model.plan import ErasurePlan, Step
+from pii_tracer.run.journal import Kind, Record, parse_time
 
 
 def running_order(steps: Sequence[Step]) -> tuple[Step, ...]:

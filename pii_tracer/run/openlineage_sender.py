@@ -23,10 +23,10 @@ from openlineage.client.serde import Serde
 from openlineage.client.transport.noop import NoopConfig, NoopTransport
 
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.journal import Record, write_and_sync
 from pii_tracer.model.errors import JournalError
 from pii_tracer.model.plan import ErasurePlan
-from pii_tracer.run_events import RunEvents
+from pii_tracer.run.journal import Record, write_and_sync
+from pii_tracer.run.openlineage_events import RunEvents
 
 PATIENCE = 15.0
 """Seconds that the end of a run waits for a receiver to take what is still to be sent."""
