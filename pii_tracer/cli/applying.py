@@ -28,7 +28,7 @@ from pii_tracer.model.errors import (
 )
 from pii_tracer.model.identities import Frozen
 from pii_tracer.model.plan import ErasurePlan, Step
-from pii_tracer.proof.signing import attester
+from pii_tracer.proof.attester_keys import attester
 from pii_tracer.review.approval import Approval, consume, consumed_by, verify_approvals
 from pii_tracer.review.drift import DriftItem, World, step_drift
 from pii_tracer.review.plan_file import LoadedPlan, load_plan

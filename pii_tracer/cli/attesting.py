@@ -16,12 +16,29 @@ from pii_tracer.cli.runs import evidence_of
 from pii_tracer.config.proof import TimestampAuthority
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import STAYS, Step
-from pii_tracer.proof.attest import Attestation, Others, Proven, attest
-from pii_tracer.proof.leaves import Erased, Reserved, ReservedKind, ScopeFile
-from pii_tracer.proof.log import LOG_NAME, AttestationLog
-from pii_tracer.proof.publish import publish, recover
-from pii_tracer.proof.signing import attester
-from pii_tracer.proof.witness import BY_VERSION, FileBefore, before_place, before_step, gone_files, read_before
+from pii_tracer.proof.attestation import (
+    Attestation,
+    Others,
+    Proven,
+    attest,
+)
+from pii_tracer.proof.attestation_log import LOG_NAME, AttestationLog
+from pii_tracer.proof.attester_keys import attester
+from pii_tracer.proof.evidence_leaves import (
+    Erased,
+    Reserved,
+    ReservedKind,
+    ScopeFile,
+)
+from pii_tracer.proof.publishing import publish, recover
+from pii_tracer.proof.storage_witness import (
+    BY_VERSION,
+    FileBefore,
+    before_place,
+    before_step,
+    gone_files,
+    read_before,
+)
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.runner import State
 from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, RunVerdict
@@ -114,7 +131,7 @@ def scope_of(copy: CopyVerdict) -> list[ScopeFile]:
 def _stamp(authority: TimestampAuthority | None, base: Path) -> Callable[[bytes], bytes] | None:
     if authority is None:
         return None
-    from pii_tracer.proof.timestamp import load_certificates, request_stamp
+    from pii_tracer.proof.rfc3161_timestamps import load_certificates, request_stamp
 
     roots = load_certificates(base / authority.certificate)
     return lambda data: request_stamp(authority.url, data, roots)

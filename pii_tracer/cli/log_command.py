@@ -49,7 +49,7 @@ def _selecting(command: F) -> F:
 @format_option("text", "json", "csv")
 def show(estate_file: Path, state: Path, fmt: str, **asked: Any) -> int:
     """Rows of the log, the oldest first."""
-    from pii_tracer.proof.log_export import as_csv
+    from pii_tracer.proof.deletion_log_export import as_csv
 
     rows = _open(Settings(estate_file, state)).numbered(_selection(**asked))
     if fmt == "csv":
@@ -68,7 +68,7 @@ def show(estate_file: Path, state: Path, fmt: str, **asked: Any) -> int:
 @_selecting
 def export(file: Path, estate_file: Path, state: Path, **asked: Any) -> int:
     """Write rows of the log to FILE, which ends in .csv or .parquet."""
-    from pii_tracer.proof.log_export import export as write
+    from pii_tracer.proof.deletion_log_export import export as write
 
     if file.suffix not in (".csv", ".parquet"):
         raise UsageError(
@@ -87,7 +87,7 @@ def export(file: Path, estate_file: Path, state: Path, **asked: Any) -> int:
 def prune(estate_file: Path, state: Path, as_of: str | None, fmt: str) -> int:
     """Remove the rows that are older than `deletion_log: {keep_days: …}` of the estate file; requests that are still
     open, and what came after them, stay. Recheck no longer knows the persons whose rows are gone."""
-    from pii_tracer.proof.log_table import fill_table
+    from pii_tracer.proof.deletion_log_table import fill_table
 
     settings = Settings(estate_file, state)
     estate, now = settings.estate(), moment(as_of)

@@ -47,7 +47,7 @@ _KEY = _file("--key", "the attester's public key (PEM); again where it was chang
 
 
 def _bytes(path: Path) -> bytes:
-    from pii_tracer.proof.reading import read_limited
+    from pii_tracer.proof.untrusted_json import read_limited
 
     try:
         return read_limited(path)
@@ -68,13 +68,13 @@ def _approver(path: Path) -> PublicKey:
 
 
 def _certificates(path: Path) -> list[Certificate]:
-    from pii_tracer.proof.timestamp import load_certificates
+    from pii_tracer.proof.rfc3161_timestamps import load_certificates
 
     return load_certificates(path)
 
 
 def _stamped_at(stamp: bytes, envelope: bytes, roots: list[Certificate]) -> datetime:
-    from pii_tracer.proof.timestamp import verify_stamp
+    from pii_tracer.proof.rfc3161_timestamps import verify_stamp
 
     return verify_stamp(stamp, envelope, roots)
 
@@ -127,9 +127,9 @@ def verify(
 
     With a trail or access logs, every deleted object version is also bound to the record of its deletion.
     """
+    from pii_tracer.proof.attestation_verifier import Given, verify_attestation
     from pii_tracer.proof.findings import Report
-    from pii_tracer.proof.publish import stamp_of
-    from pii_tracer.proof.verifier import Given, verify_attestation
+    from pii_tracer.proof.publishing import stamp_of
 
     if (trail is None) != (trail_keys is None):
         raise UsageError("a trail is checked with its public keys", todo="give both --trail and --trail-keys")
@@ -150,7 +150,7 @@ def verify(
     if trail or access_logs:
         # only evidence that holds says what was deleted; otherwise its findings come first
         if not report.findings:
-            from pii_tracer.proof.trail.binding import check_trail
+            from pii_tracer.proof.cloudtrail.deletion_binding import check_trail
 
             logs = check_trail(evidence, trail, _bytes(trail_keys) if trail_keys else b"", access_logs)
             report = Report(logs.findings, (*report.notes, *logs.notes))
@@ -165,7 +165,7 @@ def verify(
 def _sibling(attestation: Path, envelope: bytes) -> Path | None:
     """The attestation before this one, where it lies in its own run's folder beside this run's."""
     from pii_tracer.model.plan import digest_of
-    from pii_tracer.proof.verifier import previous_of
+    from pii_tracer.proof.attestation_verifier import previous_of
 
     digest, plan = previous_of(envelope) or ("", "")
     if not plan or Path(plan).name != plan or plan in (".", ".."):
@@ -188,7 +188,7 @@ def _sibling(attestation: Path, envelope: bytes) -> Path | None:
 def prove(run: str | None, state: Path, uri: str | None, step: str | None, leaf: int | None, out: Path | None) -> int:
     """Write the proof of one object, step or leaf of a RUN: a small file that needs none of the others."""
     from pii_tracer.common.atomic_files import write_atomic
-    from pii_tracer.proof.inclusion import prove as prove_leaf
+    from pii_tracer.proof.inclusion_proof import prove as prove_leaf
 
     if sum(item is not None for item in (uri, step, leaf)) != 1:
         raise UsageError("name one thing to prove", todo="use one of --object, --step and --leaf")
@@ -209,7 +209,7 @@ def prove(run: str | None, state: Path, uri: str | None, step: str | None, leaf:
 def verify_object(proof: Path, attestation: Path, key: tuple[Path, ...], fmt: str) -> int:
     """Check the PROOF of one object, with the attestation and without any other leaf."""
     from pii_tracer.proof.findings import Report
-    from pii_tracer.proof.inclusion import verify_object as check
+    from pii_tracer.proof.inclusion_proof import verify_object as check
 
     return _tell(Report(check(_bytes(proof), _bytes(attestation), [_public(path) for path in key])), fmt)
 
@@ -234,9 +234,9 @@ def certificate(
     """Write the certificate of a RUN for people: one printable page. Refused while anything is open or stays."""
     from pii_tracer.cli.pdf import print_pdf
     from pii_tracer.common.atomic_files import write_atomic
-    from pii_tracer.proof.publish import stamp_of
-    from pii_tracer.proof.signing import public_file
-    from pii_tracer.proof.verifier import Given, verify_attestation
+    from pii_tracer.proof.attestation_verifier import Given, verify_attestation
+    from pii_tracer.proof.attester_keys import public_file
+    from pii_tracer.proof.publishing import stamp_of
     from pii_tracer.review.dsse import keyid, unseal
     from reports.certificate import certificate as make
     from reports.certificate import render_certificate
@@ -272,7 +272,7 @@ def _about(folder: RunFolder, request: str | None) -> Path:
     Raises:
         UsageError: the run has none for this request.
     """
-    from pii_tracer.proof.verifier import requests_of
+    from pii_tracer.proof.attestation_verifier import requests_of
 
     if request is None:
         return folder.attestation

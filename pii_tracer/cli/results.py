@@ -17,9 +17,9 @@ from pii_tracer.cli.verifying import read_verdicts
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.proof.deletion_log import FILE, DeletionLog
-from pii_tracer.proof.leaves import lines_digest, scope_lines
-from pii_tracer.proof.log_rows import Logged, entries_of
-from pii_tracer.proof.log_table import fill_table
+from pii_tracer.proof.deletion_log_rows import Logged, entries_of
+from pii_tracer.proof.deletion_log_table import fill_table
+from pii_tracer.proof.evidence_leaves import lines_digest, scope_lines
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.openlineage_events import step_runs
 from pii_tracer.run.runner import State

@@ -14,7 +14,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import CopyKind, Strategy
 from pii_tracer.model.plan import HELD, Copy, ErasurePlan
-from pii_tracer.proof.attest import LIMITS
+from pii_tracer.proof.attestation import LIMITS
 from pii_tracer.proof.deletion_log import DeletionLog
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.runner import RunState as Walked

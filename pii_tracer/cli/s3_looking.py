@@ -18,7 +18,7 @@ from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import S3Location, s3_place
 from pii_tracer.model.plan import Copy, ErasurePlan
-from pii_tracer.proof.witness import FileBefore, Seen, in_log
+from pii_tracer.proof.storage_witness import FileBefore, Seen, in_log
 from pii_tracer.scan.search_workers import THREADS, Searchers
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.s3_tables import S3Folder, look_past_s3, verify_s3_table

@@ -26,8 +26,8 @@ def trail(run: str | None, state: Path, bucket: str, prefix: str, region: str, o
     """
     import boto3
 
-    from pii_tracer.proof.reading import read_limited
-    from pii_tracer.proof.trail.harvest import KEYS_NAME, fetch_trail
+    from pii_tracer.proof.cloudtrail.trail_download import KEYS_NAME, fetch_trail
+    from pii_tracer.proof.untrusted_json import read_limited
     from pii_tracer.run.journal import parse
 
     folder = choose_run(state, run, unfinished=False)

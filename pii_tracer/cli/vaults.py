@@ -15,7 +15,7 @@ from pii_tracer.lake.stores.glacier.vaults import ASK, VaultInventory, vault_cli
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
-from pii_tracer.proof.leaves import Erased
+from pii_tracer.proof.evidence_leaves import Erased
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.verify.bytes import judge
 from pii_tracer.verify.verdict import ByteVerdict

@@ -14,8 +14,16 @@ from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import CopyKind, Format
 from pii_tracer.model.locations import S3Location
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
-from pii_tracer.proof.leaves import ScopeFile, lines_digest, scope_lines
-from pii_tracer.proof.witness import BY_VERSION, FileBefore, Seen, Witness, before_place, manifest_of, read_before
+from pii_tracer.proof.evidence_leaves import ScopeFile, lines_digest, scope_lines
+from pii_tracer.proof.storage_witness import (
+    BY_VERSION,
+    FileBefore,
+    Seen,
+    Witness,
+    before_place,
+    manifest_of,
+    read_before,
+)
 from pii_tracer.run.executor_protocol import Executor
 from pii_tracer.run.journal import canonical
 from pii_tracer.scan.file_fingerprints import fingerprint

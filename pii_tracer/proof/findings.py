@@ -8,7 +8,7 @@ from typing import Any
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.errors import ReviewError
-from pii_tracer.proof.reading import json_object
+from pii_tracer.proof.untrusted_json import json_object
 from pii_tracer.review import dsse
 
 PREDICATE_TYPE = "https://pii-tracer.dev/erasure/v1"

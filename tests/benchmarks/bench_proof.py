@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from pii_tracer.proof import merkle
-from pii_tracer.proof.attest import attest
-from pii_tracer.proof.leaves import Erased, ScopeFile
-from pii_tracer.proof.verifier import verify_attestation
+from pii_tracer.proof import merkle_tree
+from pii_tracer.proof.attestation import attest
+from pii_tracer.proof.attestation_verifier import verify_attestation
+from pii_tracer.proof.evidence_leaves import Erased, ScopeFile
 from pii_tracer.run.journal import Journal, Kind, write_and_sync
 from tests.proof.test_attestation import KEY, nonces, proven
 
@@ -62,7 +62,7 @@ def tree_and_root(leaves: int) -> Row:
             sha256(node).digest()
 
     def ours() -> None:
-        merkle.Tree(map(merkle.leaf_hash, entries))
+        merkle_tree.Tree(map(merkle_tree.leaf_hash, entries))
 
     by_hashlib, by_us = best(raw), best(ours)
     share = by_hashlib / by_us
@@ -71,12 +71,12 @@ def tree_and_root(leaves: int) -> Row:
 
 def inclusion(leaves: int) -> Row:
     """The slowest of a thousand proofs across the tree, each checked three times."""
-    hashes = [merkle.leaf_hash(b"%d" % n) for n in range(leaves)]
-    tree = merkle.Tree(hashes)
+    hashes = [merkle_tree.leaf_hash(b"%d" % n) for n in range(leaves)]
+    tree = merkle_tree.Tree(hashes)
     root = tree.root
 
     def check(index: int, path: list[bytes]) -> None:
-        if not merkle.verify_inclusion(hashes[index], index, leaves, path, root):
+        if not merkle_tree.verify_inclusion(hashes[index], index, leaves, path, root):
             raise SystemExit("a proof does not hold")
 
     places = range(0, leaves, max(1, leaves // 1000))

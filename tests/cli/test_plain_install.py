@@ -22,7 +22,7 @@ from tests.cli.test_key_of_several import SUBJECT, TENANTS
 
 EXTRAS = ("kafka", "iceberg-log", "timestamp", "fast", "connect", "demo")
 OF_KAFKA = re.compile(r"kafka|\.(cli\.topics|estate\.protobuf_schemas|estate\.schema_registry)\Z")
-OTHERS = {"pii_tracer.proof.timestamp"}
+OTHERS = {"pii_tracer.proof.rfc3161_timestamps"}
 
 WITHOUT = """
 import importlib.abc, sys

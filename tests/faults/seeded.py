@@ -317,7 +317,7 @@ SEEDED = (
     Seeded(
         8,
         "an attestation is made with steps still open",
-        put("pii_tracer.proof.attest", "open_steps", lambda *_: ()),
+        put("pii_tracer.proof.attestation", "open_steps", lambda *_: ()),
         attestation.test_it_is_refused_with_open_steps_and_blocked_copies,
     ),
     Seeded(
@@ -441,7 +441,7 @@ SEEDED = (
         19,
         "digests of CloudTrail are not compared with the one before",
         around(
-            "pii_tracer.proof.trail.chain",
+            "pii_tracer.proof.cloudtrail.digest_chain",
             "_wrong",
             lambda original, digest, before, keys: original(digest, None, keys),
         ),
@@ -450,13 +450,13 @@ SEEDED = (
     Seeded(
         19,
         "log files of CloudTrail are not compared with their digest",
-        put("pii_tracer.proof.trail.chain", "_logs", lambda *_: 0),
+        put("pii_tracer.proof.cloudtrail.digest_chain", "_logs", lambda *_: 0),
         chain.test_reordering_and_swapping_are_found,
     ),
     Seeded(
         19,
         "digests of CloudTrail need not reach past the end of the erasure",
-        put("pii_tracer.proof.trail.binding", "_covered", lambda *_: iter(())),
+        put("pii_tracer.proof.cloudtrail.deletion_binding", "_covered", lambda *_: iter(())),
         binding.test_a_cut_tail_is_a_failure_of_its_own,
     ),
     Seeded(

@@ -26,10 +26,15 @@ from pii_tracer.model.plan import (
     PlannedHold,
     Waiver,
 )
-from pii_tracer.proof.attest import Others, Proven, attest
+from pii_tracer.proof.attestation import Others, Proven, attest
+from pii_tracer.proof.attestation_verifier import Given, verify_attestation
+from pii_tracer.proof.evidence_leaves import (
+    Erased,
+    Reserved,
+    ReservedKind,
+    ScopeFile,
+)
 from pii_tracer.proof.findings import PREDICATE_TYPE, Check
-from pii_tracer.proof.leaves import Erased, Reserved, ReservedKind, ScopeFile
-from pii_tracer.proof.verifier import Given, verify_attestation
 from pii_tracer.review import dsse
 from pii_tracer.review.plan_file import parse_plan
 from pii_tracer.run.journal import Journal

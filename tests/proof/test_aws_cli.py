@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.proof.trail.chain import load_keys, read_trail
+from pii_tracer.proof.cloudtrail.digest_chain import load_keys, read_trail
 from tests.proof.aws import RSA_KEY, START, TrailWriter, keys_json, stamp
 from tests.proof.aws_server import TRAIL, environment, serving
 from tests.proof.test_trail_chain import written

@@ -13,10 +13,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pii_tracer.cli import pdf
 from pii_tracer.cli.main import run as command
 from pii_tracer.cli.runs import RunFolder, RunInfo
-from pii_tracer.proof.attest import Others, attest
-from pii_tracer.proof.leaves import Erased, Reserved, ReservedKind
-from pii_tracer.proof.log import LOG_NAME, AttestationLog
-from pii_tracer.proof.publish import publish
+from pii_tracer.proof.attestation import Others, attest
+from pii_tracer.proof.attestation_log import LOG_NAME, AttestationLog
+from pii_tracer.proof.evidence_leaves import Erased, Reserved, ReservedKind
+from pii_tracer.proof.publishing import publish
 from pii_tracer.review.dsse import unseal
 from pii_tracer.review.trusted_keys import public_pem
 from reports.certificate import certificate, render_certificate

@@ -19,9 +19,9 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import ProofError
 from pii_tracer.model.identities import Format
 from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState, Selection
-from pii_tracer.proof.leaves import lines_digest
-from pii_tracer.proof.log_export import arrow, export
-from pii_tracer.proof.log_table import fill_table
+from pii_tracer.proof.deletion_log_export import arrow, export
+from pii_tracer.proof.deletion_log_table import fill_table
+from pii_tracer.proof.evidence_leaves import lines_digest
 from pii_tracer.run.journal import canonical, iso
 from tests.review.plans import NOW
 

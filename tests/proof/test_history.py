@@ -11,12 +11,12 @@ import pytest
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import ProofError
 from pii_tracer.model.plan import digest_of
-from pii_tracer.proof import publish as publishing
-from pii_tracer.proof.attest import attest
+from pii_tracer.proof import publishing
+from pii_tracer.proof.attestation import attest
+from pii_tracer.proof.attestation_log import AttestationLog, log_line
+from pii_tracer.proof.attestation_verifier import Given, previous_of, verify_attestation
 from pii_tracer.proof.findings import Check
-from pii_tracer.proof.log import AttestationLog, log_line
-from pii_tracer.proof.publish import publish, recover
-from pii_tracer.proof.verifier import Given, previous_of, verify_attestation
+from pii_tracer.proof.publishing import publish, recover
 from tests.proof.test_attestation import KEY, nonces, proven
 
 

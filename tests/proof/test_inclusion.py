@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pii_tracer.model.errors import ProofError
-from pii_tracer.proof import merkle
-from pii_tracer.proof.attest import attest
+from pii_tracer.proof import merkle_tree
+from pii_tracer.proof.attestation import attest
 from pii_tracer.proof.findings import Check
-from pii_tracer.proof.inclusion import prove, verify_object
+from pii_tracer.proof.inclusion_proof import prove, verify_object
 from pii_tracer.run.journal import canonical
 from tests.proof.test_attestation import APPROVER, KEY, made, nonces, proven
 
@@ -44,7 +44,7 @@ def test_pymerkle_agrees(tmp_path: Path) -> None:
     proof = prove(envelope, leaves, uri="s3://b/k?versionId=v1")
     theirs = tree.prove_inclusion(proof.index + 1, proof.tree_size)
     assert list(proof.path) == theirs.serialize()["path"][1:]
-    pymerkle.verify_inclusion(merkle.leaf_hash(canonical(proof.leaf)), tree.get_root(), theirs)
+    pymerkle.verify_inclusion(merkle_tree.leaf_hash(canonical(proof.leaf)), tree.get_root(), theirs)
 
 
 def test_a_thing_is_named_by_its_uri_its_step_or_its_number(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from pii_tracer.config.proof import DeletionLogKind
 from pii_tracer.proof.deletion_log import DeletionLog, EntryState
-from pii_tracer.proof.log_table import fill_table
+from pii_tracer.proof.deletion_log_table import fill_table
 from tests.proof.test_deletion_log import entry
 from tests.review.plans import NOW
 from tests.sparksession import spark, spark_estate  # noqa: F401

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from pii_tracer.config.proof import DeletionLogKind
 from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState
-from pii_tracer.proof.log_table import fill_table
+from pii_tracer.proof.deletion_log_table import fill_table
 from tests.proof.test_deletion_log import _table, entry
 from tests.review.plans import NOW
 

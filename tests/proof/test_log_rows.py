@@ -23,7 +23,7 @@ from pii_tracer.model.plan import (
     Waiver,
 )
 from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState, Selection
-from pii_tracer.proof.log_rows import Logged, entries_of
+from pii_tracer.proof.deletion_log_rows import Logged, entries_of
 from pii_tracer.run.journal import Journal
 from pii_tracer.run.openlineage_events import RunEvents, step_runs
 from pii_tracer.run.runner import run

@@ -13,8 +13,8 @@ from pii_tracer.cli.attesting import attest_run
 from pii_tracer.cli.main import run as command
 from pii_tracer.cli.runs import RunFolder, RunInfo
 from pii_tracer.model.plan import ErasurePlan, PlannedRequest
+from pii_tracer.proof.attestation_verifier import requests_of, verify_attestation
 from pii_tracer.proof.findings import Check
-from pii_tracer.proof.verifier import requests_of, verify_attestation
 from pii_tracer.review import dsse
 from pii_tracer.review.trusted_keys import load_private
 from pii_tracer.run.journal import Journal

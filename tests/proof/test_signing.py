@@ -19,11 +19,11 @@ from securesystemslib.signer import SSlibKey
 from pii_tracer.cli.main import run as command
 from pii_tracer.config.proof import AttestationKey, KmsKey
 from pii_tracer.model.errors import PiiTracerError, ProofError
-from pii_tracer.proof.attest import attest
+from pii_tracer.proof.attestation import attest
+from pii_tracer.proof.attestation_verifier import verify_attestation
+from pii_tracer.proof.attester_keys import KmsSigner, attester, public_file
+from pii_tracer.proof.evidence_leaves import Erased
 from pii_tracer.proof.findings import Check
-from pii_tracer.proof.leaves import Erased
-from pii_tracer.proof.signing import KmsSigner, attester, public_file
-from pii_tracer.proof.verifier import verify_attestation
 from pii_tracer.review import dsse
 from pii_tracer.review.trusted_keys import public_pem
 from tests.proof.aws import REGION

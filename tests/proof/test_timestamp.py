@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.model.errors import ProofError
-from pii_tracer.proof.attest import NO_AUTHORITY, attest
+from pii_tracer.proof.attestation import NO_AUTHORITY, attest
+from pii_tracer.proof.attestation_log import AttestationLog
+from pii_tracer.proof.attestation_verifier import Given, verify_attestation
 from pii_tracer.proof.findings import Check, Report
-from pii_tracer.proof.log import AttestationLog
-from pii_tracer.proof.publish import publish, stamp_of
-from pii_tracer.proof.timestamp import load_certificates, request_stamp, verify_stamp
-from pii_tracer.proof.verifier import Given, verify_attestation
+from pii_tracer.proof.publishing import publish, stamp_of
+from pii_tracer.proof.rfc3161_timestamps import load_certificates, request_stamp, verify_stamp
 from pii_tracer.review import dsse
 from tests.proof.authority import make_authority, serving
 from tests.proof.test_attestation import KEY, made, nonces, proven

@@ -13,11 +13,16 @@ import pytest
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import CopyKind, Format
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.proof.attest import attest
+from pii_tracer.proof.attestation import attest
+from pii_tracer.proof.cloudtrail.deletion_binding import (
+    Claim,
+    Claims,
+    bind,
+    check_trail,
+)
+from pii_tracer.proof.cloudtrail.deletion_events import Source, access_log_deletions, trail_deletions
+from pii_tracer.proof.evidence_leaves import Erased
 from pii_tracer.proof.findings import Check, Report
-from pii_tracer.proof.leaves import Erased
-from pii_tracer.proof.trail.binding import Claim, Claims, bind, check_trail
-from pii_tracer.proof.trail.events import Source, access_log_deletions, trail_deletions
 from pii_tracer.review.plan_file import parse_plan
 from pii_tracer.run.executor_protocol import Outcome
 from pii_tracer.run.journal import Journal

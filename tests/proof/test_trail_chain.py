@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pii_tracer.model.errors import ProofError
+from pii_tracer.proof.cloudtrail.digest_chain import Trail, load_keys, read_trail
 from pii_tracer.proof.findings import Check
-from pii_tracer.proof.trail.chain import Trail, load_keys, read_trail
 from tests.proof.aws import OTHER_RSA_KEY, RSA_KEY, START, TrailWriter, call, keys_json
 
 HOUR = timedelta(hours=1)

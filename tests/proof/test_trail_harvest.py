@@ -16,8 +16,8 @@ from botocore.config import Config
 
 from pii_tracer.cli.main import run as command
 from pii_tracer.model.errors import ProofError
-from pii_tracer.proof.trail.chain import load_keys, read_trail
-from pii_tracer.proof.trail.harvest import KEYS_NAME, Fetched, fetch_trail
+from pii_tracer.proof.cloudtrail.digest_chain import load_keys, read_trail
+from pii_tracer.proof.cloudtrail.trail_download import KEYS_NAME, Fetched, fetch_trail
 from tests.proof.aws import ACCOUNT, BUCKET, REGION, START
 from tests.proof.aws_server import environment, serving
 from tests.proof.test_commands import add_run

@@ -12,10 +12,15 @@ from typing import Any
 import pytest
 
 from pii_tracer.model.plan import digest_of
-from pii_tracer.proof import merkle, reading, verifier
+from pii_tracer.proof import attestation_verifier, merkle_tree, untrusted_json
+from pii_tracer.proof.attestation_verifier import (
+    Given,
+    previous_of,
+    requests_of,
+    verify_attestation,
+)
+from pii_tracer.proof.evidence_leaves import lines_digest
 from pii_tracer.proof.findings import Check
-from pii_tracer.proof.leaves import lines_digest
-from pii_tracer.proof.verifier import Given, previous_of, requests_of, verify_attestation
 from pii_tracer.review import approval, dsse
 from pii_tracer.run.journal import (
     Journal,
@@ -53,7 +58,7 @@ class Proof:
         """Other leaves, and the root that they give."""
         lines = [canonical(leaf) for leaf in leaves]
         self.write("leaves.jsonl", b"".join(line + b"\n" for line in lines))
-        root = merkle.root([merkle.leaf_hash(line) for line in lines])
+        root = merkle_tree.root([merkle_tree.leaf_hash(line) for line in lines])
         self.claims["merkle"].update(leaves=len(lines), root=root.hex())
 
     def approve(self, data: bytes) -> None:
@@ -306,9 +311,9 @@ def test_a_scope_without_a_byte_is_no_proof(proof: Proof) -> None:
 def test_a_file_that_is_too_large_is_not_read(proof: Proof, monkeypatch: pytest.MonkeyPatch) -> None:
     large = len(proof.read("journal.jsonl")) - 1
     monkeypatch.setattr(
-        verifier,
+        attestation_verifier,
         "read_limited",
-        lambda path: reading.read_limited(path, large if path.name == "journal.jsonl" else 2**20),
+        lambda path: untrusted_json.read_limited(path, large if path.name == "journal.jsonl" else 2**20),
     )
     ((check, message),) = proof.findings()
     assert (check, message.startswith("journal.jsonl: the file is too large")) == (Check.OVERSIZED, True)

@@ -12,7 +12,7 @@ from pii_tracer.cli.runs import RunFolder
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import CopyKind, Strategy
 from pii_tracer.model.plan import ErasurePlan, digest_of
-from pii_tracer.proof.witness import FileBefore, before_place, before_step
+from pii_tracer.proof.storage_witness import FileBefore, before_place, before_step
 from pii_tracer.review.plan_file import LoadedPlan
 from pii_tracer.run.journal import Kind, Record, canonical
 from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, RunVerdict, ScannedFile

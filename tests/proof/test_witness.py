@@ -18,8 +18,16 @@ from pii_tracer.cli.witnessing import watched
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.identities import CopyKind, Format
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
-from pii_tracer.proof.leaves import ScopeFile, lines_digest, scope_lines
-from pii_tracer.proof.witness import FileBefore, Seen, Witness, before_place, in_log, manifest_of, read_before
+from pii_tracer.proof.evidence_leaves import ScopeFile, lines_digest, scope_lines
+from pii_tracer.proof.storage_witness import (
+    FileBefore,
+    Seen,
+    Witness,
+    before_place,
+    in_log,
+    manifest_of,
+    read_before,
+)
 from pii_tracer.run.executor_protocol import Outcome
 from pii_tracer.run.journal import Journal, Kind
 from pii_tracer.run.runner import run

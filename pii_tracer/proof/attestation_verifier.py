@@ -20,12 +20,16 @@ from pii_tracer.model.errors import (
     ReviewError,
 )
 from pii_tracer.model.plan import STAYS, ErasurePlan, digest_of
-from pii_tracer.proof import log as attestation_log
-from pii_tracer.proof import merkle
-from pii_tracer.proof.attest import open_steps
+from pii_tracer.proof import attestation_log, merkle_tree
+from pii_tracer.proof.attestation import open_steps
+from pii_tracer.proof.evidence_leaves import lines_digest
 from pii_tracer.proof.findings import Check, ProofFinding, Report, open_envelope
-from pii_tracer.proof.leaves import lines_digest
-from pii_tracer.proof.reading import canonical_object, read_limited, split_lines, whole
+from pii_tracer.proof.untrusted_json import (
+    canonical_object,
+    read_limited,
+    split_lines,
+    whole,
+)
 from pii_tracer.review import approval, confirmation, dsse
 from pii_tracer.review.plan_file import parse_plan
 from pii_tracer.run.journal import Kind, parse, parse_time
@@ -180,9 +184,11 @@ class _Check:
     def _leaves(self, lines: list[bytes], data: bytes, plan: ErasurePlan | None) -> None:
         claimed = self.claims["merkle"]
         self.expect(whole(data), Check.INCLUSION, "the last leaf is cut off")
-        hashes = [merkle.leaf_hash(line) for line in lines]
+        hashes = [merkle_tree.leaf_hash(line) for line in lines]
         self.expect(len(lines) == claimed["leaves"], Check.INCLUSION, "the number of leaves is another")
-        self.expect(merkle.root(hashes).hex() == claimed["root"], Check.INCLUSION, "the leaves do not give the root")
+        self.expect(
+            merkle_tree.root(hashes).hex() == claimed["root"], Check.INCLUSION, "the leaves do not give the root"
+        )
         bodies = [body for body in map(canonical_object, lines) if body is not None]
         in_leaves = {(b.get("step"), b.get("record")) for b in bodies if b.get("kind") == "step"}
         for step in self.claims["steps"]:
@@ -298,7 +304,7 @@ class _Check:
         elif not self.given.authority:
             self.notes.append("not checked: the time stamp (the authority's certificate was not given)")
         else:
-            from pii_tracer.proof.timestamp import verify_stamp
+            from pii_tracer.proof.rfc3161_timestamps import verify_stamp
 
             try:
                 at = verify_stamp(self.given.stamp, self.envelope, list(self.given.authority))

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.proof.reading import json_object
+from pii_tracer.proof.untrusted_json import json_object
 from pii_tracer.run.journal import parse_time
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")

@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import ProofError
-from pii_tracer.proof.aws import asked
-from pii_tracer.proof.trail.chain import SIDECAR
+from pii_tracer.proof.aws_refusals import asked
+from pii_tracer.proof.cloudtrail.digest_chain import SIDECAR
 
 KEYS_NAME = "trail-keys.json"
 _FOLDER = re.compile(

@@ -27,9 +27,9 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from pii_tracer.model.errors import ProofError
+from pii_tracer.proof.cloudtrail.deletion_events import Deletion, trail_deletions, zoned
 from pii_tracer.proof.findings import Check, ProofFinding
-from pii_tracer.proof.reading import MAX_SMALL_BYTES, json_object, read_limited
-from pii_tracer.proof.trail.events import Deletion, trail_deletions, zoned
+from pii_tracer.proof.untrusted_json import MAX_SMALL_BYTES, json_object, read_limited
 
 SIDECAR = ".head.json"
 MAX_UNZIPPED = 2**29

@@ -17,8 +17,13 @@ from typing import Any
 
 from pii_tracer.model.errors import ProofError
 from pii_tracer.model.plan import digest_of
-from pii_tracer.proof import merkle
-from pii_tracer.proof.reading import canonical_object, read_limited, split_lines, whole
+from pii_tracer.proof import merkle_tree
+from pii_tracer.proof.untrusted_json import (
+    canonical_object,
+    read_limited,
+    split_lines,
+    whole,
+)
 from pii_tracer.run.journal import canonical, write_and_sync
 
 LOG_NAME = "attestations.jsonl"
@@ -31,12 +36,12 @@ def log_line(attestation: bytes, plan_id: str) -> bytes:
 
 def position(lines: Sequence[bytes]) -> dict[str, Any]:
     """What an attestation says about the log before it: size, root, and proofs about the last step."""
-    tree = merkle.Tree(merkle.leaf_hash(line) for line in lines)
+    tree = merkle_tree.Tree(merkle_tree.leaf_hash(line) for line in lines)
     size = len(tree)
     said: dict[str, Any] = {"size": size, "root": tree.root.hex(), "previous": None}
     if size:
         last = canonical_object(lines[-1]) or {}
-        before = merkle.Tree(merkle.leaf_hash(line) for line in lines[:-1])
+        before = merkle_tree.Tree(merkle_tree.leaf_hash(line) for line in lines[:-1])
         said["previous"] = {
             "attestation": last["attestation"],
             "plan": last["plan"],
@@ -56,16 +61,20 @@ def check_position(said: Mapping[str, Any]) -> list[str]:
     """
     size, root, previous = int(said["size"]), bytes.fromhex(said["root"]), said["previous"]
     if size == 0:
-        return [] if previous is None and root == merkle.root([]) else ["the log is said to be empty and is not"]
+        return [] if previous is None and root == merkle_tree.root([]) else ["the log is said to be empty and is not"]
     line = canonical({"attestation": previous["attestation"], "plan": previous["plan"]})
     before, path = bytes.fromhex(previous["root"]), [bytes.fromhex(node) for node in previous["consistency"]]
     found = []
     if previous["size"] != size - 1:
         found.append("the attestation before this one stands at another place of the log")
     inclusion = [bytes.fromhex(node) for node in previous["inclusion"]]
-    if not merkle.verify_inclusion(merkle.leaf_hash(line), size - 1, size, inclusion, root):
+    if not merkle_tree.verify_inclusion(merkle_tree.leaf_hash(line), size - 1, size, inclusion, root):
         found.append("the attestation before this one is not in the log's tree")
-    grown = before == merkle.root([]) if size == 1 else merkle.verify_consistency(size - 1, size, before, root, path)
+    grown = (
+        before == merkle_tree.root([])
+        if size == 1
+        else merkle_tree.verify_consistency(size - 1, size, before, root, path)
+    )
     if not grown:
         found.append("the log did not grow out of the one before: something in it was changed or taken out")
     return found
@@ -90,7 +99,7 @@ def check_log(said: Mapping[str, Any], envelope: bytes, log: bytes) -> list[str]
     if len(lines) <= size:
         return ["the log ends before this attestation: its end was cut off"]
     found = []
-    if merkle.root([merkle.leaf_hash(line) for line in lines[:size]]).hex() != said["root"]:
+    if merkle_tree.root([merkle_tree.leaf_hash(line) for line in lines[:size]]).hex() != said["root"]:
         found.append("the log before this attestation is not the one it was made over")
     stands = canonical_object(lines[size])
     if stands is None or stands.get("attestation") != digest_of(envelope):

@@ -24,8 +24,8 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import PiiTracerError
 from pii_tracer.model.identities import Format, Frozen
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.proof.leaves import ScopeFile
-from pii_tracer.proof.reading import canonical_object, split_lines
+from pii_tracer.proof.evidence_leaves import ScopeFile
+from pii_tracer.proof.untrusted_json import canonical_object, split_lines
 from pii_tracer.run.executor_protocol import (
     Check,
     Executor,

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.plan import digest_of
-from pii_tracer.proof.attest import Attestation
-from pii_tracer.proof.log import AttestationLog, log_line
+from pii_tracer.proof.attestation import Attestation
+from pii_tracer.proof.attestation_log import AttestationLog, log_line
 
 Stamp = Callable[[bytes], bytes]
 

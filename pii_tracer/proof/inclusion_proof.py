@@ -13,9 +13,9 @@ from pydantic import Field, ValidationError
 from pii_tracer.model.errors import ProofError, ReviewError
 from pii_tracer.model.identities import Frozen
 from pii_tracer.model.plan import digest_of
-from pii_tracer.proof import merkle
+from pii_tracer.proof import merkle_tree
 from pii_tracer.proof.findings import Check, ProofFinding, open_envelope
-from pii_tracer.proof.reading import canonical_object, json_object, split_lines
+from pii_tracer.proof.untrusted_json import canonical_object, json_object, split_lines
 from pii_tracer.review import dsse
 from pii_tracer.run.journal import canonical
 
@@ -47,7 +47,7 @@ def prove(
         ProofError: no such leaf, or several; or the leaves are not the attestation's.
     """
     lines = split_lines(leaves)
-    tree = merkle.Tree(merkle.leaf_hash(line) for line in lines)
+    tree = merkle_tree.Tree(merkle_tree.leaf_hash(line) for line in lines)
     claimed = _claimed(attestation)
     if (claimed.get("root"), claimed.get("leaves")) != (tree.root.hex(), len(lines)):
         raise ProofError("the leaves are not those of this attestation", todo="use the evidence as it was written")
@@ -79,14 +79,14 @@ def verify_object(proof: bytes, attestation: bytes, trusted: Sequence[dsse.Publi
     try:
         told = ObjectProof.model_validate(json_object(proof))
         path = [bytes.fromhex(node) for node in told.path]
-        leaf = merkle.leaf_hash(canonical(told.leaf))
+        leaf = merkle_tree.leaf_hash(canonical(told.leaf))
         claimed = opened["predicate"]["merkle"]
         root, size = bytes.fromhex(claimed["root"]), claimed["leaves"]
     except (ValidationError, ValueError, KeyError, TypeError, RecursionError):
         return (ProofFinding(Check.FORM, "this is no proof of an object"),)
     if told.attestation != digest_of(attestation):
         return (ProofFinding(Check.INCLUSION, "the proof is about another attestation"),)
-    if told.tree_size != size or not merkle.verify_inclusion(leaf, told.index, size, path, root):
+    if told.tree_size != size or not merkle_tree.verify_inclusion(leaf, told.index, size, path, root):
         return (ProofFinding(Check.INCLUSION, "the leaf is not in the attestation's tree"),)
     return ()
 

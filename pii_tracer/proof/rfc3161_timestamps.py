@@ -17,7 +17,7 @@ from rfc3161_client import HashAlgorithm, TimestampRequestBuilder, VerificationE
 from rfc3161_client import decode_timestamp_response as decode
 
 from pii_tracer.model.errors import ProofError
-from pii_tracer.proof.reading import MAX_SMALL_BYTES, read_limited
+from pii_tracer.proof.untrusted_json import MAX_SMALL_BYTES, read_limited
 
 _TIMEOUT = 30.0
 

@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 from pii_tracer.model.errors import PiiTracerError
 from pii_tracer.model.plan import ErasurePlan
+from pii_tracer.proof.cloudtrail.deletion_events import Deletion, Source, access_log_deletions
+from pii_tracer.proof.cloudtrail.digest_chain import load_keys, read_trail
 from pii_tracer.proof.findings import Check, ProofFinding, Report
-from pii_tracer.proof.reading import canonical_object, read_limited, split_lines
-from pii_tracer.proof.trail.chain import load_keys, read_trail
-from pii_tracer.proof.trail.events import Deletion, Source, access_log_deletions
+from pii_tracer.proof.untrusted_json import canonical_object, read_limited, split_lines
 from pii_tracer.review.plan_file import parse_plan
 from pii_tracer.run.journal import Kind, Record, parse
 

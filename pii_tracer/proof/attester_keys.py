@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config.proof import AttestationKey, KmsKey
 from pii_tracer.model.errors import ProofError
-from pii_tracer.proof.aws import asked
+from pii_tracer.proof.aws_refusals import asked
 from pii_tracer.review.trusted_keys import (
     generate,
     load_private,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pii_tracer.config.proof import DeletionLogKind
 from pii_tracer.model.errors import ProofError
 from pii_tracer.proof.deletion_log import DeletionLog
-from pii_tracer.proof.log_export import arrow
+from pii_tracer.proof.deletion_log_export import arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa

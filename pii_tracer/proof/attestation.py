@@ -24,9 +24,9 @@ from pii_tracer.model.plan import (
     PlannedRequest,
     digest_of,
 )
-from pii_tracer.proof import merkle
-from pii_tracer.proof.findings import PREDICATE_TYPE
-from pii_tracer.proof.leaves import (
+from pii_tracer.proof import merkle_tree
+from pii_tracer.proof.attestation_log import position
+from pii_tracer.proof.evidence_leaves import (
     Erased,
     Reserved,
     ReservedKind,
@@ -35,7 +35,7 @@ from pii_tracer.proof.leaves import (
     lines_digest,
     scope_lines,
 )
-from pii_tracer.proof.log import position
+from pii_tracer.proof.findings import PREDICATE_TYPE
 from pii_tracer.review import dsse
 from pii_tracer.review.plan_file import LoadedPlan
 from pii_tracer.run.journal import (
@@ -120,9 +120,9 @@ def attest(proven: Proven, key: dsse.PrivateKey, *, nonce: Callable[[], str]) ->
     records, torn = parse(proven.journal)
     _refuse_open(proven, records, torn)
     leaves = evidence_leaves(records, proven.erased, nonce)
-    hashes = [merkle.leaf_hash(line) for line in leaves]
+    hashes = [merkle_tree.leaf_hash(line) for line in leaves]
     scope = scope_lines(proven.scope)
-    predicate = _predicate(proven, records, merkle.root(hashes), len(leaves), scope)
+    predicate = _predicate(proven, records, merkle_tree.root(hashes), len(leaves), scope)
     first_erased = len(leaves) - len(proven.erased)
     subjects = [_subject(item, hashes[first_erased + i]) for i, item in enumerate(proven.erased)]
     subjects = subjects or [{"name": proven.loaded.name, "digest": {"sha256": _hex(proven.loaded.digest)}}]
