@@ -15,7 +15,7 @@ from executors.spark import quote, quote_table, string_literal
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import engine_path
-from pii_tracer.retention.enforce import Change
+from pii_tracer.retention.setting_changes import Change
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

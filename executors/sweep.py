@@ -24,8 +24,8 @@ from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.model.errors import PiiTracerError, RunError
 from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import engine_path
-from pii_tracer.retention.listing import Listing
-from pii_tracer.retention.sweep import Held, Swept, Target
+from pii_tracer.retention.storage_listings import Listing
+from pii_tracer.retention.sweep_rules import Held, Swept, Target
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -18,7 +18,12 @@ from pii_tracer.lake.inventory import Inventory
 from pii_tracer.model.errors import ConfigError, ExitCode
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Format
-from pii_tracer.retention.check import Finding, FindingKind, Table, check_tables
+from pii_tracer.retention.settings_check import (
+    Finding,
+    FindingKind,
+    Table,
+    check_tables,
+)
 
 _NOT_READ = frozenset(
     {
@@ -82,7 +87,7 @@ def estate_tables(settings: Settings) -> tuple[Inventory, tuple[Table, ...]]:
     from pii_tracer.cli.retention_pii import personal_columns
     from pii_tracer.cli.retention_remote import with_delta_tables
     from pii_tracer.lake.dataset_paths import EstatePaths
-    from pii_tracer.retention.read import tables_of
+    from pii_tracer.retention.table_settings import tables_of
 
     estate, base = settings.estate(), settings.base
     # archives have no history of their own, so that buckets need not be asked
@@ -98,8 +103,8 @@ def check_ddl(settings: Settings, places: Iterable[Path]) -> tuple[Finding, ...]
     from pii_tracer.cli.planning import take_inventory
     from pii_tracer.cli.retention_pii import personal_columns
     from pii_tracer.lineage.harvest import sql_files
-    from pii_tracer.retention.classes import unknown_names
-    from pii_tracer.retention.ddl import created
+    from pii_tracer.retention.ddl_tables import created
+    from pii_tracer.retention.retention_classes import unknown_names
 
     estate, base = settings.estate(), settings.base
     # each once, where it is named first

@@ -12,8 +12,13 @@ from pii_tracer.cli.settings import Settings, estate_option, format_option, stat
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import is_s3
-from pii_tracer.retention.check import Table
-from pii_tracer.retention.enforce import Change, Enforcement, Kept, enforcement
+from pii_tracer.retention.setting_changes import (
+    Change,
+    Enforcement,
+    Kept,
+    enforcement,
+)
+from pii_tracer.retention.settings_check import Table
 
 
 @click.command()
@@ -76,7 +81,7 @@ def _key(change: Change) -> tuple[str, str]:
 
 def _not_made(wanted: Enforcement, tables: tuple[Table, ...], refused: dict[tuple[str, str], str]) -> list[Kept]:
     """Changes that do not stand in the tables as they are now."""
-    from pii_tracer.retention.native import kept_by
+    from pii_tracer.retention.native_settings import kept_by
 
     now = {(t.location, k.setting): k.value for t in tables for k in kept_by(t.format, t.properties, t.refs)}
     raw = {(t.location, name): value for t in tables for name, value in t.properties.items()}

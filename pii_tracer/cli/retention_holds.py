@@ -10,8 +10,8 @@ import click
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.model.errors import ConfigError
-from pii_tracer.retention.check import Table
-from pii_tracer.retention.classes import unmatched_holds
+from pii_tracer.retention.retention_classes import unmatched_holds
+from pii_tracer.retention.settings_check import Table
 
 
 def look_at_holds(

@@ -19,8 +19,13 @@ from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.model.errors import ConfigError, ExitCode, UsageError
 from pii_tracer.model.locations import S3Location
-from pii_tracer.retention.listing import Listing
-from pii_tracer.retention.sweep import Skipped, Swept, Target, targets
+from pii_tracer.retention.storage_listings import Listing
+from pii_tracer.retention.sweep_rules import (
+    Skipped,
+    Swept,
+    Target,
+    targets,
+)
 
 
 @click.command()
@@ -55,7 +60,7 @@ def sweep(
     """
     from pii_tracer.cli.retention import estate_tables
     from pii_tracer.cli.retention_holds import look_at_holds
-    from pii_tracer.retention.listing import normalise, walk
+    from pii_tracer.retention.storage_listings import normalise, walk
 
     settings = Settings(estate_file, state)
     estate = settings.estate()

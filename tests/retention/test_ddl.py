@@ -11,7 +11,7 @@ import yaml
 from pii_tracer.cli.main import run
 from pii_tracer.model.errors import LineageError
 from pii_tracer.model.identities import Format
-from pii_tracer.retention.ddl import created
+from pii_tracer.retention.ddl_tables import created
 
 GOOD = (
     "TBLPROPERTIES ('pii-tracer.retention-class' = 'pii', 'delta.logRetentionDuration' = 'interval 7 days',"

@@ -12,9 +12,9 @@ from pii_tracer.config.estate_file import RetentionClasses
 from pii_tracer.lake.formats.iceberg.snapshot_expiry import SnapshotNode, retained
 from pii_tracer.lake.inventory import RefKind
 from pii_tracer.model.identities import Format
-from pii_tracer.retention.check import Table, check_tables
-from pii_tracer.retention.enforce import enforcement
-from pii_tracer.retention.native import DAY_MS, RefRetention
+from pii_tracer.retention.native_settings import DAY_MS, RefRetention
+from pii_tracer.retention.setting_changes import enforcement
+from pii_tracer.retention.settings_check import Table, check_tables
 from tests.retention.hoard import hold
 
 TODAY = datetime(2026, 11, 21, tzinfo=timezone.utc)

@@ -16,7 +16,7 @@ from pyarrow import orc
 
 from pii_tracer.lake.stores.s3.object_versions import S3Client
 from pii_tracer.model.errors import EstateError
-from pii_tracer.retention.listing import Listing, normalise, walk
+from pii_tracer.retention.storage_listings import Listing, normalise, walk
 from tests.unprivileged import open_folder, unprivileged
 
 __all__ = ["open_folder"]

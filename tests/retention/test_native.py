@@ -12,9 +12,24 @@ from pydantic import ValidationError
 from pii_tracer.config.estate_file import RetentionClasses
 from pii_tracer.lake.inventory import RefKind
 from pii_tracer.model.identities import Format
-from pii_tracer.retention.check import Finding, FindingKind, Table, check_tables
-from pii_tracer.retention.classes import CLASS_PROPERTY, class_of, hold_on, unmatched_holds
-from pii_tracer.retention.native import DAY_MS, RefRetention, interval_days, kept_by
+from pii_tracer.retention.native_settings import (
+    DAY_MS,
+    RefRetention,
+    interval_days,
+    kept_by,
+)
+from pii_tracer.retention.retention_classes import (
+    CLASS_PROPERTY,
+    class_of,
+    hold_on,
+    unmatched_holds,
+)
+from pii_tracer.retention.settings_check import (
+    Finding,
+    FindingKind,
+    Table,
+    check_tables,
+)
 from tests.retention.hoard import hold
 
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)

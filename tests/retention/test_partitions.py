@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from pii_tracer.config.estate_file import RetentionClasses
 from pii_tracer.model.identities import Format
-from pii_tracer.retention.sweep import Target
+from pii_tracer.retention.sweep_rules import Target
 
 NOW = datetime(2026, 11, 23, tzinfo=timezone.utc)
 RULES = (("land=DE", 60), ("land=a b/day=1", 90))

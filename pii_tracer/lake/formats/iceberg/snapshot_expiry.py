@@ -18,7 +18,12 @@ from typing import Any
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
 from pii_tracer.lake.stores.s3.s3_path import S3Path, file_of
 from pii_tracer.model.errors import EstateError
-from pii_tracer.retention.native import ICEBERG_MIN, ICEBERG_REF_AGE, MAIN, RefRetention
+from pii_tracer.retention.native_settings import (
+    ICEBERG_MIN,
+    ICEBERG_REF_AGE,
+    MAIN,
+    RefRetention,
+)
 
 _FOREVER = 2**63 - 1
 

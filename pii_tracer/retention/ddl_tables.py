@@ -22,8 +22,8 @@ from pii_tracer.lineage.sql.text.script_splitting import (
 )
 from pii_tracer.model.errors import LineageError
 from pii_tracer.model.identities import Format
-from pii_tracer.retention.in_use import InUse, parts_of
-from pii_tracer.retention.native import DELTA_FILES, DELTA_LOG
+from pii_tracer.retention.current_schema import InUse, parts_of
+from pii_tracer.retention.native_settings import DELTA_FILES, DELTA_LOG
 
 
 @dataclass(frozen=True)

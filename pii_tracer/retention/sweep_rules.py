@@ -13,9 +13,9 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Format, Frozen
 from pii_tracer.model.legal_holds import Hold
 from pii_tracer.model.locations import Location, is_s3, location_of
-from pii_tracer.retention.check import FindingKind, Table, check_table
-from pii_tracer.retention.classes import class_of, hold_on, partitions_of
-from pii_tracer.retention.native import MAIN, RefRetention
+from pii_tracer.retention.native_settings import MAIN, RefRetention
+from pii_tracer.retention.retention_classes import class_of, hold_on, partitions_of
+from pii_tracer.retention.settings_check import FindingKind, Table, check_table
 
 LEAST_DAYS = 1
 """Files of writers that have not committed yet are younger than this: nothing younger is ever swept."""

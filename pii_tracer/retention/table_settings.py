@@ -11,8 +11,8 @@ from pii_tracer.lake.inventory import Inventory, RefKind, TableState
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import Format
-from pii_tracer.retention.check import HISTORIES, Table
-from pii_tracer.retention.native import RefRetention
+from pii_tracer.retention.native_settings import RefRetention
+from pii_tracer.retention.settings_check import HISTORIES, Table
 
 
 def tables_of(

@@ -10,9 +10,22 @@ from pii_tracer.config.estate_file import RetentionClasses
 from pii_tracer.lake.inventory import RefKind
 from pii_tracer.model.identities import Format, Frozen
 from pii_tracer.model.legal_holds import Hold
-from pii_tracer.retention.check import Finding, FindingKind, Table, check_table
-from pii_tracer.retention.classes import class_of, hold_on
-from pii_tracer.retention.native import DAY_MS, DELTA_FILES, DELTA_LOG, ICEBERG_AGE, ICEBERG_MIN, ICEBERG_TRIM, MAIN
+from pii_tracer.retention.native_settings import (
+    DAY_MS,
+    DELTA_FILES,
+    DELTA_LOG,
+    ICEBERG_AGE,
+    ICEBERG_MIN,
+    ICEBERG_TRIM,
+    MAIN,
+)
+from pii_tracer.retention.retention_classes import class_of, hold_on
+from pii_tracer.retention.settings_check import (
+    Finding,
+    FindingKind,
+    Table,
+    check_table,
+)
 
 
 class RefField(Frozen):
