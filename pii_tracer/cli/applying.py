@@ -46,7 +46,7 @@ from pii_tracer.run.runner import (
 from pii_tracer.run.runner import run as walk
 from pii_tracer.run.suppression_list import FILE as SUPPRESSION_FILE
 from pii_tracer.scan.value_forms import build_patterns
-from pii_tracer.verify.verdict import Baseline
+from pii_tracer.verify.verdicts import Baseline
 
 if TYPE_CHECKING:
     from executors.context import ExecutionContext

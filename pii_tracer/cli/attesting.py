@@ -41,7 +41,7 @@ from pii_tracer.proof.storage_witness import (
 )
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.runner import State
-from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, RunVerdict
+from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, RunVerdict
 
 _TOOLS = (
     "pyspark",

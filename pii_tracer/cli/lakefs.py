@@ -20,9 +20,9 @@ from pii_tracer.scan.file_scan import name_tells, scan_bytes
 from pii_tracer.scan.hits import FileScan, Hit
 from pii_tracer.scan.known_columns import key_columns
 from pii_tracer.scan.value_forms import Patterns, build_patterns
-from pii_tracer.verify.bytes import look_past
-from pii_tracer.verify.lakefs import LakefsLook, Shown, judge_repository
-from pii_tracer.verify.verdict import ByteVerdict
+from pii_tracer.verify.byte_search import look_past
+from pii_tracer.verify.lakefs_objects import LakefsLook, Shown, judge_repository
+from pii_tracer.verify.verdicts import ByteVerdict
 from planners.evidence import LakefsEvidence
 from planners.repositories import lakefs_match
 from planners.survey import Survey

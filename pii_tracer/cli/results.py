@@ -23,7 +23,7 @@ from pii_tracer.proof.evidence_leaves import lines_digest, scope_lines
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.openlineage_events import step_runs
 from pii_tracer.run.runner import State
-from pii_tracer.verify.verdict import RunVerdict, to_be_seen, with_unseen
+from pii_tracer.verify.verdicts import RunVerdict, to_be_seen, with_unseen
 
 
 def conclude(ran: Ran) -> dict[str, Any]:

@@ -19,7 +19,12 @@ from pii_tracer.proof.deletion_log import DeletionLog
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.runner import RunState as Walked
 from pii_tracer.run.runner import State
-from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, RunVerdict, to_be_seen
+from pii_tracer.verify.verdicts import (
+    ByteVerdict,
+    CopyVerdict,
+    RunVerdict,
+    to_be_seen,
+)
 from reports.views import (
     Bystanders,
     ByteCheck,

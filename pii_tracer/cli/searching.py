@@ -23,8 +23,8 @@ from pii_tracer.scan.file_scan import scan_tree
 from pii_tracer.scan.parquet_keys import file_keys
 from pii_tracer.scan.search_workers import Searchers
 from pii_tracer.scan.value_forms import Patterns, build_patterns
-from pii_tracer.verify.bytes import look_past
-from pii_tracer.verify.verdict import ByteVerdict, Residue
+from pii_tracer.verify.byte_search import look_past
+from pii_tracer.verify.verdicts import ByteVerdict, Residue
 from planners.keys import is_short_number
 
 Place = Path | S3Location

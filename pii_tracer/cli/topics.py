@@ -28,9 +28,9 @@ from pii_tracer.model.identities import DatasetId, Match
 from pii_tracer.model.plan import Copy
 from pii_tracer.scan.hits import Hit
 from pii_tracer.scan.value_forms import Patterns, build_patterns
-from pii_tracer.verify.bytes import look_past
-from pii_tracer.verify.topics import Reading, TopicLook, look_at_topic
-from pii_tracer.verify.verdict import ByteVerdict
+from pii_tracer.verify.byte_search import look_past
+from pii_tracer.verify.topic_records import Reading, TopicLook, look_at_topic
+from pii_tracer.verify.verdicts import ByteVerdict
 from planners.evidence import TopicEvidence
 from planners.survey import Survey
 from planners.topics import topic_match

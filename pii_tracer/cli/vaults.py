@@ -17,8 +17,8 @@ from pii_tracer.model.errors import ScanError
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.proof.evidence_leaves import Erased
 from pii_tracer.scan.hits import FileScan
-from pii_tracer.verify.bytes import judge
-from pii_tracer.verify.verdict import ByteVerdict
+from pii_tracer.verify.byte_search import judge
+from pii_tracer.verify.verdicts import ByteVerdict
 
 Told = Callable[[str], Sequence[Mapping[str, Any]]]
 """Step -> the facts of its answers so far, from the run's journal."""

@@ -64,7 +64,7 @@ def _of_values(values: TextIO, places: tuple[str, ...], settings: Settings, fmt:
 
 def _searchers(estate: Estate, base: Path, warn: Callable[[str], None]) -> Searchers:
     from executors.spark import open_session
-    from pii_tracer.verify.cluster import searchers_of
+    from pii_tracer.verify.cluster_byte_search import searchers_of
 
     return searchers_of(estate.spark, lambda: open_session(estate, base), warn)
 
@@ -77,7 +77,7 @@ def _of_plan(plan_file: Path | None, settings: Settings, fmt: str) -> int:
     from pii_tracer.model.plan import HELD
     from pii_tracer.review.plan_file import load_plan
     from pii_tracer.review.sealed_manifest import KeyRing
-    from pii_tracer.verify.verdict import CopyVerdict, RunVerdict
+    from pii_tracer.verify.verdicts import CopyVerdict, RunVerdict
     from reports.progress import Progress
 
     digest = None

@@ -33,19 +33,30 @@ from pii_tracer.scan.file_fingerprints import fingerprint
 from pii_tracer.scan.file_scan import scan_tree
 from pii_tracer.scan.parquet_keys import file_keys
 from pii_tracer.scan.value_forms import build_patterns
-from pii_tracer.verify.bytes import look_past, verify_bytes, verify_objects, with_uploads
-from pii_tracer.verify.cluster import searchers_of
-from pii_tracer.verify.lapsed import compare_topic
-from pii_tracer.verify.rows import Verifier, compare
-from pii_tracer.verify.verdict import Baseline, Bystanders, ByteVerdict, CopyVerdict, RunVerdict
+from pii_tracer.verify.byte_search import (
+    look_past,
+    verify_bytes,
+    verify_objects,
+    with_uploads,
+)
+from pii_tracer.verify.cluster_byte_search import searchers_of
+from pii_tracer.verify.row_checks import Verifier, compare
+from pii_tracer.verify.topic_expiry import compare_topic
+from pii_tracer.verify.verdicts import (
+    Baseline,
+    Bystanders,
+    ByteVerdict,
+    CopyVerdict,
+    RunVerdict,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pii_tracer.lake.inventory import ObjectVersion, RemotePlace
     from pii_tracer.lake.stores.s3.object_versions import S3Client, VersionBytes
-    from pii_tracer.verify.lakefs import LakefsLook
-    from pii_tracer.verify.topics import TopicLook
+    from pii_tracer.verify.lakefs_objects import LakefsLook
+    from pii_tracer.verify.topic_records import TopicLook
 
 OBJECTS = {CopyKind.ARCHIVE, CopyKind.OBJECT_VERSION, CopyKind.REPLICA}
 Written = Mapping[tuple[str, str], str]

@@ -44,7 +44,7 @@ from pii_tracer.run.journal import (
     iso,
     parse,
 )
-from pii_tracer.verify.verdict import to_be_seen
+from pii_tracer.verify.verdicts import to_be_seen
 
 LIMITS = (
     "copies outside the inventory that the plan names by its digest",

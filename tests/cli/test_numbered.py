@@ -13,7 +13,7 @@ from pii_tracer.cli.main import run
 from pii_tracer.model.identities import KeySet
 from pii_tracer.model.plan import NUMBERED, ErasurePlan
 from pii_tracer.scan.value_forms import build_patterns
-from pii_tracer.verify.bytes import verify_bytes
+from pii_tracer.verify.byte_search import verify_bytes
 from tests.cli.small import declared, request
 
 ESTATE = (

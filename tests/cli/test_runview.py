@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pii_tracer.cli.runview import _bytes, _copy_note
 from pii_tracer.model.identities import CopyKind, Strategy
-from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, HeldValue, RunVerdict, SameDigits
+from pii_tracer.verify.verdicts import (
+    ByteVerdict,
+    CopyVerdict,
+    HeldValue,
+    RunVerdict,
+    SameDigits,
+)
 from reports.run_html import render_run_html
 from reports.views import CopyState
 from tests.reports.example import example_plan, example_run

@@ -13,7 +13,13 @@ from pii_tracer.cli.runview import how_far
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import CopyKind, Strategy
 from pii_tracer.run.runner import State
-from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, RunVerdict, to_be_seen, with_unseen
+from pii_tracer.verify.verdicts import (
+    ByteVerdict,
+    CopyVerdict,
+    RunVerdict,
+    to_be_seen,
+    with_unseen,
+)
 from tests.review.plans import copy, plan, step
 
 LOOKED = RunVerdict(copies=(CopyVerdict(copy_id="c1", bytes=ByteVerdict(copy_id="c1", root="/", files=())),))

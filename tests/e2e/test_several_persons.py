@@ -14,7 +14,7 @@ from pii_tracer.cli.main import run
 from pii_tracer.model.identities import KeySet
 from pii_tracer.model.plan import Copy
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
-from pii_tracer.verify.rows import Verifier, compare
+from pii_tracer.verify.row_checks import Verifier, compare
 from tests.e2e import exchange
 from tests.e2e.exchange import NAME, PERSON, THREE, TWO, USER
 from tests.leaks import leaks

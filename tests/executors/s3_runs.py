@@ -26,8 +26,8 @@ from pii_tracer.review.sealed_manifest import KeyRing
 from pii_tracer.run.journal import Journal
 from pii_tracer.run.runner import RunState, run
 from pii_tracer.scan.value_forms import build_patterns
-from pii_tracer.verify.bytes import verify_objects
-from pii_tracer.verify.verdict import ByteVerdict
+from pii_tracer.verify.byte_search import verify_objects
+from pii_tracer.verify.verdicts import ByteVerdict
 from tests.planners.smalllake import Lake
 from tests.runner.fakes import FakeLease, Killed
 from tests.s3support import estate

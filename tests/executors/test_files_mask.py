@@ -21,7 +21,7 @@ from pii_tracer.model.identities import Format, Match
 from pii_tracer.model.plan import Mask
 from pii_tracer.model.whole_numbers import spellings
 from pii_tracer.run.executor_protocol import Progress
-from pii_tracer.verify.rows import Verifier, compare
+from pii_tracer.verify.row_checks import Verifier, compare
 from tests.executors.test_files import parquet
 from tests.executors.test_mask import Masked, mask
 from tests.executors.world import BY_ANY, BY_UID, EMAIL, UID, Keyring, context, rows

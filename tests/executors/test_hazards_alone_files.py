@@ -30,7 +30,7 @@ from pii_tracer.model.identities import (
 from pii_tracer.review.sealed_manifest import KeyRing
 from pii_tracer.scan.file_scan import scan_tree
 from pii_tracer.scan.value_forms import build_patterns
-from pii_tracer.verify.bytes import verify_bytes
+from pii_tracer.verify.byte_search import verify_bytes
 from tests.cli.test_others_rows import HERS, KEY, MAIL, OTHER, by_folders, estate, planned
 from tests.executors.s3_runs import KEYS, PERSON, PREFIX, Bucket, body, users
 from tests.executors.test_files import here, parquet, rewrite, steps_for

@@ -13,7 +13,7 @@ from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format
-from pii_tracer.verify.rows import Verifier, compare
+from pii_tracer.verify.row_checks import Verifier, compare
 from tests.executors.test_iceberg import EXPIRE, make
 from tests.executors.world import UID, Keyring, Steps, context, frame, rows
 from tests.planners.smalllake import Lake, kinds, touched

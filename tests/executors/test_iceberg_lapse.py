@@ -17,7 +17,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format
 from pii_tracer.run.executor_protocol import Progress
-from pii_tracer.verify.rows import Verifier, compare
+from pii_tracer.verify.row_checks import Verifier, compare
 from tests.executors.world import BY_UID, NOW, UID, Keyring, Steps, context, frame, rows
 from tests.sparksession import SparkEstate
 

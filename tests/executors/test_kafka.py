@@ -13,7 +13,7 @@ from executors.kafka_topic import TopicWork
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Strategy
 from pii_tracer.run.executor_protocol import Progress
-from pii_tracer.verify.rows import compare
+from pii_tracer.verify.row_checks import compare
 from tests import kafkasupport as ks
 from tests.kafkasupport import BY_KEY, BY_VALUE, MAIL, ORDERS, USER, USERS, Broker, World, broker, planned, value
 

@@ -17,7 +17,7 @@ from pii_tracer.lake.streams.kafka.records import Record
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Strategy
 from pii_tracer.run.executor_protocol import Progress
-from pii_tracer.verify.rows import compare
+from pii_tracer.verify.row_checks import compare
 from tests.executors.test_kafka_open import left_open
 from tests.kafkasupport import BY_VALUE, MAIL, PAGES, USER, Broker, World, broker, planned, value
 

@@ -16,7 +16,7 @@ from pii_tracer.lake.streams.kafka.topics import committed_offsets
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Strategy
 from pii_tracer.run.executor_protocol import Progress
-from pii_tracer.verify.rows import compare
+from pii_tracer.verify.row_checks import compare
 from tests.kafkasupport import BY_VALUE, MAIL, ORDERS, PAGES, USER, Broker, World, broker, planned, running, value
 
 __all__ = ["broker"]

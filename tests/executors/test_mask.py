@@ -16,9 +16,9 @@ from pii_tracer.model.identities import Format, Match, Strategy
 from pii_tracer.model.plan import Copy, HeldColumn, Mask
 from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.scan.value_forms import build_patterns
-from pii_tracer.verify.bytes import verify_bytes
-from pii_tracer.verify.rows import Verifier, compare
-from pii_tracer.verify.verdict import ByteVerdict
+from pii_tracer.verify.byte_search import verify_bytes
+from pii_tracer.verify.row_checks import Verifier, compare
+from pii_tracer.verify.verdicts import ByteVerdict
 from tests.executors.test_hudi import make as make_hudi
 from tests.executors.world import BY_ANY, BY_UID, EMAIL, UID, Keyring, Steps, context, frame, rows
 from tests.sparksession import SparkEstate

@@ -25,7 +25,7 @@ from pii_tracer.model.identities import Format, KeySet
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.run.executor_protocol import Outcome, PartlyDone, Progress
 from pii_tracer.scan.decode.avro_container import open_container
-from pii_tracer.verify.verdict import ByteVerdict
+from pii_tracer.verify.verdicts import ByteVerdict
 from tests.glaciersupport import REGION, StrictGlacier, glacier, server, tree_hash
 from tests.s3support import MATCH, PERSON, WEAK, estate, keyring, parquet, step, table, user_rows
 from tests.scan.support import avro

@@ -40,7 +40,7 @@ from pii_tracer.run.executor_protocol import (
 from pii_tracer.run.journal import Journal, Kind, Record
 from pii_tracer.run.lease import Lease
 from pii_tracer.run.s3.s3_lease import LeaseObject, S3Holder, S3Lease
-from pii_tracer.verify.verdict import CopyVerdict
+from pii_tracer.verify.verdicts import CopyVerdict
 from tests.e2e import test_meanwhile as meanwhile
 from tests.executors import test_kafka as kafka
 from tests.executors import test_killed_everywhere as killed

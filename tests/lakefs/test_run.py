@@ -11,7 +11,7 @@ from pii_tracer.lake.stores.lakefs.client import PLAN_MARK, LakefsClient
 from pii_tracer.model.errors import PiiTracerError, RunError
 from pii_tracer.model.identities import KeySet
 from pii_tracer.run.executor_protocol import Progress
-from pii_tracer.verify.rows import compare
+from pii_tracer.verify.row_checks import compare
 from tests.lakefs import shop as shop_module
 from tests.lakefs.running import Keyring, Killed, Run, killed_after, prepared
 from tests.lakefs.shop import MAIL, NOW, OTHERS, PERSON, PREFIX, USER, Shop, csv, parquet

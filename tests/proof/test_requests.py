@@ -19,7 +19,12 @@ from pii_tracer.review import dsse
 from pii_tracer.review.trusted_keys import load_private
 from pii_tracer.run.journal import Journal
 from pii_tracer.run.runner import State
-from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, RunVerdict, ScannedFile
+from pii_tracer.verify.verdicts import (
+    ByteVerdict,
+    CopyVerdict,
+    RunVerdict,
+    ScannedFile,
+)
 from tests.proof.test_attestation import proven
 from tests.review.plans import DEADLINE, NOW, plan
 from tests.runner.fakes import Ticking

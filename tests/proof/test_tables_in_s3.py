@@ -27,7 +27,7 @@ from pii_tracer.review.plan_file import parse_plan
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 from pii_tracer.run.journal import Journal, Kind
 from pii_tracer.run.runner import run
-from pii_tracer.verify.verdict import RunVerdict
+from pii_tracer.verify.verdicts import RunVerdict
 from tests.proof.aws import RSA_KEY, keys_json, one
 from tests.proof.test_attestation import KEY, nonces, proven
 from tests.proof.test_trail_binding import AT, trail

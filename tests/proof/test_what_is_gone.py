@@ -15,7 +15,12 @@ from pii_tracer.model.plan import ErasurePlan, digest_of
 from pii_tracer.proof.storage_witness import FileBefore, before_place, before_step
 from pii_tracer.review.plan_file import LoadedPlan
 from pii_tracer.run.journal import Kind, Record, canonical
-from pii_tracer.verify.verdict import ByteVerdict, CopyVerdict, RunVerdict, ScannedFile
+from pii_tracer.verify.verdicts import (
+    ByteVerdict,
+    CopyVerdict,
+    RunVerdict,
+    ScannedFile,
+)
 from tests.review.plans import NOW, copy, plan, step
 
 VERSIONS = [{"key": f"old/{n}", "version_id": f"v{n}", "sha256": None} for n in range(4)]

@@ -11,7 +11,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from executors.spark import open_session
-from pii_tracer.verify.rows import Verifier, compare
+from pii_tracer.verify.row_checks import Verifier, compare
 from tests.s3support import World, estate
 from tests.sparksession import small_spark
 from tests.verify.s3lake import KEYS, MAIL, MATCH, OTHER, Lake

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pii_tracer.verify.rows import compare
-from pii_tracer.verify.verdict import Baseline, StateBaseline
+from pii_tracer.verify.row_checks import compare
+from pii_tracer.verify.verdicts import Baseline, StateBaseline
 
 
 def rows(*states: tuple[str, int, str]) -> Baseline:

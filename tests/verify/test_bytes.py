@@ -22,8 +22,14 @@ from pii_tracer.model.identities import (
 )
 from pii_tracer.scan.file_scan import scan_tree
 from pii_tracer.scan.value_forms import build_patterns
-from pii_tracer.verify.bytes import look_past, verify_bytes, verify_objects
-from pii_tracer.verify.verdict import Bystanders, CopyVerdict, RowVerdict, RunVerdict, StateRows
+from pii_tracer.verify.byte_search import look_past, verify_bytes, verify_objects
+from pii_tracer.verify.verdicts import (
+    Bystanders,
+    CopyVerdict,
+    RowVerdict,
+    RunVerdict,
+    StateRows,
+)
 from tests.scan.support import BOTH, OTHER_PHONE, PHONE, USER, parquet, write
 from tests.verify.conftest import a_copy
 

@@ -25,8 +25,8 @@ from pii_tracer.scan.search_workers import (
     T,
 )
 from pii_tracer.scan.value_forms import Patterns, build_patterns
-from pii_tracer.verify import cluster
-from pii_tracer.verify.cluster import Executors, searchers_of
+from pii_tracer.verify import cluster_byte_search
+from pii_tracer.verify.cluster_byte_search import Executors, searchers_of
 from tests.s3support import World, standin, world
 from tests.scan.support import BOTH, OTHER_PHONE, PHONE, USER, write
 from tests.scan.test_places import PLACES
@@ -55,7 +55,7 @@ class Here:
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> Here:
     seen = Here()
-    monkeypatch.setattr(cluster, "THREADS", seen)
+    monkeypatch.setattr(cluster_byte_search, "THREADS", seen)
     return seen
 
 
@@ -128,7 +128,7 @@ def test_another_search_there_is_not_believed(
     spark: SparkSession, tmp_path: Path, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, "a.txt", PHONE.encode())
-    monkeypatch.setattr(cluster, "_code", lambda: "of another version")
+    monkeypatch.setattr(cluster_byte_search, "_code", lambda: "of another version")
     told: list[str] = []
     executors = Executors(lambda: spark, told.append)
     for _ in range(2):
@@ -198,9 +198,9 @@ def test_empty_files_come_first_as_success_files_do(spark: SparkSession, tmp_pat
 def test_many_things_are_searched_in_several_jobs_and_keep_their_order(
     spark: SparkSession, tmp_path: Path, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "JOB", 5)
-    monkeypatch.setattr(cluster, "PACKET_THINGS", 2)
-    monkeypatch.setattr(cluster, "PACKET_BYTES", 100)
+    monkeypatch.setattr(cluster_byte_search, "JOB", 5)
+    monkeypatch.setattr(cluster_byte_search, "PACKET_THINGS", 2)
+    monkeypatch.setattr(cluster_byte_search, "PACKET_BYTES", 100)
     for number in range(12):
         write(tmp_path, f"{number:02}.txt", (PHONE if number % 5 == 0 else OTHER_PHONE).encode() * (number + 1))
     found = scan_tree(tmp_path, BOTH, searchers=Executors(lambda: spark, refuse))

@@ -23,9 +23,9 @@ from pii_tracer.model.identities import (
 )
 from pii_tracer.model.plan import Copy, HeldColumn, Mask
 from pii_tracer.scan.hits import FileScan, Form, Hit
-from pii_tracer.verify.bytes import verify_bytes
-from pii_tracer.verify.kept import rows_with_more
-from pii_tracer.verify.verdict import ByteVerdict
+from pii_tracer.verify.byte_search import verify_bytes
+from pii_tracer.verify.hold_allowances import rows_with_more
+from pii_tracer.verify.verdicts import ByteVerdict
 from tests.scan.support import BOTH, PHONE, USER, avro
 from tests.verify.conftest import MATCH, a_copy
 

@@ -18,8 +18,14 @@ from executors.kafka_rewrite import Rewriter
 from pii_tracer.cli.verifying import Verification, VerifyExecutor
 from pii_tracer.model.identities import Strategy
 from pii_tracer.model.plan import ErasurePlan
-from pii_tracer.verify.lapsed import CLOCK_SLACK_MS, Kept, compare_topic, packed, trail_of
-from pii_tracer.verify.verdict import Baseline, Bystanders, StateBaseline
+from pii_tracer.verify.topic_expiry import (
+    CLOCK_SLACK_MS,
+    Kept,
+    compare_topic,
+    packed,
+    trail_of,
+)
+from pii_tracer.verify.verdicts import Baseline, Bystanders, StateBaseline
 from tests.executors.test_kafka_rewrite import Died, dies_at
 from tests.kafkasupport import BY_VALUE, KEYS, MAIL, ORDERS, USER, Broker, World, broker, planned, value
 from tests.planners.test_kafka import topic

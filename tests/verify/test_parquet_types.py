@@ -18,8 +18,8 @@ from pii_tracer.model.identities import (
     Match,
     MatchTerm,
 )
-from pii_tracer.verify.parquet import beyond_spark, rows
-from pii_tracer.verify.rows import Verifier, compare
+from pii_tracer.verify.parquet_rows import beyond_spark, rows
+from pii_tracer.verify.row_checks import Verifier, compare
 from tests.sparksession import SparkEstate
 from tests.verify.conftest import a_copy
 

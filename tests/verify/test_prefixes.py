@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from pii_tracer.lake.streams.kafka.records import Record
 from pii_tracer.model.identities import Strategy
 from pii_tracer.model.plan import Copy
-from pii_tracer.verify.rows import compare
-from pii_tracer.verify.topics import Reading, _People
-from pii_tracer.verify.verdict import Baseline
+from pii_tracer.verify.row_checks import compare
+from pii_tracer.verify.topic_records import Reading, _People
+from pii_tracer.verify.verdicts import Baseline
 from tests.planners.test_kafka import topic
 
 FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1"}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_tracer.verify.rows import _row_hash
+from pii_tracer.verify.row_checks import _row_hash
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -13,7 +13,7 @@ import pytest
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import engine_path
-from pii_tracer.verify.states import states
+from pii_tracer.verify.table_states import states
 from tests.s3support import World, standin, world
 from tests.verify.s3lake import MAIL, MATCH, OTHER, Lake, no_spark
 

@@ -19,8 +19,8 @@ from pii_tracer.cli.s3_looking import listing, look
 from pii_tracer.model.identities import Format, KeySet
 from pii_tracer.model.plan import HeldColumn, Mask, Mention
 from pii_tracer.scan.value_forms import build_patterns
-from pii_tracer.verify.bytes import verify_bytes
-from pii_tracer.verify.verdict import ByteVerdict
+from pii_tracer.verify.byte_search import verify_bytes
+from pii_tracer.verify.verdicts import ByteVerdict
 from tests.s3support import World, standin, world
 from tests.verify.s3lake import MAIL, MATCH, OTHER, Lake, parquet
 

@@ -34,10 +34,15 @@ from pii_tracer.scan.object_metadata import search_beside
 from pii_tracer.scan.search_workers import THREADS, Searchers, Stamp
 from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
-from pii_tracer.verify.bytes import judge, judge_held, look_past, with_uploads
-from pii_tracer.verify.kept import rows_with_more
-from pii_tracer.verify.kept_rows import IN_STREAMS
-from pii_tracer.verify.verdict import ByteVerdict, ScannedFile
+from pii_tracer.verify.byte_search import (
+    judge,
+    judge_held,
+    look_past,
+    with_uploads,
+)
+from pii_tracer.verify.held_rows import IN_STREAMS
+from pii_tracer.verify.hold_allowances import rows_with_more
+from pii_tracer.verify.verdicts import ByteVerdict, ScannedFile
 
 _REFUSALS = (ClientError, BotoCoreError)
 

@@ -16,9 +16,15 @@ from pii_tracer.model.identities import Strategy
 from pii_tracer.model.plan import Copy
 from pii_tracer.scan.hits import FileScan, Hit
 from pii_tracer.scan.value_forms import Patterns
-from pii_tracer.verify.bytes import judge
-from pii_tracer.verify.lapsed import Kept, packed, trail_of
-from pii_tracer.verify.verdict import Baseline, ByteVerdict, RowVerdict, StateBaseline, StateRows
+from pii_tracer.verify.byte_search import judge
+from pii_tracer.verify.topic_expiry import Kept, packed, trail_of
+from pii_tracer.verify.verdicts import (
+    Baseline,
+    ByteVerdict,
+    RowVerdict,
+    StateBaseline,
+    StateRows,
+)
 
 _MODULUS = 1 << 256
 

@@ -13,10 +13,10 @@ from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import engine_path
 from pii_tracer.model.plan import TEXTS, Copy
 from pii_tracer.scan.file_scan import walk_files
-from pii_tracer.verify.avro import avro_frame
-from pii_tracer.verify.csv_files import csv_frame
-from pii_tracer.verify.nessie import NESSIE, nessie_states
-from pii_tracer.verify.parquet import beyond_spark, parquet_frame
+from pii_tracer.verify.avro_rows import avro_frame
+from pii_tracer.verify.csv_rows import csv_frame
+from pii_tracer.verify.nessie_states import NESSIE, nessie_states
+from pii_tracer.verify.parquet_rows import beyond_spark, parquet_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

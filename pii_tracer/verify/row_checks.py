@@ -16,8 +16,14 @@ from pii_tracer.model.identities import (
 )
 from pii_tracer.model.plan import Copy, Mask, Mention
 from pii_tracer.model.whole_numbers import EXACT, spellings
-from pii_tracer.verify.states import State, states
-from pii_tracer.verify.verdict import Baseline, Bystanders, RowVerdict, StateBaseline, StateRows
+from pii_tracer.verify.table_states import State, states
+from pii_tracer.verify.verdicts import (
+    Baseline,
+    Bystanders,
+    RowVerdict,
+    StateBaseline,
+    StateRows,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

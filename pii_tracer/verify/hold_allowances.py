@@ -14,9 +14,15 @@ from pii_tracer.model.plan import Copy, Mask
 from pii_tracer.scan.decode.table_metadata import Role, role_of
 from pii_tracer.scan.hits import FileScan, Hit, column_of
 from pii_tracer.scan.value_forms import Patterns
-from pii_tracer.verify.kept_rows import PARQUET, READABLE, Source, encoding_of, header_of
-from pii_tracer.verify.kept_rows import rows_with_more as rows_of
-from pii_tracer.verify.verdict import HeldValue
+from pii_tracer.verify.held_rows import (
+    PARQUET,
+    READABLE,
+    Source,
+    encoding_of,
+    header_of,
+)
+from pii_tracer.verify.held_rows import rows_with_more as rows_of
+from pii_tracer.verify.verdicts import HeldValue
 
 _ROWS = ("data", "log block")
 """Places in files that hold rows; the others hold bounds and names of columns."""

@@ -24,8 +24,14 @@ from pii_tracer.model.plan import Copy
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.value_forms import Patterns
-from pii_tracer.verify.bytes import judge
-from pii_tracer.verify.verdict import Baseline, ByteVerdict, RowVerdict, StateBaseline, StateRows
+from pii_tracer.verify.byte_search import judge
+from pii_tracer.verify.verdicts import (
+    Baseline,
+    ByteVerdict,
+    RowVerdict,
+    StateBaseline,
+    StateRows,
+)
 
 _MODULUS = 1 << 256
 

@@ -14,8 +14,18 @@ from pii_tracer.scan.known_columns import key_columns, with_hudi_keys
 from pii_tracer.scan.object_metadata import search_beside
 from pii_tracer.scan.search_workers import THREADS, Searchers
 from pii_tracer.scan.value_forms import Patterns
-from pii_tracer.verify.kept import excused, held_values, rows_with_more, with_names
-from pii_tracer.verify.verdict import ByteVerdict, Residue, SameDigits, ScannedFile
+from pii_tracer.verify.hold_allowances import (
+    excused,
+    held_values,
+    rows_with_more,
+    with_names,
+)
+from pii_tracer.verify.verdicts import (
+    ByteVerdict,
+    Residue,
+    SameDigits,
+    ScannedFile,
+)
 
 
 class ObjectVersionBytes(Protocol):

@@ -15,8 +15,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from pii_tracer.lake.inventory import TopicState
-from pii_tracer.verify.rows import compare
-from pii_tracer.verify.verdict import Baseline, Bystanders, TopicTrail
+from pii_tracer.verify.row_checks import compare
+from pii_tracer.verify.verdicts import Baseline, Bystanders, TopicTrail
 
 CLOCK_SLACK_MS = 60_000
 """How far the brokers' clocks, by which retention ends, may be in front of ours."""
