@@ -29,7 +29,7 @@ from confluent_kafka.admin import (
 )
 
 from executors.kafka import KafkaExecutor, Patience
-from pii_tracer.cli.topics import look
+from pii_tracer.app.topic_records import look
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import TopicState
 from pii_tracer.lake.streams.kafka.topics import discover_topics

@@ -50,7 +50,7 @@ def check_plan(settings: Settings, plan_file: Path, policy: Path | None, trusted
         ReviewError, ConfigError: plan, policy, estate or trusted file cannot be read.
         NotApproved: `trusted` is given and an approval beside the plan does not hold.
     """
-    from pii_tracer.cli.approvals import signers
+    from pii_tracer.app.execution.approvals import signers
     from pii_tracer.cli.plan_commands import manifest_path
     from pii_tracer.config.estate_file import file_digest
     from pii_tracer.review.plan_file import load_plan

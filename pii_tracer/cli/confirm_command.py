@@ -34,10 +34,10 @@ def confirm(
     ssh_key: Path | None,
 ) -> int:
     """Sign that STEP (or the name of a backup) was done. `pii-tracer resume` then takes it as a person's word."""
-    from pii_tracer.cli.approvals import signing_key
+    from pii_tracer.app.execution.approvals import signing_key
+    from pii_tracer.app.execution.run_folder import choose_run
+    from pii_tracer.app.planning.value_masking import refuse_telling_word
     from pii_tracer.cli.plan_commands import patterns_at_hand
-    from pii_tracer.cli.runs import choose_run
-    from pii_tracer.cli.telling import refuse_telling_word
     from pii_tracer.common.atomic_files import write_atomic
     from pii_tracer.model.actions import Action
     from pii_tracer.review import confirmation

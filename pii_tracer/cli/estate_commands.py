@@ -86,8 +86,8 @@ def _refuse_init(files: Sequence[Path], state: Path) -> None:
 @format_option("text", "json")
 def inventory(estate_file: Path, state: Path, fmt: str) -> int:
     """Show what really exists: tables, folders, archives, replicas, and what could not be read."""
-    from pii_tracer.cli.planning import take_inventory
-    from pii_tracer.cli.remote import with_remote
+    from pii_tracer.app.planning.plan_creation import take_inventory
+    from pii_tracer.app.planning.s3_table_search import with_remote
     from pii_tracer.lake.dataset_paths import EstatePaths
     from reports.progress import Progress
 

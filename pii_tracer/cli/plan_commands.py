@@ -70,7 +70,7 @@ def plan(
     fmt: str,
 ) -> int:
     """Make the erasure plan for REQUESTS (YAML files): plan file, Markdown, HTML, sealed manifest."""
-    from pii_tracer.cli.planning import make_plan
+    from pii_tracer.app.planning.plan_creation import make_plan
     from planners.schedule import Retention
     from reports.progress import Progress
 
@@ -246,7 +246,7 @@ def approve(
 ) -> int:
     """Sign the exact bytes of a plan. Writes NAME.approval-APPROVER.json beside it (APPROVER-ROLE where that is taken);
     with an SSH key, also the signed bytes and their signature for `ssh-keygen -Y verify`."""
-    from pii_tracer.cli.approvals import refuse_unsigned, signing_key
+    from pii_tracer.app.execution.approvals import refuse_unsigned, signing_key
 
     settings = Settings(estate_file, state)
     if unsigned:
@@ -278,7 +278,7 @@ def sign_plan(
     """
     import secrets
 
-    from pii_tracer.cli.approvals import approval_path, detached
+    from pii_tracer.app.execution.approvals import approval_path, detached
     from pii_tracer.common.atomic_files import write_atomic
     from pii_tracer.config.estate_file import file_digest
     from pii_tracer.review.approval import approve as sign
@@ -313,7 +313,7 @@ def sign_plan(
 
 def _refuse_telling(settings: Settings, made: ErasurePlan, plan_file: Path, texts: tuple[str, str, str]) -> None:
     """Refuse a person's value where the approver can know it."""
-    from pii_tracer.cli.telling import refuse_telling_approval
+    from pii_tracer.app.planning.value_masking import refuse_telling_approval
 
     patterns = patterns_at_hand(settings, made, plan_file)
     if patterns is not None:
@@ -350,7 +350,7 @@ def _refuse_unapplyable(made: ErasurePlan) -> None:
 @format_option("text", "json")
 def drift(plan_file: Path, estate_file: Path, state: Path, fmt: str) -> int:
     """Compare every precondition of a plan with the world: expected and found. Exit 6 where one stops a run."""
-    from pii_tracer.cli.planning import take_inventory
+    from pii_tracer.app.planning.plan_creation import take_inventory
     from pii_tracer.config.estate_file import file_digest
     from pii_tracer.review.drift import compare
     from reports.escape import visible

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from pii_tracer.cli.runs import all_runs
+from pii_tracer.app.execution.run_folder import all_runs
 from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
 from pii_tracer.config.subjects import Subject
 from pii_tracer.lake.dataset_paths import EstatePaths
@@ -55,7 +55,7 @@ class Due:
 @format_option("text", "json")
 def recheck(estate_file: Path, state: Path, as_of: str | None, fmt: str) -> int:
     """Look whether erased persons are back in a source (exit 9), and which holds have lapsed (exit 7)."""
-    from pii_tracer.cli.planning import take_inventory
+    from pii_tracer.app.planning.plan_creation import take_inventory
 
     settings, now = Settings(estate_file, state), moment(as_of)
     estate = settings.estate()

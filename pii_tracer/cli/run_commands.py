@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from pii_tracer.cli.runs import RunFolder, all_runs, choose_run
+from pii_tracer.app.execution.run_folder import RunFolder, all_runs, choose_run
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option, trusted_option
 from pii_tracer.model.errors import ExitCode, UsageError
 
@@ -36,7 +36,7 @@ def apply(
     fmt: str,
 ) -> int:
     """Run an approved plan: exactly its bytes, once. Ends with one object that says what is proved."""
-    from pii_tracer.cli.applying import start_run
+    from pii_tracer.app.execution.plan_run import start_run
 
     settings = Settings(estate_file, state)
     folder = start_run(
@@ -54,8 +54,8 @@ def apply(
 @format_option("text", "json")
 def resume(run: str | None, state: Path, trusted: Path | None, patience: float, take_over: bool, fmt: str) -> int:
     """Go on with an interrupted or waiting RUN (a plan id); without one, with the newest that is not complete."""
-    from pii_tracer.cli.applying import trust
-    from pii_tracer.cli.demo import demo_interrupted, demo_resumed
+    from pii_tracer.app.execution.plan_run import trust
+    from pii_tracer.cli.demo_command import demo_interrupted, demo_resumed
 
     if run is None and trusted is None and demo_interrupted(state):
         return demo_resumed(state)
@@ -68,12 +68,12 @@ def resume(run: str | None, state: Path, trusted: Path | None, patience: float, 
 
 
 def _go(folder: RunFolder, patience: float, fmt: str, take_over: bool = False) -> int:
-    from pii_tracer.cli.applying import perform
-    from pii_tracer.cli.results import conclude, exit_code, show_result
+    from pii_tracer.app.execution.plan_run import perform
+    from pii_tracer.app.execution.run_results import conclude, exit_code, show_result
     from reports.progress import Progress
 
     if folder.info().demo:
-        from pii_tracer.cli.demo import use_demo_credentials
+        from pii_tracer.cli.demo_command import use_demo_credentials
 
         use_demo_credentials()
     with Progress() as progress:
@@ -90,7 +90,7 @@ def _go(folder: RunFolder, patience: float, fmt: str, take_over: bool = False) -
 @format_option("text", "json")
 def status(run: str | None, state: Path, fmt: str) -> int:
     """How far a RUN has come, from its journal alone; without one, all runs."""
-    from pii_tracer.cli.holding import held_by
+    from pii_tracer.app.execution.run_lock import held_by
     from pii_tracer.run.journal import Kind, parse
     from pii_tracer.run.step_progress import track
 

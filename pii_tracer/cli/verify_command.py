@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from pii_tracer.cli.runs import choose_run
+from pii_tracer.app.execution.run_folder import choose_run
 from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
 from pii_tracer.model.errors import ExitCode, UsageError
 from pii_tracer.model.identities import Strategy
@@ -45,7 +45,13 @@ def verify(
 
 
 def _of_values(values: TextIO, places: tuple[str, ...], settings: Settings, fmt: str) -> int:
-    from pii_tracer.cli.searching import Wanted, place_of, places_of, read_values, search
+    from pii_tracer.app.value_search import (
+        Wanted,
+        place_of,
+        places_of,
+        read_values,
+        search,
+    )
     from pii_tracer.scan.search_workers import THREADS
     from reports.escape import visible
     from reports.progress import Progress
@@ -72,8 +78,8 @@ def _searchers(estate: Estate, base: Path, warn: Callable[[str], None]) -> Searc
 def _of_plan(plan_file: Path | None, settings: Settings, fmt: str) -> int:
     from executors.s3a import reaches_s3
     from executors.spark import open_session
+    from pii_tracer.app.verification import Verification
     from pii_tracer.cli.plan_commands import manifest_path
-    from pii_tracer.cli.verifying import Verification
     from pii_tracer.model.plan import HELD
     from pii_tracer.review.plan_file import load_plan
     from pii_tracer.review.sealed_manifest import KeyRing
@@ -85,7 +91,7 @@ def _of_plan(plan_file: Path | None, settings: Settings, fmt: str) -> int:
         folder = choose_run(settings.state, None, unfinished=False)
         settings, plan_file, digest = folder.settings(), Path(folder.info().plan_file), folder.info().plan_digest
         if folder.info().demo:
-            from pii_tracer.cli.demo import use_demo_credentials
+            from pii_tracer.cli.demo_command import use_demo_credentials
 
             use_demo_credentials()
     if not plan_file.exists():

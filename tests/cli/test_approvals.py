@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.cli.approvals import approval_files
+from pii_tracer.app.execution.approvals import approval_files
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.cli.test_nested_subject import called, estate

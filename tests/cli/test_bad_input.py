@@ -164,7 +164,7 @@ def test_an_engine_that_quotes_data_is_not_repeated(
     def broken(*_: object) -> None:
         raise ValueError("could not parse 'ABCPK1234F'")
 
-    monkeypatch.setattr("pii_tracer.cli.planning.take_inventory", broken)
+    monkeypatch.setattr("pii_tracer.app.planning.plan_creation.take_inventory", broken)
     assert plan(folder) == 1
     told = capsys.readouterr().err
     assert "unexpected ValueError" in told

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.cli.applying import start_run
+from pii_tracer.app.execution.plan_run import start_run
+from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.cli.main import run
-from pii_tracer.cli.runs import RunFolder
 from pii_tracer.cli.settings import Settings
 from pii_tracer.model.errors import ExitCode
 from tests.cli.small import RECEIVED

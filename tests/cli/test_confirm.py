@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from pii_tracer.app.execution.run_folder import RunInfo, folder_of
 from pii_tracer.cli.main import run
-from pii_tracer.cli.runs import RunInfo, folder_of
 from pii_tracer.model.identities import KeySet
 from pii_tracer.model.plan import digest_of
 from pii_tracer.review.confirmation import confirmation_file

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
+from pii_tracer.app.execution.run_folder import RunInfo, folder_of
 from pii_tracer.cli.main import run
 from pii_tracer.cli.recheck_command import elsewhere
-from pii_tracer.cli.runs import RunInfo, folder_of
 from pii_tracer.cli.settings import Settings
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.lake.dataset_paths import EstatePaths

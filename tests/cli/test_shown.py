@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pii_tracer.cli.naive import naive_lines
+from pii_tracer.app.naive_delete import naive_lines
 from pii_tracer.cli.settings import DEFAULT_ESTATE, DEFAULT_STATE, Settings
 from reports.views import NaiveLeft, NaivePanel
 from tests.review.plans import plan

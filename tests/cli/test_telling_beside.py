@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.cli import telling
-from pii_tracer.cli.telling import telling_beside
+from pii_tracer.app.planning import value_masking
+from pii_tracer.app.planning.value_masking import telling_beside
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.s3.archives import discover_archives, s3_clients
 from pii_tracer.scan.value_forms import build_patterns
@@ -43,7 +43,7 @@ def test_current_objects_are_looked_at_in_every_class(world: World, monkeypatch:
         world.put(bucket, f"a/{name}", b"x", **more)
     assert told(world, bucket) == [BesideEvidence(telling=2)]
     assert told(world, bucket, delete_whole="the same rows stand elsewhere") == []
-    monkeypatch.setattr(telling, "MOST_HEADS", 4)
+    monkeypatch.setattr(value_masking, "MOST_HEADS", 4)
     assert told(world, bucket) == []
 
 

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from pii_tracer.cli.applying import Ran
-from pii_tracer.cli.attesting import attest_run
-from pii_tracer.cli.runview import how_far
+from pii_tracer.app.execution.attesting import attest_run
+from pii_tracer.app.execution.plan_run import Ran
+from pii_tracer.app.execution.run_view import how_far
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import CopyKind, Strategy
 from pii_tracer.run.runner import State

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pii_tracer.cli import applying
+from pii_tracer.app.execution import plan_run
 from pii_tracer.cli.main import run
 from tests.e2e import shredded
 from tests.e2e.shredded import OTHERS, PERSON, PHONE
@@ -71,7 +71,7 @@ def test_the_person_leaves_the_table_and_its_vault(
     assert shredded.plan(tmp_path) == 0
     assert shredded.approve(tmp_path) == 0
     glacier.advance(hours=48)  # the inventory that was planned with can be fetched no more: that is no drift
-    monkeypatch.setattr(applying, "now", lambda: glacier.now)
+    monkeypatch.setattr(plan_run, "now", lambda: glacier.now)
     result = tmp_path / "result.json"
     trusted = ["--trusted", str(tmp_path / "approvers.yaml"), "--result", str(result)]
     code = shredded.cli(tmp_path, "apply", str(tmp_path / "p.plan.json"), *trusted)

@@ -20,7 +20,7 @@ from deltalake import write_deltalake
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.cli.scanning import scan_estate
+from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.lake.discovery import discover
 from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.value_forms import build_patterns

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from pii_tracer.cli.remote import with_remote
-from pii_tracer.cli.retention_remote import with_delta_tables
+from pii_tracer.app.planning.s3_table_search import with_remote
+from pii_tracer.app.retention.s3_tables import with_delta_tables
 from pii_tracer.lake.catalogs import registered_tables
 from pii_tracer.lake.catalogs.catalog_lookup import CatalogEntry, Head, Listing
 from pii_tracer.lake.erasable_s3_tables import OTHERS

@@ -6,7 +6,7 @@ import gzip
 import json
 from pathlib import Path
 
-from pii_tracer.cli.scanning import scan_estate
+from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lineage.graph.facts import Facts
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph

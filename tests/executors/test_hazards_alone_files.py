@@ -15,7 +15,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from executors.context import ExecutionContext
-from pii_tracer.cli.telling import telling_objects
+from pii_tracer.app.planning.value_masking import telling_objects
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.s3.archives import discover_archives

@@ -15,7 +15,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from executors import sink_log
-from pii_tracer.cli.scanning import scan_estate
+from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.actions import Action

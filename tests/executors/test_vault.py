@@ -18,7 +18,7 @@ from pyarrow import orc
 
 from executors.context import ExecutionContext
 from executors.vault import VaultExecutor
-from pii_tracer.cli import vaults as verdicts
+from pii_tracer.app import vault_inventories as verdicts
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError, ScanError
 from pii_tracer.model.identities import Format, KeySet

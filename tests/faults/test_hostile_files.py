@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.cli.approvals import read_approval
+from pii_tracer.app.execution.approvals import read_approval
 from pii_tracer.cli.plan_commands import read_waivers
 from pii_tracer.config.estate_file import load_estate, load_policy, load_request
 from pii_tracer.model.actions import Action

@@ -13,7 +13,7 @@ import pytest
 
 from executors.context import ExecutionContext
 from executors.lakefs import LakefsExecutor
-from pii_tracer.cli.lakefs import look
+from pii_tracer.app.lakefs_objects import look
 from pii_tracer.cli.main import run
 from pii_tracer.config.estate_file import Estate, load_estate
 from pii_tracer.model.identities import KeySet

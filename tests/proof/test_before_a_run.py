@@ -9,7 +9,7 @@ import pytest
 import yaml
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from pii_tracer.cli.applying import start_run
+from pii_tracer.app.execution.plan_run import start_run
 from pii_tracer.cli.settings import Settings
 from pii_tracer.config.estate_file import file_digest
 from pii_tracer.model.errors import ProofError

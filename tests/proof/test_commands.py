@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from pii_tracer.cli import pdf
+from pii_tracer.app import pdf
+from pii_tracer.app.execution.run_folder import RunFolder, RunInfo
 from pii_tracer.cli.main import run as command
-from pii_tracer.cli.runs import RunFolder, RunInfo
 from pii_tracer.proof.attestation import Others, attest
 from pii_tracer.proof.attestation_log import LOG_NAME, AttestationLog
 from pii_tracer.proof.evidence_leaves import Erased, Reserved, ReservedKind

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.cli.attesting import step_facts
+from pii_tracer.app.execution.attesting import step_facts
 from pii_tracer.model.actions import Action
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import CopyKind, DatasetId, Strategy

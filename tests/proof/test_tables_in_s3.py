@@ -11,11 +11,11 @@ from typing import Any, cast
 
 import pytest
 
-from pii_tracer.cli.applying import Ran
-from pii_tracer.cli.attesting import erased_by, scope_of
-from pii_tracer.cli.runs import RunFolder
-from pii_tracer.cli.verifying import Verification, VerifyExecutor
-from pii_tracer.cli.witnessing import watched
+from pii_tracer.app.execution.attesting import erased_by, scope_of
+from pii_tracer.app.execution.plan_run import Ran
+from pii_tracer.app.execution.run_folder import RunFolder
+from pii_tracer.app.execution.storage_witnesses import watched
+from pii_tracer.app.verification import Verification, VerifyExecutor
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.proof.attestation import attest
@@ -99,7 +99,7 @@ class Erasure:
         return cast(Ran, SimpleNamespace(**ran, verification=self.verification))
 
     def verdict(self) -> RunVerdict:
-        from pii_tracer.cli.verifying import read_verdicts
+        from pii_tracer.app.verification import read_verdicts
 
         return read_verdicts(RunFolder(self.folder).verdicts, self.plan.copies)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from pii_tracer.cli.applying import Ran
-from pii_tracer.cli.attesting import erased_by
-from pii_tracer.cli.runs import RunFolder
+from pii_tracer.app.execution.attesting import erased_by
+from pii_tracer.app.execution.plan_run import Ran
+from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import CopyKind, Strategy
 from pii_tracer.model.plan import ErasurePlan, digest_of

@@ -13,8 +13,8 @@ from typing import cast
 
 import pytest
 
-from pii_tracer.cli.verifying import Verification
-from pii_tracer.cli.witnessing import watched
+from pii_tracer.app.execution.storage_witnesses import watched
+from pii_tracer.app.verification import Verification
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.identities import CopyKind, Format
 from pii_tracer.model.plan import Copy, ErasurePlan, Step

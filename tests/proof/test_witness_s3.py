@@ -6,8 +6,8 @@ import hashlib
 from datetime import datetime, timezone
 from pathlib import Path
 
-from pii_tracer.cli.verifying import Verification
-from pii_tracer.cli.witnessing import watched
+from pii_tracer.app.execution.storage_witnesses import watched
+from pii_tracer.app.verification import Verification
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import CopyKind, Format
 from pii_tracer.proof.storage_witness import FileBefore, before_step, read_before

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.cli.approvals import detached, signing_key
+from pii_tracer.app.execution.approvals import detached, signing_key
 from pii_tracer.config.estate_file import Policy
 from pii_tracer.model.errors import NotApproved, ReviewError, UsageError
 from pii_tracer.review import dsse

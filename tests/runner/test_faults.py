@@ -12,9 +12,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from executors import delta_sweep
-from pii_tracer.cli.applying import facts_of
+from pii_tracer.app.execution.plan_run import facts_of
+from pii_tracer.app.execution.run_results import counts_lost, rows_deleted, step_facts
 from pii_tracer.cli.main import run as cli
-from pii_tracer.cli.results import counts_lost, rows_deleted, step_facts
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.run.executor_protocol import (
     Check,

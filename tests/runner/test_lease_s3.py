@@ -16,9 +16,9 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 from pydantic import ValidationError
 
-from pii_tracer.cli import holding
-from pii_tracer.cli.holding import held
-from pii_tracer.cli.runs import RunFolder
+from pii_tracer.app.execution import run_lock
+from pii_tracer.app.execution.run_folder import RunFolder
+from pii_tracer.app.execution.run_lock import held
 from pii_tracer.cli.settings import Settings
 from pii_tracer.model.errors import Refused
 from pii_tracer.run.journal import GENESIS, Kind, utc_now
@@ -120,16 +120,16 @@ def asked(process: subprocess.Popen[str]) -> str:
 def test_people_are_told_who_holds_it(place: LeaseObject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = RunFolder(tmp_path / "plan-1")
     settings = Settings(tmp_path / "pii-tracer.yaml", tmp_path)
-    monkeypatch.setattr(holding, "lease_object", lambda *_: place)
-    assert holding.held_by(settings, folder) is None
+    monkeypatch.setattr(run_lock, "lease_object", lambda *_: place)
+    assert run_lock.held_by(settings, folder) is None
     with take(place):
-        assert (holding.held_by(settings, folder) or "").endswith(f"by the lease {place.name}")
-        assert f"process {os.getpid()} on " in (holding.held_by(settings, folder) or "")
-    assert holding.held_by(settings, folder) is None
+        assert (run_lock.held_by(settings, folder) or "").endswith(f"by the lease {place.name}")
+        assert f"process {os.getpid()} on " in (run_lock.held_by(settings, folder) or "")
+    assert run_lock.held_by(settings, folder) is None
     place.client.put_object(Bucket=place.bucket, Key=place.key, Body=b"{}")
-    assert (holding.held_by(settings, folder) or "").startswith("unknown: the lease in S3 cannot be read")
+    assert (run_lock.held_by(settings, folder) or "").startswith("unknown: the lease in S3 cannot be read")
     monkeypatch.undo()
-    assert "unknown: " in (holding.held_by(settings, folder) or ""), "there is no estate file"
+    assert "unknown: " in (run_lock.held_by(settings, folder) or ""), "there is no estate file"
 
 
 def test_a_second_runner_is_refused_as_soon_as_the_first_gives_a_sign(

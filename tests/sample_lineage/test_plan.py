@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pii_tracer.cli.planning import Planned, make_plan
+from pii_tracer.app.planning.plan_creation import Planned, make_plan
 from pii_tracer.cli.settings import Settings
 from pii_tracer.config.estate_file import load_request
 from planners.schedule import Retention

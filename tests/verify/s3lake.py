@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import write_deltalake
 
-from pii_tracer.cli.verifying import Verification
+from pii_tracer.app.verification import Verification
 from pii_tracer.model.identities import (
     CopyKind,
     DatasetId,

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from executors.kafka_rewrite import Rewriter
-from pii_tracer.cli.verifying import Verification, VerifyExecutor
+from pii_tracer.app.verification import Verification, VerifyExecutor
 from pii_tracer.model.identities import Strategy
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.verify.topic_expiry import (

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from pii_tracer.cli.s3_looking import listing, look
+from pii_tracer.app.s3_places import listing, look
 from pii_tracer.model.identities import Format, KeySet
 from pii_tracer.model.plan import HeldColumn, Mask, Mention
 from pii_tracer.scan.value_forms import build_patterns

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from pii_tracer.cli.topics import look_elsewhere
+from pii_tracer.app.topic_records import look_elsewhere
 from pii_tracer.model.identities import Strategy
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.row_checks import compare
@@ -127,7 +127,7 @@ def test_a_short_number_counts_unless_declared_to_be_something_else(broker: Brok
     topic = broker.topic("weak", cleanup_policy="compact")
     broker.send(topic, ("7", json.dumps({"user": {"id": "7"}, "shop": 77123})))
     world = planned(broker, topic, USERS, Strategy.TOMBSTONE, BY_KEY)
-    from pii_tracer.cli.topics import look
+    from pii_tracer.app.topic_records import look
 
     assert look(world.estate, Path(), world.copy, build_patterns(weak)).bytes.residue
     told = world.copy.model_copy(update={"other_keys": ("value.$.shop",)})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.cli.verifying import Verification
+from pii_tracer.app.verification import Verification
 from pii_tracer.config.estate_file import S3, Estate
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.cli.verifying import Verification
+from pii_tracer.app.verification import Verification
 from pii_tracer.model.identities import (
     Carries,
     CopyKind,

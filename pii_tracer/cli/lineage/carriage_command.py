@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pii_tracer.app.planning.subject_sources import further_tables, spots_of, table_of
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
-from pii_tracer.cli.subjects import further_tables, spots_of, table_of
 from pii_tracer.model.column_paths import Spot, spot_of
 from pii_tracer.model.errors import EstateError, ExitCode, UsageError
 from pii_tracer.model.identities import Carries, DatasetId
@@ -72,7 +72,7 @@ def look(settings: Settings, say: Callable[[str], None]) -> list[SubjectWhereabo
         EstateError: a subject's source is not in the estate.
         LineageError: the lineage cannot be read.
     """
-    from pii_tracer.cli.planning import take_lineage
+    from pii_tracer.app.planning.plan_creation import take_lineage
     from pii_tracer.lake.dataset_paths import EstatePaths
     from pii_tracer.lake.discovery import discover
     from planners.carriage import follow

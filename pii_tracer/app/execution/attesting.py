@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer import __version__
-from pii_tracer.cli import vaults
-from pii_tracer.cli.applying import Ran, facts_of, now
-from pii_tracer.cli.runs import evidence_of
+from pii_tracer.app import vault_inventories
+from pii_tracer.app.execution.plan_run import Ran, facts_of, now
+from pii_tracer.app.execution.run_folder import evidence_of
 from pii_tracer.config.proof import TimestampAuthority
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import STAYS, Step
@@ -168,7 +168,7 @@ def erased_by(ran: Ran, verdict: RunVerdict) -> list[Erased]:
         if step.copy_ in tables:
             continue
         found += _objects_gone(step, facts.get(step.id, {}), ran)
-        found += vaults.archives_gone(step, lambda name: facts_of(ran.records, name))
+        found += vault_inventories.archives_gone(step, lambda name: facts_of(ran.records, name))
         if step.copy_ not in hashed:
             found += _rewritten(step, facts.get(step.id, {}))
     return found

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from pii_tracer.cli.runs import RunFolder, choose_run, evidence_of
+from pii_tracer.app.execution.run_folder import RunFolder, choose_run, evidence_of
+from pii_tracer.cli.proof.trail_command import trail
 from pii_tracer.cli.settings import format_option, state_option
-from pii_tracer.cli.trail_command import trail
 from pii_tracer.model.errors import (
     ExitCode,
     ProofError,
@@ -232,7 +232,7 @@ def certificate(
     pdf: Path | None,
 ) -> int:
     """Write the certificate of a RUN for people: one printable page. Refused while anything is open or stays."""
-    from pii_tracer.cli.pdf import print_pdf
+    from pii_tracer.app.pdf import print_pdf
     from pii_tracer.common.atomic_files import write_atomic
     from pii_tracer.proof.attestation_verifier import Given, verify_attestation
     from pii_tracer.proof.attester_keys import public_file

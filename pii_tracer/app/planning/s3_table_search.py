@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from pii_tracer.cli.scanning import evidence_of
+from pii_tracer.app.planning.folder_search import evidence_of
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths

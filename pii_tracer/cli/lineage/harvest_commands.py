@@ -60,7 +60,7 @@ def _schemas(file: Path) -> dict[str, list[str]]:
 @click.option("--spark", "on_spark", is_flag=True, help="parse the texts of query logs on the estate's Spark session")
 def harvest(estate_file: Path, state: Path, fmt: str, on_spark: bool) -> int:
     """Read the estate's lineage sources into the graph, and say what could not be resolved."""
-    from pii_tracer.cli.planning import graph_file, take_inventory, take_lineage
+    from pii_tracer.app.planning.plan_creation import graph_file, take_inventory, take_lineage
     from pii_tracer.lineage.graph.graph_file import save
     from pii_tracer.lineage.sources.dataset_notes import save_notes
     from reports.escape import visible

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from pii_tracer.cli.retention_remote import clients_of
+from pii_tracer.app.retention.s3_tables import clients_of
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config.catalogs import CatalogType
@@ -58,8 +58,8 @@ def sweep(
     own settings promise more is left alone; while a hold names nothing that exists, nothing is removed. Exit 7 when a
     table could not be swept.
     """
-    from pii_tracer.cli.retention import estate_tables
-    from pii_tracer.cli.retention_holds import look_at_holds
+    from pii_tracer.cli.retention.retention_commands import estate_tables
+    from pii_tracer.cli.retention.unmatched_holds import look_at_holds
     from pii_tracer.retention.storage_listings import normalise, walk
 
     settings = Settings(estate_file, state)

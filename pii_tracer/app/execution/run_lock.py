@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pii_tracer.cli.runs import RunFolder
+from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.cli.settings import Settings
 from pii_tracer.config.lease import bucket_and_prefix
 from pii_tracer.model.errors import PiiTracerError

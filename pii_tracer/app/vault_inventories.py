@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from pii_tracer.cli.refusals import unreadable
+from pii_tracer.app.aws_refusals import unreadable
 from pii_tracer.lake.stores.glacier.vaults import ASK, VaultInventory, vault_client
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import ScanError

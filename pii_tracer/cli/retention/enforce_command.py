@@ -35,8 +35,8 @@ def enforce(estate_file: Path, state: Path, apply_: bool, with_refs: bool, fmt: 
     Tables under a legal hold are left alone, and no setting goes below a floor. Exit 4 when something stays as it is
     although it violates the policy, 7 when the engine refused a change or it cannot be seen in the table.
     """
-    from pii_tracer.cli.retention import estate_tables
-    from pii_tracer.cli.retention_holds import look_at_holds
+    from pii_tracer.cli.retention.retention_commands import estate_tables
+    from pii_tracer.cli.retention.unmatched_holds import look_at_holds
 
     settings = Settings(estate_file, state)
     estate, now = settings.estate(), datetime.now(timezone.utc)

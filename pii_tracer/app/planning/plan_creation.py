@@ -9,22 +9,27 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from executors.fit import refuse_unfit
-from pii_tracer.cli.describing import telling_descriptions
-from pii_tracer.cli.digits import key_digits
-from pii_tracer.cli.earlier import erased_earlier
-from pii_tracer.cli.key_facts import key_facts
-from pii_tracer.cli.others import others_rows
-from pii_tracer.cli.remote import search_places, with_lake, with_remote
-from pii_tracer.cli.scanning import scan_estate
-from pii_tracer.cli.settings import Settings
-from pii_tracer.cli.subjects import further_tables, keys_of, spots_of, table_of
-from pii_tracer.cli.telling import (
+from pii_tracer.app.planning.earlier_erasures import erased_earlier
+from pii_tracer.app.planning.folder_search import scan_estate
+from pii_tracer.app.planning.key_table_facts import key_facts
+from pii_tracer.app.planning.other_persons_rows import others_rows
+from pii_tracer.app.planning.s3_table_search import search_places, with_lake, with_remote
+from pii_tracer.app.planning.short_number_columns import key_digits
+from pii_tracer.app.planning.subject_sources import (
+    further_tables,
+    keys_of,
+    spots_of,
+    table_of,
+)
+from pii_tracer.app.planning.table_text_search import telling_descriptions
+from pii_tracer.app.planning.value_masking import (
     masked_paths,
     refuse_telling_plan,
     refuse_telling_texts,
     telling_beside,
     telling_objects,
 )
+from pii_tracer.cli.settings import Settings
 from pii_tracer.config.estate_file import (
     Archive,
     Estate,
@@ -314,7 +319,7 @@ def _read_topics(
     """Read every declared topic from its beginning, once for each kind of subject."""
     if not inventory.topics:
         return {}
-    from pii_tracer.cli.topics import read_evidence
+    from pii_tracer.app.topic_records import read_evidence
 
     found = {}
     for survey_ in surveys:
@@ -330,14 +335,14 @@ def _read_repositories(
     """Read every object of every lakeFS repository, once for each kind of subject."""
     if not inventory.lakefs:
         return {}
-    from pii_tracer.cli import lakefs
+    from pii_tracer.app import lakefs_objects
 
     found = {}
     for survey_ in surveys:
         for state in inventory.lakefs:
             say(f"looking for the persons in the repository {state.declared.name}")
             try:
-                seen = lakefs.read_evidence(estate, base, inventory.tables, survey_, state)
+                seen = lakefs_objects.read_evidence(estate, base, inventory.tables, survey_, state)
             except EstateError as error:  # what could not be read to its end is unread, never clean
                 seen = LakefsEvidence(objects=0, bytes=0, unread=(error.what,))
             found[survey_.subject.name, state.location] = seen

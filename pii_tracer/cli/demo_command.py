@@ -90,7 +90,7 @@ def _build(folder: Path, state: Path, now: datetime, progress: Progress) -> Sett
 
 def _remove_old(folder: Path, state: Path) -> None:
     """What an earlier demo left: its estate, and the runs that were made from it."""
-    from pii_tracer.cli.runs import all_runs
+    from pii_tracer.app.execution.run_folder import all_runs
 
     for run in all_runs(state):
         try:
@@ -105,7 +105,7 @@ def _remove_old(folder: Path, state: Path) -> None:
 
 def _naive(settings: Settings, folder: Path, progress: Progress) -> Path:
     """What a plain DELETE leaves, on scratch copies of the source."""
-    from pii_tracer.cli.naive import naive_lines, show_naive
+    from pii_tracer.app.naive_delete import naive_lines, show_naive
     from pii_tracer.config.estate_file import load_request
 
     progress.stage("the problem: a plain DELETE, on scratch copies")
@@ -122,9 +122,9 @@ def _request(settings: Settings) -> Path:
 
 
 def _plan(settings: Settings, folder: Path, now: datetime, progress: Progress) -> Path:
-    from pii_tracer.cli.lineage_commands import summary_text
+    from pii_tracer.app.planning.plan_creation import make_plan
+    from pii_tracer.cli.lineage.harvest_commands import summary_text
     from pii_tracer.cli.plan_commands import print_plan, write_plan
-    from pii_tracer.cli.planning import make_plan
     from pii_tracer.config.estate_file import load_request
     from planners.schedule import Retention
 
@@ -171,8 +171,8 @@ def _approve(settings: Settings, plan_file: Path, folder: Path, progress: Progre
 
 
 def _apply(settings: Settings, plan_file: Path, folder: Path, naive: Path, progress: Progress) -> ExitCode:
-    from pii_tracer.cli.applying import perform, start_run
-    from pii_tracer.cli.results import conclude, exit_code, show_result
+    from pii_tracer.app.execution.plan_run import perform, start_run
+    from pii_tracer.app.execution.run_results import conclude, exit_code, show_result
     from sample_lineage.s3_standin import running, stop
 
     run = start_run(
@@ -198,7 +198,7 @@ def _apply(settings: Settings, plan_file: Path, folder: Path, naive: Path, progr
 
 def demo_interrupted(state: Path) -> bool:
     """True when a demo was begun and came to no run: nothing was erased, so it can only begin again."""
-    from pii_tracer.cli.runs import all_runs
+    from pii_tracer.app.execution.run_folder import all_runs
 
     begun = (state / "demo" / _MARK).exists()
     return begun and not any(run.info().demo for run in all_runs(state))

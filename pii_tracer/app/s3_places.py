@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
 
-from pii_tracer.cli.refusals import unreadable
+from pii_tracer.app.aws_refusals import unreadable
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import ObjectVersion

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pii_tracer.cli.others import places
+from pii_tracer.app.planning.other_persons_rows import places
 from pii_tracer.lake.dataset_paths import below
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.errors import ScanError
@@ -25,7 +25,7 @@ def scan_estate(inventory: Inventory, patterns: Patterns, say: Say) -> dict[str,
     places = sorted(state.location for state in inventory.tables)
     for state in inventory.tables:
         if is_s3(state.location):
-            continue  # every version of every object there is searched (`pii_tracer.cli.remote`)
+            continue  # every version of every object there is searched (`pii_tracer.app.planning.s3_table_search`)
         say(f"looking for the persons in {state.table or state.location}")
         here = Path(state.location)
         inside = [Path(place) for place in below(state.location, places)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from pii_tracer.cli.s3_looking import look_at
+from pii_tracer.app.s3_places import look_at
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer import __version__
-from pii_tracer.cli.naive import load_naive
+from pii_tracer.app.naive_delete import load_naive
 from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
 from pii_tracer.model.actions import Action
 from pii_tracer.model.gap_kinds import GapKind
@@ -42,7 +42,7 @@ from reports.views import (
 from reports.wording import copy_name, counted
 
 if TYPE_CHECKING:
-    from pii_tracer.cli.applying import Ran
+    from pii_tracer.app.execution.plan_run import Ran
 
 FORMS = (
     "plain text and typed values",
@@ -114,7 +114,7 @@ _DELETES_ROWS = frozenset(
 
 def _rows_erased(ran: Ran) -> int:
     """What the steps counted; where a crash took a count along, the baseline from before the run stands in for it."""
-    from pii_tracer.cli.results import counts_lost, rows_deleted
+    from pii_tracer.app.execution.run_results import counts_lost, rows_deleted
 
     counted = rows_deleted(ran.records)
     copies = {copy.id: copy for copy in ran.loaded.plan.copies}

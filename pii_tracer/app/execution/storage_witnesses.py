@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from pii_tracer.cli.vaults import in_vault
-from pii_tracer.cli.verifying import OBJECTS, Verification
+from pii_tracer.app.vault_inventories import in_vault
+from pii_tracer.app.verification import OBJECTS, Verification
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import CopyKind, Format
@@ -67,9 +67,9 @@ class _Places:
         if in_vault(copy):
             return None
         if place := copy.s3_table:
-            from pii_tracer.cli import s3_looking
+            from pii_tracer.app import s3_places
 
-            return s3_looking.listing(self._verification.estate, copy, place, self._verification.patterns)
+            return s3_places.listing(self._verification.estate, copy, place, self._verification.patterns)
         if copy.kind in OBJECTS:
             with self._verification.bucket(copy):
                 files = {self._named(v.key, v.version_id): v.size for v in self._verification.listed(copy)}
@@ -102,15 +102,15 @@ class _Places:
         return [FileBefore(path=mask(f.path), size=f.size, sha256=f.sha256) for f in fingerprint(root)]
 
     def _of_table(self, step: Step, copy: Copy, place: S3Location) -> Iterator[FileBefore]:
-        from pii_tracer.cli import s3_looking
+        from pii_tracer.app import s3_places
 
         old = step.action in BY_VERSION
         known = [item.path for item in read_before(before_place(self._folder, copy.id))] if old else []
         about = (self._verification.estate, copy, place, self._verification.patterns)
-        return s3_looking.hashed(*about, old=old, known=known)
+        return s3_places.hashed(*about, old=old, known=known)
 
     def _topic(self, copy: Copy) -> Seen | None:
-        from pii_tracer.cli.topics import state_of
+        from pii_tracer.app.topic_records import state_of
 
         state = state_of(self._verification.estate, self._verification.base, copy)
         version = {"id": state.topic_id, "offsets": state.offsets}

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer import __version__
-from pii_tracer.cli.applying import Ran
-from pii_tracer.cli.attesting import attest_run, scope_of, step_facts
-from pii_tracer.cli.runs import RunFolder, nothing_left
-from pii_tracer.cli.verifying import read_verdicts
+from pii_tracer.app.execution.attesting import attest_run, scope_of, step_facts
+from pii_tracer.app.execution.plan_run import Ran
+from pii_tracer.app.execution.run_folder import RunFolder, nothing_left
+from pii_tracer.app.verification import read_verdicts
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.proof.deletion_log import FILE, DeletionLog
@@ -28,7 +28,7 @@ from pii_tracer.verify.verdicts import RunVerdict, to_be_seen, with_unseen
 
 def conclude(ran: Ran) -> dict[str, Any]:
     """Write everything that a run leaves, and return the final object (a stable interface, see docs/commands.md)."""
-    from pii_tracer.cli.runview import how_far, run_view
+    from pii_tracer.app.execution.run_view import how_far, run_view
     from reports.run_html import render_run_html
 
     done = ran.state.state is State.COMPLETE

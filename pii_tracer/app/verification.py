@@ -12,8 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.cli import vaults
-from pii_tracer.cli.refusals import unreadable
+from pii_tracer.app import vault_inventories
+from pii_tracer.app.aws_refusals import unreadable
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
@@ -110,8 +110,8 @@ class Verification:
     def look(self, copy: Copy) -> CopyVerdict:
         """The verdict for one copy. What cannot be looked at is unverified, never clean."""
         try:
-            if vaults.in_vault(copy):
-                return CopyVerdict(copy_id=copy.id, bytes=vaults.look(self.plan, copy, self.told))
+            if vault_inventories.in_vault(copy):
+                return CopyVerdict(copy_id=copy.id, bytes=vault_inventories.look(self.plan, copy, self.told))
             if copy.kind in OBJECTS:
                 return CopyVerdict(copy_id=copy.id, bytes=self._objects(copy))
             if copy.kind is CopyKind.TOPIC:
@@ -135,7 +135,7 @@ class Verification:
             return CopyVerdict(copy_id=copy.id, bytes=unread)
 
     def _s3_table(self, copy: Copy, place: S3Location) -> CopyVerdict:
-        from pii_tracer.cli.s3_looking import look
+        from pii_tracer.app.s3_places import look
 
         return self._read(copy, look(self.estate, copy, place, self.patterns, self.searchers))
 
@@ -156,7 +156,7 @@ class Verification:
         return CopyVerdict(copy_id=copy.id, bytes=scanned, rows=verifier.rows(copy, before), bystanders=bystanders)
 
     def _topic(self, copy: Copy) -> TopicLook:
-        from pii_tracer.cli.topics import look
+        from pii_tracer.app.topic_records import look
 
         return look(self.estate, self.base, copy, self.patterns)
 
@@ -167,7 +167,7 @@ class Verification:
         return compare_topic(before, after, told[-1] if told else None, self.now())
 
     def _repository(self, copy: Copy) -> LakefsLook:
-        from pii_tracer.cli.lakefs import look
+        from pii_tracer.app.lakefs_objects import look
 
         return look(self.estate, self.base, copy, self.patterns, self.plan.plan_id)
 
@@ -233,12 +233,12 @@ class Verification:
             return False  # a branch or tag: its bytes lie in the table's folder and belong to the table's verdict
         if copy.kind is CopyKind.TOPIC or in_lakefs(copy.location):
             return True
-        if vaults.in_vault(copy):
-            return vaults.changed(self.plan, copy, verdict.bytes)
+        if vault_inventories.in_vault(copy):
+            return vault_inventories.changed(self.plan, copy, verdict.bytes)
         if place := copy.s3_table:
-            from pii_tracer.cli import s3_looking
+            from pii_tracer.app import s3_places
 
-            return s3_looking.changed(self.estate, copy, place, verdict.bytes, self.patterns)
+            return s3_places.changed(self.estate, copy, place, verdict.bytes, self.patterns)
         seen = {(file.path, file.sha256) for file in verdict.bytes.files}
         if copy.kind in OBJECTS:
             with self.bucket(copy):
@@ -279,19 +279,19 @@ class Verification:
         places = [(place, name) for place, name in examined if place is not None]
         places += [(place.location, f"(new) {', '.join(place.tables) or place.dataset.name}") for place in new]
         if places:
-            from pii_tracer.cli.s3_looking import elsewhere
+            from pii_tracer.app.s3_places import elsewhere
 
             yield from elsewhere(self.estate, self.plan, places, self.patterns, self.searchers)
 
     def _topic_of(self, dataset: DatasetId) -> ByteVerdict | None:
         if not self.estate.kafka or not dataset.namespace.startswith("kafka://"):
             return None
-        from pii_tracer.cli.topics import look_elsewhere
+        from pii_tracer.app.topic_records import look_elsewhere
 
         return look_elsewhere(self.estate, self.base, dataset, self.patterns)
 
     def _lakefs_of(self, dataset: DatasetId) -> ByteVerdict:
-        from pii_tracer.cli.lakefs import look_elsewhere
+        from pii_tracer.app.lakefs_objects import look_elsewhere
 
         return look_elsewhere(self.estate, self.base, dataset, self.patterns)
 

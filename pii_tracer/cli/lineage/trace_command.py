@@ -75,7 +75,7 @@ def gaps(name: str | None, estate_file: Path, state: Path, fmt: str) -> int:
 
 
 def _graph(estate_file: Path, state: Path) -> tuple[LineageGraph, Path]:
-    from pii_tracer.cli.planning import graph_file
+    from pii_tracer.app.planning.plan_creation import graph_file
     from pii_tracer.lineage.graph.graph_file import load
 
     file = graph_file(Settings(estate_file, state))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from pii_tracer.cli.retention_enforce import enforce
-from pii_tracer.cli.retention_sweep import sweep
+from pii_tracer.cli.retention.enforce_command import enforce
+from pii_tracer.cli.retention.sweep_command import sweep
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.config.estate_file import Estate
@@ -83,9 +83,9 @@ def check_estate(settings: Settings) -> tuple[tuple[Table, ...], tuple[Finding, 
 
 def estate_tables(settings: Settings) -> tuple[Inventory, tuple[Table, ...]]:
     """What exists, and its tables as the rules see them."""
-    from pii_tracer.cli.planning import take_inventory
-    from pii_tracer.cli.retention_pii import personal_columns
-    from pii_tracer.cli.retention_remote import with_delta_tables
+    from pii_tracer.app.planning.plan_creation import take_inventory
+    from pii_tracer.app.retention.pii_columns import personal_columns
+    from pii_tracer.app.retention.s3_tables import with_delta_tables
     from pii_tracer.lake.dataset_paths import EstatePaths
     from pii_tracer.retention.table_settings import tables_of
 
@@ -100,8 +100,8 @@ def estate_tables(settings: Settings) -> tuple[Inventory, tuple[Table, ...]]:
 
 def check_ddl(settings: Settings, places: Iterable[Path]) -> tuple[Finding, ...]:
     """What is wrong with the tables that some SQL files create."""
-    from pii_tracer.cli.planning import take_inventory
-    from pii_tracer.cli.retention_pii import personal_columns
+    from pii_tracer.app.planning.plan_creation import take_inventory
+    from pii_tracer.app.retention.pii_columns import personal_columns
     from pii_tracer.lineage.harvest import sql_files
     from pii_tracer.retention.ddl_tables import created
     from pii_tracer.retention.retention_classes import unknown_names

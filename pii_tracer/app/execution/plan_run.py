@@ -9,15 +9,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pii_tracer.cli.approvals import approval_files, read_approval
-from pii_tracer.cli.doctor import foreign_packages
-from pii_tracer.cli.holding import held
+from pii_tracer.app.execution.approvals import approval_files, read_approval
+from pii_tracer.app.execution.run_folder import RunFolder, RunInfo, folder_of
+from pii_tracer.app.execution.run_lock import held
+from pii_tracer.app.execution.storage_witnesses import watched
+from pii_tracer.app.planning.value_masking import refuse_telling_approval, refuse_telling_word
+from pii_tracer.app.verification import Verification, VerifyExecutor
+from pii_tracer.cli.doctor_command import foreign_packages
 from pii_tracer.cli.plan_commands import manifest_path
-from pii_tracer.cli.runs import RunFolder, RunInfo, folder_of
 from pii_tracer.cli.settings import Settings
-from pii_tracer.cli.telling import refuse_telling_approval, refuse_telling_word
-from pii_tracer.cli.verifying import Verification, VerifyExecutor
-from pii_tracer.cli.witnessing import watched
 from pii_tracer.common.atomic_files import sweep_temporaries, write_atomic
 from pii_tracer.config.estate_file import file_digest
 from pii_tracer.model.errors import (
@@ -389,7 +389,7 @@ def _teller(show: Shows, plan: ErasurePlan) -> Callable[[StepEvent], None]:
 
 def _drift(settings: Settings) -> Callable[[Step], list[DriftItem]]:
     """The world is read once at the start for all steps, and again when a copy's first step comes."""
-    from pii_tracer.cli.planning import take_inventory
+    from pii_tracer.app.planning.plan_creation import take_inventory
 
     estate = settings.estate()
     stopped = {w.job: w.stopped for w in estate.writers}
