@@ -37,7 +37,7 @@ def with_deleted_entries(ctx: ExecutionContext, table: str) -> list[str]:
 
 
 Sharers = Sequence[Mapping[str, str | None]]
-"""Tables that share files with the one at work, as `planners.iceberg.sharers` writes them into steps."""
+"""Tables that share files with the one at work, as `planners.formats.iceberg.steps.sharers` writes them into steps."""
 
 
 @dataclass(frozen=True)

@@ -32,36 +32,41 @@ from pii_tracer.model.plan import (
     Totals,
     Waiver,
 )
-from planners.archive_gaps import spare_archives
-from planners.archives import bypasses, whole_objects
-from planners.backups import with_backups
-from planners.beyond import left_out, spare_references
-from planners.budget import spread, told
-from planners.copies import Recognised, recognise
-from planners.cost import cost
-from planners.described import table_texts
-from planners.distinct import distinct_gaps
-from planners.drafts import CopyDraft, Draft, slug
-from planners.echoes import echoes
-from planners.holds import idle_holds, keep_held
-from planners.key_only import known_by_key_only
-from planners.keytables import with_keys
-from planners.lake import unguarded
-from planners.lapse import let_lapse, let_refs_lapse
-from planners.mentions import spare_stored
-from planners.ordering import SUPPRESSION, order
-from planners.others import others_rows, telling_names
-from planners.partial import choose
-from planners.rebuilds import unproved
-from planners.repositories import lakefs_copies
-from planners.repository_steps import lowered_retention
-from planners.requests import in_utc, planned_requests
-from planners.schedule import Dated, Dates, Retention, date_steps
+from planners.copies.backups import with_backups
+from planners.copies.classification import Recognised, recognise
+from planners.copies.dependent_objects import left_out, spare_references
+from planners.copies.key_only_persons import known_by_key_only
+from planners.copies.rebuild_candidates import unproved
+from planners.gaps.remaining_values import others_rows, telling_names
+from planners.gaps.table_texts import table_texts
+from planners.holds.legal_holds import idle_holds, keep_held
+from planners.keys.key_tables import with_keys
+from planners.locate.sql.shared_rows import spare_stored
+from planners.locate.subject_survey import Survey, World
+from planners.partial_plan import choose
+from planners.schedule.erasure_requests import in_utc, planned_requests
+from planners.schedule.step_costs import cost
+from planners.schedule.step_dates import (
+    Dated,
+    Dates,
+    Retention,
+    date_steps,
+)
+from planners.schedule.step_order import SUPPRESSION, order
+from planners.schedule.weekly_budget import spread, told
+from planners.step_drafts import CopyDraft, Draft, slug
 from planners.steps import write_steps
-from planners.survey import Survey, World
-from planners.topic_prefix import cut_topics
-from planners.topics import topic_copies
-from planners.vaults import whole_deletions
+from planners.stores.glacier.vaults import whole_deletions
+from planners.stores.lakefs.repositories import lakefs_copies
+from planners.stores.lakefs.steps import lowered_retention
+from planners.stores.s3.archive_gaps import spare_archives
+from planners.stores.s3.archives import bypasses, whole_objects
+from planners.stores.s3.lifecycle_expiry import let_lapse, let_refs_lapse
+from planners.stores.s3.replication_reappearance import echoes
+from planners.stores.s3.table_version_steps import unguarded
+from planners.streams.kafka.prefix_deletion import cut_topics
+from planners.streams.kafka.topics import topic_copies
+from planners.unique_ids import distinct_gaps
 
 RECHECK_AFTER = timedelta(days=30)
 """From the end of a run to the day when somebody looks whether the persons are back: a month's backfills have run."""

@@ -10,22 +10,19 @@ from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import CopyKind, Format, Strategy
 from pii_tracer.model.plan import LAPSES, Precondition
-from planners import (
-    archives,
-    backups,
-    delta,
-    files,
-    hudi,
-    iceberg,
-    keytables,
-    lake,
-    nessie,
-    repository_steps,
-    topics,
-    vaults,
-)
-from planners.drafts import CopyDraft, Draft
-from planners.lapse import REF_SLACK
+from planners.catalogs.nessie import steps as nessie_steps
+from planners.copies import backups
+from planners.formats.delta import steps as delta_steps
+from planners.formats.hudi import steps as hudi_steps
+from planners.formats.iceberg import steps as iceberg_steps
+from planners.formats.plain_files import steps as plain_files_steps
+from planners.keys import key_tables
+from planners.step_drafts import CopyDraft, Draft
+from planners.stores.glacier import vaults
+from planners.stores.lakefs import steps as lakefs_steps
+from planners.stores.s3 import archives, table_version_steps
+from planners.stores.s3.lifecycle_expiry import REF_SLACK
+from planners.streams.kafka import topics
 
 
 def write_steps(items: Sequence[CopyDraft], plan_id: str) -> tuple[CopyDraft, ...]:
@@ -50,11 +47,11 @@ def _own(item: CopyDraft, by_id: Mapping[str, CopyDraft], plan_id: str) -> tuple
     if item.backup is not None:
         return backups.backup_steps(item, item.backup)
     if copy.strategy is Strategy.DESTROY_KEY:
-        return keytables.unreadable_steps(item)
+        return key_tables.unreadable_steps(item)
     if item.topic is not None:
         return topics.topic_steps(item, item.topic, plan_id)
     if item.lakefs is not None and item.letting_go is not None:
-        return repository_steps.lakefs_steps(item, item.lakefs, item.letting_go, plan_id)
+        return lakefs_steps.lakefs_steps(item, item.lakefs, item.letting_go, plan_id)
     if item.vault is not None:
         return vaults.vault_steps(item, item.vault)
     if item.objects is not None and item.lapse is not None:
@@ -67,30 +64,30 @@ def _own(item: CopyDraft, by_id: Mapping[str, CopyDraft], plan_id: str) -> tuple
         origin = by_id.get(copy.origin or "")
         return archives.replica_steps(item, origin.objects if origin else None, plan_id)
     if copy.kind is CopyKind.TABLE_HISTORY and item.lapse is not None:
-        return iceberg.ref_lapse_steps(item, item.lapse, REF_SLACK)
+        return iceberg_steps.ref_lapse_steps(item, item.lapse, REF_SLACK)
     if copy.kind is CopyKind.TABLE_HISTORY:
         if "nessie" in copy.facts:
-            return nessie.ref_steps(item, copy.facts["ref_kind"], copy.facts["ref"])
-        return iceberg.ref_steps(item, copy.facts["ref_kind"], copy.facts["ref"])
+            return nessie_steps.ref_steps(item, copy.facts["ref_kind"], copy.facts["ref"])
+        return iceberg_steps.ref_steps(item, copy.facts["ref_kind"], copy.facts["ref"])
     if copy.kind is CopyKind.KEY:
-        return keytables.key_steps(item, _of_table(item, plan_id))
+        return key_tables.key_steps(item, _of_table(item, plan_id))
     return _of_table(item, plan_id)
 
 
 def _of_table(item: CopyDraft, plan_id: str) -> tuple[Draft, ...]:
     drafts = _by_format(item)
-    return lake.version_steps(item, item.place, drafts, plan_id) if item.place is not None else drafts
+    return table_version_steps.version_steps(item, item.place, drafts, plan_id) if item.place is not None else drafts
 
 
 def _by_format(item: CopyDraft) -> tuple[Draft, ...]:
     copy = item.copy
     if copy.format is Format.ICEBERG:
-        return nessie.table_steps(item) if "nessie" in copy.facts else iceberg.table_steps(item)
+        return nessie_steps.table_steps(item) if "nessie" in copy.facts else iceberg_steps.table_steps(item)
     if copy.format is Format.DELTA:
-        return delta.table_steps(item)
+        return delta_steps.table_steps(item)
     if copy.format is Format.HUDI:
-        return hudi.table_steps(item)
-    return files.folder_steps(item)
+        return hudi_steps.table_steps(item)
+    return plain_files_steps.folder_steps(item)
 
 
 def _sized(item: CopyDraft, drafts: Sequence[Draft]) -> tuple[Draft, ...]:
@@ -147,7 +144,7 @@ def preconditions(item: CopyDraft) -> tuple[Precondition, ...]:
     if item.topic is not None:
         return topics.preconditions(item.topic, item.copy.strategy)
     if item.lakefs is not None:
-        return repository_steps.preconditions(item.lakefs)
+        return lakefs_steps.preconditions(item.lakefs)
     state = item.state
     if state is None:
         return ()

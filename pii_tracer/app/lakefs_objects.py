@@ -23,9 +23,9 @@ from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.lakefs_objects import LakefsLook, Shown, judge_repository
 from pii_tracer.verify.verdicts import ByteVerdict
-from planners.evidence import LakefsEvidence
-from planners.repositories import lakefs_match
-from planners.survey import Survey
+from planners.copies.scan_evidence import LakefsEvidence
+from planners.locate.subject_survey import Survey
+from planners.stores.lakefs.repositories import lakefs_match
 
 
 def read_evidence(

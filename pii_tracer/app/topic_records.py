@@ -31,9 +31,9 @@ from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.topic_records import Reading, TopicLook, look_at_topic
 from pii_tracer.verify.verdicts import ByteVerdict
-from planners.evidence import TopicEvidence
-from planners.survey import Survey
-from planners.topics import topic_match
+from planners.copies.scan_evidence import TopicEvidence
+from planners.locate.subject_survey import Survey
+from planners.streams.kafka.topics import topic_match
 
 
 def read_evidence(estate: Estate, base: Path, inventory: Inventory, survey: Survey, state: TopicState) -> TopicEvidence:

@@ -25,7 +25,7 @@ from pii_tracer.scan.search_workers import Searchers
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.verdicts import ByteVerdict, Residue
-from planners.keys import is_short_number
+from planners.copies.match_keys import is_short_number
 
 Place = Path | S3Location
 

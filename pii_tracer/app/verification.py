@@ -356,7 +356,7 @@ def _numbers(verdict: CopyVerdict) -> dict[str, Any]:
 
 
 def verdict_file(folder: Path, copy_id: str) -> Path:
-    """Where the verdict of a copy is kept; ids hold only harmless characters (planners.drafts.slug)."""
+    """Where the verdict of a copy is kept; ids hold only harmless characters (planners.step_drafts.slug)."""
     return folder / f"{copy_id}.json"
 
 

@@ -126,7 +126,7 @@ def _plan(settings: Settings, folder: Path, now: datetime, progress: Progress) -
     from pii_tracer.cli.lineage.harvest_commands import summary_text
     from pii_tracer.cli.plan_commands import print_plan, write_plan
     from pii_tracer.config.estate_file import load_request
-    from planners.schedule import Retention
+    from planners.schedule.step_dates import Retention
 
     progress.stage("harvest lineage, discover every copy, plan the erasure")
     _, policy_file = settings.policy()

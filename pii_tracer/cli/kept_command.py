@@ -46,8 +46,8 @@ def explain(state: LakefsState, path: str, now: datetime, deadline: datetime) ->
     Raises:
         PlanError: the deadline is over, or the commits contradict each other.
     """
-    from planners.lakefs import change, keepers
-    from planners.repositories import FOR_EVER, repository_of, rules_in_force
+    from planners.stores.lakefs.object_retention import change, keepers
+    from planners.stores.lakefs.repositories import FOR_EVER, repository_of, rules_in_force
 
     repository, rules = repository_of(state), rules_in_force(state)
     objects = []

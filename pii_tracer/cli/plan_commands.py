@@ -71,7 +71,7 @@ def plan(
 ) -> int:
     """Make the erasure plan for REQUESTS (YAML files): plan file, Markdown, HTML, sealed manifest."""
     from pii_tracer.app.planning.plan_creation import make_plan
-    from planners.schedule import Retention
+    from planners.schedule.step_dates import Retention
     from reports.progress import Progress
 
     if out is not None:

@@ -185,7 +185,7 @@ def _refuse_unseen(copies: Sequence[Copy], inventory: Inventory) -> None:
 def standing(state: TableState, term: MatchTerm, paths: EstatePaths, mask: Mask | None = None) -> set[str]:
     """The distinct values that stand at a term's place in a table now; mask: in rows that hold more than it keeps."""
     from pii_tracer.lake.rows.current_rows import read_columns
-    from planners.rows import leaf
+    from planners.copies.person_rows import leaf
 
     rest = mask.columns if mask else ()
     rows = read_columns(state, sorted({term.column, *rest}), paths).to_pylist()

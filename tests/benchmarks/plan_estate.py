@@ -28,7 +28,7 @@ from pii_tracer.lineage.graph.arrays import (
 )
 from pii_tracer.lineage.graph.edges import EdgeType, Subtype
 from pii_tracer.model.identities import Column, DatasetId, Format
-from planners.evidence import Evidence
+from planners.copies.scan_evidence import Evidence
 
 WIDE = 100
 DEPTH = 8

@@ -13,7 +13,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from pii_tracer.cli.main import run
-from planners.drafts import slug
+from planners.step_drafts import slug
 from tests.cli.small import declared, request
 from tests.estate.formerly import mapped
 

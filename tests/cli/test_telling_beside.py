@@ -12,7 +12,7 @@ from pii_tracer.app.planning.value_masking import telling_beside
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.s3.archives import discover_archives, s3_clients
 from pii_tracer.scan.value_forms import build_patterns
-from planners.evidence import BesideEvidence
+from planners.copies.scan_evidence import BesideEvidence
 from tests.executors.test_s3_archives import Refusing
 from tests.s3support import PERSON, World, estate, keyring, standin, world
 

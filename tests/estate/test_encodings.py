@@ -31,8 +31,8 @@ from pii_tracer.model.identities import (
     Strategy,
 )
 from pii_tracer.model.plan import Copy
-from planners.drafts import CopyDraft
-from planners.files import folder_steps
+from planners.formats.plain_files.steps import folder_steps
+from planners.step_drafts import CopyDraft
 from tests.estate.lake import estate_of
 
 

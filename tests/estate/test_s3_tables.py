@@ -28,9 +28,9 @@ from pii_tracer.model.locations import (
     location_of,
 )
 from pii_tracer.scan.value_forms import build_patterns
-from planners.doubts import inventory_gaps
-from planners.evidence import RemoteEvidence, RemoteKind
-from planners.remote import remote_gap
+from planners.copies.scan_evidence import RemoteEvidence, RemoteKind
+from planners.gaps.blocking_risks import inventory_gaps
+from planners.gaps.unerasable_s3_tables import remote_gap
 from tests.s3support import World, cut_short, estate, standin, world
 
 __all__ = ["standin", "world"]

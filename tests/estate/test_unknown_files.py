@@ -13,8 +13,8 @@ from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.value_forms import build_patterns
-from planners.doubts import inventory_gaps
-from planners.survey import World
+from planners.gaps.blocking_risks import inventory_gaps
+from planners.locate.subject_survey import World
 from tests.estate.lake import estate_of
 
 MAIL, UID = "asha.rao@mail.example", 8841302

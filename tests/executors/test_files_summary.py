@@ -19,8 +19,8 @@ from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.scan.file_scan import scan_tree
 from pii_tracer.scan.hits import TreeScan
 from pii_tracer.scan.value_forms import build_patterns
-from planners.drafts import CopyDraft
-from planners.files import folder_steps
+from planners.formats.plain_files.steps import folder_steps
+from planners.step_drafts import CopyDraft
 from tests.executors.test_files import NAMES, here, rewrite, steps_for
 from tests.executors.test_files_mask import masked
 from tests.executors.test_files_mask import run as mask_rows

@@ -11,7 +11,7 @@ import pytest
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.inventory import HUDI_BOOTSTRAPPED
 from pii_tracer.model.gap_kinds import GapKind
-from planners.support import unsupported
+from planners.copies.executor_support import unsupported
 from tests.sparksession import SparkEstate
 
 if TYPE_CHECKING:

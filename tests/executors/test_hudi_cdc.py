@@ -8,7 +8,7 @@ import pytest
 
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.hudi.table_state import hudi_state
-from planners.support import unsupported
+from planners.copies.executor_support import unsupported
 from tests.executors.test_hudi import DELETE
 from tests.executors.test_hudi_indexes import make
 from tests.executors.world import residue

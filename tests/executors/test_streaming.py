@@ -29,9 +29,9 @@ from pii_tracer.model.identities import (
 from pii_tracer.model.plan import Examined, Gap
 from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.scan.value_forms import build_patterns
-from planners.evidence import Evidence
-from planners.hazards import CATALOGUE
-from planners.streams import streaming_state
+from planners.copies.scan_evidence import Evidence
+from planners.hazard_catalogue import CATALOGUE
+from planners.streams.streaming_checkpoints import streaming_state
 from tests.executors.world import BY_UID, EMAIL, UID, Steps, context, residue
 from tests.sparksession import SparkEstate
 

@@ -8,7 +8,13 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planners.lakefs import Commit, Repository, Rules, active, change
+from planners.stores.lakefs.object_retention import (
+    Commit,
+    Repository,
+    Rules,
+    active,
+    change,
+)
 from tests.lakefs.standin import Lakefs, Repo
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)

@@ -12,8 +12,8 @@ from pii_tracer.config.subjects import Identifier, Subject
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.harvest import harvest
 from pii_tracer.model.identities import Carries, Column, DatasetId
-from planners.carriage import Carriage, follow
-from planners.hops import Anonymisers
+from planners.locate.edge_effects import Anonymisers
+from planners.locate.linkage import Carriage, follow
 
 PERSON = Subject(
     name="person",

@@ -35,12 +35,17 @@ from pii_tracer.model.identities import (
 )
 from pii_tracer.model.plan import Copy, ErasurePlan
 from planners.build import Digests, PlanInputs, build_plan
-from planners.carriage import follow
-from planners.evidence import BesideEvidence, Evidence, OthersRows, TopicEvidence
-from planners.keys import SourceRows, Wanted, resolve
-from planners.keytables import declared_edges
-from planners.schedule import Retention
-from planners.survey import World, survey
+from planners.copies.match_keys import SourceRows, Wanted, resolve
+from planners.copies.scan_evidence import (
+    BesideEvidence,
+    Evidence,
+    OthersRows,
+    TopicEvidence,
+)
+from planners.keys.key_tables import declared_edges
+from planners.locate.linkage import follow
+from planners.locate.subject_survey import World, survey
+from planners.schedule.step_dates import Retention
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=timezone.utc)
 FAR = "2031-03-31T00:00:00+05:30"

@@ -18,8 +18,8 @@ from pii_tracer.model.identities import (
     Strategy,
 )
 from pii_tracer.model.plan import ErasurePlan, Gap, Waiver
-from planners.evidence import BesideEvidence
-from planners.schedule import Retention
+from planners.copies.scan_evidence import BesideEvidence
+from planners.schedule.step_dates import Retention
 from tests.planners.smalllake import NOW, Lake, archive
 from tests.planners.test_archives import version
 from tests.s3support import estate

@@ -19,7 +19,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import DatasetId, Strategy
 from pii_tracer.model.plan import ErasurePlan, Step
 from pii_tracer.review.drift import compare
-from planners.schedule import Retention
+from planners.schedule.step_dates import Retention
 from tests.planners.smalllake import NOW, Lake, archive
 
 UPLOAD = Upload(key="p/part.parquet", upload_id="u1", touched="2026-11-01T00:00:00Z")

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from pii_tracer.config.backups import Backup, wrong_backups
 from pii_tracer.model.identities import Strategy
-from planners.evidence import Evidence
+from planners.copies.scan_evidence import Evidence
 from tests.planners.smalllake import NOW, Lake, hold, kinds, strategies
 from tests.planners.test_keytables import KeyLake
 

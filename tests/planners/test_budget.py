@@ -12,10 +12,10 @@ from pii_tracer.lake.inventory import ObjectSet
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import DatasetId
 from pii_tracer.model.plan import ErasurePlan
-from planners.budget import spread, told
-from planners.cost import cost
-from planners.drafts import Draft
-from planners.schedule import Dated, Dates, Retention
+from planners.schedule.step_costs import cost
+from planners.schedule.step_dates import Dated, Dates, Retention
+from planners.schedule.weekly_budget import spread, told
+from planners.step_drafts import Draft
 from tests.planners.smalllake import NOW, Lake, archive
 
 PRICES = Prices(archive_object=10.0)

@@ -20,7 +20,7 @@ from pii_tracer.model.identities import (
     ColumnId,
     DatasetId,
 )
-from planners.carriage import Carriage, follow
+from planners.locate.linkage import Carriage, follow
 from tests.planners.estates import PERSON, Case, carriage, dataset, graph_of, terms
 
 KEY, COMPUTED, BRIDGE = Carries.KEY, Carries.COMPUTED_KEY, Carries.BRIDGE

@@ -12,9 +12,14 @@ from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.sources.dataset_notes import Tag
 from pii_tracer.model.errors import ConfigError
 from pii_tracer.model.identities import Carries, ColumnId
-from planners.carriage import follow
-from planners.categories import Witness, column_tags, source_tags, spread
-from planners.hops import Anonymisers, declared_anonymisers
+from planners.locate.edge_effects import Anonymisers, declared_anonymisers
+from planners.locate.linkage import follow
+from planners.locate.pii_categories import (
+    Witness,
+    column_tags,
+    source_tags,
+    spread,
+)
 from tests.planners.estates import PERSON, carriage, dataset, graph_of
 
 INTO = "INSERT OVERWRITE prod.out "

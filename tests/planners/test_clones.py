@@ -5,7 +5,7 @@ from __future__ import annotations
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format, Strategy
-from planners.evidence import Evidence
+from planners.copies.scan_evidence import Evidence
 from tests.planners.smalllake import Lake
 
 CLEAN = Evidence(files=3, files_with_person=0, bytes=0)

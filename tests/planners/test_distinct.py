@@ -10,8 +10,8 @@ import pytest
 from pii_tracer.cli.main import run
 from pii_tracer.model.identities import Format
 from pii_tracer.model.plan import Gap
-from planners.distinct import distinct_gaps
-from planners.drafts import slug
+from planners.step_drafts import slug
+from planners.unique_ids import distinct_gaps
 from tests.e2e import test_recall
 from tests.planners.smalllake import Lake, hold
 

@@ -11,8 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_tracer.model.identities import FieldAccess, JsonAccess
-from planners.expressions import Fate, Place, compose, locate
-from planners.functions import INPUT, compute
+from planners.locate.sql.column_expressions import (
+    Fate,
+    Place,
+    compose,
+    locate,
+)
+from planners.locate.sql.spark_functions import INPUT, compute
 
 FIELD_ID = (FieldAccess(name="id"),)
 JSON_ID = (JsonAccess(path=("user_id",)),)

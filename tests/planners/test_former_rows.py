@@ -19,7 +19,7 @@ from pii_tracer.model.identities import (
     Strategy,
 )
 from pii_tracer.model.plan import ErasurePlan, Gap
-from planners.evidence import Evidence
+from planners.copies.scan_evidence import Evidence
 from tests.planners.smalllake import Lake, archive, dataset, hold, kinds, strategies
 from tests.planners.test_archives import replica
 from tests.planners.test_backups import DUMP

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planners.functions import NotComputable, compute, is_plain
+from planners.locate.sql.spark_functions import NotComputable, compute, is_plain
 
 VALUES = [
     "+91 98450 12345",

@@ -6,7 +6,12 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from planners.groups import Dimension, Groups, dimensions, measure
+from planners.locate.sql.group_sizes import (
+    Dimension,
+    Groups,
+    dimensions,
+    measure,
+)
 from tests.planners.estates import dataset, graph_of
 
 INTO = "INSERT OVERWRITE prod.out SELECT "

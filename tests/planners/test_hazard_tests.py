@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from pathlib import Path
 
-from planners.hazards import CATALOGUE, Basis
+from planners.hazard_catalogue import CATALOGUE, Basis
 from tests.hazard_tests import NOT_SHOWN, SHOWN, TRAPS
 
 ROOT = Path(__file__).parents[2]

@@ -21,7 +21,7 @@ from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.identities import DatasetId, Format, Strategy
 from pii_tracer.model.legal_holds import Hold, contradiction
-from planners.evidence import Evidence
+from planners.copies.scan_evidence import Evidence
 from tests.planners.smalllake import FAR, NOW, Lake, archive, copy, hold, kinds, strategies, touched
 from tests.planners.test_kafka import COMPACT, topic
 

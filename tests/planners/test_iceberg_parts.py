@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from planners.carriage import follow
-from planners.keys import SourceRows, Wanted, resolve
-from planners.survey import survey
-from planners.unseen import unseen
+from planners.copies.match_keys import SourceRows, Wanted, resolve
+from planners.gaps.unexplained_rows import unseen
+from planners.locate.linkage import follow
+from planners.locate.subject_survey import survey
 from tests.planners.estates import PERSON, carriage, dataset, graph_of, terms
 
 TEXTS = {"user_id": ["4711-user"], "email": ["a@x.example"], "phone": ["+4911122233"], "order_id": ["order-1"]}

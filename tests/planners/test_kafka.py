@@ -26,11 +26,11 @@ from pii_tracer.model.identities import (
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.review.drift import compare
 from planners.build import Digests, PlanInputs, build_plan
-from planners.carriage import follow
-from planners.evidence import Evidence, TopicEvidence
-from planners.keys import SourceRows, Wanted, resolve
-from planners.schedule import Retention
-from planners.survey import World, survey
+from planners.copies.match_keys import SourceRows, Wanted, resolve
+from planners.copies.scan_evidence import Evidence, TopicEvidence
+from planners.locate.linkage import follow
+from planners.locate.subject_survey import World, survey
+from planners.schedule.step_dates import Retention
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=timezone.utc)
 SOURCE = DatasetId(namespace="file", name="/w/users")

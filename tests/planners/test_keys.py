@@ -14,7 +14,13 @@ from pii_tracer.config.subjects import (
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.identities import KeySet
 from pii_tracer.review.sealed_manifest import EstateKey
-from planners.keys import SourceRows, Wanted, derive, resolve, with_table
+from planners.copies.match_keys import (
+    SourceRows,
+    Wanted,
+    derive,
+    resolve,
+    with_table,
+)
 
 CUSTOMER = Subject(
     name="customer",

@@ -27,7 +27,7 @@ from pii_tracer.model.identities import (
     Strategy,
 )
 from pii_tracer.model.plan import Waiver
-from planners.evidence import Evidence
+from planners.copies.scan_evidence import Evidence
 from tests.planners.smalllake import NOW, Lake, archive, copy, dataset, hold, kinds, strategies
 
 KEYS: dict[str, Any] = {

@@ -9,7 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pii_tracer.model.errors import PlanError
-from planners.lakefs import Commit, Keeps, Repository, Rules, active, change, keepers
+from planners.stores.lakefs.object_retention import (
+    Commit,
+    Keeps,
+    Repository,
+    Rules,
+    active,
+    change,
+    keepers,
+)
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)
 

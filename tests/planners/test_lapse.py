@@ -13,8 +13,8 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import DatasetId, Strategy
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.review.drift import compare
-from planners.lapse import EXPIRY_SLACK, lapse_of
-from planners.schedule import Retention
+from planners.schedule.step_dates import Retention
+from planners.stores.s3.lifecycle_expiry import EXPIRY_SLACK, lapse_of
 from tests.planners.smalllake import FAR, NOW, Lake, archive, hold
 
 PRICES = Prices(archive_object=10.0)

@@ -11,8 +11,8 @@ from pii_tracer.lake.inventory import Expiry, Ref, RefKind
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import CopyKind, Format, Strategy
 from pii_tracer.model.plan import ErasurePlan
-from planners.lapse import REF_SLACK
-from planners.schedule import Retention
+from planners.schedule.step_dates import Retention
+from planners.stores.s3.lifecycle_expiry import REF_SLACK
 from tests.planners.smalllake import NOW, Lake, copy, hold
 
 JOB = {"job": "nightly upkeep", "does": "expire_snapshots", "tables": ["PROD.a"], "every_days": 1}

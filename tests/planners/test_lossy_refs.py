@@ -18,8 +18,8 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Column, Format, Strategy
 from pii_tracer.model.plan import ErasurePlan, Waiver
 from pii_tracer.review.drift import compare
-from planners.evidence import Evidence
-from planners.schedule import Retention
+from planners.copies.scan_evidence import Evidence
+from planners.schedule.step_dates import Retention
 from tests.planners.smalllake import NOW, Lake, dataset, hold, kinds, touched
 
 ID = "c-prod.a@tag.q1"

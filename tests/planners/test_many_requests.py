@@ -11,7 +11,7 @@ import pytest
 from pii_tracer.config.estate_file import Request
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import PlanError
-from planners.requests import planned_requests
+from planners.schedule.erasure_requests import planned_requests
 from tests.planners.smalllake import NOW, Lake, touched
 
 

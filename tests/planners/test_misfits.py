@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pii_tracer.model.identities import Column
-from planners.evidence import Evidence
-from planners.misfits import _fits
+from planners.copies.scan_evidence import Evidence
+from planners.locate.lossy_key_types import _fits
 from tests.planners.smalllake import Lake
 
 CLEAN = Evidence(files=3, files_with_person=0, bytes=0)

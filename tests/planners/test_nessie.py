@@ -24,11 +24,11 @@ from pii_tracer.model.identities import (
 )
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.review.drift import World, hard, step_drift
-from planners.beyond import with_history
-from planners.drafts import CopyDraft, Draft
-from planners.ordering import order
+from planners.copies.dependent_objects import with_history
+from planners.copies.executor_support import unsupported
+from planners.schedule.step_order import order
+from planners.step_drafts import CopyDraft, Draft
 from planners.steps import write_steps
-from planners.support import unsupported
 from tests.reports.example import example_plan
 
 PLACE = "/lake/db/people"

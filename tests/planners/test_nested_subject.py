@@ -20,12 +20,12 @@ from pii_tracer.model.identities import (
     DatasetId,
     Format,
 )
-from planners.carriage import Carriage, follow, other_key_columns
-from planners.categories import Witnesses
-from planners.keys import SourceRows, Wanted, resolve
-from planners.keytables import declared_edges
-from planners.survey import survey
-from planners.topics import topic_match
+from planners.copies.match_keys import SourceRows, Wanted, resolve
+from planners.keys.key_tables import declared_edges
+from planners.locate.linkage import Carriage, follow, other_key_columns
+from planners.locate.pii_categories import Witnesses
+from planners.locate.subject_survey import survey
+from planners.streams.kafka.topics import topic_match
 from tests.planners.estates import Case, columns, dataset, graph_of, terms
 
 KEY, COMPUTED, BRIDGE = Carries.KEY, Carries.COMPUTED_KEY, Carries.BRIDGE

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from planners.keys import SourceRows, Wanted, resolve
-from planners.survey import survey
+from planners.copies.match_keys import SourceRows, Wanted, resolve
+from planners.locate.subject_survey import survey
 from tests.planners.estates import Case, dataset
 from tests.planners.test_carriage_on_spark import Rows, counted, rows, rows_of
 from tests.planners.test_nested_subject import CASES, PAYER, TABLES, carriage, spots

@@ -28,13 +28,13 @@ from pii_tracer.model.identities import (
 )
 from pii_tracer.model.plan import ErasurePlan
 from planners.build import Digests, PlanInputs, build_plan
-from planners.carriage import follow
-from planners.copies import recognise
-from planners.evidence import Evidence
-from planners.keys import SourceRows, Wanted, resolve
-from planners.recorded import recorded
-from planners.schedule import Retention
-from planners.survey import World, survey
+from planners.copies.classification import recognise
+from planners.copies.match_keys import SourceRows, Wanted, resolve
+from planners.copies.scan_evidence import Evidence
+from planners.locate.linkage import follow
+from planners.locate.sql.recorded_statements import recorded
+from planners.locate.subject_survey import World, survey
+from planners.schedule.step_dates import Retention
 from tests.planners.estates import PERSON, dataset, graph_of
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=timezone.utc)

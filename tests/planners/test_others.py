@@ -18,8 +18,8 @@ from pii_tracer.model.identities import (
     MatchTerm,
 )
 from pii_tracer.model.plan import ErasurePlan
-from planners.evidence import OthersRows
-from planners.rows import theirs
+from planners.copies.person_rows import theirs
+from planners.copies.scan_evidence import OthersRows
 from tests.planners.smalllake import Lake, hold
 
 KEYS = {

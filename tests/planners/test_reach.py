@@ -20,14 +20,19 @@ from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.graph_file import load
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.identities import Carries, ColumnId, DatasetId
-from planners.carriage import follow
-from planners.functions import compute
-from planners.hops import value_edges
-from planners.joins import Rows
-from planners.keys import SourceRows, Wanted, derive, resolve
-from planners.reach import Reach
-from planners.skeleton import skeleton
-from planners.statements import Statement
+from planners.copies.match_keys import (
+    SourceRows,
+    Wanted,
+    derive,
+    resolve,
+)
+from planners.locate.edge_effects import value_edges
+from planners.locate.linkage import follow
+from planners.locate.reachable_columns import Reach
+from planners.locate.sql.joins import Rows
+from planners.locate.sql.query_skeletons import skeleton
+from planners.locate.sql.spark_functions import compute
+from planners.locate.sql.statement_rows import Statement
 from tests.benchmarks import plan_estate
 
 SETS = [DatasetId(namespace="file", name=f"/{n}") for n in "abcd"]

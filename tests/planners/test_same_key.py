@@ -16,10 +16,10 @@ from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.identities import Column, DatasetId, Format
 from pii_tracer.model.plan import Gap
-from planners.key_of_several import keys_of_several
-from planners.keys import SourceRows, Wanted, resolve
-from planners.same_key import SameKey, same_key
-from planners.survey import Survey, World
+from planners.copies.match_keys import SourceRows, Wanted, resolve
+from planners.locate.key_uniqueness import SameKey, same_key
+from planners.locate.subject_survey import Survey, World
+from planners.locate.tenant_keys import keys_of_several
 from sample_lineage.people import populate
 
 Row = tuple[str, str | None, str | None]

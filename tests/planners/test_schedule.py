@@ -19,10 +19,15 @@ from pii_tracer.model.identities import (
     Strategy,
 )
 from pii_tracer.model.plan import Copy, PlannedColumn
-from planners.drafts import CopyDraft, Draft
-from planners.laws import LAWS, deadline
-from planners.ordering import _sorted
-from planners.schedule import Retention, date_steps, duration, next_window
+from planners.schedule.legal_deadlines import LAWS, deadline
+from planners.schedule.step_dates import (
+    Retention,
+    date_steps,
+    duration,
+    next_window,
+)
+from planners.schedule.step_order import _sorted
+from planners.step_drafts import CopyDraft, Draft
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=timezone.utc)
 ESTATE = Estate.model_validate(

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from planners.skeleton import Unnamed, skeleton, unnamed
-from planners.statements import Statement, parsed
+from planners.locate.sql.query_skeletons import Unnamed, skeleton, unnamed
+from planners.locate.sql.statement_rows import Statement, parsed
 
 
 @pytest.mark.parametrize(

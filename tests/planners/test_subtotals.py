@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pii_tracer.model.identities import Carries
-from planners.skeleton import skeleton
-from planners.statements import Statement
+from planners.locate.sql.query_skeletons import skeleton
+from planners.locate.sql.statement_rows import Statement
 from tests.planners.estates import terms
 from tests.planners.test_unkeyed import told
 

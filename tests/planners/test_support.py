@@ -16,7 +16,7 @@ from pii_tracer.lake.formats.delta.table_state import delta_state
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Column, DatasetId, Format
-from planners.support import astray, unsupported
+from planners.copies.executor_support import astray, unsupported
 from tests.planners.smalllake import Lake, kinds, touched
 
 ESTATE = Estate.model_validate(

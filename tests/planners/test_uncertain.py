@@ -11,11 +11,16 @@ from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.identities import Column, Format, Strategy
-from planners.carriage import follow
-from planners.copies import Recognised, recognise
-from planners.evidence import Evidence
-from planners.keys import SourceRows, Wanted, derive, resolve
-from planners.survey import World, survey
+from planners.copies.classification import Recognised, recognise
+from planners.copies.match_keys import (
+    SourceRows,
+    Wanted,
+    derive,
+    resolve,
+)
+from planners.copies.scan_evidence import Evidence
+from planners.locate.linkage import follow
+from planners.locate.subject_survey import World, survey
 from tests.planners.estates import PERSON, dataset, graph_of
 from tests.planners.smalllake import Lake, kinds, strategies
 from tests.planners.smalllake import dataset as lake_dataset

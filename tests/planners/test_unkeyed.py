@@ -21,8 +21,8 @@ from pii_tracer.lineage.graph.edges import (
 from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.identities import Carries, Column, ColumnId
-from planners.carriage import Carriage, follow
-from planners.functions import compute
+from planners.locate.linkage import Carriage, follow
+from planners.locate.sql.spark_functions import compute
 from tests.planners.estates import PERSON, carriage, dataset, terms
 
 KEY, UNKNOWN, IDENTIFIERS = Carries.KEY, Carries.UNKNOWN, Carries.IDENTIFIERS

@@ -14,7 +14,7 @@ from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import CopyKind, DatasetId, Strategy
 from pii_tracer.model.plan import ErasurePlan, Step
-from planners.schedule import INVENTORY_LAG
+from planners.schedule.step_dates import INVENTORY_LAG
 from tests.planners.smalllake import NOW, Lake
 
 COPY = "c-r-cold"

@@ -24,11 +24,11 @@ from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.harvest import harvest
 from pii_tracer.model.identities import Carries, DatasetId
-from planners.carriage import Carriage, follow
-from planners.copies import match_of
-from planners.keys import SourceRows, Wanted, resolve
-from planners.rows import count_rows
-from planners.survey import survey, title
+from planners.copies.classification import match_of
+from planners.copies.match_keys import SourceRows, Wanted, resolve
+from planners.copies.person_rows import count_rows
+from planners.locate.linkage import Carriage, follow
+from planners.locate.subject_survey import survey, title
 from sample_lineage.build import HERE, sample_estate
 from sample_lineage.people import PERSON
 from tests.sample_lineage.twin_worlds import JOBS

@@ -18,7 +18,7 @@ from pii_tracer.review.plan_file import LoadedPlan
 from pii_tracer.review.policy import Signer
 from pii_tracer.review.ssh_signatures import armoured, load_signer
 from pii_tracer.review.trusted_keys import load_private, load_trusted
-from planners.drafts import short_digest, slug
+from planners.step_drafts import short_digest, slug
 
 MAX_BYTES = 1024 * 1024
 """An approval is one small statement."""

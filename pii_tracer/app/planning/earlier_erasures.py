@@ -12,7 +12,7 @@ from pii_tracer.proof.deletion_log import FILE, DeletionLog, Entry, EntryState, 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planners.keys import Earlier, Keys, Wanted
+    from planners.copies.match_keys import Earlier, Keys, Wanted
 
 _DONE = (EntryState.ERASED, EntryState.PARTIAL)
 
@@ -30,7 +30,7 @@ def erased_earlier(
     state: the state folder. aliases: datasets by the names of the estate file. Of a run that did not end nobody can
     tell how far it came: what the table still knows of the person counts as known.
     """
-    from planners.keys import Earlier
+    from planners.copies.match_keys import Earlier
 
     if not (state / FILE).exists():
         return ()

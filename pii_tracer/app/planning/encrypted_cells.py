@@ -15,7 +15,7 @@ from pii_tracer.lake.keys.envelope.cells import Mode
 from pii_tracer.lake.rows.current_rows import data_files, guarded, read_columns
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import is_s3
-from planners.keytrails import family_of, state_of
+from planners.keys.key_table_lineage import family_of, state_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,7 +14,7 @@ from pii_tracer.model.locations import is_s3
 from pii_tracer.scan.file_scan import scan_file, scan_tree
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.value_forms import Patterns
-from planners.evidence import Digits, Evidence
+from planners.copies.scan_evidence import Digits, Evidence
 
 Say = Callable[[str], None]
 

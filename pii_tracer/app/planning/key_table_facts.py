@@ -13,10 +13,10 @@ from pii_tracer.lake.inventory import Inventory, KeyFacts, KmsKey
 from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.whole_numbers import spellings
-from planners.copies import match_of
-from planners.keytrails import state_of
-from planners.rows import leaf
-from planners.survey import Survey
+from planners.copies.classification import match_of
+from planners.copies.person_rows import leaf
+from planners.keys.key_table_lineage import state_of
+from planners.locate.subject_survey import Survey
 
 NOT_TOLD = "not told"
 """State of a key that KMS tells nothing of: a gap, and a step that fails before it begins."""

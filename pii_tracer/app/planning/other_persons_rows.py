@@ -24,10 +24,15 @@ from pii_tracer.model.plan import Mention
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.value_forms import Patterns
-from planners.copies import match_of, mentions_in
-from planners.evidence import Evidence, KeyDigits, OthersRows, Place
-from planners.rows import theirs
-from planners.survey import Survey, title
+from planners.copies.classification import match_of, mentions_in
+from planners.copies.person_rows import theirs
+from planners.copies.scan_evidence import (
+    Evidence,
+    KeyDigits,
+    OthersRows,
+    Place,
+)
+from planners.locate.subject_survey import Survey, title
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -54,18 +54,23 @@ from pii_tracer.model.plan import ErasurePlan, Waiver, digest_of
 from pii_tracer.scan.parquet_keys import file_keys
 from pii_tracer.scan.value_forms import build_patterns
 from planners.build import Digests, PlanInputs, build_plan
-from planners.carriage import follow
-from planners.categories import column_tags
-from planners.copies import match_of
-from planners.evidence import Evidence, LakefsEvidence, Padded, TopicEvidence
-from planners.hops import declared_anonymisers
-from planners.keys import Wanted
-from planners.keytables import declared_edges
-from planners.recorded import splits_partitions
-from planners.requests import planned_requests
-from planners.rows import count_rows, padded
-from planners.schedule import Retention
-from planners.survey import Survey, World, survey
+from planners.copies.classification import match_of
+from planners.copies.match_keys import Wanted
+from planners.copies.person_rows import count_rows, padded
+from planners.copies.scan_evidence import (
+    Evidence,
+    LakefsEvidence,
+    Padded,
+    TopicEvidence,
+)
+from planners.keys.key_tables import declared_edges
+from planners.locate.edge_effects import declared_anonymisers
+from planners.locate.linkage import follow
+from planners.locate.pii_categories import column_tags
+from planners.locate.sql.recorded_statements import splits_partitions
+from planners.locate.subject_survey import Survey, World, survey
+from planners.schedule.erasure_requests import planned_requests
+from planners.schedule.step_dates import Retention
 
 Say = Callable[[str], None]
 """Progress of long work: one line of text each."""

@@ -25,7 +25,7 @@ from pii_tracer.scan.object_metadata import search_beside
 from pii_tracer.scan.referenced_files import named_files
 from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns
-from planners.evidence import Evidence, RemoteEvidence, RemoteKind
+from planners.copies.scan_evidence import Evidence, RemoteEvidence, RemoteKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,9 +22,14 @@ from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import Carries, Format
 from pii_tracer.scan.hit_collector import json_leaves
-from planners.carriage import Carriage
-from planners.copies import carriage_of, match_of
-from planners.digits import (
+from planners.copies.classification import carriage_of, match_of
+from planners.copies.scan_evidence import (
+    Digits,
+    Evidence,
+    KeyDigits,
+    Why,
+)
+from planners.gaps.short_number_columns import (
     Names,
     are_keys,
     by_name,
@@ -35,8 +40,8 @@ from planners.digits import (
     without_values,
     worth_reading,
 )
-from planners.evidence import Digits, Evidence, KeyDigits, Why
-from planners.survey import Survey, title
+from planners.locate.linkage import Carriage
+from planners.locate.subject_survey import Survey, title
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,7 +15,7 @@ from pii_tracer.model.identities import ColumnId, DatasetId
 from pii_tracer.model.locations import is_s3
 
 if TYPE_CHECKING:
-    from planners.keys import Keys, Wanted
+    from planners.copies.match_keys import Keys, Wanted
 
 
 def table_of(subject: Subject, name: str, paths: EstatePaths, states: Mapping[DatasetId, TableState]) -> TableState:
@@ -67,7 +67,12 @@ def keys_of(
     """
     from pii_tracer.lake.rows.current_rows import read_spots
     from pii_tracer.lake.rows.historical_rows import Sought, read_former
-    from planners.keys import SourceRows, Unread, resolve, with_table
+    from planners.copies.match_keys import (
+        SourceRows,
+        Unread,
+        resolve,
+        with_table,
+    )
 
     spots = spots_of(subject, paths, states)
     unread: list[Unread] = []

@@ -10,7 +10,7 @@ from pii_tracer.lake.table_texts import description
 from pii_tracer.scan.decode.table_metadata import walk
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.value_forms import Patterns
-from planners.evidence import Evidence
+from planners.copies.scan_evidence import Evidence
 
 
 def telling_descriptions(

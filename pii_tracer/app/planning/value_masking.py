@@ -21,7 +21,7 @@ from pii_tracer.scan.file_scan import name_tells
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.object_metadata import search_beside
 from pii_tracer.scan.value_forms import TINY_DIGITS, Patterns
-from planners.evidence import BesideEvidence
+from planners.copies.scan_evidence import BesideEvidence
 
 if TYPE_CHECKING:
     from pii_tracer.lake.stores.s3.object_versions import S3Client

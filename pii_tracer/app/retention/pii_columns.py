@@ -13,8 +13,8 @@ from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.column_paths import Spots, spot_of
 from pii_tracer.model.identities import DatasetId
-from planners.carriage import follow
-from planners.hops import declared_anonymisers
+from planners.locate.edge_effects import declared_anonymisers
+from planners.locate.linkage import follow
 
 
 class PersonalColumns:

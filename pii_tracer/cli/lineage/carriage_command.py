@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pii_tracer.lake.inventory import TableState
     from pii_tracer.lineage.graph.lineage_graph import LineageGraph
     from pii_tracer.model.linkage import SubjectWhereabouts
-    from planners.carriage import Carriage
-    from planners.groups import Groups
+    from planners.locate.linkage import Carriage
+    from planners.locate.sql.group_sizes import Groups
 
 MOST_ROWS = 2_000_000
 """A source with more rows is not read to measure groups."""
@@ -75,11 +75,11 @@ def look(settings: Settings, say: Callable[[str], None]) -> list[SubjectWhereabo
     from pii_tracer.app.planning.plan_creation import take_lineage
     from pii_tracer.lake.dataset_paths import EstatePaths
     from pii_tracer.lake.discovery import discover
-    from planners.carriage import follow
-    from planners.categories import column_tags
-    from planners.hops import declared_anonymisers
-    from planners.survey import title
-    from planners.whereabouts import whereabouts
+    from planners.locate.edge_effects import declared_anonymisers
+    from planners.locate.linkage import follow
+    from planners.locate.linkage_answers import whereabouts
+    from planners.locate.pii_categories import column_tags
+    from planners.locate.subject_survey import title
 
     estate, base = settings.estate(), settings.base
     say("reading schemas")
@@ -111,7 +111,7 @@ def _sizes(
 ) -> dict[DatasetId, Groups]:
     """How small the groups of aggregates are, where the source can be read for it without Spark."""
     from pii_tracer.lake.rows.current_rows import read_spots
-    from planners.groups import dimensions, measure
+    from planners.locate.sql.group_sizes import dimensions, measure
 
     if source.rows is None or source.rows > MOST_ROWS:
         return {}

@@ -1,0 +1,99 @@
+"""Persons of whom an earlier run left nothing but the key to know: nobody can look for them by other values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pii_tracer.config.backups import Backup
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Carries, DatasetId
+from pii_tracer.model.locations import names_place
+from pii_tracer.model.plan import Gap
+from planners.copies.declared_origins import stored_places, tables_named
+from planners.copies.match_keys import Keys
+from planners.locate.linkage import Carriage
+from planners.locate.subject_survey import Survey, World
+from planners.step_drafts import slug
+from planners.streams.kafka.topics import origins_in
+
+_NAMED = 20
+"""So many places are named as evidence; the rest is a number."""
+
+
+def known_by_key_only(found: Survey, world: World, backups: Sequence[Backup]) -> list[Gap]:
+    """A gap that names what other values than the key tell, with all that is stored of it: nobody looked there."""
+    ways = {dataset for dataset, carriage in found.carriages.items() if _by_lost_values(found.keys, dataset, carriage)}
+    stored = sorted({*_stored_of(ways, world, backups), *_topics(found, ways, world)})
+    names = sorted({d.name for d in ways} - set(stored))
+    recased = sorted(found.keys.recased)
+    if not (names or stored or recased):
+        return []
+    places = [*stored, *names]  # of what is stored elsewhere nobody thinks by himself
+    more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+    return [
+        Gap(
+            id=f"gap-key_only-{slug(found.subject.name)}",
+            dataset=found.source,
+            kind=GapKind.KEY_ONLY,
+            reason=f"{_why(found)}; {len(names)} dataset(s) that other values tell, and {len(stored)} archive(s),"
+            " topic(s), repositories and backup(s) of such, were not searched for them. Waive this only where the"
+            " earlier run verified each of these (its deletion log tells)" + _recased(found.subject.source, recased),
+            evidence=", ".join(places[:_NAMED]) + more or found.subject.source,
+        )
+    ]
+
+
+def _by_lost_values(keys: Keys, dataset: DatasetId, carriage: Carriage) -> bool:
+    """Whether rows of a dataset are found by values that nobody knows any more, and not by the key alone."""
+    if carriage.carries not in (Carries.BRIDGE, Carries.IDENTIFIERS):
+        return False
+    origins = {trace.origin for _, trace in carriage.terms}
+    return bool(keys.key_only and origins) or any(
+        origins & earlier.origins and str(dataset) not in earlier.clean for earlier in keys.earlier
+    )
+
+
+def _why(found: Survey) -> str:
+    if found.keys.key_only:
+        lost = ", ".join(sorted(found.keys.key_only))
+        source = found.subject.source
+        return f"no version of {source} knows the person of {lost} any more, so that only the key is looked for"
+    requests = ", ".join(sorted({e.request for e in found.keys.earlier if e.origins}))
+    tables = ", ".join(sorted({e.table for e in found.keys.earlier if e.origins}))
+    return (
+        f"an earlier run erased what {tables} knew of the person of {requests} (the deletion log tells), so that values"
+        " of then are not looked for"
+    )
+
+
+def _recased(source: str, requests: Sequence[str]) -> str:
+    """Who has a key in capitals and asks for it in small letters is in the source still."""
+    if not requests:
+        return ""
+    return (
+        f". {source} has the key of {', '.join(requests)} in another case (capital or small letters): if that is the"
+        " same person, write the key in the request as it stands there, and plan again"
+    )
+
+
+def _stored_of(ways: set[DatasetId], world: World, backups: Sequence[Backup]) -> Iterator[str]:
+    """Archives with their replicas, vaults, lakeFS repositories and backups that are declared of these datasets."""
+
+    def of_them(name: str) -> bool:
+        tables = {state.dataset for state in tables_named(name, world)}
+        return bool(tables & ways) or any(names_place(name, None, dataset.name) for dataset in ways)
+
+    yield from (place.location for place in stored_places(world) if of_them(place.of))
+    yield from (state.location for state in world.inventory.lakefs if of_them(state.declared.of))
+    yield from (f"backup {backup.name}" for backup in backups if any(of_them(name) for name in backup.of))
+
+
+def _topics(found: Survey, ways: set[DatasetId], world: World) -> Iterator[str]:
+    """Topics of these datasets, and those of which no declared place holds the key, but what is lost."""
+    lost = frozenset[str]().union(*(earlier.origins for earlier in found.keys.earlier))
+    for state in world.inventory.topics:
+        origins = origins_in(found, state, world.inventory)
+        of_them = {table.dataset for table in tables_named(state.declared.of, world)} & ways
+        other = found.subject.key not in origins and bool(origins if found.keys.key_only else origins & lost)
+        if of_them or state.dataset in ways or other:
+            yield state.location

@@ -1,0 +1,134 @@
+"""A person's rows among rows that were read without Spark: how many, and which."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from pii_tracer.model.identities import (
+    FieldAccess,
+    KeySet,
+    Match,
+    MatchTerm,
+)
+from pii_tracer.model.whole_numbers import plain, plain_texts, spellings
+from planners.copies.scan_evidence import Padded
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROWS = 65_536
+
+
+def count_rows(rows: Iterable[Mapping[str, Any]], match: Match, key_sets: Mapping[str, KeySet]) -> int:
+    """Number of rows in which any term matches. Rows are mappings from column to Python value."""
+    values = {term.key_set: spellings(v for _, v in key_sets[term.key_set].values) for term in match.terms}
+    return sum(any(leaf(row, term) in values[term.key_set] for term in match.terms) for row in rows)
+
+
+def theirs(batch: pa.RecordBatch, match: Match, key_sets: Mapping[str, KeySet]) -> pa.BooleanArray | None:
+    """Which rows of a batch any term matches, as Spark compares them; None where only Spark can tell.
+
+    That is so where a key is neither text nor a number or date: Spark casts others to text of its own.
+    Columns and fields are found in any case, as Spark finds them.
+    """
+    looked = _looked(batch, match, {term: _wanted(term, key_sets) for term in match.terms})
+    return _any(batch, [hits for _, hits in looked.values()]) if looked is not None else None
+
+
+def padded(table: pa.Table, match: Match, key_sets: Mapping[str, KeySet]) -> frozenset[Padded]:
+    """What no term finds and would be found without the blanks behind it, which CHAR(n) adds."""
+    import pyarrow.compute as pc
+
+    rows: Counter[MatchTerm] = Counter()
+    plain: Counter[MatchTerm] = Counter()
+    wanted = {term: _wanted(term, key_sets) for term in match.terms}
+    for batch in table.to_batches(max_chunksize=_ROWS):
+        looked = _looked(batch, match, wanted) or {}
+        mine = _any(batch, [hits for _, hits in looked.values()])
+        for term, (cells, hits) in looked.items():
+            plain[term] += hits.true_count
+            near = pc.is_in(pc.utf8_rtrim(cells, " "), value_set=wanted[term])
+            rows[term] += pc.and_(near, pc.invert(mine)).true_count
+    return frozenset(Padded(t.key_set, t.column, number, alone=not plain[t]) for t, number in rows.items() if number)
+
+
+def _looked(
+    batch: pa.RecordBatch, match: Match, wanted: Mapping[MatchTerm, pa.Array]
+) -> dict[MatchTerm, tuple[pa.Array, pa.BooleanArray]] | None:
+    """By term the texts that it looks at, and which of them are wanted; None where only Spark can tell."""
+    import pyarrow.compute as pc
+
+    found = {}
+    for term in match.terms:
+        cells = _texts(batch, term)
+        if cells is None:
+            return None
+        found[term] = cells, pc.is_in(cells, value_set=wanted[term])
+    return found
+
+
+def _any(batch: pa.RecordBatch, marks: Iterable[pa.BooleanArray]) -> pa.BooleanArray:
+    """Rows that any of these mark."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return reduce(pc.or_, marks, pa.array([False] * batch.num_rows, pa.bool_()))
+
+
+def _wanted(term: MatchTerm, key_sets: Mapping[str, KeySet]) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array(sorted(spellings(value for _, value in key_sets[term.key_set].values)), pa.string())
+
+
+def _texts(batch: pa.RecordBatch, term: MatchTerm) -> pa.Array | None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = _named(batch.schema, term.column)
+    if column is None:
+        return None
+    values = batch.column(column)
+    for access in term.access:
+        if pa.types.is_null(values.type):
+            break
+        if isinstance(access, FieldAccess):
+            field = _named(values.type, access.name) if pa.types.is_struct(values.type) else None
+            if field is None:
+                return None
+            values = pc.struct_field(values, [field])
+        else:
+            members = [_member(text, access.path) for text in values.to_pylist()]
+            values = pa.array([None if member is None else str(member) for member in members], pa.string())
+    return plain_texts(values)
+
+
+def _named(fields: Any, name: str) -> int | None:
+    """The index of the one field of this name in a schema or a struct's type."""
+    found = [index for index, field in enumerate(fields) if field.name.lower() == name.lower()]
+    return found[0] if len(found) == 1 else None
+
+
+def leaf(row: Mapping[str, Any], term: MatchTerm) -> str | None:
+    """The value a term looks at, as text; None where there is none. Whole numbers have no fraction."""
+    value: Any = row.get(term.column)
+    for access in term.access:
+        if isinstance(access, FieldAccess):
+            value = value.get(access.name) if isinstance(value, Mapping) else None
+        else:
+            value = _member(value, access.path)
+    return None if value is None else plain(value)
+
+
+def _member(text: Any, path: tuple[str, ...]) -> Any:
+    try:
+        value = json.loads(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value

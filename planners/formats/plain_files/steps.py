@@ -1,0 +1,73 @@
+"""Bare folders: there is no delete or update, so the files that hold the person are written again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pii_tracer.lake.formats.plain_files.table_state import SUMMARY
+from pii_tracer.lake.inventory import ENCODING
+from pii_tracer.lake.streaming_checkpoints import SINK_LOG
+from pii_tracer.model.actions import Action
+from planners.formats.iceberg.steps import sharers
+from planners.locate.sql.shared_rows import mask_mentions
+from planners.step_drafts import CopyDraft, Draft, StepWriter
+
+_BESIDE = {SINK_LOG: "F6", SUMMARY: "F7"}
+"""Properties of a folder that are hazards of their own."""
+
+_SUMMARY_GOES = (
+    "; the summary _metadata, which repeats their smallest and largest values, is removed, and readers fall back to"
+    " the files' own footers"
+)
+
+
+def folder_steps(item: CopyDraft) -> tuple[Draft, ...]:
+    """Rewrite the files that hold the person, or more of it than a hold keeps; or the folder from its erased source."""
+    copy, state = item.copy, item.state
+    steps = StepWriter.of_table(copy, "files")
+    codec = state.codec if state else None
+    shared: dict[str, Any] = {"sharing": read_by} if (read_by := sharers(item)) else {}
+    encoding = state.properties.get(ENCODING) if state else None
+    encoded: dict[str, Any] = {"encoding": encoding} if encoding else {}
+    if item.rebuild_sql:
+        steps.add(
+            Action.FILES_REBUILD,
+            "no key to delete by: write the folder again from its erased source",
+            hazards=("F1", "F2b", "F3", "F3b"),
+            verification="the rows equal the recorded query's",
+            sql=item.rebuild_sql,
+            format=copy.format.value,
+            codec=codec,
+            partition_columns=list(state.partition_columns) if state else [],
+        )
+        return tuple(steps.drafts)
+    beside = state.properties if state else {}
+    summary = _SUMMARY_GOES if SUMMARY in beside else ""
+    rewrite: dict[str, Any] = {
+        "hazards": ("F1", "F2b", "F3", "F3b", *(hazard for name, hazard in _BESIDE.items() if name in beside)),
+        "format": copy.format.value,
+        "codec": codec,
+        **encoded,
+        **shared,
+    }
+    if copy.mask:
+        steps.add(
+            Action.FILES_MASK_ROWS,
+            f"a hold keeps {', '.join(copy.mask.kept)} of the rows: only the files in which they hold more are written"
+            " again, with NULL in the rest, each swapped in whole" + summary,
+            verification="in the person's rows nothing else than what stays has a value in any file",
+            columns=list(copy.mask.columns),
+            **rewrite,
+        )
+    if copy.mentions:
+        how = "in files that are written again, each swapped in whole" + summary
+        mask_mentions(steps, copy, Action.FILES_MASK_ROWS, how, irreversible=True, **rewrite)
+    if copy.match and not copy.mask:
+        steps.add(
+            Action.FILES_REWRITE,
+            "there is no delete: only the files that hold the person are written again, each swapped in whole"
+            + summary,
+            verification="no row of the person is left in any file",
+            **rewrite,
+        )
+    return tuple(steps.drafts)

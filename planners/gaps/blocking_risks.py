@@ -1,0 +1,266 @@
+"""Gaps: what stands against treating the copies as planned. Each blocks until a named person waives it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container
+
+from pii_tracer.lake.inventory import TableState
+from pii_tracer.lineage.dataset_names import VIEW
+from pii_tracer.lineage.graph.edges import RENAME, LineageGap
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import (
+    Carries,
+    DatasetId,
+    Format,
+    Strategy,
+)
+from pii_tracer.model.locations import is_s3
+from pii_tracer.model.plan import Gap
+from planners.copies.executor_support import astray, unsupported
+from planners.copies.match_keys import Derived
+from planners.copies.scan_evidence import Evidence
+from planners.gaps.unerasable_s3_tables import remote_gap
+from planners.locate.identifier_traces import Trace
+from planners.locate.linkage import Carriage
+from planners.locate.sql.column_expressions import shown
+from planners.locate.sql.shared_rows import refused, several_persons
+from planners.locate.subject_survey import Survey, World, title
+from planners.step_drafts import CopyDraft, slug
+
+
+def _no_way(state: TableState, item: CopyDraft) -> str:
+    if state.format is Format.ICEBERG and state.table is None:
+        return "no catalog of the estate file names this Iceberg table, and only by a name can it be written"
+    why = unsupported(state, item.carriage.key_names if item.carriage else ())
+    why = why or (astray(state, item.carriage.ways) if item.carriage and not item.rebuild_sql else None)
+    if why is not None:
+        return why
+    if state.nessie is not None and item.rebuild_sql:
+        return "it would have to be rebuilt, on every branch and tag of its Nessie catalog: run its job on each"
+    if item.carriage and item.carriage.mixed and not item.rebuild_sql:
+        return (
+            f"a row can name several people, so none is deleted, and {item.no_rebuild}; or name it under the subject's"
+            " `tables`, with each column that has the key"
+        )
+    if item.rebuild_sql:
+        where = " in S3" if state.in_objects else ""
+        return f"rebuilding a bare {state.format} folder{where} is not supported yet: run its job after the erasure"
+    return f"no key to delete by, and {item.no_rebuild}"
+
+
+def doubts(found: Survey, state: TableState, carriage: Carriage, item: CopyDraft) -> list[Gap]:
+    """What stands against treating the copy as planned."""
+    name = slug(title(state))
+    gaps = []
+    if item.copy.strategy is Strategy.BLOCKED and (several := refused(state, carriage)):
+        gaps.append(several_persons(item, several))
+    elif item.copy.strategy is Strategy.BLOCKED:
+        gaps.append(
+            Gap(
+                id=f"gap-no_way-{name}",
+                dataset=state.dataset,
+                kind=GapKind.CANNOT_BE_PROVED,
+                reason=_no_way(state, item),
+                evidence=carriage.reason,
+            )
+        )
+    for column, trace in carriage.terms:
+        derived = found.derived[trace.origin, trace.expression]
+        if derived.unsure:
+            gaps.append(not_certain(state.dataset, name, column, trace, derived))
+    return gaps + shared_in(found, state, carriage)
+
+
+def shared_in(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]:
+    """A copy's columns with values of the persons that others have, too."""
+    name = slug(title(state))
+    gaps = []
+    for column, trace in carriage.terms:
+        shared = found.derived[trace.origin, trace.expression].shared
+        if shared:
+            gaps.append(
+                Gap(
+                    id=f"gap-shared-{name}-{slug(column)}",
+                    dataset=state.dataset,
+                    kind=GapKind.SHARED_IDENTIFIER,
+                    reason=f"{shared} value(s) of {trace.origin} belong to other people too, and no row is deleted by"
+                    f" them: those that only {column} tells as the person's stay",
+                    evidence=f"column {column}, from {trace.origin}",
+                )
+            )
+    return gaps
+
+
+def not_certain(dataset: DatasetId, name: str, column: str, trace: Trace, derived: Derived) -> Gap:
+    """What an expression gives for some of the persons is not known for certain: by it they may not be found."""
+    return Gap(
+        id=f"gap-not_certain-{name}-{slug(column)}-{trace.origin}",
+        dataset=dataset,
+        kind=GapKind.VALUE_NOT_CERTAIN,
+        reason=f"what {shown(trace.expression, trace.origin)} gives for {derived.unsure} of the persons is not certain"
+        f" ({derived.why}): rows that only {column} tells as theirs would stay",
+        evidence="let the job write the key beside it, or rebuild the dataset from its erased source",
+    )
+
+
+def former_values(found: Survey) -> list[Gap]:
+    """Values that the persons had formerly and others have or had: no match has them, and so nobody looked for them."""
+    gaps = []
+    for origin in sorted(found.keys.base):
+        left = {value for (column, _), d in found.derived.items() if column == origin for value in d.left}
+        number = found.keys.ambiguous.get(origin, 0) + len(left)
+        if number:
+            gaps.append(
+                Gap(
+                    id=f"gap-former_value-{slug(found.subject.name)}-{slug(origin)}",
+                    dataset=found.source,
+                    kind=GapKind.FORMER_VALUE,
+                    reason=f"{number} former value(s) of {origin} belong to somebody else too;"
+                    " nobody can tell whose rows hold them",
+                    evidence="retained versions of the tables that the subject is known from",
+                )
+            )
+    return gaps
+
+
+def former_unread(found: Survey) -> list[Gap]:
+    """Former values that nobody could read, where rows are found by other values than the key."""
+    gaps = []
+    for table in sorted({unread.table for unread in found.keys.unread}, key=str):
+        mine = [unread for unread in found.keys.unread if unread.table == table]
+        origins = frozenset[str]().union(*(unread.origins for unread in mine))
+        ways = {
+            dataset.name
+            for dataset, carriage in found.carriages.items()
+            if any(trace.origin in origins for _, trace in carriage.terms)
+        }
+        if ways:
+            gaps.append(
+                Gap(
+                    id=f"gap-former_unread-{slug(found.subject.name)}-{slug(table.name)}",
+                    dataset=table,
+                    kind=GapKind.FORMER_UNREAD,
+                    reason=f"{'; '.join(unread.why for unread in mine)}. Rows that only a value of then tells as the"
+                    f" person's would stay in {len(ways)} dataset(s)",
+                    evidence=", ".join(sorted(ways)[:5]),
+                )
+            )
+    return gaps
+
+
+def shared_values(found: Survey) -> list[Gap]:
+    """Values of the persons that others have as well, as a family has one phone: nothing is deleted by them, and they
+    prove nothing where they stand.
+    """
+    gaps = []
+    for origin in sorted(found.keys.base):
+        number = len({value for _, value in found.keys.base[origin]} & found.keys.others[origin])
+        if number:
+            gaps.append(
+                Gap(
+                    id=f"gap-shared-{slug(found.subject.name)}-{slug(origin)}",
+                    dataset=found.source,
+                    kind=GapKind.SHARED_IDENTIFIER,
+                    reason=f"{number} value(s) of {origin} belong to other people too: nothing is deleted by them and"
+                    " nobody is looked for by them, so that what only they tell as the person's stays",
+                    evidence=f"rows of {found.subject.source} with other keys",
+                )
+            )
+    return gaps
+
+
+def missing(found: Survey, world: World) -> list[Gap]:
+    """Lineage leads there, and discovery found nothing."""
+    known = {s.dataset for s in world.inventory.tables} | {o.dataset for o in world.inventory.objects}
+    known |= {t.dataset for t in world.inventory.topics}
+    known |= {gap.dataset for gap in world.inventory.gaps if gap.kind == GapKind.UNREADABLE and gap.dataset}
+    remote = [place.location for place in world.inventory.remote]  # each is a gap of its own
+    return [
+        Gap(
+            id=f"gap-not_found-{slug(dataset.name)}",
+            dataset=dataset,
+            kind=GapKind.NOT_FOUND,
+            reason=_not_found(dataset),
+            evidence=carriage.reason,
+        )
+        for dataset, carriage in found.carriages.items()
+        if carriage.carries is not Carries.NONE
+        and dataset not in known
+        and dataset.namespace != VIEW
+        and not any(place.holds_dataset(dataset) for place in remote)
+        and not _is_former_name(found, world, dataset)
+    ]
+
+
+def _not_found(dataset: DatasetId) -> str:
+    if dataset.namespace.startswith("kafka://"):
+        return "lineage leads to this topic and the estate file does not declare it: add it under `kafka`"
+    if is_s3(dataset.namespace):
+        return "lineage leads to this place in S3 and the estate file does not name it: add it under `roots`"
+    return "lineage leads here and discovery found nothing: dropped, renamed, or outside the known roots"
+
+
+def _is_former_name(found: Survey, world: World, dataset: DatasetId) -> bool:
+    """Whether persons come there only because a table was called so before: its rows are where its new name is."""
+    edges = [e for e in world.graph.edges_into(dataset) if e.source.dataset in found.carriages]
+    return bool(edges) and all({told.job for told in e.evidence} == {RENAME} for e in edges)
+
+
+def open_lineage(found: Survey, world: World, dark: Collection[DatasetId]) -> list[Gap]:
+    """Lineage that is not complete, where it may concern the person and the bytes do not settle it.
+
+    dark: where they cannot, because persons' rows lead there (`planners.gaps.unexplained_rows`).
+    """
+    settled = {s.dataset for s in world.inventory.tables if _clean(world.evidence.get(s.location))}.difference(dark)
+    persons = {d for d, carriage in found.carriages.items() if carriage.carries is not Carries.NONE}.union(dark)
+    tables = {s.dataset for s in world.inventory.tables}
+    gaps = []
+    for gap in world.graph.gaps:
+        if gap.dataset is not None and (gap.dataset in settled or _is_another(gap, persons, tables)):
+            continue
+        gap_id = f"gap-lineage-{slug(str(gap.dataset.name if gap.dataset else gap.kind))}-{slug(gap.kind)}"
+        gaps.append(Gap(id=gap_id, dataset=gap.dataset, kind=GapKind.LINEAGE, reason=gap.reason, evidence=gap.evidence))
+    return gaps
+
+
+def _is_another(gap: LineageGap, persons: Collection[DatasetId], tables: Collection[DatasetId]) -> bool:
+    """Whether the table that a dataset may be does not matter: it holds nobody, or the dataset is looked at itself."""
+    if gap.same_as is None:
+        return False
+    return gap.same_as not in persons or gap.dataset in persons or gap.dataset in tables
+
+
+def _clean(seen: Evidence | None) -> bool:
+    return seen is not None and not seen.found and not seen.unread
+
+
+_OF_THE_WAY = frozenset({GapKind.FOLDER_AROUND_TABLES, GapKind.MIXED_COLUMNS, GapKind.STAGED_SNAPSHOT})
+"""Kinds of gap about how a place could be written: where the person is not, nothing is written, and nothing expires."""
+
+
+def inventory_gaps(world: World, copies: Container[DatasetId] = ()) -> list[Gap]:
+    """What discovery could not tell, and the scan did not settle. copies: datasets whose folders will be swept."""
+    settled = {s.dataset for s in world.inventory.tables if _clean(world.evidence.get(s.location))}
+    remote = {str(place.location): place for place in world.inventory.remote}
+    gaps = []
+    for g in world.inventory.gaps:
+        kind, reason = g.kind, g.reason
+        if kind == GapKind.REMOTE_TABLE and g.evidence in remote:
+            gaps.append(remote_gap(g, remote[g.evidence], world.remote.get(g.evidence)))
+            continue
+        if kind == GapKind.STRANGE_FILES and g.dataset not in copies:
+            continue
+        if kind == GapKind.UNKNOWN_FILE:
+            seen = world.evidence.get(g.evidence)
+            if seen and _clean(seen) and not seen.weak:
+                continue
+            if seen and seen.found:
+                kind = GapKind.UNEXPECTED_COPY
+                reason = "the person's values are in a file that belongs to no table: its owner removes it"
+        elif kind in _OF_THE_WAY and g.dataset in settled:
+            continue
+        evidence = world.masked.get(g.evidence, g.evidence)
+        name = g.dataset.name if g.dataset else evidence
+        gap_id = f"gap-{slug(kind)}-{slug(name)}"
+        gaps.append(Gap(id=gap_id, dataset=g.dataset, kind=kind, reason=reason, evidence=evidence))
+    return gaps

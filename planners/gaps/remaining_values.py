@@ -1,0 +1,84 @@
+"""Values of the persons that stay when their rows are gone: in other people's rows, in names of folders.
+
+No step takes them away, so that somebody must decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import BY_ROWS, PLAIN, Strategy
+from pii_tracer.model.plan import Gap
+from planners.copies.scan_evidence import OthersRows
+from planners.holds.hold_effects import gap_of
+from planners.locate.subject_survey import World
+from planners.step_drafts import CopyDraft, slug
+
+_TODO = (
+    "their owner clears the value in these rows before the run (they are other people's: nothing here changes them);"
+    " or, if the rows are the persons', the estate file or the jobs' lineage tells a key of theirs in them;"
+    " or, if the column has the subject's key of a second person, the estate file names it under `other_keys`;"
+    " or it is waived, and the run ends with residue"
+)
+
+
+_BY_MATCH = (*BY_ROWS, Strategy.MASK_COLUMNS, Strategy.RESTORE_REWRITE_ARCHIVE)
+
+
+def others_rows(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
+    """One gap for each column of a copy that loses rows by a match, where planning saw such rows."""
+    gaps = []
+    for item in items:
+        if item.state and item.copy.origin is None and item.copy.strategy in _BY_MATCH:
+            found = world.others.get(item.state.location, ())
+            gaps += [_gap(item, told) for told in found if not _held(told.column, item)]
+    return tuple(gaps)
+
+
+def telling_names(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
+    """A gap for each bare folder that keeps files under names that hold the persons (hazard F2).
+
+    Not where a folder of others is named by them: that is a gap of `others_rows`. Not where columns are held: those
+    that name folders are among them, for they cannot become NULL.
+    """
+    gaps = []
+    for item in items:
+        seen = world.evidence.get(item.copy.location)
+        if not item.state or not seen or item.state.format not in PLAIN or item.copy.strategy not in BY_ROWS:
+            continue
+        told = {stray.column for stray in world.others.get(item.copy.location, ())}
+        files = {place.file for place in seen.places if place.of_path and not place.weak}
+        if files and told.isdisjoint(item.state.partition_columns):
+            gaps.append(_names(item))
+    return tuple(gaps)
+
+
+def _names(item: CopyDraft) -> Gap:
+    return gap_of(
+        item,
+        GapKind.OBJECT_NAMES,
+        "names of files, or of folders above them, hold the persons, and no step changes a name",
+        "their owner gives them other names, then plan again; or it is waived, and the run ends with residue"
+        " there until they are removed and it is resumed",
+    )
+
+
+def _held(label: str, item: CopyDraft) -> bool:
+    """Whether a hold keeps the column in every row."""
+    kept = [name.lower() for name in item.copy.mask.kept] if item.copy.mask else []
+    return any(label.lower() == name or label.lower().startswith(name + ".") for name in kept)
+
+
+def _gap(item: CopyDraft, told: OthersRows) -> Gap:
+    keys = ", ".join(sorted({t.label() for t in item.copy.places.terms})) if item.copy.places else ""
+    rows = f"{told.rows:,}{' or more' if told.more else ''}"
+    those = "row that is not the persons' holds" if told.rows == 1 else "rows that are not the persons' hold"
+    stays = "this value stays" if told.rows == 1 else "these values stay"
+    return Gap(
+        id=f"gap-{GapKind.OTHERS_ROWS}-{slug(item.copy.id.removeprefix('c-'))}-{slug(told.column)}",
+        dataset=item.copy.dataset,
+        kind=GapKind.OTHERS_ROWS,
+        reason=f"{rows} {those} them in {told.column}: the plan finds rows by {keys}, so that {stays}",
+        evidence=_TODO,
+    )

@@ -1,0 +1,200 @@
+"""The persons' key is a short number, and the same digits stand where no lineage explains them: theirs, or by chance?
+
+Digits are taken for the key where the column is named as the key is, or where its values are keys of the source. Where
+neither can be asked, a number of six digits that stands alone is taken for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from pii_tracer.lake.inventory import TableState
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import (
+    Column,
+    FieldAccess,
+    JsonAccess,
+    Match,
+    MatchTerm,
+)
+from pii_tracer.model.plan import Gap
+from planners.copies.match_keys import everybodys
+from planners.copies.scan_evidence import Digits, Evidence
+from planners.locate.edge_effects import value_edges
+from planners.locate.linkage import Carriage
+from planners.locate.subject_survey import Survey, World, title
+from planners.step_drafts import slug
+
+FEW = 5
+"""A number of fewer digits stands everywhere by chance: only in a column that is named as the key is the key."""
+
+ALONE = 6
+"""A number of so many digits is taken for the key where there is nothing to compare it with."""
+
+_SIGNS = re.compile(r"[^0-9a-z]")
+_PARTS = re.compile(r"[.\[\]()$]+")
+_DIGITS = re.compile(r"\D*0*(\d+?)(?:\.0+)?\D*")
+_ANY = "id"
+"""Every table may have a column of this name: it says nothing."""
+
+_NAMES = re.compile(r"[^<>,:`\s]+")
+
+_TODO = (
+    "if it is the person's: lineage or the subject's `tables` in the estate file tell so, then plan again, or its owner"
+    " removes it; if it is another thing's number, it is waived"
+)
+
+
+Names = Mapping[str, frozenset[str]]
+"""By the origin of key sets: what columns with its values are called, in lower case and without signs."""
+
+
+def key_names(found: Survey, matches: Iterable[Match]) -> Names:
+    """What columns with a short key are called: by the estate file, and in the copies that are found by it."""
+    names: dict[str, set[str]] = {}
+    for match in matches:
+        for term in match.terms:
+            names.setdefault(found.key_sets[term.key_set].origin, set()).add(_bare(_leaf(term)))
+    subject = found.subject
+    for told in (subject, *subject.tables):
+        called = {_bare(key.column.rsplit(".", 1)[-1]) for key in told.key_columns}
+        names.setdefault(subject.key, set()).update(called)
+        for column in told.record_keys:
+            names.setdefault(told.origin(column), set()).add(_bare(column.rsplit(".", 1)[-1]))
+    return {origin: frozenset(called - {""}) for origin, called in names.items()}
+
+
+def _leaf(term: MatchTerm) -> str:
+    for step in reversed(term.access):
+        if isinstance(step, FieldAccess):
+            return step.name
+        if isinstance(step, JsonAccess):
+            return step.path[-1]
+    return term.column
+
+
+def _bare(name: str) -> str:
+    return _SIGNS.sub("", name.lower())
+
+
+def unexplained(
+    found: Survey, graph: LineageGraph, carriage: Carriage | None, seen: Evidence | None
+) -> tuple[Digits, ...]:
+    """The short numbers in a table that no lineage explains.
+
+    Where lineage connects the table with the persons, it explains the columns that come from other columns, and those
+    in which it looks for the persons; that a column comes from none (a constant) does not explain what stands there.
+    """
+    mine = sorted((d for d in seen.digits if d.key_set in found.key_sets) if seen else (), key=repr)
+    if carriage is None:
+        return tuple(mine)
+    filled = {e.target.column.lower() for e in value_edges(graph.edges_into(carriage.dataset))}
+    if carriage.found_in:
+        mine = [d for d in mine if d.column]
+        filled |= {name.lower() for name in carriage.columns}
+    return tuple(d for d in mine if not filled.intersection(tops(d.column or "")))
+
+
+def doubted(found: Survey, world: World, location: str) -> frozenset[str]:
+    """What the top-level columns may be called, in lower case, in which digits of a location look like the key."""
+    told = world.digits.get(location, ())
+    return frozenset(name for d in told if d.key_set in found.key_sets for name in tops(d.place))
+
+
+def tops(label: str) -> tuple[str, ...]:
+    """What the top-level column of a label may be called, in lower case, longest first: a name may hold dots itself."""
+    parts = label.lower().split(".")
+    return tuple(".".join(parts[:length]) for length in range(len(parts), 0, -1))
+
+
+def by_name(found: Survey, digits: Digits, names: Names) -> bool:
+    """Whether any part of the place's label is called as the key is."""
+    return bool(_called(found, digits, names) - {_ANY})
+
+
+def worth_reading(found: Survey, digits: Digits, names: Names) -> bool:
+    """Whether the column's values can tell more than chance does."""
+    return _length(found, digits) >= FEW or bool(_called(found, digits, names))
+
+
+def _called(found: Survey, digits: Digits, names: Names) -> frozenset[str]:
+    parts = {_bare(part) for part in _PARTS.split(digits.column or "")}
+    return names.get(found.key_sets[digits.key_set].origin, frozenset()) & parts
+
+
+def without_values(found: Survey, digits: Digits) -> bool:
+    """Whether digits that nothing can be compared with are taken for the key."""
+    return _length(found, digits) >= ALONE
+
+
+def _length(found: Survey, digits: Digits) -> int:
+    return max((len(value) for _, value in found.key_sets[digits.key_set].values), default=0)
+
+
+def are_keys(values: Collection[str], known: Collection[str]) -> bool:
+    """Whether at least half of a column's distinct values are keys of the source, with letters around them or none."""
+    return 2 * sum(value in known or _number(value) in known for value in values) >= len(values) > 0
+
+
+def _number(text: str) -> str:
+    match = _DIGITS.fullmatch(text)
+    return match[1] if match else text
+
+
+def known_keys(found: Survey, key_set: str) -> frozenset[str]:
+    """Everybody's values of a key set, the persons' and all others'; of numbers also without leading zeros."""
+    ways = [at for at, derived in found.derived.items() if derived.keys.name == key_set]  # plain casts share one
+    values = frozenset[str]().union(*(everybodys(found.keys, *way) for way in ways))
+    return values | {_number(value) for value in values if value.isdigit()}
+
+
+def same_digits(found: Survey, world: World, state: TableState) -> list[Gap]:
+    """One gap for a table in which digits look like the persons' key, with their columns."""
+    told = {d for d in world.digits.get(state.location, ()) if d.key_set in found.key_sets}
+    if not told:
+        return []
+    places = "; ".join(f"{place} ({why})" for place, why in sorted({(d.place, d.why.value) for d in told}))
+    return [
+        Gap(
+            id=f"gap-{GapKind.SAME_DIGITS}-{slug(title(state))}",
+            dataset=state.dataset,
+            kind=GapKind.SAME_DIGITS,
+            reason=f"the digits of the person's key stand in here, and no lineage says what they are: {places}",
+            evidence=_TODO,
+        )
+    ]
+
+
+def telling(found: Survey, column: Column) -> int:
+    """How many names of a column, and of fields in it, are a value of the persons: words and tiny numbers are not."""
+    values = found.telling_values
+    inside = _NAMES.findall(column.type) if "<" in column.type else []
+    return sum(name.strip().lower() in values for name in (column.name, *inside))
+
+
+def telling_columns(found: Survey, columns: Sequence[Column]) -> tuple[Column, ...]:
+    """Those of a table's columns that are called by a value of the persons, or have a field that is."""
+    names = map(str.lower, [column.name for column in columns])  # a million of them are looked at
+    if found.telling_values.isdisjoint(names) and "<" not in "".join([column.type for column in columns]):
+        return ()
+    return tuple(column for column in columns if telling(found, column))
+
+
+def called_by_values(found: Survey, world: World) -> list[Gap]:
+    """Tables in which columns are called by a value of the persons, as a pivot makes them: no step renames a column."""
+    gaps = []
+    for state in world.inventory.tables:
+        if number := sum(telling(found, column) for column in telling_columns(found, state.columns)):
+            gaps.append(
+                Gap(
+                    id=f"gap-{GapKind.COLUMN_NAMES}-{slug(title(state))}",
+                    dataset=state.dataset,
+                    kind=GapKind.COLUMN_NAMES,
+                    reason=f"{number} column(s) or fields in here are called by a value of the person, and no step"
+                    " changes the name of a column",
+                    evidence="its owner writes it again without them, old versions included, then plan again",
+                )
+            )
+    return gaps

@@ -1,0 +1,29 @@
+"""The persons in what a table says of itself: no step writes that, so that somebody has to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Strategy
+from pii_tracer.model.plan import Gap
+from planners.holds.hold_effects import gap_of
+from planners.locate.subject_survey import World
+from planners.step_drafts import CopyDraft
+
+_TODO = (
+    "its owner takes the value out (ALTER TABLE … UNSET TBLPROPERTIES, DROP CONSTRAINT, ALTER COLUMN … COMMENT; out of"
+    " Iceberg schemas of before: expire_snapshots with clean_expired_metadata; of Parquet files: by writing them again"
+    " without the entry), then plan again: the plan's steps remove the metadata that told it before"
+)
+
+
+def table_texts(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
+    """A gap for each copy whose description holds the persons."""
+    gaps = []
+    for item in items:
+        told = world.described.get(item.state.location, ()) if item.state else ()
+        if told and item.copy.origin is None and item.copy.strategy is not Strategy.EXEMPT:
+            reason = f"the table tells the person in its {', '.join(told)}, which erasing rows leaves as it is"
+            gaps.append(gap_of(item, GapKind.TABLE_TEXT, reason, _TODO))
+    return tuple(gaps)

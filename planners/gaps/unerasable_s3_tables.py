@@ -1,0 +1,82 @@
+"""Tables in S3: what reading every version there showed, in the gap's words. No table is erased there yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pii_tracer.lake.inventory import InventoryGap, RemotePlace
+from pii_tracer.model.plan import Gap
+from planners.copies.scan_evidence import RemoteEvidence
+from planners.step_drafts import slug
+
+_SHORT = (
+    "a key that is a number of fewer than ten digits is not told from other numbers by bytes: rows with nothing but"
+    " such a key may stand there"
+)
+_NO_LINEAGE = "rows that only other keys tell as the person's are not known by bytes"
+_SHOWN = 5
+
+
+def remote_gap(gap: InventoryGap, place: RemotePlace, seen: RemoteEvidence | None) -> Gap:
+    """The gap of a place in S3. Its id says what was seen, so that no waiver of a place without the person covers one
+    with them.
+    """
+    if seen is None:
+        state, reason, evidence = "unseen", gap.reason, gap.evidence
+    else:
+        state = "person" if seen.found else "unread" if _open(place, seen) else "digits" if seen.in_digits else "clean"
+        reason = "; ".join([gap.reason, _holding(seen), *_rest(place, seen)])
+        evidence = "; ".join(filter(None, (gap.evidence, _few(seen.unread, "; "))))
+    name = slug(f"{place.location.bucket}-{place.location.key}")
+    return Gap(
+        id=f"gap-{gap.kind}-{state}-{name}", dataset=gap.dataset, kind=gap.kind, reason=reason, evidence=evidence
+    )
+
+
+def _open(place: RemotePlace, seen: RemoteEvidence) -> bool:
+    """Whether something of the place's tables was not searched."""
+    return bool(seen.unread or place.uploads or seen.beyond or place.doubt)
+
+
+def _holding(seen: RemoteEvidence) -> str:
+    named = f"the names of {_number(seen.named, 'object')} hold a value" if seen.named else ""
+    if not seen.versions:
+        return "; ".join(filter(None, ("no object lies there", named)))
+    versions = _number(seen.versions, "version")
+    if seen.holders:
+        kinds = ", ".join(f"{number} of {kind}" for kind, number in seen.holding.items())
+        told = (
+            f"{seen.holders} of {_number(seen.objects, 'object')} hold the person, in {sum(seen.holding.values())} of"
+            f" {versions} ({kinds}), {seen.noncurrent} of them noncurrent: in {_few(seen.places)}"
+        )
+        return "; ".join(filter(None, (told, named)))
+    read = seen.versions - seen.unread_versions
+    told = f"{'all' if not seen.unread_versions else read} {'of ' * bool(seen.unread_versions)}{versions}"
+    told = f"{told} of {_number(seen.objects, 'object')} were read, and no value that cannot be mistaken stands in them"
+    return "; ".join(filter(None, (told, named)))
+
+
+def _rest(place: RemotePlace, seen: RemoteEvidence) -> list[str]:
+    told = []
+    if seen.unread_versions:
+        told.append(f"{_number(seen.unread_versions, 'version')} could not be read, or not wholly")
+    if place.uploads:
+        told.append(f"{_number(len(place.uploads), 'unfinished upload')}, whose bytes nobody can read")
+    if seen.beyond:
+        told.append(f"{_number(seen.beyond, 'file')} that metadata there names lie outside of it and were not read")
+    if place.doubt:
+        told.append(place.doubt)
+    if seen.digits:
+        alone = _number(seen.in_digits, "version")
+        told.append(f"digits of a short key stand in {_few(seen.digits)}; {alone} hold nothing else of the person")
+    told.append(_SHORT if seen.short else _NO_LINEAGE)
+    return told
+
+
+def _few(told: Sequence[str], between: str = ", ") -> str:
+    more = [f"{len(told) - _SHOWN} more"] if len(told) > _SHOWN else []
+    return between.join([*told[:_SHOWN], *more])
+
+
+def _number(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

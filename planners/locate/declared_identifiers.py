@@ -1,0 +1,40 @@
+"""What the estate file says of the source and of a subject's further tables, as what following an identifier finds."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+
+from pii_tracer.config.subjects import Named, RowFate
+from pii_tracer.model.identities import FieldAccess
+from planners.locate.identifier_traces import ColumnCarriage, Mentioned, Trace
+from planners.locate.sql.spark_functions import INPUT
+
+Placing = Callable[[str], tuple[str, tuple[FieldAccess, ...]]]
+"""The column that a name of the estate file is or lies in, and the way into it."""
+
+
+def as_told(told: Named, key: str, place: Placing) -> tuple[dict[str, ColumnCarriage], tuple[Mentioned, ...]]:
+    """What stands in which column, and which columns name persons in rows that are not theirs alone.
+
+    key: the subject's. Of several columns that each tell some of a person's rows, what takes one along does not find
+    them all.
+    """
+    traces: dict[str, set[Trace]] = defaultdict(set)
+
+    def put(name: str, origin: str, **more: bool) -> tuple[str, Trace]:
+        column, access = place(name)
+        trace = Trace(origin, access, INPUT, **more)
+        traces[column].add(trace)
+        return column, trace
+
+    for name, origin in told.origins.items():
+        put(name, origin)
+    for owner in told.owners:
+        put(owner, key, partial=len(told.owners) > 1)
+    mentions = tuple(
+        Mentioned(*put(other.column, key, mention=True), other.clears, other.row is RowFate.KEEP)
+        for other in told.key_columns
+        if other.row is not RowFate.DELETE
+    )
+    return {column: ColumnCarriage(frozenset(found)) for column, found in traces.items()}, mentions

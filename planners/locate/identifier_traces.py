@@ -1,0 +1,78 @@
+"""What following an identifier finds: where it stands in a column, and which statement brought it there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pii_tracer.lineage.graph.edges import Edge
+from pii_tracer.model.identities import Access
+from planners.locate.sql.statement_rows import Statement
+
+
+@dataclass(frozen=True)
+class Trace:
+    """An identifier of the source standing in a column: `expression` over `x` is what was done to it.
+
+    mixed: the row it stands in may be somebody else's. partial: in other rows of the same persons something else stands
+    in its place, by a condition (`CASE`, `coalesce`). mention: the row is somebody else's, too, or may be, as
+    far as the estate file says.
+    """
+
+    origin: str
+    access: tuple[Access, ...]
+    expression: str
+    mixed: bool = False
+    partial: bool = False
+    mention: bool = False
+
+
+@dataclass(frozen=True)
+class Mentioned:
+    """A column that names a person in rows that are somebody else's, too.
+
+    clears: columns that say more of whom it names. said: the estate file says that such a row stays.
+    """
+
+    column: str
+    trace: Trace
+    clears: tuple[str, ...]
+    said: bool
+
+
+@dataclass(frozen=True)
+class ColumnCarriage:
+    """What one column has of the source.
+
+    traces: identifiers that can be found again. lost: identifiers that go in but cannot be found again by equality;
+    mixed: of these, or of the traces, some may be in somebody else's row. ended: identifiers that a declared
+    anonymiser took out. Other values of the source are not followed here: `planners.locate.reachable_columns` tells that they go in.
+    """
+
+    traces: frozenset[Trace] = frozenset()
+    lost: frozenset[str] = frozenset()
+    mixed: bool = False
+    ended: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.traces or self.lost or self.ended)
+
+
+Teller = tuple[str, str, str]
+"""Source and job of evidence, and its place where a job has several statements."""
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """The rows that one statement, or one run, brings into a dataset. edges: those that persons can come along."""
+
+    where: str
+    tellers: tuple[Teller, ...]
+    columns: Mapping[str, ColumnCarriage]
+    edges: tuple[Edge, ...]
+    statement: Statement | None
+
+    @property
+    def brings_persons(self) -> bool:
+        """Whether any identifier goes in."""
+        return any(c.traces or c.lost for c in self.columns.values())

@@ -1,0 +1,377 @@
+"""Where is the key? For every dataset downstream of a source: the best way to find the persons' rows, or why not.
+
+Every statement that brings persons into a dataset has to be covered: rows that one job writes with the key and another
+without it are found only by what both of them write. A row that can name several people is nobody's to delete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+
+from pii_tracer.common.gc_pause import lasting_objects
+from pii_tracer.config.subjects import Subject, SubjectTable
+from pii_tracer.lineage.graph.edges import Subtype
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
+from pii_tracer.lineage.sql.text.literal_masking import hidden
+from pii_tracer.model.column_paths import Spots, leaves
+from pii_tracer.model.identities import (
+    Access,
+    Carries,
+    Column,
+    ColumnId,
+    DatasetId,
+    FieldAccess,
+)
+from planners.locate.edge_effects import Anonymisers
+from planners.locate.identifier_traces import (
+    ColumnCarriage,
+    Contribution,
+    Mentioned,
+    Trace,
+)
+from planners.locate.identifier_walk import Walk
+from planners.locate.key_coverage import (
+    Covers,
+    covering,
+    hidden_since,
+    parted,
+    usable,
+    without_key,
+)
+from planners.locate.pii_categories import (
+    Witnesses,
+    further_tags,
+    source_tags,
+    spread,
+)
+from planners.locate.sql.column_expressions import shown
+from planners.locate.sql.qualified_columns import leads_to
+from planners.locate.sql.spark_functions import is_plain
+from planners.locate.unkeyed_rows import Unkeyed
+
+Terms = tuple[tuple[str, Trace], ...]
+
+_REASONS = {
+    Carries.KEY: "carries {key} itself",
+    Carries.COMPUTED_KEY: "carries {key} put through a known expression",
+    Carries.BRIDGE: "reaches the person through row keys of the source",
+    Carries.IDENTIFIERS: "carries other identifiers of the person",
+}
+_ROWS_WITHOUT_KEY = (
+    "name the column that tells such rows apart under `record_keys` of their table (subject, `tables`), rebuild it from"
+    " the erased tables, or let its job write the key"
+)
+_CLASSES = tuple(_REASONS)
+"""Best first."""
+
+
+@dataclass(frozen=True)
+class Carriage:
+    """How a dataset carries the persons of a source.
+
+    terms: the traces whose rows are the persons'. hops: datasets on the way from the source. mixed: columns in which a
+    person may stand in somebody else's row; then no row may be deleted by a key. closes: what would answer an unknown.
+    tags: the categories of the columns, with their witnesses. mentions: columns that name persons in rows that are not
+    theirs alone; these rows stay.
+    """
+
+    dataset: DatasetId
+    carries: Carries
+    terms: tuple[tuple[str, Trace], ...]
+    columns: Mapping[str, ColumnCarriage]
+    hops: tuple[DatasetId, ...]
+    reason: str
+    lost: tuple[str, ...] = ()
+    mixed: tuple[str, ...] = ()
+    closes: str = ""
+    tags: Witnesses = field(default_factory=dict)
+    mentions: tuple[Mentioned, ...] = ()
+
+    @property
+    def ways(self) -> tuple[tuple[str, tuple[Access, ...]], ...]:
+        """The columns in which the persons are looked for, with the ways into them."""
+        return tuple((name, trace.access) for name, trace in self.found_in)
+
+    @property
+    def found_in(self) -> Terms:
+        """What tells the persons' rows, and what names them in rows of others."""
+        return (*self.terms, *((m.column, m.trace) for m in self.mentions))
+
+    @property
+    def key_names(self) -> frozenset[str]:
+        """The columns in which the persons are looked for, and as `column.field` the fields of these."""
+        return frozenset(name for n, access in self.ways for name in (n, field_name(n, access)))
+
+
+@lasting_objects()
+def follow(
+    graph: LineageGraph,
+    source: DatasetId,
+    subject: Subject,
+    anonymisers: Anonymisers | None = None,
+    tags: Mapping[ColumnId, str] | None = None,
+    further: Mapping[DatasetId, SubjectTable] | None = None,
+    spots: Spots | None = None,
+) -> dict[DatasetId, Carriage]:
+    """Carriage of every dataset downstream of the source, the source itself included, in topological order.
+
+    tags: categories of other columns, as OpenLineage's tags tell them; what the subject declares goes before them.
+    further: the datasets of the subject's further tables. spots: where names of the subject stand inside structs.
+    """
+    walk = Walk(graph, source, subject, anonymisers or Anonymisers(), tags or (), further, spots)
+    walk.run()
+    given = {**(tags or {}), **source_tags(subject, source), **further_tags(subject, further or {})}
+    reached = spread(graph, given, walk.anonymisers, walk.edges, spots)
+    parents: dict[DatasetId, DatasetId] = {}
+    far = {source: 1}
+    rows = without_key(walk)
+    result = {source: _classify(walk, source, (source,), rows[source])}
+    for dataset in walk.order:
+        parents[dataset] = walk.nearest(dataset, far)
+        hops = _hops(parents, source, dataset)
+        far[dataset] = len(hops)
+        result[dataset] = _classify(walk, dataset, hops, rows[dataset])
+    return {d: replace(carriage, tags=reached.get(d, {})) for d, carriage in result.items()}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How the rows of a contribution are found: by which class, and by which terms. None: some of them are not."""
+
+    carries: Carries | None
+    terms: Terms
+
+
+def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows: Unkeyed) -> Carriage:
+    """The carriage of one dataset."""
+    columns, mentions = walk.columns[dataset], walk.mentions.get(dataset, ())
+    if dataset in walk.several:
+        return _as_told(walk, dataset, hops)
+    lost = tuple(sorted({o for c in columns.values() for o in c.lost} | _uncomputable(columns)))
+    parts, changes = parted(walk, dataset)
+    mixed = {name for name, c in columns.items() if c.mixed}
+    answers = [_answer(walk, dataset, p, changes, rows) for p in parts]
+    if dataset in walk.told:
+        answers.append(_best(walk.subject, walk.told[dataset], lambda name, access: True))
+    elif not answers:
+        hidden = hidden_since(changes, rows)
+        answers.append(_best(walk.subject, columns, lambda name, access: name.lower() not in hidden))
+    dark = [part.where for part, answer in zip(parts, answers, strict=False) if answer.carries is None]
+    found = [a for a in answers if a.carries is not None]
+    dark += [where for where in rows.others([*parts, *changes]) if where not in dark] if found else []
+    if not found or dark:
+        return _without_terms(walk, dataset, columns, hops, lost, tuple(sorted(mixed)), dark, bool(found))
+    carries = max((a.carries for a in found if a.carries), key=_CLASSES.index)
+    named = {t for a in found for t in a.terms}
+    named |= {t for p in changes for t in _all_terms(walk.subject, p.columns) if t[0] in {name for name, _ in named}}
+    terms = tuple(sorted(named, key=lambda term: (term[0], _order(term[1]))))
+    where = ", ".join(f"{n} = {shown(t.expression, t.origin)}" for n, t in terms[:3])
+    reason = f"{_REASONS[carries].format(key=walk.subject.key)}: {where}"
+    if dataset in walk.told and dataset != walk.source:
+        reason += "; told by the estate file, under the subject's `tables`"
+    if mixed:
+        reason += f"; but a row can name several people ({', '.join(sorted(mixed))})"
+    reason += _mentioning(mentions)
+    return Carriage(dataset, carries, terms, columns, hops, reason, lost, mixed=tuple(sorted(mixed)), mentions=mentions)
+
+
+def _as_told(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...]) -> Carriage:
+    """The carriage of a further table of which the estate file tells more than one key: its word counts, whatever
+    lineage says of whose the rows are."""
+    terms, mentions = _best(walk.subject, walk.told[dataset], lambda name, access: True).terms, walk.mentions[dataset]
+    owners = ", ".join(name for name, _ in terms)
+    reason = f"carries {walk.subject.key} itself: {owners}" if owners else "no row is the person's alone"
+    reason += "; told by the estate file, under the subject's `tables`" + _mentioning(mentions)
+    return Carriage(dataset, Carries.KEY, terms, walk.columns[dataset], hops, reason, mentions=mentions)
+
+
+def _mentioning(mentions: Sequence[Mentioned]) -> str:
+    said = [name for m in mentions if m.said for name in (m.column, *m.clears)]
+    return f"; where it names the person in somebody else's row, {', '.join(said)} become NULL" if said else ""
+
+
+def _answer(
+    walk: Walk, dataset: DatasetId, part: Contribution, changes: Sequence[Contribution], rows: Unkeyed
+) -> Answer:
+    """The best class that finds every row of a contribution; or all classes together; or none.
+
+    changes: statements that may have changed the rows since; what they hide finds nobody any more.
+    """
+    since = hidden_since(changes, rows)
+    covers = covering(walk, dataset, part, changes, rows)
+    best = _best(walk.subject, part.columns, covers)
+    if best.carries is not None:
+        return best
+    spread = _all_terms(walk.subject, part.columns)
+    if not spread:
+        return best
+    hidden = (
+        any(c.lost for c in part.columns.values())
+        or bool(_uncomputable(part.columns))
+        or not since.isdisjoint(name.lower() for name in part.columns)
+        or any(trace.partial for _, trace in spread)
+        or rows.all_bare(part)
+    )
+    if hidden:
+        return best
+    return Answer(_worst(walk.subject, spread), spread)
+
+
+def _best(subject: Subject, columns: Mapping[str, ColumnCarriage], covers: Covers) -> Answer:
+    """The best class in which one column finds all rows, with the other terms of this class and of better ones.
+
+    A column that has the key in some rows plain and in others hashed finds them all by both of its expressions, and
+    one that has the key in some rows and the e-mail in others by both of these.
+    """
+    terms = _all_terms(subject, columns)
+    found: set[Carries] = set()
+    for name, trace in terms:
+        if covers(name, trace.access):
+            found.add(_worst(subject, tuple(t for t in terms if t[0] == name and t[1].access == trace.access)))
+    if not found:
+        return Answer(None, ())
+    carries = min(found, key=_CLASSES.index)
+    upto = _CLASSES[: _CLASSES.index(carries) + 1]
+    return Answer(carries, tuple(t for t in terms if _class(subject, t[1]) in upto))
+
+
+def _worst(subject: Subject, terms: Terms) -> Carries:
+    return max((_class(subject, trace) for _, trace in terms), key=_CLASSES.index)
+
+
+def _all_terms(subject: Subject, columns: Mapping[str, ColumnCarriage]) -> Terms:
+    return tuple(
+        (name, trace)
+        for name, column in sorted(columns.items())
+        for trace in sorted(column.traces, key=_order)
+        if usable(trace) and not trace.mention
+    )
+
+
+def _class(subject: Subject, trace: Trace) -> Carries:
+    if trace.origin == subject.key:
+        return Carries.KEY if is_plain(trace.expression) else Carries.COMPUTED_KEY
+    return Carries.BRIDGE if trace.origin in subject.row_keys else Carries.IDENTIFIERS
+
+
+def _same(a: str, b: str) -> bool:
+    return a.lower() == b.lower()
+
+
+def _without_terms(
+    walk: Walk,
+    dataset: DatasetId,
+    columns: Mapping[str, ColumnCarriage],
+    hops: tuple[DatasetId, ...],
+    lost: tuple[str, ...],
+    mixed: tuple[str, ...],
+    dark: list[str],
+    others_found: bool,
+) -> Carriage:
+    """The carriage of a dataset in which not all rows can be found. dark: where those are written."""
+    from_source, aggregated = walk.reach.comes(dataset)
+    ended = sorted({o for c in columns.values() for o in c.ended})
+
+    def answer(carries: Carries, reason: str, closes: str = "") -> Carriage:
+        return Carriage(dataset, carries, (), columns, hops, reason, lost, mixed, closes)
+
+    unmatched = f"the rows that {', '.join(dark[:3])} writes have no identifier that can be matched in all of them"
+    if others_found:
+        return answer(Carries.UNKNOWN, unmatched, "rebuild it, or let that job write the key")
+    if lost:
+        how = "; ".join(_hidden(walk, dataset, columns)[:3])
+        reason = f"{', '.join(lost)} goes in, but through an expression that cannot be matched again"
+        return answer(Carries.UNKNOWN, f"{reason}: {how}" if how else reason, _closes(walk, dataset))
+    if ended:
+        return answer(Carries.NONE, f"{', '.join(ended)} ends in a declared anonymiser")
+    if dark:
+        return answer(Carries.UNKNOWN, unmatched, "rebuild it, or let that job write the key")
+    if aggregated:
+        return answer(Carries.AGGREGATE, "holds aggregates to which the person contributed, and no key")
+    if from_source:
+        reason = "holds values of the source's rows without any key"
+        return answer(Carries.UNKNOWN, reason, "rebuild it from the erased source, or let its job write the key")
+    by_row, added_up = walk.rows_of_carriers
+    if dataset in added_up:
+        return answer(Carries.AGGREGATE, "holds aggregates of rows that name the person, and no key")
+    if dataset in by_row:
+        reason = "holds values out of rows that name the person, and no column that finds them again"
+        return answer(Carries.UNKNOWN, reason, _ROWS_WITHOUT_KEY)
+    if walk.graph.edges_into(dataset) or walk.graph.memberships_into(dataset):
+        return answer(Carries.NONE, "only filtered or joined by the source")
+    return answer(Carries.NONE, "lineage leads here, and tells no columns: what came is not known")
+
+
+def _hidden(walk: Walk, dataset: DatasetId, columns: Mapping[str, ColumnCarriage]) -> list[str]:
+    """`column = expression` of what cannot be matched, as recorded but for its literals."""
+    found = []
+    for name, column in sorted(columns.items()):
+        found += [
+            f"{name} = {shown(t.expression, t.origin)}" for t in sorted(column.traces, key=_order) if not usable(t)
+        ]
+        if column.lost:
+            texts = {e.expression for e in walk.edges.get(dataset, ()) if _same(e.target.column, name) and e.expression}
+            found += [f"{name} = {hidden(text)}" for text in sorted(texts)[:1]] or [f"{name}, expression not recorded"]
+    return found
+
+
+def _closes(walk: Walk, dataset: DatasetId) -> str:
+    if any(e.expression is None and e.subtype is not Subtype.IDENTITY for e in walk.all_edges(dataset)):
+        return "give the SQL of the job that writes it: events alone do not tell the expression"
+    return "rebuild it from the erased source, declare the function an anonymiser, or let its job write the key too"
+
+
+def _uncomputable(columns: Mapping[str, ColumnCarriage]) -> set[str]:
+    return {t.origin for c in columns.values() for t in c.traces if not usable(t)}
+
+
+def _order(trace: Trace) -> tuple[str, str, str, bool, bool, bool]:
+    return (trace.origin, trace.expression, repr(trace.access), trace.mixed, trace.partial, trace.mention)
+
+
+def _hops(parents: Mapping[DatasetId, DatasetId], source: DatasetId, dataset: DatasetId) -> tuple[DatasetId, ...]:
+    hops = [dataset]
+    while hops[-1] != source and hops[-1] in parents and parents[hops[-1]] not in hops:
+        hops.append(parents[hops[-1]])
+    return tuple(reversed(hops))
+
+
+def other_key_columns(carriage: Carriage, columns: Iterable[Column]) -> tuple[str, ...]:
+    """Columns that lineage shows to hold no identifier of the source: a same number there means something else.
+
+    Of a struct that holds identifiers in known fields, its other fields.
+    """
+    known = {name: column for name, column in carriage.columns.items() if column}
+    others = {column.name for column in columns}.difference(known)
+    nested = {name for name, column in known.items() if _in_fields(column)}
+    for column in columns if nested else ():
+        if column.name in nested:
+            ways = leaves(column.name, column.type)
+            traces = known[column.name].traces
+            others |= {".".join(w) for w in ways if not any(_meets(w[1:], t.access) for t in traces)}
+    # a name with a dot of its own reads like a member of another column
+    held = {field_name(n, t.access) for n, c in carriage.columns.items() for t in c.traces} | set(carriage.columns)
+    return tuple(sorted(others.difference(*(_upto(name) for name in held))))
+
+
+def _upto(name: str) -> Iterator[str]:
+    """`a`, `a.b`, `a.b.c` of `a.b.c`."""
+    return accumulate(name.split("."), "{}.{}".format)
+
+
+def _in_fields(column: ColumnCarriage) -> bool:
+    """Whether identifiers stand in fields of a struct alone, and in which ones is known."""
+    inside = all(t.access and isinstance(t.access[0], FieldAccess) for t in column.traces)
+    return bool(column.traces) and inside and not column.lost and not column.ended
+
+
+def _meets(fields: Sequence[str], access: tuple[Access, ...]) -> bool:
+    """Whether fields lead to an access, or past it."""
+    return leads_to(fields[: len(access)], access)
+
+
+def field_name(column: str, access: tuple[Access, ...]) -> str:
+    """`column.field`, as the estate file names a field; of what lies in JSON the field that the JSON stands in."""
+    return ".".join([column, *(step.name for step in access if isinstance(step, FieldAccess))])

@@ -1,0 +1,84 @@
+"""Keys in columns whose type keeps them otherwise than they are: nobody looks for what is stored there.
+
+Engines cast on writing, and no recorded expression tells it
+(https://spark.apache.org/docs/3.5.6/sql-ref-ansi-compliance.html#store-assignment).
+"""
+
+from __future__ import annotations
+
+import re
+
+from pii_tracer.lake.inventory import TableState
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import Format, Strategy
+from pii_tracer.model.plan import Gap
+from pii_tracer.model.whole_numbers import EXACT
+from planners.copies.scan_evidence import Evidence, Padded
+from planners.locate.leaf_types import leaf_type
+from planners.locate.linkage import Carriage
+from planners.locate.subject_survey import Survey, title
+from planners.step_drafts import CopyDraft, slug
+
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal", *EXACT)
+_AS_STORED = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?\Z")
+"""What a number looks like that a column of numbers gives back as it was written; `0055` and `12.50` are not."""
+
+
+def misfits(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]:
+    """A gap for each column of keys in which some of the persons' values are stored as others."""
+    if state.format is Format.CSV or carriage.mixed:  # texts, whatever type they look like; rows that nobody deletes
+        return []
+    types = {c.name.lower(): c.type for c in state.columns}
+    gaps = {}
+    for name, trace in carriage.found_in:
+        kind = leaf_type(types.get(name.lower(), "string"), trace.access)
+        values = found.derived[trace.origin, trace.expression].keys.values
+        number = sum(not _fits(value, kind) for _, value in values)
+        if number:
+            gap = Gap(
+                id=f"gap-misfit-{slug(title(state))}-{slug(name)}-{slug(trace.origin)}",
+                dataset=state.dataset,
+                kind=GapKind.VALUE_NOT_CERTAIN,
+                reason=f"{name} is a {kind}, in which {number} of the persons' values of {trace.origin} are stored as"
+                " other values: the rows are not told from those of others, and stay",
+                evidence="let the job keep the key in the type that its source has, or waive it by name",
+            )
+            gaps[gap.id] = gap
+    return list(gaps.values())
+
+
+def with_blanks(found: Survey, state: TableState, seen: Evidence | None) -> TableState:
+    """The table, with what its rows tell of columns of CHAR: the persons' keys stand there with blanks behind them.
+
+    Spark's ORC files are such: blanks are added, and the schema says STRING.
+    """
+    told = {p.column for p in _padded(found, seen) if p.alone}
+    return state.model_copy(update={"padded": tuple(sorted(told.union(state.padded)))}) if told else state
+
+
+def blanks(found: Survey, state: TableState, item: CopyDraft, seen: Evidence | None) -> list[Gap]:
+    """A gap for each column of keys in which some rows have one with blanks behind it: no match finds these."""
+    if item.copy.strategy is Strategy.BLOCKED:
+        return []
+    return [
+        Gap(
+            id=f"gap-blanks-{slug(title(state))}-{slug(p.column)}-{slug(p.key_set)}",
+            dataset=state.dataset,
+            kind=GapKind.VALUE_NOT_CERTAIN,
+            reason=f"in {p.rows} row(s) of the persons {p.column} has blanks behind the value, as a column of type CHAR"
+            " adds them: no step compares such values, and the rows stay",
+            evidence="their owner takes the blanks away, then plan again; or waive it by name",
+        )
+        for p in sorted(_padded(found, seen), key=lambda p: (p.column, p.key_set))
+    ]
+
+
+def _padded(found: Survey, seen: Evidence | None) -> list[Padded]:
+    return [p for p in (seen.padded if seen else ()) if p.key_set in found.key_sets]
+
+
+def _fits(value: str, kind: str) -> bool:
+    if kind.partition("(")[0] not in _NUMBERS:
+        return True
+    limit = EXACT.get(kind)
+    return bool(_AS_STORED.match(value)) and (limit is None or abs(float(value)) < limit)

@@ -1,0 +1,409 @@
+"""What a Spark SQL expression over one text makes of a value, for the functions whose result is certain.
+
+`sha2(lower(email), 256)` is evaluated for the subject's value exactly as Spark 3.5 would
+(https://spark.apache.org/docs/3.5.9/api/sql/; every function here is compared with Spark itself by a test). What is
+not on the list, or depends on a type, a locale or a version that is not known, is refused: it never becomes a guess.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import zlib
+from collections.abc import Callable
+from functools import lru_cache
+from typing import cast
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from pii_tracer.model.errors import PlanError
+from planners.locate.sql import spark_hash
+from planners.locate.sql.java_text import case_is_certain, replace_all
+
+INPUT = "x"
+"""Name of the one input column in a composed expression."""
+
+
+class NotComputable(PlanError):
+    """The expression's result is not certain for this value. The message never holds the value."""
+
+
+def parse(expression: str) -> exp.Expression:
+    """Parse one Spark SQL expression.
+
+    Raises:
+        NotComputable: it does not parse.
+    """
+    try:
+        return cast(exp.Expression, sqlglot.parse_one(expression, dialect="spark"))
+    except (SqlglotError, RecursionError):
+        raise NotComputable("a recorded expression does not parse") from None
+
+
+def compute(expression: str, value: str) -> str | None:
+    """The text that Spark's expression over `x` gives for a value, or None where it gives NULL.
+
+    Raises:
+        NotComputable: a function, type, pattern or character whose result is not certain.
+    """
+    return compiled(expression)(value)
+
+
+def compiled(expression: str) -> Callable[[str], str | None]:
+    """`compute` for one expression and many values: parsed once.
+
+    Raises:
+        NotComputable: it does not parse; the function it returns raises as `compute` does.
+    """
+    tree = parse(expression)
+    return lambda value: _value(tree, value)
+
+
+@lru_cache(maxsize=100_000)
+def is_plain(expression: str) -> bool:
+    """True when the value is the same text before and after: unchanged, or cast between whole numbers and strings.
+
+    A cast to a number rewrites texts like `007`; whoever derives values from a plain expression has to look at them.
+    """
+    node = parse(expression)
+    while isinstance(node, exp.Cast | exp.Paren):
+        if isinstance(node, exp.Cast) and node.to.this not in _TEXT | set(_WHOLE):
+            return False
+        node = node.this
+    return isinstance(node, exp.Column)
+
+
+def essence(expression: str) -> str:
+    """The part of an expression that decides which values become equal: without one-to-one functions around it.
+
+    Nobody knows two texts with one SHA-2 (FIPS 180-4), which is not so for MD5 and SHA-1. A cast to text changes none.
+    """
+    node = parse(expression)
+    while True:
+        text_cast = isinstance(node, exp.Cast) and node.to.this in _TEXT and not node.to.expressions
+        if not text_cast and not isinstance(node, exp.SHA2 | exp.Paren):
+            return node.sql(dialect="spark")
+        node = node.this
+
+
+_WHOLE = {exp.DataType.Type.BIGINT: 64, exp.DataType.Type.INT: 32}
+_TEXT = {exp.DataType.Type.TEXT, exp.DataType.Type.VARCHAR}
+
+
+def _value(node: exp.Expression, value: str) -> str | None:
+    if isinstance(node, exp.Column) and node.name.lower() == INPUT and not node.table:
+        return value
+    if isinstance(node, exp.Literal):
+        return str(node.this)
+    if isinstance(node, exp.Null):
+        return None
+    if isinstance(node, exp.Paren):
+        return _value(node.this, value)
+    if isinstance(node, exp.Anonymous):
+        function = _BY_NAME.get(node.name.lower())
+        if function is not None and len(node.expressions) == 1:
+            return function(node.expressions[0], value)
+        raise NotComputable(f"the function `{node.name.lower()}` is not one whose result is known for certain")
+    typed = _FUNCTIONS.get(type(node))  # by exact type: what the parser derives from a function is another function
+    if typed is not None:
+        return typed(node, value)
+    raise NotComputable(f"the function `{node.key}` is not one whose result is known for certain")
+
+
+def _text(node: exp.Expression | None) -> str:
+    if isinstance(node, exp.Literal):
+        return str(node.this)
+    raise NotComputable("an argument that must be a literal is not one")
+
+
+def _number(node: exp.Expression | None) -> int:
+    """A whole number written into the expression."""
+    sign, inner = (-1, node.this) if isinstance(node, exp.Neg) else (1, node)
+    if isinstance(inner, exp.Literal) and not inner.is_string and inner.is_int:
+        return sign * int(inner.this)
+    raise NotComputable("an argument that must be a whole number is not one")
+
+
+def _of(function: Callable[[str], str]) -> Callable[[exp.Expression, str], str | None]:
+    """A function of one text that gives NULL for NULL."""
+
+    def apply(node: exp.Expression, value: str) -> str | None:
+        inner = _value(node.this, value)
+        return None if inner is None else function(inner)
+
+    return apply
+
+
+def _lower(text: str) -> str:
+    return _cased(text).lower()
+
+
+def _upper(text: str) -> str:
+    return _cased(text).upper()
+
+
+def _cased(text: str) -> str:
+    if not case_is_certain(text):
+        raise NotComputable("upper or lower case of a letter on which Java's versions differ")
+    return text
+
+
+def _md5(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _sha1(text: str) -> str:
+    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _sha2(node: exp.Expression, value: str) -> str | None:
+    length = _number(node.args["length"]) if node.args.get("length") else 256
+    algorithm = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}.get(length)
+    inner = _value(node.this, value)
+    if algorithm is None or inner is None:
+        return None
+    return hashlib.new(algorithm, inner.encode()).hexdigest()
+
+
+def _cast(node: exp.Expression, value: str) -> str | None:
+    target = node.args["to"].this
+    inner = _value(node.this, value)
+    if inner is None:
+        return None
+    if target in _TEXT:
+        return inner
+    if target in _WHOLE:
+        return _whole(inner, _WHOLE[target])
+    raise NotComputable("a cast to a type whose text form is not certain")
+
+
+def _whole(text: str, bits: int) -> str | None:
+    """UTF8String.toLong and toInt: blanks and control characters around the number do not count."""
+    number = text.strip("".join(map(chr, range(0x21))))
+    if not re.fullmatch(r"[+-]?[0-9]+", number):
+        if re.fullmatch(r"[+-]?[0-9]*\.[0-9]*", number):
+            raise NotComputable("a cast of a fraction to a whole number depends on the ANSI mode")
+        return None
+    whole = int(number)
+    if not -(2 ** (bits - 1)) <= whole < 2 ** (bits - 1):
+        raise NotComputable("a cast of a number that does not fit depends on the column's type and the ANSI mode")
+    return str(whole)
+
+
+def _concat(node: exp.Expression, value: str) -> str | None:
+    parts = [node.this, node.expression] if isinstance(node, exp.DPipe) else node.expressions
+    texts = [_value(part, value) for part in parts]
+    return None if any(t is None for t in texts) else "".join(str(t) for t in texts)
+
+
+def _concat_ws(node: exp.Expression, value: str) -> str | None:
+    separator, *parts = [_value(part, value) for part in node.expressions]
+    return None if separator is None else separator.join(part for part in parts if part is not None)
+
+
+def _trim(node: exp.Expression, value: str) -> str | None:
+    inner = _value(node.this, value)
+    characters = _text(node.expression) if node.args.get("expression") is not None else " "
+    if inner is None:
+        return None
+    position = str(node.args.get("position") or "BOTH").upper()
+    if position == "LEADING":
+        return inner.lstrip(characters)
+    return inner.rstrip(characters) if position == "TRAILING" else inner.strip(characters)
+
+
+def _sliced(text: str, start: int, length: int | None) -> str:
+    """UTF8String.substringSQL: counts from 1, negative numbers from the end, and 0 is 1."""
+    first = start - 1 if start > 0 else len(text) + start if start < 0 else 0
+    end = len(text) if length is None else first + length
+    return text[max(first, 0) : max(end, 0)]
+
+
+def _substring(node: exp.Expression, value: str) -> str | None:
+    inner = _value(node.this, value)
+    start = _number(node.args.get("start"))
+    length = node.args.get("length")
+    return None if inner is None else _sliced(inner, start, None if length is None else _number(length))
+
+
+def _left(node: exp.Expression, value: str) -> str | None:
+    inner, length = _value(node.this, value), _number(node.expression)
+    return None if inner is None else inner[: max(length, 0)]
+
+
+def _right(node: exp.Expression, value: str) -> str | None:
+    inner, length = _value(node.this, value), _number(node.expression)
+    return None if inner is None else inner[-length:] if length > 0 else ""
+
+
+def _pad(node: exp.Expression, value: str) -> str | None:
+    inner, length = _value(node.this, value), _number(node.expression)
+    fill = _text(node.args["fill_pattern"]) if node.args.get("fill_pattern") is not None else " "
+    if inner is None:
+        return None
+    missing = length - len(inner)
+    if missing <= 0 or not fill:
+        return inner[: max(length, 0)]
+    padding = (fill * missing)[:missing]
+    return padding + inner if node.args.get("is_left") else inner + padding
+
+
+def _replace(node: exp.Expression, value: str) -> str | None:
+    inner, search = _value(node.this, value), _text(node.expression)
+    by = _text(node.args["replacement"]) if node.args.get("replacement") is not None else ""
+    if inner is None or not search:
+        return inner
+    return inner.replace(search, by)
+
+
+def _translate(node: exp.Expression, value: str) -> str | None:
+    inner, old, new = _value(node.this, value), _text(node.args["from_"]), _text(node.args["to"])
+    if inner is None:
+        return None
+    table: dict[str, str] = {}
+    for position, letter in enumerate(old):
+        table.setdefault(letter, new[position] if position < len(new) else "")
+    return "".join(table.get(letter, letter) for letter in inner)
+
+
+def _regexp_replace(node: exp.Expression, value: str) -> str | None:
+    if node.args.get("position") is not None and _number(node.args["position"]) != 1:
+        raise NotComputable("REGEXP_REPLACE that does not start at the first character")
+    inner = _value(node.this, value)
+    if inner is None:
+        return None
+    result = replace_all(_text(node.expression), _text(node.args["replacement"]), inner)
+    if result is None:
+        raise NotComputable("a regular expression in which Java and Python may differ")
+    return result
+
+
+def _base64(text: str) -> str:
+    result = base64.b64encode(text.encode()).decode()
+    if len(result) > 76:
+        raise NotComputable("BASE64 of a long text has line breaks in some versions of Spark and none in others")
+    return result
+
+
+def _coalesce(node: exp.Expression, value: str) -> str | None:
+    for part in (node.this, *node.expressions):
+        found = _value(part, value)
+        if found is not None:
+            return found
+    return None
+
+
+def _nullif(node: exp.Expression, value: str) -> str | None:
+    inner = _value(node.this, value)
+    return None if inner == _text(node.expression) else inner
+
+
+def _hex(node: exp.Expression, value: str) -> str | None:
+    inner = _value(node.this, value)
+    kind = _kind(node.this)
+    if inner is None:
+        return None
+    if kind == "string":
+        return inner.encode().hex().upper()
+    return f"{int(inner) % 2**64:X}"
+
+
+def _lower_hex(node: exp.Expression, value: str) -> str | None:
+    upper = _hex(node, value)
+    return None if upper is None else upper.lower()
+
+
+def _xxhash64(node: exp.Expression, value: str) -> str | None:
+    inner = _value(node, value)
+    return str(spark_hash.xxhash64(_bytes(node, inner)) if inner is not None else spark_hash.SEED)
+
+
+def _murmur3(node: exp.Expression, value: str) -> str | None:
+    inner = _value(node, value)
+    return str(spark_hash.murmur3(_bytes(node, inner)) if inner is not None else spark_hash.SEED)
+
+
+def _bytes(node: exp.Expression, inner: str) -> bytes:
+    """The bytes that Spark hashes: text as UTF-8, numbers in their width."""
+    width = {"string": 0, "int": 4, "bigint": 8}[_kind(node)]
+    return int(inner).to_bytes(width, "little", signed=True) if width else inner.encode()
+
+
+def _crc32(node: exp.Expression, value: str) -> str | None:
+    inner = _value(node, value)
+    return None if inner is None else str(zlib.crc32(inner.encode()))
+
+
+def _kind(node: exp.Expression) -> str:
+    """The type of a result, where functions differ by type.
+
+    Raises:
+        NotComputable: the type is that of the column itself, which the expression does not tell.
+    """
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if isinstance(node, exp.Cast) and (node.to.this in _TEXT or node.to.this in _WHOLE):
+        return "string" if node.to.this in _TEXT else {64: "bigint", 32: "int"}[_WHOLE[node.to.this]]
+    if isinstance(node, _GIVES_TEXT) or (isinstance(node, exp.Literal) and node.is_string):
+        return "string"
+    raise NotComputable("a function whose result depends on the column's type, which the expression does not tell")
+
+
+_GIVES_TEXT = (
+    exp.Lower,
+    exp.Upper,
+    exp.MD5,
+    exp.SHA,
+    exp.SHA2,
+    exp.RegexpReplace,
+    exp.Concat,
+    exp.DPipe,
+    exp.ConcatWs,
+    exp.Trim,
+    exp.Substring,
+    exp.Left,
+    exp.Right,
+    exp.Pad,
+    exp.Replace,
+    exp.Translate,
+    exp.ToBase64,
+    exp.Hex,
+)
+
+_FUNCTIONS: dict[type[exp.Expression], Callable[[exp.Expression, str], str | None]] = {
+    exp.Lower: _of(_lower),
+    exp.Upper: _of(_upper),
+    exp.MD5: _of(_md5),
+    exp.SHA: _of(_sha1),
+    exp.SHA2: _sha2,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.RegexpReplace: _regexp_replace,
+    exp.Concat: _concat,
+    exp.DPipe: _concat,
+    exp.ConcatWs: _concat_ws,
+    exp.Trim: _trim,
+    exp.Substring: _substring,
+    exp.Left: _left,
+    exp.Right: _right,
+    exp.Reverse: _of(lambda text: text[::-1]),
+    exp.Pad: _pad,
+    exp.Replace: _replace,
+    exp.Translate: _translate,
+    exp.ToBase64: _of(_base64),
+    exp.Hex: _hex,
+    exp.LowerHex: _lower_hex,
+    exp.Coalesce: _coalesce,
+    exp.Nullif: _nullif,
+}
+
+_BY_NAME: dict[str, Callable[[exp.Expression, str], str | None]] = {
+    "crc32": _crc32,
+    "xxhash64": _xxhash64,
+    "hash": _murmur3,
+    "bigint": lambda node, value: _cast(exp.cast(node.copy(), "BIGINT"), value),
+    "btrim": lambda node, value: None if (inner := _value(node, value)) is None else inner.strip(" "),
+}

@@ -1,0 +1,125 @@
+"""Lineage's answer for one kind of subject, the keys that come out of it, and the world they are looked for in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from pii_tracer.config.subjects import Subject
+from pii_tracer.lake.inventory import (
+    Inventory,
+    KeyFacts,
+    RemotePlace,
+    TableState,
+)
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
+from pii_tracer.model.identities import DatasetId, KeySet
+from planners.copies.match_keys import Derived, Keys, derive
+from planners.copies.scan_evidence import (
+    BesideEvidence,
+    Evidence,
+    KeyDigits,
+    LakefsEvidence,
+    OthersRows,
+    RemoteEvidence,
+    TopicEvidence,
+)
+from planners.locate.linkage import Carriage
+
+_TELLING = re.compile(r"[0-9@%]")
+_LONG = 5
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Lineage's answer for one kind of subject, and the keys that come out of it.
+
+    key_sets: everything the scan searches for: the base identifiers and every computed key that a copy carries.
+    derived: by (source column, expression), with the number of values other people share.
+    """
+
+    subject: Subject
+    source: DatasetId
+    carriages: Mapping[DatasetId, Carriage]
+    keys: Keys
+    derived: Mapping[tuple[str, str], Derived]
+
+    @cached_property
+    def key_sets(self) -> Mapping[str, KeySet]:
+        """By name; names start with the subject's name."""
+        return {d.keys.name: d.keys for d in self.derived.values()}
+
+    @cached_property
+    def telling_values(self) -> frozenset[str]:
+        """Values of the persons that as a name can mean nothing else, in lower case: no words, no tiny numbers."""
+        values = {v.lower() for key_set in self.key_sets.values() for _, v in key_set.values}
+        return frozenset(v for v in values if _TELLING.search(v) and len(v) >= _LONG)
+
+
+def survey(subject: Subject, source: DatasetId, carriages: Mapping[DatasetId, Carriage], keys: Keys) -> Survey:
+    """Derive the key set of every identifier and of every expression that lineage recorded over one."""
+    wanted = {(column, "x") for column in keys.base}
+    for carriage in carriages.values():
+        wanted |= {(trace.origin, trace.expression) for _, trace in carriage.found_in}
+    derived: dict[tuple[str, str], Derived] = {}
+    for column, expression in sorted(wanted):
+        made = derive(keys, column, expression)
+        named = made.keys.model_copy(update={"name": f"{subject.name}.{made.keys.name}"})
+        derived[column, expression] = replace(made, keys=named)
+    return Survey(subject, source, carriages, keys, derived)
+
+
+@dataclass(frozen=True)
+class World:
+    """What the copies are made from, beside the survey. topics, lakefs: by name of the subject and location.
+
+    keys: by name of a key table. named: by place, how many of its objects' names hold a value of the persons; beside:
+    what its objects hold in metadata, headers or tags. masked: paths of lone files whose names do, as they
+    may be shown. others: by location, where planning read whose the rows are that hold the persons. digits: by place,
+    short numbers that no lineage explains and that look like the key. described: by location, where a table's own
+    description holds the persons. remote: by location in S3, where places there were searched. splits_partitions: of
+    `planners.locate.sql.recorded_statements`.
+    """
+
+    graph: LineageGraph
+    inventory: Inventory
+    evidence: Mapping[str, Evidence]
+    is_dev: Callable[[str], bool]
+    topics: Mapping[tuple[str, str], TopicEvidence] = field(default_factory=dict)
+    keys: Mapping[str, KeyFacts] = field(default_factory=dict)
+    named: Mapping[str, int] = field(default_factory=dict)
+    masked: Mapping[str, str] = field(default_factory=dict)
+    beside: Mapping[str, BesideEvidence] = field(default_factory=dict)
+    lakefs: Mapping[tuple[str, str], LakefsEvidence] = field(default_factory=dict)
+    others: Mapping[str, tuple[OthersRows, ...]] = field(default_factory=dict)
+    digits: Mapping[str, tuple[KeyDigits, ...]] = field(default_factory=dict)
+    described: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    remote: Mapping[str, RemoteEvidence] = field(default_factory=dict)
+    splits_partitions: bool = False
+
+    @cached_property
+    def _titles(self) -> dict[DatasetId, str]:
+        return {state.dataset: title(state) for state in reversed(self.inventory.tables)}
+
+    def is_part(self, name: str) -> bool:
+        """Whether a table's name in a statement stands for a branch, a version or the metadata of a table."""
+        return self.graph.identities.part_of(name) is not None
+
+    def place_of(self, state: TableState) -> RemotePlace | None:
+        """Of a table in S3: its folder there, with all versions."""
+        return self._places.get(state.location)
+
+    @cached_property
+    def _places(self) -> dict[str, RemotePlace]:
+        return {str(place.location): place for place in self.inventory.remote}
+
+    def title_of(self, dataset: DatasetId) -> str:
+        """The name people know a dataset by; its own where discovery found no table."""
+        return self._titles.get(dataset, dataset.name)
+
+
+def title(state: TableState) -> str:
+    """The name people know a table by."""
+    return state.table or state.location.rstrip("/").rsplit("/", 1)[-1]

@@ -1,0 +1,70 @@
+"""A subject's key under which the source has several persons, as where each tenant counts its own."""
+
+from __future__ import annotations
+
+from pii_tracer.lake.inventory import TableState
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.plan import Gap
+from planners.locate.key_uniqueness import SameKey
+from planners.locate.subject_survey import Survey, World
+from planners.step_drafts import slug
+
+_TIMES = ("date", "timestamp")
+"""Types of a column that tells apart the versions of one person's row, and not persons."""
+
+
+def keys_of_several(found: Survey, world: World) -> list[Gap]:
+    """A gap for each request whose key looks like several persons': all their rows would go as one person's.
+
+    Identifiers that differ say so; where they say nothing, a key of rows that the table itself declares and that needs
+    more columns than the subject's key.
+    """
+    state = next((s for s in world.inventory.tables if s.dataset == found.source), None)
+    beside = _beside(found, state) if state else ()
+    gaps = []
+    for request, same in sorted(found.keys.same_key.items()):
+        if same.persons > 1 or (beside and same.groups > 1):
+            gaps.append(
+                Gap(
+                    id=f"gap-key_of_several-{slug(found.subject.name)}-{slug(request)}",
+                    dataset=found.source,
+                    kind=GapKind.KEY_OF_SEVERAL,
+                    reason=f"{_why(found, request, same, beside)}. All of them, and what their values find, would go as"
+                    " one person's: name as `key` a column that tells persons apart by itself (one made of"
+                    f" {', '.join(beside) or 'the tenant'} and {found.subject.key}) and plan again; waive this where"
+                    " somebody looked, and all these rows are of the person of the request",
+                    evidence=f"current rows of {found.subject.source} with the key of {request}: {same.rows}"
+                    + (f"; its own key of a row: {', '.join(state.row_key)}" if state and beside else ""),
+                )
+            )
+    return gaps
+
+
+def _why(found: Survey, request: str, same: SameKey, beside: tuple[str, ...]) -> str:
+    source = found.subject.source
+    rows = f"{same.rows} rows of {source} have the key of {request}"
+    if same.persons > 1:
+        return (
+            f"{rows} and look like {same.persons} persons: nothing that they have in {', '.join(same.columns)} connects"
+            " them (as it would if one person had changed one of several identifiers)"
+        )
+    return (
+        f"{rows}, and no identifier says that they are one person's, while {source} tells its rows apart by"
+        f" {', '.join(beside)}, too"
+    )
+
+
+def _beside(found: Survey, state: TableState) -> tuple[str, ...]:
+    """What belongs to the table's own key of a row beside the subject's key, and could be a tenant.
+
+    A time tells versions of a row apart, and a record key of the subject belongs to one person by itself.
+    """
+    mine = {name.lower() for name in (found.subject.key, *found.subject.record_keys)}
+    types = {column.name.lower(): column.type.lower() for column in state.columns}
+    if found.subject.key.lower() not in {name.lower() for name in state.row_key}:
+        return ()
+    return tuple(
+        name
+        for name in state.row_key
+        if name.lower() not in mine and not types.get(name.lower(), "").startswith(_TIMES)
+    )

@@ -1,0 +1,332 @@
+"""lakeFS repositories: who is in them, and how the person leaves every branch, and then the storage below.
+
+On each branch whose head holds the person the objects are written again without them and committed. The old objects
+stay for as long as an active commit names them (`planners.stores.lakefs.object_retention`), so the rules are lowered as far as the deadline
+asks, the operator's garbage collection is waited for, and the rules are put back. What cannot be done so is a gap.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pii_tracer.lake.inventory import TableState
+from pii_tracer.lake.stores.lakefs.repository_state import LakefsRules, LakefsState
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import (
+    Carries,
+    CopyKind,
+    Match,
+    Strategy,
+)
+from pii_tracer.model.plan import (
+    Copy,
+    Examined,
+    Found,
+    Gap,
+)
+from planners.copies.classification import Recognised, match_of, pii_columns
+from planners.copies.scan_evidence import LakefsEvidence
+from planners.locate.linkage import Carriage, other_key_columns
+from planners.locate.subject_survey import Survey, World
+from planners.schedule.step_dates import Retention
+from planners.step_drafts import CopyDraft, slug
+from planners.stores.lakefs.object_retention import (
+    Commit,
+    LettingGo,
+    Repository,
+    Rules,
+    active,
+    change,
+)
+
+FOR_EVER = 36_500
+"""Days that stand for a repository without rules, in which nothing committed is ever collected."""
+
+GRACE = timedelta(hours=24)
+"""The collector takes no object that is younger (`grace_period` of lakeFS's API, a day unless set otherwise)."""
+
+MARGIN = timedelta(days=1)
+
+
+def lakefs_copies(found: Survey, world: World, as_of: datetime, due: datetime, retention: Retention) -> Recognised:
+    """Sort the inventory's repositories into copies, gaps and examined ones, as `recognise` does with tables."""
+    items: list[CopyDraft] = []
+    gaps: list[Gap] = []
+    examined: list[Examined] = []
+    origins: list[CopyDraft] = []
+    for state in world.inventory.lakefs:
+        seen = world.lakefs.get((found.subject.name, state.location))
+        if seen is None:
+            gaps.append(_gap(state, GapKind.NOT_SCANNED, "the repository was not read", "no evidence"))
+            continue
+        case = _Case.of(found, world, as_of, due, retention, state, seen)
+        gaps += case.unknown()
+        if not (seen.persons or seen.strays or seen.unread or seen.named):
+            reason = f"all {seen.objects} objects of all its commits were decoded and hold nothing of the person"
+            carries = case.carriage.carries if case.carriage else Carries.NONE
+            examined.append(Examined(dataset=state.dataset, table=state.dataset.name, carries=carries, reason=reason))
+            origins += [case.copy()[0]] if case.match is not None else []
+            continue
+        item, against = case.copy()
+        items.append(item)
+        gaps += against
+    return Recognised(tuple(items), tuple(gaps), tuple(examined), tuple(origins))
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One repository that holds something of the person, or could."""
+
+    found: Survey
+    as_of: datetime
+    due: datetime
+    retention: Retention
+    state: LakefsState
+    seen: LakefsEvidence
+    origin: TableState | None
+    carriage: Carriage | None
+    match: Match | None
+
+    @classmethod
+    def of(
+        cls,
+        found: Survey,
+        world: World,
+        as_of: datetime,
+        due: datetime,
+        retention: Retention,
+        state: LakefsState,
+        seen: LakefsEvidence,
+    ) -> _Case:
+        match, origin = lakefs_match(found, state, world.inventory.tables)
+        carriage = found.carriages.get(origin.dataset) if origin else None
+        return cls(found, as_of, due, retention, state, seen, origin, carriage, match)
+
+    def unknown(self) -> list[Gap]:
+        """What could not be told about the repository as a whole."""
+        state, gaps = self.state, []
+        if self.origin is None:
+            reason = f"the table {state.declared.of}, whose rows it is declared to carry, was not found"
+            gaps.append(_gap(state, GapKind.UNKNOWN_TABLE, reason, "the estate file, `lakefs`"))
+        if state.dangling is not None and (state.stray is None or self.seen.strays):
+            reason = (
+                f"commits that no branch leads to cannot be listed ({state.dangling}), and what they keep alive is not"
+                " known: give the repository rules, and let this run prepare a collection and read its list"
+            )
+            gaps.append(_gap(state, GapKind.LAKEFS_DANGLING, reason, state.storage))
+        if state.stray is None:
+            reason = (
+                "the storage below the repository cannot be listed from here, so that no run can show that an object is"
+                " gone: name `local_root`, or the estate's `s3`. A run under a waiver ends unverified"
+            )
+            gaps.append(_gap(state, GapKind.LAKEFS_STORAGE, reason, state.storage))
+        if self.seen.messages:
+            reason = (
+                f"{self.seen.messages} commit(s) tell a value of the person in their message or metadata, and lakeFS"
+                " changes no commit: only a new repository is free of them"
+            )
+            gaps.append(_gap(state, GapKind.LAKEFS_MESSAGES, reason, state.location))
+        return gaps
+
+    def copy(self) -> tuple[CopyDraft, list[Gap]]:
+        going = self._letting_go()
+        # where names tell the person, the other gaps would repeat them
+        against = [self._named()] if self.seen.named else [*self._blocking(going), *self._shared()]
+        blocked = any(gap.kind in _BLOCKING for gap in against)
+        strategy = Strategy.BLOCKED if blocked else Strategy.REWRITE_BRANCHES
+        carriage, state, seen = self.carriage, self.state, self.seen
+        columns = self.origin.columns if self.origin else ()
+        hops = carriage.hops if carriage else ()
+        copy = Copy(
+            id="c-lakefs-" + slug(f"{state.server}-{state.dataset.name}"),
+            kind=CopyKind.DERIVED,
+            dataset=state.dataset,
+            table=None,
+            location=state.location,
+            format=state.declared.format,
+            carries=carriage.carries if carriage else Carries.UNKNOWN,
+            strategy=strategy,
+            columns=pii_columns(carriage) if carriage else (),
+            lineage=(*(hop.name for hop in hops), state.location),
+            reason=self._reason(going),
+            match=self.match,
+            other_keys=other_key_columns(carriage, columns) if carriage else (),
+            found=Found(
+                files_scanned=seen.objects,
+                files_with_person=len(seen.persons) + len(seen.strays),
+                rows=None,
+                bytes=seen.bytes,
+                unread=seen.unread,
+            ),
+            facts={"server": state.server, "repository": state.declared.name, "branches": sorted(going.rewrites)},
+        )
+        upstream = str(self.origin.dataset) if self.origin else None
+        lakefs = None if blocked else state
+        item = CopyDraft(copy=copy, lakefs=lakefs, letting_go=going, carriage=carriage, upstream=upstream)
+        return item, against if blocked else [*against, *self._tags(going)]
+
+    def _letting_go(self) -> LettingGo:
+        state, persons = self.state, self.seen.persons
+        rules, repository = rules_in_force(state), repository_of(state)
+        holders = state.holding(persons)
+        days = timedelta(days=state.declared.collect_days)
+        target = self.as_of if self.retention is Retention.IMMEDIATE else self.due - days - MARGIN
+        planned = change(repository, rules, holders, self.as_of, max(target, self.as_of))
+        young = max((o.modified for o in state.objects if o.address in persons), default=self.as_of)
+        shown: dict[str, tuple[str, str] | None] = {o.address: (o.path, o.ref) for o in state.objects}
+        heads = {b.name: state.tree_of(b.head) for b in state.branches}
+        collectable = max(planned.collectable, young + GRACE)
+        # the lowered rules go on ending commits until the collector has run
+        end = collectable + days
+        kept, as_before = active(repository, planned.rules, end), active(repository, rules, end)
+        return LettingGo(
+            seen=self.as_of.replace(microsecond=0),
+            before=_rules(state.rules),
+            change=planned,
+            holders=holders,
+            rewrites={b: {p: a for p, a in heads[b].items() if a in persons} for b in planned.delete_on},
+            addresses={a: shown.get(a) for a in sorted(persons | self.seen.strays)},
+            collectable=collectable,
+            expires=as_before - kept,
+            lost=frozenset(_named_in(state, as_before) - _named_in(state, kept) - persons),
+        )
+
+    def _reason(self, going: LettingGo) -> str:
+        changed = going.change
+        heads = f"at the head of {', '.join(changed.delete_on)}" if changed.delete_on else "at no head"
+        told = f"{len(going.addresses)} object(s) hold the person, {heads}, in {len(going.holders)} commit(s)"
+        if self.seen.named:
+            told = f"{len(going.addresses)} object(s) hold the person, and names do too"
+        return f"{told}; the collector may take the last of them on {going.collectable:%Y-%m-%d %H:%M} UTC"
+
+    # --- what stands against it ---
+
+    def _named(self) -> Gap:
+        reason = (
+            f"{self.seen.named} name(s) or metadata of objects, branches or tags hold a value of the person, and a plan"
+            " would list them: give them other names, then plan again (hazard F2)"
+        )
+        return _gap(self.state, GapKind.OBJECT_NAMES, reason, self.state.location)
+
+    def _blocking(self, going: LettingGo) -> list[Gap]:
+        state, seen, gaps = self.state, self.seen, []
+        if self.match is None:
+            gaps.append(self._no_way("no column of its table holds an identifier of the person", state.declared.of))
+        if seen.unread:
+            gaps.append(self._no_way("not every object could be decoded", "; ".join(seen.unread[:3])))
+        tables = _tables(state)
+        if tables:
+            reason = "tables with logs of their own lie under the declared prefixes: rewriting their files breaks them"
+            gaps.append(self._no_way(reason, f"{len(tables)} path(s) of Delta, Iceberg or Hudi logs"))
+        foreign = sorted(a for a in seen.persons if not a.startswith(state.storage + "/"))
+        if foreign:
+            reason = (
+                "the person stands in objects that were imported: they lie outside the repository's storage, and lakeFS"
+                " never removes them. Erase them where they lie, and import them again"
+            )
+            gaps.append(_gap(state, GapKind.LAKEFS_IMPORTED, reason, f"{len(foreign)} object(s)"))
+        for branch in state.branches:
+            staged = {a for a in branch.staged.values() if a is not None}
+            if (branch.name in going.rewrites and branch.staged) or staged & seen.persons:
+                reason = (
+                    f"the branch {branch.name} has uncommitted changes: they would be committed with the erasure, or"
+                    " hold the person. Commit or reset them, then plan again"
+                )
+                gaps.append(_gap(state, GapKind.LAKEFS_STAGED, reason, f"{len(branch.staged)} path(s)", branch.name))
+            if branch.name in going.rewrites and branch.protected:
+                reason = (
+                    f"the branch {branch.name} is protected, and its head holds the person: lift the protection for the"
+                    " erasure, or bring the rewritten objects in by a merge of your own"
+                )
+                gaps.append(_gap(state, GapKind.LAKEFS_PROTECTED, reason, "branch protection rules", branch.name))
+            beyond = [path for path in going.rewrites.get(branch.name, ()) if not state.declares(path)]
+            if beyond:
+                reason = (
+                    f"the person stands on the branch {branch.name} in objects that no declared prefix covers: declare"
+                    " them, or erase them by hand"
+                )
+                gaps.append(_gap(state, GapKind.UNEXPECTED_COPY, reason, f"{len(beyond)} path(s)", branch.name))
+        return gaps
+
+    def _no_way(self, reason: str, evidence: str) -> Gap:
+        return _gap(self.state, GapKind.CANNOT_BE_PROVED, reason, evidence)
+
+    def _shared(self) -> list[Gap]:
+        gaps = []
+        for column, trace in self.carriage.terms if self.carriage else ():
+            derived = self.found.derived[trace.origin, trace.expression]
+            if derived.shared:
+                reason = (
+                    f"{derived.shared} value(s) of {trace.origin} are other people's too: rows that only it tells stay"
+                )
+                gaps.append(_gap(self.state, GapKind.SHARED_IDENTIFIER, reason, f"column {column}", column))
+        return gaps
+
+    def _tags(self, going: LettingGo) -> list[Gap]:
+        """Tags keep nothing: what is collected is lost to them, too. Whoever set one must agree."""
+        gaps = []
+        for tag, commit in sorted(self.state.tags.items()):
+            if commit in going.holders or going.lost & set(self.state.tree_of(commit).values()):
+                reason = (
+                    f"the tag {tag} names a commit that loses objects: lakeFS's collector keeps nothing for tags, and"
+                    " reading them through the tag ends with 410. Move the tag, or agree to it"
+                )
+                gaps.append(_gap(self.state, GapKind.LAKEFS_TAG, reason, f"commit {commit[:12]}", tag))
+        return gaps
+
+
+_BLOCKING = frozenset(
+    {
+        GapKind.OBJECT_NAMES,
+        GapKind.CANNOT_BE_PROVED,
+        GapKind.LAKEFS_IMPORTED,
+        GapKind.LAKEFS_STAGED,
+        GapKind.LAKEFS_PROTECTED,
+        GapKind.UNEXPECTED_COPY,
+    }
+)
+
+
+def lakefs_match(
+    found: Survey, state: LakefsState, tables: Iterable[TableState]
+) -> tuple[Match | None, TableState | None]:
+    """How the persons' rows are found in a repository's objects, and the table that they are rows of."""
+    by_location = {table.location: table for table in tables}
+    origin = next((t for t in by_location.values() if t.table == state.declared.of), None)
+    return (match_of(found, origin, by_location) if origin else None), origin
+
+
+_LOGS = re.compile(r"(^|/)(_delta_log|\.hoodie)/|\.metadata\.json(\.gz)?$|\.gz\.metadata\.json$")
+
+
+def _tables(state: LakefsState) -> set[str]:
+    """Declared paths of tables' own logs, in any commit."""
+    return {p for tree in state.trees.values() for p in tree if state.declares(p) and _LOGS.search(p)}
+
+
+def repository_of(state: LakefsState) -> Repository:
+    """The commits and heads of a repository."""
+    commits = {c.id: Commit(c.id, c.created, c.parent) for c in state.commits}
+    return Repository(commits, {b.name: b.head for b in state.branches})
+
+
+def rules_in_force(state: LakefsState) -> Rules:
+    """The rules of a repository; without any, nothing committed ever ends."""
+    return _rules(state.rules) or Rules(FOR_EVER, {})
+
+
+def _rules(rules: LakefsRules | None) -> Rules | None:
+    return Rules(rules.default_days, rules.branches) if rules else None
+
+
+def _named_in(state: LakefsState, commits: frozenset[str]) -> set[str]:
+    """Addresses that some commits name."""
+    return {a for c in state.commits if c.id in commits for a in state.trees[c.tree].values()}
+
+
+def _gap(state: LakefsState, kind: GapKind, reason: str, evidence: str, what: str = "") -> Gap:
+    name = slug(f"{state.server}-{state.dataset.name}") + (f"-{slug(what)}" if what else "")
+    return Gap(id=f"gap-{kind}-{name}", dataset=state.dataset, kind=kind, reason=reason, evidence=evidence)

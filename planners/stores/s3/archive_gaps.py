@@ -1,0 +1,129 @@
+"""Archives that reach further than they seem to, so that other people's objects would go along, and archives that no
+rewrite can treat: gaps, before anything that cannot be undone is done elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pii_tracer.lake.inventory import ObjectSet
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import PLAIN, CopyKind, Strategy
+from pii_tracer.model.plan import Gap
+from planners.holds.hold_effects import gap_of
+from planners.locate.subject_survey import World
+from planners.step_drafts import CopyDraft
+from planners.stores.s3.archives import current_of
+
+_PLACES = (CopyKind.ARCHIVE, CopyKind.REPLICA)
+_NAMED = 5
+"""So many neighbours are named in a reason; the rest is a number."""
+
+
+def taken_along(items: Sequence[CopyDraft]) -> list[Gap]:
+    """Gaps of archives that reach into a neighbour: a prefix is characters and ends at no folder by itself, and a rule
+    can replicate one archive into another's place.
+    """
+    found: list[Gap] = []
+    places = [(item, item.objects) for item in items if item.objects is not None and item.copy.kind in _PLACES]
+    for item, objects in places:
+        neighbours = _neighbours(objects)
+        if neighbours:
+            named = ", ".join(f"`{name}` ({count} object(s))" for name, count in sorted(neighbours.items())[:_NAMED])
+            more = f" and {len(neighbours) - _NAMED} more" if len(neighbours) > _NAMED else ""
+            reason = (
+                f"the prefix `{objects.prefix}` does not end with `/` and takes in its neighbours, too: {named}{more};"
+                " end it with `/` in the estate file and plan again, or waive this where they belong to the archive"
+            )
+            found.append(gap_of(item, GapKind.S3_NEIGHBOURS, reason, objects.location))
+        around = [o.location for _, o in places if _within(objects, o)]
+        if around:
+            reason = (
+                f"{objects.location} lies within {', '.join(around)}, where replication rules or another declaration"
+                " lead: each object would be treated twice; declare one of them, then plan again"
+            )
+            found.append(gap_of(item, GapKind.S3_OVERLAP, reason, objects.location))
+    return found
+
+
+def spare_archives(items: Sequence[CopyDraft], world: World) -> tuple[tuple[CopyDraft, ...], tuple[Gap, ...]]:
+    """Block archives that would be rewritten and cannot be: their format, no key of a row, a value beside the bytes.
+
+    What its lifecycle removes in time, or goes whole, needs no rewrite. What stands beside the bytes and could not be
+    read is a gap that can be waived: the rewrite looks again, perhaps with more rights, and writes nothing without.
+    """
+    spared, gaps = [], []
+    for item in items:
+        told = _unrewritable(item, world)
+        if told:
+            gaps.append(gap_of(item, told[0], told[1], item.copy.location))
+            item = replace(item, copy=item.copy.model_copy(update={"strategy": Strategy.BLOCKED}))
+        gaps += _unread_beside(item, world)
+        spared.append(item)
+    return tuple(spared), tuple(gaps)
+
+
+def _unrewritable(item: CopyDraft, world: World) -> tuple[GapKind, str] | None:
+    """Kind and reason of the gap, or None."""
+    objects, copy = _rewritten(item), item.copy
+    if objects is None:
+        return None
+    if copy.format not in PLAIN:
+        return GapKind.ARCHIVE_FORMAT, (
+            f"objects of the format {copy.format.value} cannot be rewritten without the person, only Parquet, ORC,"
+            " Avro, CSV and JSON lines: convert them, or say in the estate file why whole objects go (`delete_whole`),"
+            " then plan again (a waiver does not free it)"
+        )
+    if copy.match is None:
+        return GapKind.ARCHIVE_MATCH, (
+            "no key tells the person's rows from others in these objects, so that no rewrite can leave them out: say in"
+            " the estate file why whole objects go (`delete_whole`), then plan again (a waiver does not free it)"
+        )
+    beside = world.beside.get(objects.location)
+    if beside and beside.telling:
+        return GapKind.OBJECT_METADATA, (
+            f"{beside.telling} object(s) hold a value of the person in metadata, a header or a tag, and a rewrite keeps"
+            " these: copy each object onto itself without it, then plan again (a waiver does not free it)"
+        )
+    return None
+
+
+def _unread_beside(item: CopyDraft, world: World) -> list[Gap]:
+    objects = _rewritten(item)
+    beside = world.beside.get(objects.location) if objects else None
+    if objects is None or beside is None or not beside.unread:
+        return []
+    reason = (
+        f"metadata, headers or tags of {beside.unread} object(s) could not be read ({beside.why}), and the person may"
+        " be in there: give the planner `s3:GetObjectVersion` and `s3:GetObjectVersionTagging`, then plan again; waive"
+        " this where only the run has these rights: it looks at each object before it writes, and refuses what it"
+        " cannot read"
+    )
+    return [gap_of(item, GapKind.BESIDE_UNREAD, reason, objects.location)]
+
+
+def _rewritten(item: CopyDraft) -> ObjectSet | None:
+    """The objects of an archive that would be written anew."""
+    objects, strategy = item.objects, item.copy.strategy
+    rewrites = objects is not None and strategy is Strategy.RESTORE_REWRITE_ARCHIVE and current_of(objects)
+    return objects if rewrites else None
+
+
+def _within(inner: ObjectSet, outer: ObjectSet) -> bool:
+    return inner is not outer and inner.bucket == outer.bucket and inner.prefix.startswith(outer.prefix)
+
+
+def _neighbours(objects: ObjectSet) -> Counter[str]:
+    """How many objects go on with other characters than `/` behind the prefix, by folder; lone ones by the prefix."""
+    prefix = objects.prefix
+    if not prefix or prefix.endswith("/"):
+        return Counter()
+    found: Counter[str] = Counter()
+    for key in {version.key for version in objects.versions}:
+        rest = key[len(prefix) :]
+        if rest and not rest.startswith("/"):
+            folder, separator, _ = rest.partition("/")
+            found[prefix + folder + separator if separator else prefix + "…"] += 1
+    return found

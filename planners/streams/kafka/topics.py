@@ -1,0 +1,418 @@
+"""Kafka topics: who is in them, and how the person leaves each kind.
+
+Compacted: a tombstone for each key whose newest record is the person's, then the cleaner is made to run. Kept for a
+time: wait, where that ends before the deadline; otherwise delete a prefix, where the owner declares that it may go, or
+write the topic again without the person, which needs its producers stopped. What cannot be told apart is a gap and
+blocked, never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.config.kafka import Topic
+from pii_tracer.config.subjects import Subject
+from pii_tracer.lake.inventory import Inventory, TableState, TopicState
+from pii_tracer.lake.streams.kafka.records import KEY, VALUE
+from pii_tracer.model.actions import Action
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import (
+    Carries,
+    CopyKind,
+    FieldAccess,
+    Format,
+    JsonAccess,
+    Match,
+    MatchTerm,
+    Strategy,
+)
+from pii_tracer.model.plan import (
+    Copy,
+    Examined,
+    Found,
+    Gap,
+    PlannedColumn,
+    Precondition,
+)
+from planners.copies.classification import Recognised
+from planners.copies.scan_evidence import TopicEvidence
+from planners.gaps.blocking_risks import not_certain
+from planners.locate.identifier_traces import Trace
+from planners.locate.linkage import Carriage, field_name
+from planners.locate.pii_categories import categories_of
+from planners.locate.sql.spark_functions import is_plain
+from planners.locate.subject_survey import Survey, World
+from planners.step_drafts import (
+    CopyDraft,
+    Draft,
+    StepWriter,
+    slug,
+)
+from planners.streams.kafka.prefix_deletion import (
+    CLOCK_SLACK,
+    cut,
+    prefix_facts,
+    prefix_step,
+)
+
+LOWERED = {
+    "segment.ms": "100",
+    "min.cleanable.dirty.ratio": "0.001",
+    "delete.retention.ms": "0",
+    "max.compaction.lag.ms": "1000",
+    "file.delete.delay.ms": "1000",
+}
+"""Settings under which the cleaner takes a rolled segment at once. The plan holds their old values beside them."""
+
+BROKER_SLACK = timedelta(minutes=15)
+"""Brokers look for ended retention every `log.retention.check.interval.ms`: five minutes unless set otherwise."""
+
+DELETE_DELAY = "log.segment.delete.delay.ms"
+"""A broker's setting: how long the files of a deleted topic stay."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A declared place in the records, and an identifier that stands there. shared: values others have too."""
+
+    term: MatchTerm
+    trace: Trace
+    shared: int
+
+
+def topic_match(found: Survey, state: TopicState, inventory: Inventory) -> Match | None:
+    """How the persons' records are found in a topic; None where no declared place holds an identifier."""
+    places = _chosen(_places(found, state, inventory))
+    terms = sorted({p.term for p in places}, key=lambda t: (t.label(), t.key_set))
+    return Match(terms=tuple(terms)) if terms else None
+
+
+def _origin(state: TopicState, inventory: Inventory) -> TableState | None:
+    return next((t for t in inventory.tables if t.table == state.declared.of), None)
+
+
+def _places(found: Survey, state: TopicState, inventory: Inventory) -> list[Place]:
+    origin = _origin(state, inventory)
+    carriage = found.carriages.get(origin.dataset) if origin else None
+    if carriage is None:
+        return []
+    places = []
+    for part, declared in ((KEY, state.declared.key), (VALUE, state.declared.value)):
+        for path, column in (declared.places() if declared else {}).items():
+            for trace in _standing(carriage, column):
+                derived = found.derived.get((trace.origin, trace.expression))
+                if derived is not None and not derived.blind:
+                    access = (JsonAccess(path=path),) if path else ()
+                    term = MatchTerm(column=part, access=access, key_set=derived.keys.name, type="string")
+                    places.append(Place(term, trace, derived.shared))
+    return places
+
+
+def _standing(carriage: Carriage, name: str) -> list[Trace]:
+    """What stands in a column of a topic's table, or in a field of a struct of it (`contact.email`)."""
+    return [
+        trace
+        for column, known in sorted(carriage.columns.items())
+        for trace in known.traces
+        if field_name(column, trace.access) == name and all(isinstance(step, FieldAccess) for step in trace.access)
+    ]
+
+
+def origins_in(found: Survey, state: TopicState, inventory: Inventory) -> set[str]:
+    """The source's columns that stand at the declared places of a topic's records."""
+    origin = _origin(state, inventory)
+    carriage = found.carriages.get(origin.dataset) if origin else None
+    parts = [part.places() for part in (state.declared.key, state.declared.value) if part]
+    columns = {column for part in parts for column in part.values()}
+    return {trace.origin for c in columns for trace in (_standing(carriage, c) if carriage else ())}
+
+
+def _chosen(places: list[Place]) -> list[Place]:
+    """Identifiers that are the person's alone; shared ones only where there is no other (a gap then says so)."""
+    return [p for p in places if not p.shared] or places
+
+
+def topic_copies(found: Survey, world: World, estate: Estate, as_of: datetime, due: datetime) -> Recognised:
+    """Sort the inventory's topics into copies, gaps and examined ones, as `recognise` does with tables."""
+    items: list[CopyDraft] = []
+    gaps: list[Gap] = []
+    examined: list[Examined] = []
+    origins: list[CopyDraft] = []
+    for state in world.inventory.topics:
+        seen = world.topics.get((found.subject.name, state.location))
+        if seen is None:
+            gaps.append(_gap(state, GapKind.NOT_SCANNED, "the topic was not read", "no evidence"))
+            continue
+        if _origin(state, world.inventory) is None:
+            reason = f"the table {state.declared.of}, whose rows it is declared to carry, was not found"
+            gaps.append(_gap(state, GapKind.UNKNOWN_TABLE, reason, "the estate file, `kafka`"))
+        places = _places(found, state, world.inventory)
+        unsure = _not_certain(found, state, world.inventory)
+        gaps += unsure
+        case = _Case(found, world, estate, as_of, due, state, seen, places)
+        if not (seen.of_person or seen.strong or seen.elsewhere or seen.unread or unsure):
+            examined.append(_clean(found.subject, state, places, seen))
+            origins += [_copy(case)[0]] if places else []
+            continue
+        item, against = _copy(case)
+        items.append(item)
+        gaps += against
+    return Recognised(tuple(items), tuple(gaps), tuple(examined), tuple(origins))
+
+
+def _not_certain(found: Survey, state: TopicState, inventory: Inventory) -> list[Gap]:
+    """Declared places whose values are not certain for some of the persons: by them nobody can look."""
+    origin = _origin(state, inventory)
+    carriage = found.carriages.get(origin.dataset) if origin else None
+    parts = [part.places() for part in (state.declared.key, state.declared.value) if part]
+    columns = sorted({column for part in parts for column in part.values()})
+    gaps = {}
+    for column in columns:
+        for trace in _standing(carriage, column) if carriage else ():
+            derived = found.derived.get((trace.origin, trace.expression))
+            if derived is not None and derived.unsure:
+                gap = not_certain(state.dataset, slug(state.location.removeprefix("kafka://")), column, trace, derived)
+                gaps[gap.id] = gap
+    return [gaps[g] for g in sorted(gaps)]
+
+
+def _clean(subject: Subject, state: TopicState, places: list[Place], seen: TopicEvidence) -> Examined:
+    carries = _carries(subject, places) if places else Carries.NONE
+    reason = f"all {seen.records} records were decoded and hold nothing of the person"
+    return Examined(dataset=state.dataset, table=state.dataset.name, carries=carries, reason=reason)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One topic that holds something of the person, or could."""
+
+    found: Survey
+    world: World
+    estate: Estate
+    as_of: datetime
+    due: datetime
+    state: TopicState
+    seen: TopicEvidence
+    places: list[Place]
+
+    @property
+    def subject(self) -> Subject:
+        return self.found.subject
+
+    @property
+    def topic(self) -> Topic:
+        return self.state.declared
+
+
+def _copy(case: _Case) -> tuple[CopyDraft, list[Gap]]:
+    state, seen = case.state, case.seen
+    match = topic_match(case.found, state, case.world.inventory)
+    strategy, lapse, why = _strategy(case, match)
+    origin = _origin(state, case.world.inventory)
+    carriage = case.found.carriages.get(origin.dataset) if origin else None
+    own = case.found.carriages.get(state.dataset)
+    hops = own.hops if own else (*(carriage.hops if carriage else ()), state.dataset)
+    parts = ((VALUE, case.topic.value), (KEY, case.topic.key))
+    copy = Copy(
+        id="c-topic-" + slug(state.location.removeprefix("kafka://")),
+        kind=CopyKind.TOPIC,
+        dataset=state.dataset,
+        table=None,
+        location=state.location,
+        format=Format.KAFKA,
+        carries=_carries(case.subject, case.places),
+        strategy=strategy,
+        columns=_columns(case),
+        lineage=tuple(hop.name for hop in hops),
+        reason=f"{seen.of_person} of {seen.records} records of {case.topic.of} are the person's; {why}",
+        match=match,
+        other_keys=tuple(sorted(f"{name}.$.{path}" for name, part in parts if part for path in part.other)),
+        found=Found(
+            files_scanned=len(state.offsets),
+            files_with_person=len(state.offsets) if seen.of_person or seen.strong else 0,
+            rows=seen.of_person,
+            bytes=seen.bytes,
+            unread=seen.unread,
+        ),
+        facts={"cluster": state.cluster, "topic": case.topic.name}
+        | (prefix_facts(state, seen) if strategy is Strategy.DELETE_PREFIX else {}),
+    )
+    upstream = hops[-2] if len(hops) > 1 else None
+    item = CopyDraft(
+        copy=copy, topic=state, lapse=lapse, carriage=carriage, upstream=str(upstream) if upstream else None
+    )
+    return item, _against(case, strategy, why)
+
+
+def _carries(subject: Subject, places: list[Place]) -> Carries:
+    """The best rung of the ladder of `planners.locate.linkage` that the chosen places reach."""
+    origins = {(p.trace.origin, is_plain(p.trace.expression)) for p in _chosen(places)}
+    if (subject.key, True) in origins:
+        return Carries.KEY
+    if (subject.key, False) in origins:
+        return Carries.COMPUTED_KEY
+    if any(origin in subject.row_keys and plain for origin, plain in origins):
+        return Carries.BRIDGE
+    return Carries.IDENTIFIERS if origins else Carries.UNKNOWN
+
+
+def _columns(case: _Case) -> tuple[PlannedColumn, ...]:
+    category = categories_of(case.subject)
+    found = {PlannedColumn(name=p.term.label(), category=category[p.trace.origin]) for p in case.places}
+    return tuple(sorted(found, key=lambda c: (c.name, c.category)))
+
+
+def _strategy(case: _Case, match: Match | None) -> tuple[Strategy, datetime | None, str]:
+    """The strategy, when retention alone has removed the person, and why."""
+    topic, seen, settings = case.topic, case.seen, case.state.settings
+    if match is None:
+        return Strategy.BLOCKED, None, "no declared field holds an identifier of the person"
+    if seen.unread:
+        return Strategy.BLOCKED, None, f"records are not as declared: {'; '.join(seen.unread)}"
+    if settings.get("remote.storage.enable") == "true":
+        return Strategy.BLOCKED, None, "segments in tiered storage are not supported yet"
+    if case.state.compacted:
+        if topic.key is None:
+            return Strategy.BLOCKED, None, "a compacted topic whose records have no declared key"
+        if int(settings.get("min.compaction.lag.ms", "0")) > 0:
+            return Strategy.BLOCKED, None, "min.compaction.lag.ms keeps new records from the cleaner: set it to 0 first"
+        return Strategy.TOMBSTONE, None, "compacted: a tombstone for each of their keys, then the cleaner runs"
+    lapse = lapse_of(case.state, seen, case.as_of)
+    if lapse is not None and lapse <= case.due:
+        return Strategy.LET_LAPSE, lapse, f"retention has removed them by {lapse:%Y-%m-%d %H:%M} UTC"
+    late = f"ends on {lapse:%Y-%m-%d}, after the deadline" if lapse else "does not end, or cannot be dated"
+    if DELETE_DELAY not in settings:
+        return Strategy.BLOCKED, None, f"retention {late}, and the broker does not tell its {DELETE_DELAY}"
+    if topic.prefix is not None and seen.until:
+        strategy, why = cut(topic.prefix, seen, late, case.as_of)
+        return strategy, None, why
+    return _rewritten(case, late)
+
+
+def _rewritten(case: _Case, late: str) -> tuple[Strategy, datetime | None, str]:
+    stopped = {w.job: w.stopped for w in case.estate.writers}
+    producers = case.topic.producers
+    if case.state.settings.get("message.timestamp.type") == "LogAppendTime":
+        return Strategy.BLOCKED, None, f"retention {late}, and a rewrite would change the broker's own timestamps"
+    if not producers or not all(stopped[job] for job in producers):
+        return Strategy.BLOCKED, None, f"retention {late}, and a rewrite needs its producers named and stopped"
+    return Strategy.REWRITE_TOPIC, None, f"retention {late}: written again without the person"
+
+
+def lapse_of(state: TopicState, seen: TopicEvidence, as_of: datetime) -> datetime | None:
+    """When retention has removed the segments that hold the person's last record; None where no date can be named.
+
+    A segment takes records up to `segment.ms` after its first one and goes when its newest is `retention.ms` old
+    (https://kafka.apache.org/documentation/#topicconfigs_retention.ms). Its first record lies at or before the
+    person's last one, so none in it is newer than the newest record up to there and `segment.ms`.
+    """
+    retention = int(state.settings.get("retention.ms", "-1"))
+    if (
+        retention < 0
+        or not {"segment.ms", "file.delete.delay.ms"} <= set(state.settings)
+        or seen.rolled_after is None
+        or seen.newest is None
+    ):
+        return None
+    if _moment(seen.newest) > as_of + CLOCK_SLACK:  # it keeps its whole segment beyond every date that could be named
+        return None
+    waits = (state.settings[name] for name in ("segment.ms", "file.delete.delay.ms"))
+    end = _moment(seen.rolled_after) + timedelta(milliseconds=retention + sum(int(wait) for wait in waits))
+    return (end + BROKER_SLACK).replace(microsecond=0)
+
+
+def _moment(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+
+
+def _against(case: _Case, strategy: Strategy, why: str) -> list[Gap]:
+    """What stands against treating the topic as planned."""
+    state, seen = case.state, case.seen
+    gaps = []
+    if strategy is Strategy.BLOCKED:
+        gaps.append(_gap(state, GapKind.CANNOT_BE_PROVED, why, f"{seen.records} records were read"))
+    if seen.elsewhere:
+        reason = "the person's values stand in records that no declared field shows to be theirs"
+        gaps.append(_gap(state, GapKind.UNEXPECTED_COPY, reason, f"found in: {', '.join(sorted(seen.elsewhere))}"))
+    for place in _chosen(case.places):
+        if place.shared:
+            reason = f"{place.shared} value(s) of {place.trace.origin} are other people's too: what only it tells stays"
+            gaps.append(_gap(state, GapKind.SHARED_IDENTIFIER, reason, place.term.label()))
+    if state.replicas > 1 and strategy is not Strategy.BLOCKED:
+        reason = "follower replicas are cleaned by the same settings, and no client can read them to see it"
+        gaps.append(_gap(state, GapKind.FOLLOWER_REPLICAS, reason, f"{state.replicas} replicas of each partition"))
+    return gaps
+
+
+def _gap(state: TopicState, kind: GapKind, reason: str, evidence: str) -> Gap:
+    name = slug(state.location.removeprefix("kafka://"))
+    return Gap(id=f"gap-{kind}-{name}", dataset=state.dataset, kind=kind, reason=reason, evidence=evidence)
+
+
+def preconditions(state: TopicState, strategy: Strategy) -> tuple[Precondition, ...]:
+    """The topic is the same, with the settings the plan will restore; for a rewrite its producers are stopped."""
+    same = Precondition(kind="topic", target=state.location, expected=state.fingerprint())
+    if strategy is not Strategy.REWRITE_TOPIC:
+        return (same,)
+    return (same, *_stopped(state.declared.producers))
+
+
+def _stopped(jobs: Iterable[str]) -> list[Precondition]:
+    return [Precondition(kind="writers_stopped", target=job, expected="true") for job in jobs]
+
+
+def topic_steps(item: CopyDraft, state: TopicState, plan_id: str) -> tuple[Draft, ...]:
+    """The steps of one topic."""
+    base = {
+        "cluster": state.cluster,
+        "topic": state.declared.name,
+        "topic_id": state.topic_id,
+        "partitions": len(state.offsets),
+        "plan_id": plan_id,
+    }
+    steps = StepWriter(item.copy, "kafka", base)
+    if item.copy.strategy is Strategy.TOMBSTONE:
+        _tombstone_steps(steps, state)
+    elif item.copy.strategy is Strategy.LET_LAPSE:
+        steps.add(
+            Action.KAFKA_AWAIT_RETENTION,
+            "the topic's own retention removes the person before the deadline",
+            hazards=("K2",),
+            verification="no record of the person can be read",
+            irreversible=False,
+            not_before=item.lapse,
+        )
+    elif state.declared.prefix is not None and item.copy.strategy is Strategy.DELETE_PREFIX:
+        prefix_step(steps, item.copy, state, state.declared.prefix)
+    else:
+        steps.add(
+            Action.KAFKA_REWRITE_TOPIC,
+            "single records cannot be deleted: copied without the person, deleted, made again under the same name",
+            hazards=("K2", "K4"),
+            verification="every other record is there again, unchanged and in order; none of the person",
+            overrides=state.overrides,
+            replicas=state.replicas,
+            delete_delay_ms=int(state.settings[DELETE_DELAY]),
+        )
+    return tuple(steps.drafts)
+
+
+def _tombstone_steps(steps: StepWriter, state: TopicState) -> None:
+    steps.add(
+        Action.KAFKA_TOMBSTONE,
+        "every key whose newest record is the person's gets a tombstone, so that consumers learn of it",
+        hazards=("K1",),
+        verification="no key's newest record is the person's",
+    )
+    steps.add(
+        Action.KAFKA_COMPACT,
+        "a cleaner takes no active segment and keeps tombstones: settings lowered, segments rolled, settings restored",
+        hazards=("K1", "K3", "K4"),
+        verification="no record, tombstone or aborted record of the person can be read; the settings are as before",
+        lowered=LOWERED,
+        settings={name: state.overrides.get(name) for name in LOWERED},
+        replicas=state.replicas,
+    )
