@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from executors.spark import open_session
+from executors.engine.spark_session import open_session
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.model.identities import KeySet
 from pii_tracer.model.whole_numbers import spellings

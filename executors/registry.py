@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from executors.context import ExecutionContext
-from executors.delta import DeltaExecutor
-from executors.engine import OnEngine
-from executors.files import FilesExecutor
-from executors.hudi import HudiExecutor
-from executors.iceberg import IcebergExecutor
-from executors.keys import KeysExecutor
+from executors.engine.engine_failures import OnEngine
+from executors.formats.delta.executor import DeltaExecutor
+from executors.formats.hudi.executor import HudiExecutor
+from executors.formats.iceberg.executor import IcebergExecutor
+from executors.formats.plain_files.executor import FilesExecutor
+from executors.key_views import KeysExecutor
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.run.executor_protocol import Executor
 
@@ -23,31 +23,31 @@ def build(ctx: ExecutionContext) -> dict[str, Executor]:
         OnEngine(FilesExecutor(ctx)),
     ]
     if any(catalog.type is CatalogType.NESSIE for catalog in ctx.estate.catalogs.values()):
-        from executors.nessie import NessieExecutor
+        from executors.catalogs.nessie.executor import NessieExecutor
 
         found.append(OnEngine(NessieExecutor(ctx)))
     if ctx.estate.keys:
-        from executors.shred import ShredExecutor
+        from executors.keys.envelope.key_destruction import ShredExecutor
 
         found.append(ShredExecutor(ctx))
     if any(table.kms_key_column for table in ctx.estate.keys):
-        from executors.kms import KmsExecutor
+        from executors.keys.kms.key_deletion import KmsExecutor
 
         found.append(KmsExecutor(ctx))
     if ctx.estate.s3 is not None:
-        from executors.s3 import S3Executor
+        from executors.stores.s3.executor import S3Executor
 
         found.append(S3Executor(ctx))
     if ctx.estate.vaults:
-        from executors.vault import VaultExecutor
+        from executors.stores.glacier.executor import VaultExecutor
 
         found.append(VaultExecutor(ctx))
     if ctx.estate.kafka:
-        from executors.kafka import KafkaExecutor
+        from executors.streams.kafka.executor import KafkaExecutor
 
         found.append(KafkaExecutor(ctx))
     if ctx.estate.lakefs:
-        from executors.lakefs import LakefsExecutor
+        from executors.stores.lakefs.executor import LakefsExecutor
 
         found.append(LakefsExecutor(ctx))
     return {executor.name: executor for executor in found}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from executors.spark import open_session
+from executors.engine.spark_session import open_session
 from pii_tracer.config.estate_file import Estate
 from sample_lineage.people import FORMER_CUSTOMER, Payment, Population, populate
 

@@ -14,8 +14,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from executors.profiles import SPARK_3_5
-from executors.spark import OPENLINEAGE, open_session
+from executors.engine.spark_session import OPENLINEAGE, open_session
+from executors.engine.version_profiles import SPARK_3_5
 from sample_lineage.build import HERE, RECORDED_ROOT, build_tables, run_job, sample_estate
 from sample_lineage.people import populate
 

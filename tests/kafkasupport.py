@@ -28,7 +28,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from executors.kafka import KafkaExecutor, Patience
+from executors.streams.kafka.executor import KafkaExecutor, Patience
 from pii_tracer.app.topic_records import look
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import TopicState

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from executors.profiles import installed_profile
+from executors.engine.version_profiles import installed_profile
 from tests.kafkasupport import free_ports
 from tests.servers import end, own_java, retrieved, spark_jars
 

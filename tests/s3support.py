@@ -21,7 +21,7 @@ import pytest
 from botocore.awsrequest import AWSResponse
 from urllib3 import HTTPResponse
 
-from executors.s3 import S3Executor
+from executors.stores.s3.executor import S3Executor
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.stores.s3.archives import S3Client, s3_clients
 from pii_tracer.model.actions import Action

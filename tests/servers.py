@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import BaseServer
 
-from executors.spark import java_home
+from executors.engine.spark_session import java_home
 
 
 @contextmanager

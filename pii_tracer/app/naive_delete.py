@@ -42,7 +42,7 @@ def show_naive(
 
     The scratch tables and their folders are removed afterwards, whatever happens.
     """
-    from executors.spark import open_session, quote
+    from executors.engine.spark_session import open_session, quote
     from reports.views import NaivePanel
 
     estate, base = settings.estate(), settings.base

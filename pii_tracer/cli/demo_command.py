@@ -59,7 +59,7 @@ def use_demo_credentials() -> None:
 
 def _build(folder: Path, state: Path, now: datetime, progress: Progress) -> Settings:
     """The lakehouse in a throwaway folder, and the stand-in for S3."""
-    from executors.spark import open_session
+    from executors.engine.spark_session import open_session
     from sample_lineage.build import build, sample_estate
     from sample_lineage.s3_standin import running, start, stop
 

@@ -118,7 +118,7 @@ def _one_distribution() -> Finding:
 
 
 def _java() -> Finding:
-    from executors.spark import java_home
+    from executors.engine.spark_session import java_home
 
     try:
         home = java_home()
@@ -147,7 +147,7 @@ def _remote(estate_file: Path) -> str | None:
 
 def _connect(estate_file: Path, remote: str) -> Iterator[Finding]:
     """Whether the server answers and has what the estate needs; Java and Spark's jars are its own there."""
-    from executors.spark import open_session
+    from executors.engine.spark_session import open_session
     from pii_tracer.config.estate_file import load_estate
 
     try:
@@ -182,7 +182,7 @@ def _workers(spark: SparkSession) -> Finding:
 
 
 def _spark(fetch: bool) -> Iterator[Finding]:
-    from executors.profiles import installed_profile
+    from executors.engine.version_profiles import installed_profile
 
     try:
         profile = installed_profile()
@@ -208,7 +208,7 @@ def _maven(coordinates: tuple[str, ...]) -> Iterator[Finding]:
 
 
 def _jars(coordinates: tuple[str, ...], ivy: str, fetch: bool) -> Iterator[Finding]:
-    from executors.spark import fetch_jars
+    from executors.engine.spark_session import fetch_jars
 
     if fetch:
         try:

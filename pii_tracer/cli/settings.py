@@ -40,7 +40,7 @@ class Settings:
 
     def estate(self) -> Estate:
         """Read the estate file. Under `spark-submit`, the master is that which it was given."""
-        from executors.submitted import as_submitted
+        from executors.engine.spark_submit import as_submitted
 
         return as_submitted(load_estate(self.estate_file))
 

@@ -69,15 +69,15 @@ def _of_values(values: TextIO, places: tuple[str, ...], settings: Settings, fmt:
 
 
 def _searchers(estate: Estate, base: Path, warn: Callable[[str], None]) -> Searchers:
-    from executors.spark import open_session
+    from executors.engine.spark_session import open_session
     from pii_tracer.verify.cluster_byte_search import searchers_of
 
     return searchers_of(estate.spark, lambda: open_session(estate, base), warn)
 
 
 def _of_plan(plan_file: Path | None, settings: Settings, fmt: str) -> int:
-    from executors.s3a import reaches_s3
-    from executors.spark import open_session
+    from executors.engine.s3a_settings import reaches_s3
+    from executors.engine.spark_session import open_session
     from pii_tracer.app.verification import Verification
     from pii_tracer.cli.plan_commands import manifest_path
     from pii_tracer.model.plan import HELD

@@ -159,7 +159,7 @@ def _rows(only: str | None, wanted: str | None, base: Path, rows: int) -> Iterat
         yield from verify(base / "verify", 20 * rows)
     if only == "verify":
         return
-    from executors.spark import open_session
+    from executors.engine.spark_session import open_session
 
     variants = [variant for variant in Variant if variant.startswith(wanted or "")]
     bench = Bench(open_session(estate(), base), estate(), base)

@@ -37,7 +37,7 @@ def deletes(objects: int) -> dict[str, Any]:
 
     The step lists the versions before it deletes them, to see what may go; that is in `step_per_s` alone.
     """
-    from executors.s3 import S3Executor
+    from executors.stores.s3.executor import S3Executor
     from pii_tracer.model.actions import Action
     from tests.s3support import Context, estate, keyring, step
 

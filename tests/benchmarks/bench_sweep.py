@@ -28,9 +28,9 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from executors.profiles import installed_profile
-from executors.spark import open_session
-from executors.sweep import vacuum_listed
+from executors.engine.spark_session import open_session
+from executors.engine.version_profiles import installed_profile
+from executors.sweep.table_sweep import vacuum_listed
 from tests import storeservers
 from tests.benchmarks.erase_tables import estate, timed
 from tests.benchmarks.slow_proxy import slow

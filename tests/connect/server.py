@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from executors.profiles import SPARK_3_5, installed_profile
-from executors.spark import java_home
+from executors.engine.spark_session import java_home
+from executors.engine.version_profiles import SPARK_3_5, installed_profile
 from pii_tracer.common.atomic_files import write_atomic
 
 CONNECT = "org.apache.spark:spark-connect_2.12:3.5.7"

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from executors.connect import _compare, open_remote, refuse_without_jvm
-from executors.delta_checkpoint import covers
+from executors.engine.spark_connect import _compare, open_remote, refuse_without_jvm
+from executors.formats.delta.checkpoint import covers
 from pii_tracer.config.estate_file import Spark
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import Refused, RunError

@@ -90,7 +90,7 @@ def write_estate(base: Path, endpoint: str, bucket: str, region: str) -> None:
 
 def build(base: Path, bucket: str) -> None:
     """Run the jobs: the buyer's address changed before the letters were written again, and orders were deleted."""
-    from executors.spark import open_session
+    from executors.engine.spark_session import open_session
     from pii_tracer.config.estate_file import load_estate
 
     spark = open_session(load_estate(base / "pii-tracer.yaml"), base, s3=True)

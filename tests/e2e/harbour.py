@@ -46,7 +46,7 @@ def write_estate(base: Path, endpoint: str, bucket: str, region: str) -> None:
 def build(base: Path) -> None:
     """Run the jobs: the buyer's address changed before the letters were written again, orders were deleted, and an
     auditor keeps a branch and a tag of what was there before."""
-    from executors.spark import open_session
+    from executors.engine.spark_session import open_session
     from pii_tracer.config.estate_file import load_estate
 
     spark = open_session(load_estate(base / "pii-tracer.yaml"), base, s3=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from executors.spark import java_home
+from executors.engine.spark_session import java_home
 from tests.kafkasupport import free_ports
 from tests.servers import end, own_java, spark_jars
 

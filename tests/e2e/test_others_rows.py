@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from executors.profiles import installed_profile
+from executors.engine.version_profiles import installed_profile
 from pii_tracer.cli.main import run
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.cli.test_others_rows import HERS, MAIL, NEIGHBOUR, OTHER, STRAY, estate, planned, strays, tickets

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from executors.profiles import installed_profile
-from executors.spark import java_home
+from executors.engine.spark_session import java_home
+from executors.engine.version_profiles import installed_profile
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.review.plan_file import load_plan
 from tests.e2e import clinic

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from executors.spark import open_session
+from executors.engine.spark_session import open_session
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format, Match

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from executors.s3 import S3Executor
+from executors.stores.s3.executor import S3Executor
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.stores.s3.archives import (
     ClientFactory,

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from executors.before_rebuild import Difference, compared, refuse_losses
+from executors.engine.rebuild_check import Difference, compared, refuse_losses
 from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import Refused

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from executors.match import count
-from executors.profiles import installed_profile
+from executors.engine.match_sql import count
+from executors.engine.version_profiles import installed_profile
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format, Match, MatchTerm
 from tests.executors.world import EMAIL, UID, Steps, context, frame, rows

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
+from executors.engine.spark_session import open_session
 from executors.registry import build
-from executors.spark import open_session
 from pii_tracer.model.errors import RunError
 from tests.executors.test_readers import made, read
 from tests.executors.world import EMAIL, UID, residue

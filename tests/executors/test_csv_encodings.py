@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from executors import bare_csv
-from executors.s3_match import RowsError
+from executors.formats.plain_files import csv_rewrite
+from executors.stores.s3.arrow_match import RowsError
 from pii_tracer.config.catalogs import TextEncoding
 from pii_tracer.model.identities import Match, MatchTerm
 from pii_tracer.model.plan import HeldColumn, Mask
@@ -23,8 +23,8 @@ HEADER = "größe,x\n"
 
 def rewrite(path: Path, encoding: str) -> bytes:
     target = path.with_name("b-" + path.name)
-    bare_csv.write(path, target, BY_NAME, KEYS, encoding=encoding)
-    bare_csv.compare(path, target, BY_NAME, KEYS, encoding=encoding)
+    csv_rewrite.write(path, target, BY_NAME, KEYS, encoding=encoding)
+    csv_rewrite.compare(path, target, BY_NAME, KEYS, encoding=encoding)
     return target.read_bytes()
 
 
@@ -55,7 +55,7 @@ def test_only_the_persons_records_leave(
     path = tmp_path / "a.csv"
     path.write_bytes(HEADER.encode(encoding) + b"".join(lines))
     kept = [line for line, (name, _, _) in zip(lines, rows, strict=True) if name is not None]
-    assert bare_csv.survey(path, BY_NAME, KEYS, encoding=encoding)[:2] == (len(lines), len(kept))
+    assert csv_rewrite.survey(path, BY_NAME, KEYS, encoding=encoding)[:2] == (len(lines), len(kept))
     assert rewrite(path, encoding) == HEADER.encode(encoding) + b"".join(kept)
 
 
@@ -71,7 +71,7 @@ def test_in_another_encoding_than_declared_nobody_is_taken_for_the_person(tmp_pa
     path = tmp_path / "a.csv"
     path.write_bytes(HEADER.encode() + f"{NAME},2\n".encode())
     with pytest.raises(RowsError, match="no column of the match"):
-        bare_csv.survey(path, BY_NAME, KEYS, encoding="windows-1252")
+        csv_rewrite.survey(path, BY_NAME, KEYS, encoding="windows-1252")
 
 
 def test_where_a_hold_keeps_columns_their_bytes_stay(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_where_a_hold_keeps_columns_their_bytes_stay(tmp_path: Path) -> None:
     path.write_bytes(head + other + f"{NAME},".encode("cp1252") + b"\x81\xe9,K\xf6ln\n")
     held = tuple(HeldColumn(name=name, holds=("H1",), until=None) for name in ("größe", "x"))
     kept = Mask(columns=("ort",), held=held)
-    assert bare_csv.survey(path, BY_NAME, KEYS, kept, "windows-1252")[:2] == (2, 1)
-    bare_csv.write(path, target, BY_NAME, KEYS, kept, "windows-1252")
-    bare_csv.compare(path, target, BY_NAME, KEYS, kept, "windows-1252")
+    assert csv_rewrite.survey(path, BY_NAME, KEYS, kept, "windows-1252")[:2] == (2, 1)
+    csv_rewrite.write(path, target, BY_NAME, KEYS, kept, "windows-1252")
+    csv_rewrite.compare(path, target, BY_NAME, KEYS, kept, "windows-1252")
     assert target.read_bytes() == head + other + f"{NAME},".encode("cp1252") + b"\x81\xe9,\n"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from executors.delta_log import live_adds
-from executors.delta_settings import without_clustering, without_tombstones
+from executors.formats.delta.log_cleanup import live_adds
+from executors.formats.delta.table_settings import without_clustering, without_tombstones
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format
 from pii_tracer.run.executor_protocol import Progress

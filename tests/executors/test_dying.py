@@ -13,8 +13,8 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from executors.retry import engine_error, on_conflict
-from executors.spark import open_session
+from executors.engine.retries import engine_error, on_conflict
+from executors.engine.spark_session import open_session
 from pii_tracer.model.errors import RunError
 from tests.sparksession import SparkEstate
 

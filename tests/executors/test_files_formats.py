@@ -20,10 +20,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
 
-from executors import bare_avro, bare_csv, bare_json, bare_orc, parquet_rows
-from executors.orc_tail import Tail, read_tail
-from executors.packing import writing
-from executors.s3_match import RowsError
+from executors.formats.plain_files import avro_rewrite, csv_rewrite, json_rewrite, orc_rewrite, parquet_rewrite
+from executors.formats.plain_files.compression import writing
+from executors.formats.plain_files.orc_tail import Tail, read_tail
+from executors.stores.s3.arrow_match import RowsError
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import (
@@ -247,29 +247,29 @@ def test_every_other_row_is_kept_in_order(
     if kind is Format.PARQUET:
         pq.write_table(pa.Table.from_pylist(rows, schema), path, row_group_size=4)
         old, new = (lambda **o: pq.ParquetFile(path, **o)), (lambda **o: pq.ParquetFile(target, **o))
-        seen = parquet_rows.survey(old, BY_UID, KEYS, frozenset())
+        seen = parquet_rewrite.survey(old, BY_UID, KEYS, frozenset())
         with target.open("w+b") as sink:
-            parquet_rows.write(old, sink, BY_UID, KEYS)
-        parquet_rows.compare(old, new, BY_UID, KEYS)
+            parquet_rewrite.write(old, sink, BY_UID, KEYS)
+        parquet_rewrite.compare(old, new, BY_UID, KEYS)
         assert (seen.before, seen.after) == (len(rows), len(kept))
         assert pq.read_table(target).to_pylist() == kept
         return
     makers: dict[Format, tuple[Any, Callable[[], object], Callable[[], Any], Any]] = {
         Format.JSON: (
-            bare_json,
+            json_rewrite,
             lambda: write_json(path, rows),
             lambda: [json.loads(x) for x in plain(target).splitlines()],
             kept,
         ),
-        Format.AVRO: (bare_avro, lambda: write_avro(path, rows), lambda: read_avro(target), kept),
+        Format.AVRO: (avro_rewrite, lambda: write_avro(path, rows), lambda: read_avro(target), kept),
         Format.ORC: (
-            bare_orc,
+            orc_rewrite,
             lambda: orc.write_table(pa.Table.from_pylist(rows, schema), path),
             lambda: orc.read_table(target).to_pylist(),
             kept,
         ),
         Format.CSV: (
-            bare_csv,
+            csv_rewrite,
             lambda: path.write_text("\n".join(flat)),
             lambda: [line.split(",")[0] for line in target.read_text().splitlines()[1:]],
             [str(r["uid"]) for r in kept],
@@ -297,7 +297,12 @@ def test_what_was_written_is_compared_before_it_counts(tmp_path: Path) -> None:
         (tmp_path / "b.csv").write_text(
             "uid,x\n" + "".join(f"{r['uid']},{1 if r['score'] != 7 else 2}\n" for r in wrong)
         )
-        for module, name in ((bare_json, "json"), (bare_avro, "avro"), (bare_orc, "orc"), (bare_csv, "csv")):
+        for module, name in (
+            (json_rewrite, "json"),
+            (avro_rewrite, "avro"),
+            (orc_rewrite, "orc"),
+            (csv_rewrite, "csv"),
+        ):
             with pytest.raises(RowsError):
                 module.compare(tmp_path / f"a.{name}", tmp_path / f"b.{name}", BY_UID, KEYS)
 
@@ -344,7 +349,7 @@ def test_avro_that_is_cut_short_or_has_another_sync_marker(tmp_path: Path) -> No
     for broken in (data[:-1], data[:-20], data[:-16] + b"x" * 16, data + b"\x02"):
         (tmp_path / "b.avro").write_bytes(broken)
         with pytest.raises(RowsError):
-            bare_avro.survey(tmp_path / "b.avro", BY_UID, KEYS)
+            avro_rewrite.survey(tmp_path / "b.avro", BY_UID, KEYS)
 
 
 def test_avro_union_branches_stay_what_they_are(tmp_path: Path) -> None:
@@ -352,7 +357,7 @@ def test_avro_union_branches_stay_what_they_are(tmp_path: Path) -> None:
     rows = [{"uid": ("int", 5), "email": "", "payer": {"id": 1}, "tags": [], "score": 0.0}, row(1, True)]
     with (tmp_path / "a.avro").open("wb") as stream:
         fastavro.writer(stream, SCHEMA, rows)
-    bare_avro.write(tmp_path / "a.avro", tmp_path / "b.avro", BY_UID, KEYS)
+    avro_rewrite.write(tmp_path / "a.avro", tmp_path / "b.avro", BY_UID, KEYS)
     sink = io.BytesIO()
     fastavro.schemaless_writer(sink, fastavro.parse_schema(SCHEMA), rows[0])
     assert sink.getvalue()[:1] == b"\x04"
@@ -369,7 +374,7 @@ def test_numbers_however_they_are_written(tmp_path: Path) -> None:
         "{}",
     ]
     (tmp_path / "a.json").write_text("\n".join(lines))
-    assert bare_json.survey(tmp_path / "a.json", BY_UID, KEYS)[:2] == (6, 3)
+    assert json_rewrite.survey(tmp_path / "a.json", BY_UID, KEYS)[:2] == (6, 3)
 
 
 def test_orc_times_of_another_zone_are_refused() -> None:
@@ -393,9 +398,9 @@ def test_a_parquet_file_is_read_by_row_group(tmp_path: Path) -> None:
     pa.set_memory_pool(pool)
     try:
         opened = lambda **options: pq.ParquetFile(path, **options)  # noqa: E731
-        assert parquet_rows.survey(opened, BY_UID, KEYS, frozenset()).after == 24 * 9_999
+        assert parquet_rewrite.survey(opened, BY_UID, KEYS, frozenset()).after == 24 * 9_999
         with target.open("w+b") as sink:
-            parquet_rows.write(opened, sink, BY_UID, KEYS)
+            parquet_rewrite.write(opened, sink, BY_UID, KEYS)
     finally:
         pa.set_memory_pool(before)
     assert pq.read_metadata(target).num_rows == 24 * 9_999
@@ -428,7 +433,7 @@ def test_row_groups_whose_bounds_leave_the_keys_out_are_not_read(
     )
     read = _Counted(sink.getvalue())
     keys = {"uid": frozenset({str(UID), str(UID - 30_000), str(UID + 29_999), "0012", "A-1"})}
-    seen = parquet_rows.survey(lambda **options: pq.ParquetFile(read, **options), BY_UID, keys, frozenset())
+    seen = parquet_rewrite.survey(lambda **options: pq.ParquetFile(read, **options), BY_UID, keys, frozenset())
     assert (seen.before, seen.after) == (60_000, 59_997)
     column = 60_000 * (4 if kind == pa.int32() else 8)
     assert (read.taken < column / 2) is few

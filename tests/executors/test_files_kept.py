@@ -14,9 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow.parquet import encryption
 
-from executors import local, parquet_rows
-from executors.s3_match import RowsError
-from executors.s3_rows import drop_rows
+from executors.engine import local_paths
+from executors.formats.plain_files import parquet_rewrite
+from executors.stores.s3.arrow_match import RowsError
+from executors.stores.s3.row_removal import drop_rows
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format, Match, MatchTerm
 from tests.executors.test_files import here, parquet, rewrite, steps_for
@@ -45,13 +46,13 @@ def test_the_same_people_may_read_it(
         os.chown(path, NOBODY, NOBODY)
     path.chmod(0o640)
     before, meanwhile = path.stat(), []
-    let_in = local.let_in
+    let_in = local_paths.let_in
 
     def watched(old: Path, new: Path) -> None:
         meanwhile.append(stat.S_IMODE(new.stat().st_mode))
         let_in(old, new)
 
-    monkeypatch.setattr(local, "let_in", watched)
+    monkeypatch.setattr(local_paths, "let_in", watched)
     steps = steps_for(here, path.parent, kind)
     steps.all(rewrite(steps))
     assert residue(path.parent) == []
@@ -78,7 +79,7 @@ def test_a_file_whose_group_cannot_be_given_is_left_alone(tmp_path: Path, monkey
     monkeypatch.setattr(os, "chown", refused)
     monkeypatch.setattr(Path, "stat", another_group)
     with pytest.raises(RunError, match="cannot be given the old one's group"):
-        local.swap(old, new)
+        local_paths.swap(old, new)
     assert old.read_text() == "old"
 
 
@@ -157,4 +158,4 @@ def test_the_writer_that_is_asked_for_nothing_is_asked_for_nothing() -> None:
     """So that versions of Arrow which do not know an option write files that do not need it."""
     file = io.BytesIO()
     pq.write_table(pa.table({"uid": [1]}), file)
-    assert parquet_rows._placed(pq.ParquetFile(file), None) == {}
+    assert parquet_rewrite._placed(pq.ParquetFile(file), None) == {}

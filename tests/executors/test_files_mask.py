@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from executors import parquet_rows
-from executors.bare_mask import blanked
+from executors.formats.plain_files import parquet_rewrite
+from executors.formats.plain_files.row_masking import blanked
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format, Match
@@ -175,7 +175,7 @@ def test_a_second_person_is_masked_with_the_first_and_nobody_else(here: SparkEst
 def parquet_masked(path: Path, match: Match, keys: dict[str, frozenset[str]], kept: Mask = HELD) -> list[Any]:
     target = path.with_name("_target")
     with target.open("w+b") as sink:
-        parquet_rows.write(lambda **o: pq.ParquetFile(path, **o), sink, match, keys, kept)
+        parquet_rewrite.write(lambda **o: pq.ParquetFile(path, **o), sink, match, keys, kept)
     made = pq.ParquetFile(target).read().to_pylist()
     target.unlink()
     return made

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
 
-from executors import bare_avro, bare_csv, bare_json, bare_orc, parquet_rows
-from executors.s3_match import RowsError
+from executors.formats.plain_files import avro_rewrite, csv_rewrite, json_rewrite, orc_rewrite, parquet_rewrite
+from executors.stores.s3.arrow_match import RowsError
 from pii_tracer.model.identities import Match, MatchTerm
 from pii_tracer.model.whole_numbers import spellings
 from tests.executors.test_mask import mask
@@ -33,7 +33,7 @@ VALUES: dict[str, Callable[[], st.SearchStrategy[Any]]] = {
     "json": lambda: st.none() | st.text(max_size=4) | st.integers() | st.lists(st.text(max_size=2), max_size=2),
     "csv": lambda: st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=4),
 }
-MODULES: dict[str, Any] = {"orc": bare_orc, "avro": bare_avro, "json": bare_json, "csv": bare_csv}
+MODULES: dict[str, Any] = {"orc": orc_rewrite, "avro": avro_rewrite, "json": json_rewrite, "csv": csv_rewrite}
 FIELDS = ("uid", "mail", "a", "b", "c")
 EITHER = Match(terms=(BY_UID.terms[0], MatchTerm(column="mail", key_set="email", type="string")))
 
@@ -103,11 +103,11 @@ def test_held_cells_and_other_rows_stay_and_all_else_is_null(
     changed = sum(old != new for old, new in zip(before, wanted, strict=True))
     if kind == "parquet":
         old, new = (lambda **o: pq.ParquetFile(path, **o)), (lambda **o: pq.ParquetFile(target, **o))
-        seen = parquet_rows.survey(old, EITHER, KEYS, frozenset(), kept)
+        seen = parquet_rewrite.survey(old, EITHER, KEYS, frozenset(), kept)
         assert seen.before - seen.after == changed
         with target.open("w+b") as sink:
-            parquet_rows.write(old, sink, EITHER, KEYS, kept)
-        parquet_rows.compare(old, new, EITHER, KEYS, kept)
+            parquet_rewrite.write(old, sink, EITHER, KEYS, kept)
+        parquet_rewrite.compare(old, new, EITHER, KEYS, kept)
     elif made:
         rows_before, rows_after, _ = MODULES[kind].survey(path, EITHER, KEYS, kept)
         assert rows_before == len(made)
@@ -135,7 +135,7 @@ def test_what_was_written_is_compared_before_it_counts(tmp_path: Path) -> None:
             write_rows(kind, target, rows)
             if kind == "parquet":
                 old, new = (lambda **o: pq.ParquetFile(path, **o)), (lambda **o: pq.ParquetFile(target, **o))
-                parquet_rows.compare(old, new, BY_UID, KEYS, kept)
+                parquet_rewrite.compare(old, new, BY_UID, KEYS, kept)
             else:
                 MODULES[kind].compare(path, target, BY_UID, KEYS, kept)
 

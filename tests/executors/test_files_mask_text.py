@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from executors.packing import writing
+from executors.formats.plain_files.compression import writing
 from pii_tracer.model.identities import Format
 from tests.executors.test_files_formats import plain
 from tests.executors.test_files_mask import here, masked, refused, run

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from executors import bare_csv, bare_json
-from executors.s3_match import RowsError
-from executors.s3_rows import drop_rows
+from executors.formats.plain_files import csv_rewrite, json_rewrite
+from executors.stores.s3.arrow_match import RowsError
+from executors.stores.s3.row_removal import drop_rows
 from pii_tracer.model.identities import Format
 from pii_tracer.model.whole_numbers import spellings
 from tests.executors.world import BY_UID, UID
@@ -40,7 +40,7 @@ CSV_MINE = [f"{UID},1,2,3,4", f'"{UID}","a,b","","","x\ny"']
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize(
     ("module", "lines", "mine", "header"),
-    [(bare_json, JSON, JSON_MINE, []), (bare_csv, CSV, CSV_MINE, ["uid,a,b,c,d"])],
+    [(json_rewrite, JSON, JSON_MINE, []), (csv_rewrite, CSV, CSV_MINE, ["uid,a,b,c,d"])],
 )
 def test_lines_of_others_keep_every_byte(
     tmp_path: Path, end: str, module: Any, lines: list[str], mine: list[str], header: list[str]
@@ -63,7 +63,7 @@ def test_files_whose_headers_differ_are_each_read_by_their_own(tmp_path: Path) -
             for uid, a in ((str(UID), "1"), ("1", str(UID)))
         )
         path.write_text(f"{header}\n{mine}\n{other}\n")
-        bare_csv.write(path, target, BY_UID, KEYS)
+        csv_rewrite.write(path, target, BY_UID, KEYS)
         assert target.read_text() == f"{header}\n{other}\n"
 
 
@@ -74,9 +74,9 @@ def test_a_quote_that_nobody_closed_takes_no_lines_of_others_along(tmp_path: Pat
     path = tmp_path / "a.csv"
     path.write_bytes(text.encode())
     with pytest.raises(RowsError, match="could be rows of others"):
-        bare_csv.survey(path, BY_UID, KEYS)
+        csv_rewrite.survey(path, BY_UID, KEYS)
     with pytest.raises(RowsError, match="could be rows of others"):
         drop_rows(text.encode(), Format.CSV, BY_UID, KEYS, frozenset())
     fine = text.replace("1003,b", "b").replace("1004,c", "c").replace('1005,6"', '6"')
     path.write_bytes(fine.encode())
-    assert bare_csv.survey(path, BY_UID, KEYS) == (2, 1, ())
+    assert csv_rewrite.survey(path, BY_UID, KEYS) == (2, 1, ())

@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from executors import files, parquet_summary
-from executors.local import swap
+from executors.engine.local_paths import swap
+from executors.formats.plain_files import executor, parquet_summary
 from pii_tracer.lake.discovery import discover
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
@@ -124,7 +124,7 @@ def test_a_kill_leaves_no_summary_beside_files_that_it_does_not_describe(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as dying:
-        dying.setattr(files, "swap", die)
+        dying.setattr(executor, "swap", die)
         with pytest.raises(KeyboardInterrupt):
             steps.once(*rewrite(steps)[:1], format="parquet")
     assert "_metadata" not in names(folder)

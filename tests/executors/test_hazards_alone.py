@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from executors.delta_checkpoint import Checkpoints
-from executors.delta_log import live_adds
+from executors.formats.delta.checkpoint import Checkpoints
+from executors.formats.delta.log_cleanup import live_adds
 from pii_tracer.lake.discovery import discover
 from pii_tracer.model.identities import Format
 from tests.executors.test_concurrency import remove_earlier

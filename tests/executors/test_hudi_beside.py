@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from executors.hudi import HudiExecutor
+from executors.formats.hudi.executor import HudiExecutor
 from executors.registry import build
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from executors.iceberg import IcebergExecutor
+from executors.formats.iceberg.executor import IcebergExecutor
 from executors.registry import build
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError

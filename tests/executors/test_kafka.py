@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from executors.kafka import KafkaExecutor
-from executors.kafka_topic import TopicWork
+from executors.streams.kafka.executor import KafkaExecutor
+from executors.streams.kafka.topic_steps import TopicWork
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Strategy
 from pii_tracer.run.executor_protocol import Progress
@@ -124,7 +124,7 @@ def test_after_a_crash_the_settings_are_restored_and_the_person_goes(
         if moment == "lowered":
             dying.setattr(KafkaExecutor, "_roll_until_gone", lambda *_: (_ for _ in ()).throw(Died()))
         else:
-            dying.setattr("executors.kafka.Producer", DiesBeforeAbort)
+            dying.setattr("executors.streams.kafka.executor.Producer", DiesBeforeAbort)
         with pytest.raises(Died):
             executor.run(compact, world.copy)
     assert world.now().settings["segment.ms"] == "100"

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from executors.kafka_rewrite import Rewriter
+from executors.streams.kafka.topic_rewrite import Rewriter
 from pii_tracer.lake.streams.kafka.topics import absent_replicas
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import Strategy

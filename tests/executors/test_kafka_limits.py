@@ -8,7 +8,7 @@ import time
 import pytest
 from confluent_kafka import KafkaError, Producer
 
-from executors.kafka_rewrite import Rewriter
+from executors.streams.kafka.topic_rewrite import Rewriter
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Strategy
 from tests.executors.test_kafka_rewrite import Died, contents, dies_at, topics
@@ -86,7 +86,7 @@ def test_the_new_topic_has_all_of_it_and_the_limits_of_the_old_one(broker: Broke
 
 def test_a_copy_that_failed_leaves_no_second_topic(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     world = limited(broker, "large")
-    monkeypatch.setattr("executors.kafka_rewrite.ANY_SIZE", {"message.max.bytes": 1_000_000})
+    monkeypatch.setattr("executors.streams.kafka.topic_rewrite.ANY_SIZE", {"message.max.bytes": 1_000_000})
     with pytest.raises(RunError, match="MSG_SIZE_TOO_LARGE"):
         world.executor().run(world.steps[0], world.copy)
     assert topics(broker, world) == [world.state.declared.name]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 from confluent_kafka import Producer
 
-from executors.kafka_rewrite import Rewriter
+from executors.streams.kafka.topic_rewrite import Rewriter
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Strategy
 from tests.executors.test_kafka import newest

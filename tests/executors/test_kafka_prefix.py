@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from executors.kafka_prefix import PrefixCutter
-from executors.kafka_topic import TopicWork
+from executors.streams.kafka.prefix_delete import PrefixCutter
+from executors.streams.kafka.topic_steps import TopicWork
 from pii_tracer.lake.streams.kafka.consumers import read_topic
 from pii_tracer.lake.streams.kafka.records import Record
 from pii_tracer.model.errors import RunError

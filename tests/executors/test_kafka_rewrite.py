@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from executors.kafka_rewrite import Rewriter
+from executors.streams.kafka.topic_rewrite import Rewriter
 from pii_tracer.lake.streams.kafka.consumers import read_topic
 from pii_tracer.lake.streams.kafka.records import Record
 from pii_tracer.lake.streams.kafka.topics import committed_offsets

@@ -27,7 +27,7 @@ from pyarrow import orc
 
 import executors
 from executors.registry import build
-from executors.vault import VaultExecutor
+from executors.stores.glacier.executor import VaultExecutor
 from pii_tracer.app.execution.plan_run import facts_of
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format, Strategy
@@ -412,7 +412,11 @@ def brokered(monkeypatch: pytest.MonkeyPatch) -> Effects:
             super().abort_transaction(*timeout)
             effects.after("abort")
 
-    for module in ("executors.kafka", "executors.kafka_rewrite", "executors.kafka_prefix"):
+    for module in (
+        "executors.streams.kafka.executor",
+        "executors.streams.kafka.topic_rewrite",
+        "executors.streams.kafka.prefix_delete",
+    ):
         monkeypatch.setattr(f"{module}.Producer", Watched)
     changing = ("create_topics", "delete_topics", "delete_records")
     for name in (*changing, "incremental_alter_configs", "alter_consumer_group_offsets"):

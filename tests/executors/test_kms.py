@@ -12,7 +12,7 @@ from moto.core.exceptions import JsonRESTError
 from moto.kms import models
 
 from executors.context import ExecutionContext
-from executors.kms import KmsExecutor
+from executors.keys.kms.key_deletion import KmsExecutor
 from pii_tracer.lake.keys.kms.key_state import kms_key
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError, RunError

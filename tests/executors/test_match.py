@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from executors.engine import OnEngine
-from executors.match import count
+from executors.engine.engine_failures import OnEngine
+from executors.engine.match_sql import count
+from executors.engine.retries import ATTEMPTS, on_conflict
 from executors.registry import build
-from executors.retry import ATTEMPTS, on_conflict
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import PiiTracerError, RunError
 from pii_tracer.model.identities import (

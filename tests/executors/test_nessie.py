@@ -15,13 +15,20 @@ import pyarrow as pa
 import pytest
 from pyiceberg.table import Table
 
-from executors import nessie as nessie_executor
-from executors import nessie_refs
-from executors.catalogs import catalog_conf
+from executors.catalogs.nessie import executor as nessie_executor
+from executors.catalogs.nessie import references as nessie_refs
+from executors.catalogs.nessie.executor import NessieExecutor
+from executors.catalogs.nessie.references import (
+    client_of,
+    drop_work,
+    heads,
+    refuse_careless,
+    unreached,
+    work_branch,
+)
 from executors.context import ExecutionContext
-from executors.nessie import NessieExecutor
-from executors.nessie_refs import client_of, drop_work, heads, refuse_careless, unreached, work_branch
-from executors.places import Listed
+from executors.engine.catalog_settings import catalog_conf
+from executors.sweep.table_folders import Listed
 from pii_tracer.lake.catalogs.nessie.client import NessieConflict, RefType
 from pii_tracer.lake.inventory import NESSIE_WORK_BRANCH
 from pii_tracer.model.errors import EstateError, RunError

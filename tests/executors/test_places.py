@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from executors import delta_log, delta_sweep, places
-from executors.places import Places
-from executors.s3a import reaches_s3
-from executors.settings import session_conf
+from executors.engine.s3a_settings import reaches_s3
+from executors.engine.session_settings import session_conf
+from executors.formats.delta import log_cleanup, sweep_rules
+from executors.sweep import table_folders
+from executors.sweep.table_folders import Places
 from pii_tracer.lake.formats.delta.transaction_log import read_log
 from pii_tracer.lake.stores.s3.archives import s3_clients
 from pii_tracer.lake.stores.s3.s3_path import S3Path
@@ -76,17 +77,17 @@ def twins(world: World, tmp_path: Path) -> Twins:
 
 def test_a_log_is_read_alike_here_and_in_s3(twins: Twins) -> None:
     here, there = twins.here, twins.there
-    assert delta_log.complete_checkpoint(there) == delta_log.complete_checkpoint(here) == 2
-    assert {twins.alike(p) for p in delta_log.live_paths(there)} == delta_log.live_paths(here)
-    assert len(delta_log.live_paths(here)) == 4
-    assert {twins.alike(p): at for p, at in delta_log.mentioned(there).items()} == delta_log.mentioned(here)
-    below = [twins.alike(p) for p in delta_log.files_below_checkpoint(there, 2)]
-    assert below == [str(p) for p in delta_log.files_below_checkpoint(here, 2)]
+    assert log_cleanup.complete_checkpoint(there) == log_cleanup.complete_checkpoint(here) == 2
+    assert {twins.alike(p) for p in log_cleanup.live_paths(there)} == log_cleanup.live_paths(here)
+    assert len(log_cleanup.live_paths(here)) == 4
+    assert {twins.alike(p): at for p, at in log_cleanup.mentioned(there).items()} == log_cleanup.mentioned(here)
+    below = [twins.alike(p) for p in log_cleanup.files_below_checkpoint(there, 2)]
+    assert below == [str(p) for p in log_cleanup.files_below_checkpoint(here, 2)]
     assert len(below) == 3
-    assert delta_log.tombstones_with(there, ["a b%c"]) == delta_log.tombstones_with(here, ["a b%c"]) > 0
-    assert delta_sweep.missing(there) == delta_sweep.missing(here) == []
-    assert [twins.alike(f.path) for f in delta_sweep.unreferenced(there)] == [
-        f.path for f in delta_sweep.unreferenced(here)
+    assert log_cleanup.tombstones_with(there, ["a b%c"]) == log_cleanup.tombstones_with(here, ["a b%c"]) > 0
+    assert sweep_rules.missing(there) == sweep_rules.missing(here) == []
+    assert [twins.alike(f.path) for f in sweep_rules.unreferenced(there)] == [
+        f.path for f in sweep_rules.unreferenced(here)
     ]
     for history in (True, False):
         ours, theirs = read_log(here, history=history), read_log(there, history=history)
@@ -101,23 +102,23 @@ def test_a_log_is_read_alike_here_and_in_s3(twins: Twins) -> None:
 
 def test_what_may_go_and_what_stays(twins: Twins) -> None:
     """A dead writer's file goes, one in flight stays; so does what nobody's writer of Delta has named."""
-    old = {file.path for file in delta_sweep.unreferenced(twins.there)}
+    old = {file.path for file in sweep_rules.unreferenced(twins.there)}
     dead = twins.put(f"day=x/{PART}")
     s3_standin.age(twins.world.endpoint_url, 2 * DAY)
     flying, strange = twins.put(PART), twins.put("finance.parquet")
-    found = delta_sweep.due(twins.there, 0, 24)
+    found = sweep_rules.due(twins.there, 0, 24)
     assert {file.path for file in found.going} == {*old, dead}
     assert found.strange == 1
-    stopped = {file.path for file in delta_sweep.due(twins.there, 0, 0).going}
+    stopped = {file.path for file in sweep_rules.due(twins.there, 0, 0).going}
     assert stopped == {*old, dead, flying}
     assert strange not in stopped
     s3_standin.age(twins.world.endpoint_url, -DAY)
-    assert {file.path for file in delta_sweep.due(twins.there, 0, 0).going} == stopped, "S3's clock is ahead of ours"
-    assert old.isdisjoint(f.path for f in delta_sweep.due(twins.there, 200, 24).going), "time travel"
-    places.remove(twins.there, [file.path for file in found.going])
-    left = delta_sweep.due(twins.there, 0, 24)
+    assert {file.path for file in sweep_rules.due(twins.there, 0, 0).going} == stopped, "S3's clock is ahead of ours"
+    assert old.isdisjoint(f.path for f in sweep_rules.due(twins.there, 200, 24).going), "time travel"
+    table_folders.remove(twins.there, [file.path for file in found.going])
+    left = sweep_rules.due(twins.there, 0, 24)
     assert (left.going, left.strange) == ((), 1)
-    assert delta_sweep.missing(twins.there) == []
+    assert sweep_rules.missing(twins.there) == []
 
 
 def test_what_stands_for_an_empty_partition_goes(twins: Twins) -> None:
@@ -129,10 +130,10 @@ def test_what_stands_for_an_empty_partition_goes(twins: Twins) -> None:
         twins.put(name, b"text" if name == "email=v/" else b"")
     twins.put(f"email=w/{PART}")
     before = twins.names()
-    found = delta_sweep.empty_partitions(twins.there)
+    found = sweep_rules.empty_partitions(twins.there)
     assert {*gone, f"{twins.there}/email=x/day=2_$folder$"} == set(found)
-    places.remove_partitions(twins.there, found)
-    assert delta_sweep.empty_partitions(twins.there) == []
+    table_folders.remove_partitions(twins.there, found)
+    assert sweep_rules.empty_partitions(twins.there) == []
     assert len(before - twins.names()) == 5
 
 
@@ -140,31 +141,31 @@ def test_what_stands_for_an_empty_partition_goes(twins: Twins) -> None:
 def test_a_table_inside_is_not_swept(twins: Twins, inner: str) -> None:
     twins.put(inner)
     with pytest.raises(RunError, match="another table") as refused:
-        delta_sweep.unreferenced(twins.there)
+        sweep_rules.unreferenced(twins.there)
     assert "a=1" not in str(refused.value.where)
 
 
 def test_a_file_that_is_not_there_is_told(twins: Twins) -> None:
-    live = sorted(delta_log.live_paths(twins.there))
-    places.remove(twins.there, live[:1])
-    assert delta_sweep.missing(twins.there) == live[:1]
+    live = sorted(log_cleanup.live_paths(twins.there))
+    table_folders.remove(twins.there, live[:1])
+    assert sweep_rules.missing(twins.there) == live[:1]
 
 
 def test_manifests_that_lead_other_engines_astray_are_seen_in_s3(twins: Twins) -> None:
-    live = sorted(delta_log.live_paths(twins.there))
+    live = sorted(log_cleanup.live_paths(twins.there))
     twins.put("_symlink_format_manifest/manifest", "\n".join(p.replace("s3:", "s3a:") for p in live).encode())
-    assert delta_sweep.stale_manifests(twins.there) == []
+    assert sweep_rules.stale_manifests(twins.there) == []
     stale = twins.put("_symlink_format_manifest/day=1/manifest", b"s3a://b/wh/t/gone.parquet\n")
-    assert delta_sweep.stale_manifests(twins.there) == [stale]
+    assert sweep_rules.stale_manifests(twins.there) == [stale]
 
 
 def test_many_files_are_deleted_by_few_requests(twins: Twins) -> None:
     requests: list[str] = []
     twins.there.client.meta.events.register("before-call.s3", lambda model, **_: requests.append(model.name))
-    places.remove(twins.there, [f"{twins.there}/day=1/{n}" for n in range(2500)])
+    table_folders.remove(twins.there, [f"{twins.there}/day=1/{n}" for n in range(2500)])
     assert requests == ["DeleteObjects"] * 3
     requests.clear()
-    delta_sweep.missing(twins.there)
+    sweep_rules.missing(twins.there)
     assert requests.count("ListObjectsV2") < 10
     assert requests.count("HeadObject") < 5, "of the checkpoint, not of each file"
 

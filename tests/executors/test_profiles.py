@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from executors import profiles
-from executors.fit import refuse_unfit
-from executors.profiles import PROFILES, SPARK_4_1, installed_profile, profile_of
+from executors.engine import version_profiles
+from executors.engine.step_support import refuse_unfit
+from executors.engine.version_profiles import (
+    PROFILES,
+    SPARK_4_1,
+    installed_profile,
+    profile_of,
+)
 from pii_tracer.config.estate_file import Spark
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import Refused, RunError
@@ -15,11 +20,11 @@ from pii_tracer.model.plan import Step
 
 def test_the_installed_spark_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     assert profile_of(installed_profile().name) is installed_profile()
-    monkeypatch.setattr(profiles, "_version", lambda: "4.1.7")
+    monkeypatch.setattr(version_profiles, "_version", lambda: "4.1.7")
     assert profile_of("4.1") is SPARK_4_1
     with pytest.raises(RunError, match=r"wants Spark 3\.5 and pyspark 4\.1 is installed"):
         profile_of("3.5")
-    monkeypatch.setattr(profiles, "_version", lambda: "4.10.0")
+    monkeypatch.setattr(version_profiles, "_version", lambda: "4.10.0")
     with pytest.raises(RunError, match="not tried"):
         installed_profile()
 

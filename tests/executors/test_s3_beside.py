@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from executors.s3 import S3Executor
+from executors.stores.s3.executor import S3Executor
 from pii_tracer.lake.stores.s3.archives import ClientFactory
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import CopyKind, KeySet

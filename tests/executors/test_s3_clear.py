@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from executors.s3 import S3Executor
-from executors.s3_clear import cleared_at
-from executors.s3_names import shown_names
+from executors.stores.s3.clear_old_versions import cleared_at
+from executors.stores.s3.executor import S3Executor
+from executors.stores.s3.object_names import shown_names
 from pii_tracer.app.execution.attesting import step_facts
 from pii_tracer.lake.stores.s3.archives import s3_clients
 from pii_tracer.lake.stores.s3.object_versions import versions_by_key

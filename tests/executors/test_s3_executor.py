@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from botocore.exceptions import ClientError
 
-from executors.s3_objects import PLAN_TAG
+from executors.stores.s3.objects import PLAN_TAG
 from pii_tracer.lake.stores.s3.archives import Evidence, iter_version_bytes
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import PiiTracerError, RunError
@@ -240,7 +240,7 @@ def test_a_writer_between_the_look_and_the_put_is_seen(world: World, monkeypatch
     old = world.put(bucket, KEY, snapshot(PERSON))
     theirs = snapshot("777")
     executor = world.executor()
-    import executors.s3_rewrite as module
+    import executors.stores.s3.object_rewrite as module
 
     real = module.drop_rows
 

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 
-from executors.packing import writing
-from executors.s3_match import RowsError
-from executors.s3_rows import drop_rows
-from executors.stored import InMemory
+from executors.formats.plain_files.compression import writing
+from executors.formats.plain_files.file_sources import InMemory
+from executors.stores.s3.arrow_match import RowsError
+from executors.stores.s3.row_removal import drop_rows
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format, Match, MatchTerm
 from pii_tracer.model.plan import Copy, ErasurePlan

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from executors.s3 import S3Executor
+from executors.stores.s3.executor import S3Executor
 from pii_tracer.lake.stores.s3.archives import s3_clients
 from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
 from pii_tracer.model.actions import Action

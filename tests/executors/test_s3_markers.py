@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from executors.s3_markers import hiding
+from executors.stores.s3.delete_markers import hiding
 from pii_tracer.lake.inventory import ObjectVersion
 from pii_tracer.lake.stores.s3.archives import discover_archives
 from pii_tracer.model.actions import Action

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from executors.s3_objects import read
+from executors.stores.s3.objects import read
 from pii_tracer.app.execution.run_results import rows_deleted, step_facts
 from pii_tracer.lake.stores.s3.archives import s3_clients
 from pii_tracer.model.actions import Action

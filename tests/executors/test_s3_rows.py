@@ -18,9 +18,9 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from executors.parquet_rows import _options
-from executors.s3_match import RowsError, json_member
-from executors.s3_rows import drop_rows
+from executors.formats.plain_files.parquet_rewrite import _options
+from executors.stores.s3.arrow_match import RowsError, json_member
+from executors.stores.s3.row_removal import drop_rows
 from pii_tracer.model.identities import (
     FieldAccess,
     Format,
@@ -154,7 +154,7 @@ def test_a_layout_that_cannot_be_written_again_is_refused() -> None:
     source = pq.ParquetFile(sink)
     options = _options(source, compliant=True) | {"use_deprecated_int96_timestamps": False}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("executors.parquet_rows._options", lambda *_: options)
+        patch.setattr("executors.formats.plain_files.parquet_rewrite._options", lambda *_: options)
         with pytest.raises(RowsError, match="cannot be written again"):
             drop(sink.getvalue(), by("user_id"))
 

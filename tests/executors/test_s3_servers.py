@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from executors.s3 import S3Executor
+from executors.stores.s3.executor import S3Executor
 from pii_tracer.lake.stores.s3.archives import ClientFactory
 from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
 from pii_tracer.lake.stores.s3.object_versions import NULL, head_version, tags_of

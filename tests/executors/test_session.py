@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from executors.rebuild import answer
-from executors.spark import register_tables
+from executors.engine.spark_session import register_tables
+from executors.engine.table_rebuild import answer
 from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format

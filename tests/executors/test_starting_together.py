@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from executors.profiles import installed_profile
-from executors.spark import open_session
+from executors.engine.spark_session import open_session
+from executors.engine.version_profiles import installed_profile
 from pii_tracer.config.estate_file import Estate
 from tests.sparksession import small_spark
 

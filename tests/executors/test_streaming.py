@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from executors import sink_log
+from executors.formats.plain_files import sink_log
 from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.inventory import TableState

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from executors.suppression import SuppressionExecutor, without_suppressed
+from executors.suppression_steps import SuppressionExecutor, without_suppressed
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import KeySet

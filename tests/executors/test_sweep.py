@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from executors import sweep as sweeping
+from executors.sweep import table_sweep as sweeping
 from tests.executors import icebergjava
 from tests.retention.hoard import Hoard, age_delta, age_files, age_iceberg, hold
 from tests.sparksession import rows_at

@@ -17,7 +17,7 @@ import pytest
 from pyarrow import orc
 
 from executors.context import ExecutionContext
-from executors.vault import VaultExecutor
+from executors.stores.glacier.executor import VaultExecutor
 from pii_tracer.app import vault_inventories as verdicts
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError, ScanError

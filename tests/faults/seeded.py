@@ -15,17 +15,18 @@ from typing import Any
 
 import pytest
 
-from executors import delta_sweep, retry
-from executors.files import FilesExecutor
-from executors.kafka import KafkaExecutor
-from executors.kafka_topic import TopicWork
-from executors.kms import KmsExecutor
-from executors.s3 import S3Executor
-from executors.s3_delete import VersionDeleter
-from executors.s3_replica import AwaitingReplica
-from executors.s3_restore import Restoring
-from executors.s3_rewrite import Rewriting
-from executors.shred import ShredExecutor
+from executors.engine import retries
+from executors.formats.delta import sweep_rules
+from executors.formats.plain_files.executor import FilesExecutor
+from executors.keys.envelope.key_destruction import ShredExecutor
+from executors.keys.kms.key_deletion import KmsExecutor
+from executors.stores.s3.delete_versions import VersionDeleter
+from executors.stores.s3.executor import S3Executor
+from executors.stores.s3.object_rewrite import Rewriting
+from executors.stores.s3.replica_wait import AwaitingReplica
+from executors.stores.s3.restore import Restoring
+from executors.streams.kafka.executor import KafkaExecutor
+from executors.streams.kafka.topic_steps import TopicWork
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format
 from pii_tracer.model.plan import Copy, Step
@@ -178,9 +179,9 @@ def no_second_try(original: Callable[..., Any], **words: Any) -> Any:
 # --- tables ---
 
 
-def references_first(folder: Path, apart: tuple[str, ...] = ()) -> list[delta_sweep.Listed]:
-    live = set(delta_sweep.live_paths(folder))
-    there = [file for file in delta_sweep.files_below(folder) if "_delta_log" not in file.parts]
+def references_first(folder: Path, apart: tuple[str, ...] = ()) -> list[sweep_rules.Listed]:
+    live = set(sweep_rules.live_paths(folder))
+    there = [file for file in sweep_rules.files_below(folder) if "_delta_log" not in file.parts]
     return [file for file in there if file.path not in live]
 
 
@@ -299,7 +300,7 @@ SEEDED = (
         7,
         "a store that is busy is asked once only",
         both(
-            put("executors.s3_batches", "_TRIES", 1),
+            put("executors.stores.s3.batch_delete", "_TRIES", 1),
             around("pii_tracer.lake.stores.s3.clients", "Config", no_second_try),
         ),
         throttling.test_a_short_trouble_is_waited_out,
@@ -352,14 +353,14 @@ SEEDED = (
     Seeded(
         11,
         "a commit conflict is not tried again",
-        put(retry, "CONFLICTS", ()),
+        put(retries, "CONFLICTS", ()),
         match.test_conflicts_are_retried_within_a_bound,
         fails=(RunError,),
     ),
     Seeded(
         11,
         "commit conflicts are tried again without a bound",
-        put(retry, "ATTEMPTS", 500),
+        put(retries, "ATTEMPTS", 500),
         match.test_conflicts_are_retried_within_a_bound,
     ),
     Seeded(
@@ -378,13 +379,13 @@ SEEDED = (
     Seeded(
         13,
         "the sweep reads the references before it lists the folder",
-        put(delta_sweep, "unreferenced", references_first),
+        put(sweep_rules, "unreferenced", references_first),
         faults.test_a_writer_that_commits_while_the_sweep_looks_loses_no_file,
     ),
     Seeded(
         14,
         "only current versions are listed: what is under a delete marker counts as gone",
-        around("executors.s3_delete", "iter_object_versions", only_the_current),
+        around("executors.stores.s3.delete_versions", "iter_object_versions", only_the_current),
         s3.test_naive_delete_leaves_the_person_and_the_steps_do_not,
     ),
     Seeded(
@@ -428,7 +429,7 @@ SEEDED = (
     Seeded(
         18,
         "a deletion that was cancelled is waited for like one that is pending",
-        put("executors.kms", "PENDING", frozenset({"PendingDeletion", "Disabled", "Enabled"})),
+        put("executors.keys.kms.key_deletion", "PENDING", frozenset({"PendingDeletion", "Disabled", "Enabled"})),
         kms.test_a_cancelled_deletion_fails_and_is_not_repeated_blindly,
     ),
     Seeded(

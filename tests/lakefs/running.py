@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from executors.context import ExecutionContext
-from executors.lakefs import LakefsExecutor
+from executors.stores.lakefs.executor import LakefsExecutor
 from pii_tracer.app.lakefs_objects import look
 from pii_tracer.cli.main import run
 from pii_tracer.config.estate_file import Estate, load_estate

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from executors.people import PeopleExecutor
+from executors.manual_steps import PeopleExecutor
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import NotApproved, ReviewError, RunError
 from pii_tracer.model.plan import Estimate, Step

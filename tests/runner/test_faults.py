@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from executors import delta_sweep
+from executors.formats.delta import sweep_rules
 from pii_tracer.app.execution.plan_run import facts_of
 from pii_tracer.app.execution.run_results import counts_lost, rows_deleted, step_facts
 from pii_tracer.cli.main import run as cli
@@ -139,7 +139,7 @@ def test_a_writer_that_commits_while_the_sweep_looks_loses_no_file(
     looked: list[str] = []
 
     def then_a_writer_commits(name: str) -> None:
-        look = getattr(delta_sweep, name)
+        look = getattr(sweep_rules, name)
 
         def looking(where: Path, *more: Any) -> Any:
             answer = list(look(where, *more))
@@ -148,11 +148,11 @@ def test_a_writer_that_commits_while_the_sweep_looks_loses_no_file(
                 write_deltalake(folder, pa.table({"id": [3]}), mode="append")
             return answer if name == "files_below" else set(answer)
 
-        monkeypatch.setattr(delta_sweep, name, looking)
+        monkeypatch.setattr(sweep_rules, name, looking)
 
     then_a_writer_commits("files_below")
     then_a_writer_commits("live_paths")
-    swept = delta_sweep.unreferenced(folder)
+    swept = sweep_rules.unreferenced(folder)
     assert sorted(set(looked)) == ["files_below", "live_paths"]
     assert [Path(f.path).name for f in swept] == ["part-never-committed.parquet"]
     for file in swept:

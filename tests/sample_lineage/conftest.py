@@ -12,7 +12,7 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from executors.settings import session_conf
+from executors.engine.session_settings import session_conf
 from sample_lineage.build import build, sample_estate
 from sample_lineage.people import Population, populate
 from sample_lineage.s3_standin import start, stop

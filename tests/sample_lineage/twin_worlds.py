@@ -11,8 +11,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from executors.settings import session_conf
-from executors.spark import open_session
+from executors.engine.session_settings import session_conf
+from executors.engine.spark_session import open_session
 from sample_lineage.build import build_tables, run_job, sample_estate
 from sample_lineage.people import FORMER_CUSTOMER, PERSON, SECOND_PERSON, Payment, Population, populate
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from executors.spark import open_session
+from executors.engine.spark_session import open_session
 from pii_tracer.verify.row_checks import Verifier, compare
 from tests.s3support import World, estate
 from tests.sparksession import small_spark

@@ -18,7 +18,7 @@ import pytest
 import zstandard
 from pyarrow import orc
 
-from executors.profiles import SPARK_3_5, installed_profile
+from executors.engine.version_profiles import SPARK_3_5, installed_profile
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.identities import (
     FieldAccess,

@@ -14,7 +14,7 @@ from confluent_kafka import TopicPartition
 from hypothesis import given
 from hypothesis import strategies as st
 
-from executors.kafka_rewrite import Rewriter
+from executors.streams.kafka.topic_rewrite import Rewriter
 from pii_tracer.app.verification import Verification, VerifyExecutor
 from pii_tracer.model.identities import Strategy
 from pii_tracer.model.plan import ErasurePlan

@@ -252,7 +252,7 @@ def _context(
     settings: Settings, plan: ErasurePlan, keyring: KeyRing, journal: Journal, lease: Fence
 ) -> ExecutionContext:
     from executors.context import ExecutionContext
-    from executors.s3a import reaches_s3
+    from executors.engine.s3a_settings import reaches_s3
 
     def verified_at(step: str) -> datetime | None:
         times = [r.time for r in journal.records if r.kind is Kind.STEP_VERIFIED and r.facts.get("step") == step]
@@ -312,8 +312,8 @@ def _baseline(
     if folder.baseline.exists():
         kept = Baselines.model_validate_json(folder.baseline.read_bytes())
     else:
-        from executors.before_rebuild import refuse_losses
-        from executors.fit import refuse_unfit
+        from executors.engine.rebuild_check import refuse_losses
+        from executors.engine.step_support import refuse_unfit
 
         if any(r.kind is Kind.STEP_INTENT for r in journal.records):
             raise Refused(
@@ -337,9 +337,9 @@ def _executors(
     info: RunInfo,
     settings: Settings,
 ) -> dict[str, Executor]:
-    from executors.people import PeopleExecutor
+    from executors.manual_steps import PeopleExecutor
     from executors.registry import build
-    from executors.suppression import SuppressionExecutor
+    from executors.suppression_steps import SuppressionExecutor
 
     trusted = load_trusted(Path(info.trusted)) if info.trusted else ()
     suppressed = settings.state / SUPPRESSION_FILE

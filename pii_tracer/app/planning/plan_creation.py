@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from importlib.util import find_spec
 from pathlib import Path
 
-from executors.fit import refuse_unfit
+from executors.engine.step_support import refuse_unfit
 from pii_tracer.app.planning.earlier_erasures import erased_earlier
 from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.app.planning.key_table_facts import key_facts

@@ -73,7 +73,7 @@ def harvest(estate_file: Path, state: Path, fmt: str, on_spark: bool) -> int:
         inventory = take_inventory(estate, settings.base, progress.step)
         progress.step("harvest")
         if on_spark:
-            from executors.spark import open_session
+            from executors.engine.spark_session import open_session
             from pii_tracer.lineage.sources.query_logs_spark import parser_on
 
             spark = open_session(estate, settings.base)

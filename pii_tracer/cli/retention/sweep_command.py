@@ -140,8 +140,8 @@ def _sweep(
     parallel: int,
     record: _Record,
 ) -> tuple[Swept, ...]:
-    from executors.spark import open_session
-    from executors.sweep import sweep_table
+    from executors.engine.spark_session import open_session
+    from executors.sweep.table_sweep import sweep_table
 
     estate = settings.estate()
     clients = clients_of(estate)

@@ -2,7 +2,7 @@
 
 A rebuild replaces the whole table by what the statement gives. So it must have written the whole table, be the only one
 that did, and give the same rows whenever and wherever it runs. Whether what stands in the table is what it gives, is
-compared when the run begins (executors.before_rebuild); here is what the text tells without looking.
+compared when the run begins (executors.engine.rebuild_check); here is what the text tells without looking.
 """
 
 from __future__ import annotations

@@ -1,0 +1,95 @@
+"""Rows of which a hold keeps some columns, as Spark SQL: which still hold more than that, and what becomes of them."""
+
+from __future__ import annotations
+
+from executors.context import ExecutionContext
+from executors.engine.match_sql import condition, count, match_of
+from executors.engine.spark_session import quote
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Match
+from pii_tracer.model.plan import Copy, Mask, Step
+
+
+def mentioning(copy: Copy | None) -> list[Copy]:
+    """A copy as it is treated for each column that names the persons in rows of others."""
+    return [copy.model_copy(update={"match": m.match, "mask": m.mask}) for m in copy.mentions] if copy else []
+
+
+def treated(step: Step, copy: Copy | None) -> Copy | None:
+    """The copy as a step treats it: for the column that the step names among those that name persons in rows of others.
+
+    Raises:
+        RunError: the plan has no such column.
+    """
+    if "mention" not in step.parameters:
+        return copy
+    parts, number = mentioning(copy), int(step.parameters["mention"])
+    if number not in range(len(parts)):
+        raise RunError("the plan does not say which column is cleared here", todo="make the plan again")
+    return parts[number]
+
+
+def mask_of(copy: Copy | None) -> Mask:
+    """What becomes NULL in a copy.
+
+    Raises:
+        RunError: the plan does not say it.
+    """
+    if copy is None or copy.mask is None or not copy.mask.columns:
+        raise RunError("the plan does not say what becomes NULL here", todo="make the plan again")
+    return copy.mask
+
+
+def unmasked(mask: Mask, alias: str | None = None) -> str:
+    """A condition on a row: anything of it that nothing keeps has a value."""
+    prefix = f"{alias}." if alias else ""
+    return "(" + " OR ".join(f"{prefix}{quote(name)} IS NOT NULL" for name in mask.columns) + ")"
+
+
+def assignments(mask: Mask) -> str:
+    """What UPDATE sets."""
+    return ", ".join(f"{quote(name)} = NULL" for name in mask.columns)
+
+
+def to_mask(ctx: ExecutionContext, copy: Copy | None) -> str:
+    """A condition that is true for the persons' rows that still hold more than what is kept."""
+    return f"({condition(ctx, match_of(copy))}) AND {unmasked(mask_of(copy))}"
+
+
+def count_unmasked(ctx: ExecutionContext, relation: str, copy: Copy | None) -> int:
+    """Number of the persons' rows in a relation (a quoted name) that still hold more than what is kept."""
+    row = ctx.spark.sql(f"SELECT count(*) FROM {relation} WHERE {to_mask(ctx, copy)}").first()
+    return int(row[0]) if row else 0
+
+
+def more_than_held(ctx: ExecutionContext, relation: str, copy: Copy | None, where: str = "") -> list[str]:
+    """The persons' rows that still hold more than what is kept, as a finding."""
+    left = count_unmasked(ctx, relation, copy)
+    return [f"{left} rows of the person still hold more than what is kept{where}"] if left else []
+
+
+def refuse_rows_without_owner(ctx: ExecutionContext, relation: str, copy: Copy | None) -> None:
+    """Rows that only a column finds which becomes NULL would be nobody's afterwards. Where nothing is held, they are
+    somebody else's, and nobody looks for them.
+
+    Raises:
+        RunError: there are some; nothing was changed.
+    """
+    if not mask_of(copy).held:
+        return
+    match, kept = match_of(copy), {name.lower() for name in mask_of(copy).kept}
+    stays = Match(terms=tuple(term for term in match.terms if term.column.lower() in kept))
+    lost = count(ctx, relation, match) - (count(ctx, relation, stays) if stays.terms else 0)
+    if lost:
+        raise nobodys(lost, match, stays, relation)
+
+
+def nobodys(rows: int, match: Match, stays: Match, where: str) -> RunError:
+    """Why rows are refused that none of the terms finds that stay."""
+    names = sorted({term.label() for term in match.terms if term not in stays.terms})
+    return RunError(
+        f"{rows} rows are found only by {', '.join(names)}, which would become NULL: what is held in them would be"
+        " nobody's",
+        where=where,
+        todo="name that column in the hold, too, then plan again",
+    )

@@ -1,0 +1,127 @@
+"""Before anything is erased: a table that is going to be rebuilt must be what its recorded query gives.
+
+A rebuild replaces the whole table by what the query gives from the erased source. Rows that the source cannot give any
+more (it keeps thirty days, the table keeps years), or that another statement wrote, would be gone for good, and they
+are other people's. While the source still stands as the job read it, both sides can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from executors.context import ExecutionContext
+from executors.engine.spark_session import quote, quote_table
+from executors.engine.table_rebuild import (
+    both,
+    refuse_one_plan,
+    rows_in,
+    unlike,
+)
+from executors.formats.plain_files.folder_rebuild import FolderRebuild
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import Refused, RunError
+from pii_tracer.model.locations import engine_path
+from pii_tracer.model.plan import Step
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+REBUILDS = frozenset({Action.DELTA_REBUILD, Action.ICEBERG_REBUILD, Action.HUDI_REBUILD, Action.FILES_REBUILD})
+
+_SAME = {"double": 1e-9, "float": 1e-6}
+"""How far sums may be apart, as a share of them: their last digits depend on the order in which rows were added."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """standing: rows of the table that its query does not give. given: rows of the query that do not stand there."""
+
+    standing: int
+    given: int
+
+
+def refuse_losses(ctx: ExecutionContext, steps: Iterable[Step], say: Callable[[str], None]) -> None:
+    """Compare every table that is going to be rebuilt with its recorded query, from the sources as they stand.
+
+    To be asked before the first step of a run only: once the source is erased, they differ.
+
+    Raises:
+        Refused: a table holds other rows than its query gives, or the query does not fit it or does not run.
+        RunError: Spark does not start, which is not a matter of any table.
+    """
+    rebuilds = [step for step in steps if step.action in REBUILDS]
+    if rebuilds:
+        ctx.open()
+    against = []
+    for step in rebuilds:
+        name = str(step.parameters.get("table") or step.parameters["location"])
+        say(f"comparing {name} with what its recorded statement gives")
+        try:
+            found = compared(ctx, step)
+        except RunError as error:
+            against.append(f"{name}: {error.what}")
+            continue
+        except Exception as error:  # Spark raises py4j and Java errors of many kinds for a query that does not run
+            against.append(f"{name}: its recorded statement cannot be run: {type(error).__name__}")
+            continue
+        if found.standing or found.given:
+            against.append(
+                f"{name} holds {found.standing} rows that its recorded statement does not give from the sources as they"
+                f" are now, and lacks {found.given} that it gives"
+            )
+    if against:
+        raise Refused(
+            "a rebuild would lose rows of other people; nothing was started. " + "; ".join(against),
+            todo="if a table is only out of date, run its job and plan again. If it holds what its sources cannot give"
+            " any more, or what another statement wrote: keep it by a hold, leave it out (`--only`), or let the job"
+            " write the key, so that single rows can be deleted, and plan again",
+        )
+
+
+def compared(ctx: ExecutionContext, step: Step) -> Difference:
+    """How the table of a rebuild differs now from what its recorded query gives now, as multisets of rows.
+
+    Raises:
+        RunError: the query's columns are not the table's, a folder cannot be swapped whole, or the session cannot.
+    """
+    if step.action is Action.FILES_REBUILD:
+        folder = FolderRebuild(ctx, step.parameters)
+        folder.check()
+        have, made = folder.both()
+    else:
+        table = step.parameters.get("table")
+        place = quote_table(table) if table else f"delta.{quote(engine_path(step.parameters['location']))}"
+        have, made = both(ctx, place, step.parameters["sql"])
+        if step.action is Action.ICEBERG_REBUILD:
+            refuse_one_plan(ctx, step.parameters["sql"])
+    standing, given = unlike(made, have)
+    rows = Difference(rows_in(standing), rows_in(given))
+    if not rows.standing or not rows.given:
+        return rows
+    alike = _alike(standing, given)
+    return Difference(rows.standing - alike, rows.given - alike)
+
+
+def _alike(standing: DataFrame, given: DataFrame) -> int:
+    """How many rows differ in the last digits of floating-point numbers only."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    kinds = dict(standing.dtypes)
+    floats = [name for name, kind in kinds.items() if kind in _SAME]
+    if not floats:
+        return 0
+    exact = [name for name in kinds if name not in floats]
+    number = f.row_number().over(Window.partitionBy(*map(quote, exact)).orderBy(*map(quote, floats)))
+    one, other = standing.withColumn("__nth", number).alias("a"), given.withColumn("__nth", number).alias("b")
+
+    def equal(name: str) -> Column:
+        a, b = f.col(f"a.{quote(name)}"), f.col(f"b.{quote(name)}")
+        if name not in floats:
+            return a.eqNullSafe(b)
+        return a.eqNullSafe(b) | (f.abs(a - b) <= _SAME[kinds[name]] * f.greatest(f.abs(a), f.abs(b)))
+
+    return rows_in(one.join(other, reduce(lambda x, y: x & y, map(equal, [*exact, "__nth", *floats]))))

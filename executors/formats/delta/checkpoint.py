@@ -1,0 +1,102 @@
+"""A checkpoint of a Delta table as it is now: by the engine's own call where it is in reach, else by a setting.
+
+The call makes no commit, so that running writers see none. It is the engine's Java interface, which Spark Connect does
+not have. There `delta.checkpointInterval` is 1 for a moment: the commit that sets it writes a checkpoint of itself, and
+the one that puts it back stays above that. https://docs.delta.io/latest/table-properties.html
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from executors.context import ExecutionContext
+from executors.formats.delta.log_cleanup import complete_checkpoint
+from executors.formats.delta.table_settings import with_every_commit, without_tombstones
+from pii_tracer.lake.stores.s3.s3_path import AnyPlace
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.locations import engine_path
+
+_SETTINGS_ONLY = frozenset({"commitInfo", "metaData", "protocol"})
+
+
+class Checkpoints:
+    """Those of one table. table: quoted."""
+
+    def __init__(self, ctx: ExecutionContext, table: str, folder: AnyPlace) -> None:
+        self._ctx, self._table, self._folder = ctx, table, folder
+
+    def write(self) -> int:
+        """Write one of the current version; returns the version of the newest.
+
+        Raises:
+            RunError: it is not complete, or another version has come since.
+        """
+        if self._ctx.estate.spark.remote is None:
+            self._call()
+            return self._complete()
+        return self._by_setting(tombstones=True)
+
+    def write_without_tombstones(self) -> int:
+        """Write one that names no removed file; the table keeps tombstones again afterwards. Returns as `write`.
+
+        Raises:
+            RunError: as for `write`.
+        """
+        if self._ctx.estate.spark.remote is not None:
+            return self._by_setting(tombstones=False)
+        with without_tombstones(self._sql, self._table, self._folder):
+            self.write()
+        return self.write()
+
+    def _by_setting(self, *, tombstones: bool) -> int:
+        with with_every_commit(self._sql, self._table, self._folder, tombstones=tombstones):
+            version = self._complete()
+        # what puts the setting back is a commit, too, and can be one that the table's own interval falls on
+        return complete_checkpoint(self._folder) or version
+
+    def forget(self) -> None:
+        """The engine's picture of the log goes: files of it have gone. A Connect server lists the log by itself."""
+        if self._ctx.estate.spark.remote is None:
+            self._log().clearCache()
+
+    def _call(self) -> None:
+        self.forget()
+        session = getattr(self._ctx.spark, "_jsparkSession")  # noqa: B009 (not in Spark Connect)
+        self._log().forTable(session, engine_path(str(self._folder))).checkpoint()
+
+    def _log(self) -> Any:
+        return getattr(self._ctx.spark, "_jvm").org.apache.spark.sql.delta.DeltaLog  # noqa: B009 (not in Spark Connect)
+
+    def _sql(self, statement: str) -> Any:
+        return self._ctx.spark.sql(statement)
+
+    def _complete(self) -> int:
+        version = complete_checkpoint(self._folder)
+        if version is None or version != newest_version(self._ctx, self._table):
+            raise RunError(
+                "the checkpoint is not complete", where=str(self._folder), todo="resume; if it stays, look at the log"
+            )
+        return version
+
+
+def newest_version(ctx: ExecutionContext, table: str) -> int:
+    """The table's current version, as the engine says."""
+    row = ctx.spark.sql(f"DESCRIBE HISTORY {table} LIMIT 1").first()
+    return int(row["version"])  # type: ignore[index]
+
+
+def covers(folder: AnyPlace, checkpoint: int, current: int) -> bool:
+    """Whether the commits above a checkpoint change settings only: no file, so that the checkpoint names all of them.
+
+    A commit that is not there to be read counts as one that changes more.
+    """
+    for version in range(checkpoint + 1, current + 1):
+        path = folder / "_delta_log" / f"{version:020}.json"
+        try:
+            actions = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+        except (OSError, ValueError):
+            return False
+        if not all(_SETTINGS_ONLY.issuperset(action) for action in actions):
+            return False
+    return True

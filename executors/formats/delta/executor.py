@@ -1,0 +1,336 @@
+"""Delta through Spark: the statements that erase, and a look at the table after each.
+
+https://docs.delta.io/latest/delta-utility.html; what each does and does not remove: docs/hazards.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from executors.context import ExecutionContext
+from executors.engine.mask_sql import (
+    assignments,
+    count_unmasked,
+    mask_of,
+    more_than_held,
+    refuse_rows_without_owner,
+    treated,
+    unmasked,
+)
+from executors.engine.match_sql import (
+    condition,
+    count,
+    leaf,
+    match_of,
+)
+from executors.engine.retries import on_conflict
+from executors.engine.spark_session import quote, quote_table
+from executors.engine.table_rebuild import difference, overwrite
+from executors.formats.delta.checkpoint import Checkpoints, covers, newest_version
+from executors.formats.delta.log_cleanup import (
+    complete_checkpoint,
+    files_below_checkpoint,
+    is_absolute,
+    live_adds,
+    tombstones_with,
+)
+from executors.formats.delta.sweep_rules import (
+    Due,
+    due,
+    empty_partitions,
+    missing,
+    stale_manifests,
+    with_dropped_columns,
+)
+from executors.formats.delta.table_settings import (
+    is_clustered,
+    not_back,
+    put_back,
+    without_clustering,
+)
+from executors.sweep.table_folders import (
+    Listed,
+    Places,
+    engine_file,
+    refusals,
+    remove,
+    remove_partitions,
+)
+from pii_tracer.lake.stores.s3.object_versions import ClientFactory
+from pii_tracer.lake.stores.s3.s3_path import AnyPlace, S3Path
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Match
+from pii_tracer.model.locations import engine_path
+from pii_tracer.model.plan import Copy, Step
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
+
+_INVENTORY = "path string, length bigint, isDir boolean, modificationTime bigint"
+_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
+_PARALLEL = "spark.databricks.delta.vacuum.parallelDelete.enabled"
+
+
+class DeltaExecutor:
+    """Every run is safe to repeat: each statement leads to a state, and a state reached already stays.
+
+    clients: of S3, for tables that lie there; made from the estate file unless given.
+    """
+
+    name = "delta"
+
+    def __init__(self, ctx: ExecutionContext, clients: ClientFactory | None = None) -> None:
+        self._ctx = ctx
+        self._places = Places(ctx.estate, clients)
+        self._acts: dict[Action, Callable[[Step, Copy | None], dict[str, Any]]] = {
+            Action.DELTA_DELETE_ROWS: self._delete_rows,
+            Action.DELTA_MASK_ROWS: self._mask_rows,
+            Action.DELTA_REBUILD: self._rebuild,
+            Action.DELTA_PURGE: self._purge,
+            Action.DELTA_VACUUM: self._vacuum,
+            Action.DELTA_CLEAN_LOG: self._clean_log,
+        }
+        self._looks: dict[Action, Callable[[Step, Copy | None], list[str]]] = {
+            Action.DELTA_DELETE_ROWS: self._rows_left,
+            Action.DELTA_MASK_ROWS: self._unmasked_left,
+            Action.DELTA_REBUILD: self._rebuilt,
+            Action.DELTA_PURGE: self._vectors_left,
+            Action.DELTA_VACUUM: self._files_left,
+            Action.DELTA_CLEAN_LOG: self._log_left,
+        }
+
+    def check(self, step: Step, copy: Copy | None) -> None:
+        """Raise `RunError` when there is no Delta table."""
+        folder = self._place(step)
+        with refusals(folder):
+            there = (folder / "_delta_log").is_dir()
+        if not there:
+            raise RunError("there is no Delta table", where=str(folder), todo="look at the folder, then plan again")
+
+    def run(self, step: Step, copy: Copy | None) -> Outcome:
+        """Do the step; facts have the version before and after."""
+        before = self._version(step)
+        with refusals(step.parameters["location"]):
+            facts = on_conflict(lambda: self._acts[step.action](step, copy))
+        return Outcome({"snapshot_before": before, "snapshot_after": self._version(step), **facts})
+
+    def verify(self, step: Step, copy: Copy | None) -> Check:
+        """Look at the table itself."""
+        with refusals(step.parameters["location"]):
+            findings = self._looks[step.action](step, copy)
+        return Check(not findings, tuple(findings), {"snapshot": self._version(step)})
+
+    def probe(self, step: Step, copy: Copy | None) -> Progress:
+        """After a crash: done when the postcondition holds; otherwise the statement is run again."""
+        return Progress.DONE if self.verify(step, copy).ok else Progress.PARTIAL
+
+    # -- acts ----------------------------------------------------------------------------------------------------
+
+    def _delete_rows(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        """How many rows are deleted."""
+        if step.parameters.get("materialise") and self._foreign_files(step):
+            self._materialise(step)
+        match = match_of(copy)
+        rows = count(self._ctx, _table(step), match)
+        if rows:
+            self._merge(step, match, "WHEN MATCHED THEN DELETE")
+        return {"rows_deleted": rows}
+
+    def _mask_rows(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        """How many rows are masked. A row that was masked already is not written again."""
+        if step.parameters.get("materialise") and self._foreign_files(step):
+            self._materialise(step)
+        copy = treated(step, copy)
+        mask, table = mask_of(copy), _table(step)
+        refuse_rows_without_owner(self._ctx, table, copy)
+        rows = count_unmasked(self._ctx, table, copy)
+        if rows:
+            then = f"WHEN MATCHED AND {unmasked(mask, 't')} THEN UPDATE SET {assignments(mask)}"
+            self._merge(step, match_of(copy), then)
+        return {"rows_masked": rows}
+
+    def _merge(self, step: Step, match: Match, then: str) -> None:
+        """MERGE, because DELETE and UPDATE take no subquery here; one for all terms, so that no file is written twice.
+
+        Joined by OR they would be compared row by row with every key. So the rows are told by all that the terms look
+        at together, of which each combination is either the persons' or not.
+        """
+        table, terms = _table(step), list(enumerate(match.terms))
+        looked = ", ".join(f"{leaf(term)} AS k{number}" for number, term in terms)
+        same = " AND ".join(f"{leaf(term, 't')} <=> s.k{number}" for number, term in terms)
+        theirs = f"SELECT DISTINCT {looked} FROM {table} WHERE {condition(self._ctx, match)}"
+        self._sql(f"MERGE INTO {table} t USING ({theirs}) s ON {same} {then}")
+
+    def _materialise(self, step: Step) -> None:
+        """Write all rows again, so that no file of another table is read any more (hazard D8)."""
+        frame = self._ctx.spark.table(_table(step))
+        # no row changes: streams and change feeds of the clone must not see any
+        writer = frame.write.format("delta").mode("overwrite").option("dataChange", "false")
+        writer.option("partitionOverwriteMode", "static").save(engine_path(str(self._place(step))))
+
+    def _rebuild(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        return overwrite(self._ctx, _table(step), step.parameters["sql"])
+
+    def _purge(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        """REORG passes over files that clustering calls done; without clustering columns it takes them too (D17)."""
+        table, folder = _table(step), self._place(step)
+        put_back(self._sql, table, folder)
+        rewritten = self._reorg(table)
+        if is_clustered(folder) and self._vectors_left(step, copy):
+            with without_clustering(self._sql, table, folder):
+                rewritten += self._reorg(table)
+        return {"files_rewritten": rewritten}
+
+    def _reorg(self, table: str) -> int:
+        row = self._sql(f"REORG TABLE {table} APPLY (PURGE)").first()
+        return int(row["metrics"].asDict().get("numFilesRemoved", 0)) if row else 0
+
+    def _vacuum(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        """The engine removes what is due, out of a list of exactly that; what it passes over goes after it.
+
+        RETAIN 0 with the safety check off for this statement only, because the list says what has waited long enough
+        (Delta 4.1 and later ignore other values, hazard D3). The engine decides once more that no file is live.
+        """
+        hours, folder = int(step.parameters["retain_hours"]), self._place(step)
+        if stale_manifests(folder):
+            self._sql(f"GENERATE symlink_format_manifest FOR TABLE {_table(step)}")
+        inventory = self._inventory(self._due(step).going)
+        try:
+            query = f"SELECT path, length, isDir, modificationTime FROM {inventory}"
+            with ExitStack() as settings:
+                settings.enter_context(self._ctx.setting(_CHECK, "false"))
+                if isinstance(folder, S3Path):  # one file after the other would take hours there
+                    settings.enter_context(self._ctx.setting(_PARALLEL, "true"))
+                self._sql(f"VACUUM {_table(step)} USING INVENTORY ({query}) RETAIN 0 HOURS")
+        finally:
+            self._ctx.spark.catalog.dropTempView(inventory)
+        swept = self._due(step)
+        remove(folder, [file.path for file in swept.going])
+        remove_partitions(folder, empty_partitions(folder))
+        strange = {"strange_left": swept.strange} if swept.strange else {}
+        return {"retain_hours": hours, "files_swept": len(swept.going), **strange}
+
+    def _inventory(self, files: Sequence[Listed]) -> str:
+        """A view of files as VACUUM takes it: https://docs.delta.io/latest/delta-utility.html#inventory-table."""
+        rows = [(engine_file(file.path), file.size, False, file.modified) for file in files]
+        name = "pii_sweep_" + hashlib.sha256("\n".join(file.path for file in files).encode()).hexdigest()[:12]
+        self._ctx.spark.createDataFrame(rows, _INVENTORY).createOrReplaceTempView(name)
+        return name
+
+    def _clean_log(self, step: Step, copy: Copy | None) -> dict[str, Any]:
+        """Checkpoint the current version, see that it is complete, then remove the log below it.
+
+        A checkpoint keeps the tombstones of removed files, with their partition values. Where one of these is a key of
+        the person, a checkpoint is made while the table keeps no tombstones, and one more when it keeps them again.
+        """
+        folder, table = self._place(step), _table(step)
+        put_back(self._sql, table, folder)
+        checkpoints = Checkpoints(self._ctx, table, folder)
+        version = checkpoints.write()
+        dropped = tombstones_with(folder, self._values(copy))
+        if dropped:
+            version = checkpoints.write_without_tombstones()
+        removed = files_below_checkpoint(folder, version)
+        remove(folder, [str(path) for path in removed])
+        checkpoints.forget()
+        return {"checkpoint": version, "files_removed": len(removed), "tombstones_dropped": dropped}
+
+    def _values(self, copy: Copy | None) -> set[str]:
+        """All that the plan knows of the persons: rows are found by a key, and partitions can be called by another."""
+        terms = copy.places.terms if copy and copy.places else ()
+        sets = [*(self._ctx.keyring.key_set(term.key_set) for term in terms), *self._ctx.everything]
+        return {value for key_set in sets for _, value in key_set.values}
+
+    # -- looks ---------------------------------------------------------------------------------------------------
+
+    def _rows_left(self, step: Step, copy: Copy | None) -> list[str]:
+        left = count(self._ctx, _table(step), match_of(copy))
+        findings = [f"{left} rows of the person are left"] if left else []
+        return [*findings, *self._still_foreign(step)]
+
+    def _unmasked_left(self, step: Step, copy: Copy | None) -> list[str]:
+        return [*more_than_held(self._ctx, _table(step), treated(step, copy)), *self._still_foreign(step)]
+
+    def _still_foreign(self, step: Step) -> list[str]:
+        foreign = step.parameters.get("materialise") and self._foreign_files(step)
+        return ["the clone still reads files of another table"] if foreign else []
+
+    def _rebuilt(self, step: Step, copy: Copy | None) -> list[str]:
+        return difference(self._ctx, _table(step), step.parameters["sql"])
+
+    def _vectors_left(self, step: Step, copy: Copy | None) -> list[str]:
+        left = sum(1 for add in self._adds(step) if (add.get("deletionVector") or {}).get("storageType"))
+        findings = not_back(self._place(step))
+        findings += [f"{left} live files have a deletion vector"] if left else []
+        old = with_dropped_columns(self._place(step))
+        return [*findings, f"{len(old)} live files hold dropped columns"] if old else findings
+
+    def _files_left(self, step: Step, copy: Copy | None) -> list[str]:
+        folder = self._place(step)
+        gone = missing(folder)
+        if gone:
+            return [f"{len(gone)} files of the current version are not there, first {_name(gone[0])}"]
+        stale = stale_manifests(folder)
+        if stale:
+            return [f"{len(stale)} symlink manifests name files that are not live: other engines read by them"]
+        empty = empty_partitions(folder)
+        if empty:
+            return [f"{len(empty)} empty folders of partitions are left"]
+        left = self._due(step).going
+        return [f"{len(left)} files are not referenced, first {_name(left[0].path)}"] if left else []
+
+    def _log_left(self, step: Step, copy: Copy | None) -> list[str]:
+        folder = self._place(step)
+        version = complete_checkpoint(folder)
+        if version is None or not covers(folder, version, newest_version(self._ctx, _table(step))):
+            return ["the current version has no complete checkpoint"]
+        left = files_below_checkpoint(folder, version)
+        findings = not_back(folder) + ([f"{len(left)} log files lie below checkpoint {version}"] if left else [])
+        named = tombstones_with(folder, self._values(copy))
+        return [*findings, f"the checkpoint names {named} removed files under a key"] if named else findings
+
+    # -- helpers -------------------------------------------------------------------------------------------------
+
+    def _sql(self, statement: str) -> Any:
+        return self._ctx.spark.sql(statement)
+
+    def _version(self, step: Step) -> str:
+        return str(newest_version(self._ctx, _table(step)))
+
+    def _foreign_files(self, step: Step) -> bool:
+        return any(is_absolute(add["path"]) for add in self._adds(step))
+
+    def _place(self, step: Step) -> AnyPlace:
+        return self._places.at(step.parameters["location"])
+
+    def _due(self, step: Step) -> Due:
+        """Files that may go. The engine has to count the same live files as our reading of the log does.
+
+        Raises:
+            RunError: it does not, so nothing is removed.
+        """
+        folder = self._place(step)
+        found = due(folder, int(step.parameters["retain_hours"]), self._ctx.in_flight_hours)
+        detail = self._sql(f"DESCRIBE DETAIL {_table(step)}").first()
+        if detail is None or detail["numFiles"] != len(self._adds(step)):
+            raise RunError(
+                "the engine and the log disagree on the live files; nothing was swept",
+                where=str(folder),
+                todo="stop the writers of this table, then `pii-tracer resume`",
+            )
+        return found
+
+    def _adds(self, step: Step) -> tuple[dict[str, Any], ...]:
+        return live_adds(self._place(step))
+
+
+def _table(step: Step) -> str:
+    table = step.parameters.get("table")
+    return quote_table(table) if table else f"delta.{quote(engine_path(step.parameters['location']))}"
+
+
+def _name(path: str) -> str:
+    """Of a file, without its folders: those of partitions can be a person's value."""
+    return path.rpartition("/")[2]

@@ -1,0 +1,205 @@
+"""Compressed text files as streams: opened for reading, and written again with the codec they had."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import pyarrow as pa
+import zstandard
+
+from executors.formats.plain_files.file_sources import Stored
+from executors.stores.s3.arrow_match import BY_HAND, RowsError
+
+PLAIN, GZIP, ZSTD, BZIP2, DEFLATE, SNAPPY = "plain", "gzip", "zstd", "bzip2", "deflate", "snappy"
+_MAGIC = ((b"\x1f\x8b", GZIP), (b"\x28\xb5\x2f\xfd", ZSTD), (b"BZh", BZIP2))
+_SUFFIX = {".deflate": DEFLATE, ".snappy": SNAPPY}
+_CHUNK = 256 * 1024
+_ZSTD_INPUT = 4 * 1024
+"""Little: four bytes of a zstd frame can stand for 128 KiB, and what they give comes at once."""
+
+
+def codec_of(path: Stored) -> str:
+    """The codec of a file: by its first bytes, for Hadoop's own two by its name.
+
+    Raises:
+        RowsError: a codec that is not supported (its name says one, or a known one that cannot be written again).
+    """
+    with path.open("rb") as stream:
+        head = stream.read(6)
+    for magic, codec in _MAGIC:
+        if head.startswith(magic):
+            return codec
+    suffix = path.suffix.lower()
+    if suffix in (".gz", ".zst", ".bz2", ".lz4", ".xz") and head:
+        raise RowsError("the file's codec is not supported, or not the one its name says", todo=BY_HAND)
+    return _SUFFIX.get(suffix, PLAIN)
+
+
+@contextmanager
+def reading(path: Stored, codec: str) -> Iterator[IO[bytes]]:
+    """The content, decompressed as it is read; content that is cut short is an error at its end."""
+    with path.open("rb") as raw:
+        if codec == ZSTD:
+            yield io.BufferedReader(_Frames(raw))
+        elif codec == DEFLATE:
+            yield io.BufferedReader(_Inflated(raw))
+        elif codec == SNAPPY:
+            yield io.BufferedReader(_HadoopSnappy(raw))
+        else:
+            opener: Any = {GZIP: gzip.open, BZIP2: bz2.open}.get(codec)
+            yield opener(raw, "rb") if opener else raw
+
+
+@contextmanager
+def writing(path: Stored, codec: str) -> Iterator[IO[bytes]]:
+    """A stream that compresses what is written; the file is whole when the block ends."""
+    with path.open("wb") as raw:
+        packed: Any
+        if codec == GZIP:
+            packed = gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="")
+        elif codec == BZIP2:
+            packed = bz2.BZ2File(raw, "wb")
+        elif codec == ZSTD:
+            packed = zstandard.ZstdCompressor().stream_writer(raw, closefd=False)
+        elif codec == DEFLATE:
+            packed = _Deflating(raw)
+        elif codec == SNAPPY:
+            packed = io.BufferedWriter(_SnappyBlocks(raw), _CHUNK)
+        else:
+            yield raw
+            return
+        with packed:
+            yield packed
+
+
+class _Pieces(io.RawIOBase, ABC):
+    """A raw stream over pieces of bytes that a subclass gives; `b""` is the end."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._raw = raw
+        self._left = memoryview(b"")  # taken from the front many times: without a copy of the rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._left:
+            piece = self._piece()
+            if piece is None:
+                return 0
+            self._left = memoryview(piece)
+        size = min(len(buffer), len(self._left))
+        buffer[:size], self._left = self._left[:size], self._left[size:]
+        return size
+
+    @abstractmethod
+    def _piece(self) -> bytes | None:
+        """The next bytes; None at the end."""
+
+
+class _Frames(_Pieces):
+    """zstd, several frames in a row; a cut frame is an error and not an end."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        super().__init__(raw)
+        self._decoder: Any = None
+
+    def _piece(self) -> bytes | None:
+        data = self._raw.read(_ZSTD_INPUT) if self._decoder is None or not self._decoder.unused_data else b""
+        if self._decoder is not None and self._decoder.eof:
+            data = self._decoder.unused_data + data
+            self._decoder = None
+        if not data:
+            if self._decoder is not None:
+                raise EOFError("zstd content cut short")
+            return None
+        if self._decoder is None:
+            self._decoder = zstandard.ZstdDecompressor().decompressobj()
+        return bytes(self._decoder.decompress(data))
+
+
+class _Inflated(_Pieces):
+    """zlib's format, which Hadoop calls deflate."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        super().__init__(raw)
+        self._decoder = zlib.decompressobj()
+
+    def _piece(self) -> bytes | None:
+        data = self._decoder.unconsumed_tail or self._raw.read(_CHUNK)
+        if not data:
+            if rest := self._decoder.flush():
+                return rest
+            if not self._decoder.eof:
+                raise EOFError("deflate content cut short")
+            return None
+        return self._decoder.decompress(data, _CHUNK)
+
+
+class _HadoopSnappy(_Pieces):
+    """Hadoop's blocks: plain size 4, then chunks of size 4 and raw Snappy (Hadoop's `BlockCompressorStream`)."""
+
+    def _piece(self) -> bytes | None:
+        head = self._raw.read(4)
+        if not head:
+            return None
+        wanted, out = int.from_bytes(head, "big"), bytearray()
+        while len(out) < wanted:
+            size = int.from_bytes(self._exactly(4), "big")
+            chunk = self._exactly(size)
+            plain = shift = 0
+            for byte in chunk[:5]:
+                plain |= (byte & 127) << shift
+                shift += 7
+                if byte < 128:
+                    break
+            if not size or len(out) + plain > wanted:
+                raise EOFError("snappy block of impossible size")
+            out += pa.decompress(chunk, plain, "snappy", asbytes=True)
+        return bytes(out)
+
+    def _exactly(self, size: int) -> bytes:
+        data = self._raw.read(size)
+        if len(data) != size:
+            raise EOFError("snappy content cut short")
+        return data
+
+
+class _Deflating(io.RawIOBase):
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._raw = raw
+        self._packer = zlib.compressobj()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._raw.write(self._packer.compress(data))
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._raw.write(self._packer.flush())
+        super().close()
+
+
+class _SnappyBlocks(io.RawIOBase):
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._raw = raw
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        for start in range(0, len(data), _CHUNK):
+            plain = bytes(data[start : start + _CHUNK])
+            chunk = pa.compress(plain, "snappy", asbytes=True)
+            self._raw.write(len(plain).to_bytes(4, "big") + len(chunk).to_bytes(4, "big") + chunk)
+        return len(data)

@@ -1,0 +1,17 @@
+"""Which module writes which format of plain files again; Parquet's has an interface of its own (`parquet_rows`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from executors.formats.plain_files import avro_rewrite, csv_rewrite, json_rewrite, orc_rewrite
+from pii_tracer.model.identities import Format
+
+MODULES: Mapping[Format, Any] = {
+    Format.ORC: orc_rewrite,
+    Format.AVRO: avro_rewrite,
+    Format.CSV: csv_rewrite,
+    Format.JSON: json_rewrite,
+}
+"""Each has `survey`, `write` and `compare`."""

@@ -1,0 +1,115 @@
+"""What becomes of a person's row in a file where a hold keeps columns: the row stays, the rest of it becomes NULL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from executors.stores.s3.arrow_match import BY_HAND, RowsError
+from pii_tracer.model.identities import Match
+from pii_tracer.model.plan import Mask
+
+_TEXTS = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_fixed_size_binary,
+)
+
+
+def places(names: Sequence[str], mask: Mask) -> list[int]:
+    """Positions of the columns that become NULL, in any case as Spark takes them.
+
+    Raises:
+        RowsError: there are columns of which the plan says neither that they stay nor that they go. Their names are
+            not told: in a file without a header they are a row of somebody.
+    """
+    gone, kept = ({name.lower() for name in part} for part in (mask.columns, mask.kept))
+    unknown = [name for name in names if name.lower() not in gone | kept]
+    if unknown:
+        raise RowsError(f"the plan does not say what becomes of {len(unknown)} columns in here", todo="plan again")
+    return [position for position, name in enumerate(names) if name.lower() in gone]
+
+
+def lasting(match: Match, mask: Mask) -> Match:
+    """The terms that still find a row when the rest of it is NULL."""
+    kept = {name.lower() for name in mask.kept}
+    return Match(terms=tuple(term for term in match.terms if term.column.lower() in kept))
+
+
+def refuse_required(schema: pa.Schema, positions: Sequence[int]) -> None:
+    """Raise `RowsError` where one of the columns cannot hold NULL."""
+    names = [schema.field(position).name for position in positions if not schema.field(position).nullable]
+    if names:
+        raise RowsError(f"{', '.join(names)} cannot become NULL in here: it is required", todo="plan again")
+
+
+def holding_more(table: pa.Table, mine: pa.Array) -> int:
+    """Number of the persons' rows in which any column of a table has a value. mine: one boolean a row."""
+    rest = pa.chunked_array([pa.array([False] * len(mine))])  # of no columns a table does not know its rows
+    for column in table.columns:
+        rest = pc.or_(rest, pc.is_valid(column))
+    return int(pc.sum(pc.and_(rest, mine)).as_py() or 0)
+
+
+def blanked(table: pa.Table, mine: pa.Array, mask: Mask) -> pa.Table:
+    """The table with NULL in the columns that go, in the persons' rows only. mine: one boolean a row.
+
+    Raises:
+        RowsError: as `places`, or a column cannot hold NULL.
+    """
+    if not mine.true_count:
+        return table
+    positions = places(table.column_names, mask)
+    refuse_required(table.schema, positions)
+    for position in positions:
+        column = table.column(position)
+        starts = accumulate((len(chunk) for chunk in column.chunks), initial=0)
+        chunks = [_without(chunk, mine.slice(at, len(chunk))) for at, chunk in zip(starts, column.chunks, strict=False)]
+        table = table.set_column(position, table.schema.field(position), pa.chunked_array(chunks, column.type))
+    return table
+
+
+def _without(values: pa.Array, mine: pa.Array) -> pa.Array:
+    """Taken by position, so that a value of whatever type is copied as it is, and NULL stands where a position is."""
+    if not mine.true_count:
+        return values
+    if pa.types.is_struct(values.type):
+        # a field that the struct requires must have something in it, even where the struct is NULL and hides it
+        fields = list(values.type)
+        members = [_hidden(values.field(number), field, mine) for number, field in enumerate(fields)]
+        return pa.StructArray.from_arrays(members, fields=fields, mask=pc.or_(values.is_null(), mine))
+    return values.take(pc.if_else(mine, pa.scalar(None, pa.int64()), _every(values)))
+
+
+def _hidden(values: pa.Array, field: pa.Field, mine: pa.Array) -> pa.Array:
+    if field.nullable:
+        return _without(values, mine)
+    behind = pa.scalar(len(values), pa.int64())
+    return pa.concat_arrays([values, _nothing(field)]).take(pc.if_else(mine, behind, _every(values)))
+
+
+def _nothing(field: pa.Field) -> pa.Array:
+    """One value that says nothing: NULL where it may be, else zero or an empty text or list.
+
+    Raises:
+        RowsError: nothing of the kind is known for this type.
+    """
+    kind = field.type
+    if field.nullable:
+        return pa.nulls(1, kind)
+    if pa.types.is_struct(kind):
+        return pa.StructArray.from_arrays([_nothing(inner) for inner in kind], fields=list(kind))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind):
+        return pa.array([[]], kind)
+    if pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or any(fits(kind) for fits in _TEXTS):
+        return pa.Array.from_buffers(kind, 1, [None, *pa.nulls(1, kind).buffers()[1:]])
+    raise RowsError(f"`{field.name}` is required in a column that becomes NULL: {kind}", todo=BY_HAND)
+
+
+def _every(values: pa.Array) -> pa.Array:
+    return pa.array(range(len(values)), pa.int64())

@@ -1,0 +1,222 @@
+"""Rewrite the objects at the heads of lakeFS branches without the person, and commit; nobody else's change goes along.
+
+A branch has one staging area for everybody. So a branch with foreign uncommitted changes is refused before anything is
+written, every upload is conditional on the object that was read (`If-Match`), and what is staged is looked at once more
+before the commit: where it is more than ours, ours is taken back. lakeFS has no conditional commit, so that a change
+staged in that last moment could still come along.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from executors.stores.s3.arrow_match import Keys
+from executors.stores.s3.objects import keys_of
+from executors.stores.s3.row_removal import Kept, drop_rows
+from pii_tracer.lake.stores.lakefs.client import PLAN_MARK, LakefsClient, LakefsError
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format, Frozen, Match
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
+
+MESSAGE = "Erase data subjects"
+
+
+class PlannedObject(Frozen):
+    """An object at a branch's head as the plan saw it."""
+
+    path: str
+    address: str
+
+
+class PlannedBranch(Frozen):
+    """A branch and what is to be rewritten on it."""
+
+    branch: str
+    objects: tuple[PlannedObject, ...]
+
+
+class RepositoryParameters(Frozen):
+    """What every step says: where, and for which plan."""
+
+    server: str
+    repository: str
+    storage: str
+    plan_id: str
+
+
+class RewriteParameters(RepositoryParameters):
+    """LAKEFS_REWRITE."""
+
+    format: Format
+    branches: tuple[PlannedBranch, ...]
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """One LAKEFS_REWRITE step. match: how the persons' rows are found; keys, strong: as `s3_objects.keys_of` gives."""
+
+    client: LakefsClient
+    parameters: RewriteParameters
+    match: Match
+    keys: Keys
+    strong: frozenset[str]
+
+    @classmethod
+    def of(cls, client: LakefsClient, parameters: RewriteParameters, match: Match | None, keyring: Any) -> Rewriting:
+        """Raises `RunError` for a match that says nothing."""
+        if match is None or not match.terms:
+            raise RunError("the step does not say how the person's rows are found", todo="make the plan again")
+        keys, strong = keys_of(keyring, match)
+        if not all(keys.values()):
+            raise RunError("a key set of the match is empty", todo="make the plan again")
+        return cls(client, parameters, match, keys, strong)
+
+    @property
+    def _repository(self) -> str:
+        return self.parameters.repository
+
+    @property
+    def _mark(self) -> dict[str, str]:
+        return {PLAN_MARK: self.parameters.plan_id}
+
+    def check(self) -> None:
+        """Raise `RunError` where somebody else has uncommitted changes on a branch."""
+        for planned in self.parameters.branches:
+            self._foreign(planned)
+
+    def run(self) -> Outcome:
+        """Branch by branch; one that is done is seen by this plan's mark on its objects."""
+        facts: dict[str, Any] = {"branches": [], "rows_dropped": 0, "files_rewritten": 0}
+        for planned in self.parameters.branches:
+            done = self._branch(planned)
+            facts["branches"].append(done)
+            facts["rows_dropped"] += done.get("rows_dropped", 0)
+            facts["files_rewritten"] += done.get("objects", 0)
+        return Outcome(facts)
+
+    def verify(self) -> Check:
+        """No head names an object of the plan under any path, and every path is still there."""
+        findings = []
+        for planned in self.parameters.branches:
+            there = self._head(planned.branch)
+            left = {item.address for item in planned.objects} & {str(o["physical_address"]) for o in there.values()}
+            lost = [item.path for item in planned.objects if item.path not in there]
+            if left:
+                findings.append(f"the head of {planned.branch} still names {len(left)} object(s) that hold the person")
+            if lost:
+                findings.append(f"{len(lost)} path(s) are gone from {planned.branch}")
+        return Check(not findings, tuple(findings))
+
+    def probe(self) -> Progress:
+        """Whether this plan wrote any of the objects."""
+        if self.verify().ok:
+            return Progress.DONE
+        stats = (
+            self.client.stat(self._repository, planned.branch, item.path)
+            for planned in self.parameters.branches
+            for item in planned.objects
+        )
+        return Progress.PARTIAL if any(found and self._ours(found) for found in stats) else Progress.NOT_STARTED
+
+    # --- one branch ---
+
+    def _branch(self, planned: PlannedBranch) -> dict[str, Any]:
+        staged = self._foreign(planned)
+        for path in staged:  # a run that was killed left them; written anew, so that each row is counted
+            self.client.reset(self._repository, planned.branch, path)
+        head = self.client.head(self._repository, planned.branch)
+        todo, dropped = [], 0
+        for item in planned.objects:
+            stats = self.client.stat(self._repository, head, item.path)
+            if stats is not None and self._ours(stats):
+                continue  # committed before a crash
+            if stats is None or stats.get("physical_address") != item.address:
+                raise self._changed(planned.branch)
+            todo.append((item, stats))
+        if not todo:
+            return {"branch": planned.branch, "commit": head, "resumed": True}
+        try:
+            for item, stats in todo:
+                kept = self._written(planned.branch, head, item, stats)
+                dropped += kept.rows_before - kept.rows_after
+            self._only_ours(planned)
+            made = self.client.commit(self._repository, planned.branch, MESSAGE, self._mark)
+        except (LakefsError, RunError):
+            self._take_back(planned)
+            raise
+        return {
+            "branch": planned.branch,
+            "before": head,
+            "commit": str(made.get("id", "")),
+            "objects": len(todo),
+            "rows_dropped": dropped,
+        }
+
+    def _written(self, branch: str, head: str, item: PlannedObject, stats: dict[str, Any]) -> Kept:
+        data = self.client.read(self._repository, head, item.path)
+        if data is None:
+            raise RunError(
+                "an object at the head of a branch was collected", where=branch, todo="look at the repository's storage"
+            )
+        told = [item.path, *map(str, (stats.get("metadata") or {}).values())]
+        if any(value in text for value in self.strong for text in told):
+            raise RunError(
+                "the name or the metadata of an object holds the person, and a rewrite keeps both",
+                where=branch,
+                todo="write it anew under another name, delete the old one, then make a new plan",
+            )
+        kept = drop_rows(data, self.parameters.format, self.match, self.keys, self.strong)
+        if kept.data is None:
+            raise RunError(
+                "an object holds the person and no row of it is theirs by the match",
+                where=branch,
+                todo="look at the object by hand; it is kept as it is",
+            )
+        self.client.upload(self._repository, branch, item.path, kept.data, stats, self._mark)
+        return kept
+
+    def _ours(self, stats: dict[str, Any]) -> bool:
+        return (stats.get("metadata") or {}).get(PLAN_MARK) == self.parameters.plan_id
+
+    def _staged(self, branch: str) -> set[str]:
+        return {str(change["path"]) for change in self.client.staged(self._repository, branch)}
+
+    def _foreign(self, planned: PlannedBranch) -> set[str]:
+        """What this plan has staged; refused where there is more."""
+        staged = self._staged(planned.branch)
+        for path in staged:
+            stats = self.client.stat(self._repository, planned.branch, path)
+            if stats is None or not self._ours(stats):
+                raise RunError(
+                    "the branch has uncommitted changes of others; they would be committed with the erasure",
+                    where=f"{self._repository}, branch {planned.branch}",
+                    todo="commit or reset them, then `pii-tracer resume`",
+                )
+        return staged
+
+    def _only_ours(self, planned: PlannedBranch) -> None:
+        staged = self._foreign(planned)
+        if staged - {item.path for item in planned.objects}:
+            raise self._changed(planned.branch)
+
+    def _take_back(self, planned: PlannedBranch) -> None:
+        """What is staged and ours, as far as the server still answers; a resumed run does it again."""
+        try:
+            for path in self._staged(planned.branch):
+                stats = self.client.stat(self._repository, planned.branch, path)
+                if stats is not None and self._ours(stats):
+                    self.client.reset(self._repository, planned.branch, path)
+        except LakefsError:
+            return
+
+    def _head(self, branch: str) -> dict[str, dict[str, Any]]:
+        head = self.client.head(self._repository, branch)
+        return {str(found["path"]): found for found in self.client.objects(self._repository, head)}
+
+    def _changed(self, branch: str) -> RunError:
+        return RunError(
+            "somebody changed an object after the plan was made; it was left as it is",
+            where=f"{self._repository}, branch {branch}",
+            todo="stop the writer and make a new plan",
+        )

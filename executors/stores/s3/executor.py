@@ -1,0 +1,107 @@
+"""The S3 executor: which step is done by which of its parts, each in a file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from executors.step_parts import Part, parameters_of, run_priced
+from executors.stores.s3.abort_uploads import AbortingUploads
+from executors.stores.s3.clear_old_versions import ClearingVersions, cleared_at
+from executors.stores.s3.delete_versions import VersionDeleter
+from executors.stores.s3.lifecycle_expiry import AwaitingExpiry
+from executors.stores.s3.object_rewrite import Rewriting
+from executors.stores.s3.objects import (
+    AbortParameters,
+    AwaitParameters,
+    BucketParameters,
+    ClearParameters,
+    DeleteParameters,
+    ExpiryParameters,
+    RestoreParameters,
+    RewriteParameters,
+    S3Context,
+)
+from executors.stores.s3.replica_wait import AwaitingReplica
+from executors.stores.s3.restore import Restoring
+from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.object_versions import ClientFactory
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.plan import Copy, Step
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """Parameters and part of one action."""
+
+    parameters: type[BucketParameters]
+    part: Callable[[S3Context, ClientFactory, Any, Copy | None], Part]
+
+
+_KINDS: dict[Action, _Kind] = {
+    Action.S3_RESTORE: _Kind(RestoreParameters, Restoring),
+    Action.S3_REWRITE_ARCHIVE: _Kind(RewriteParameters, Rewriting),
+    Action.S3_AWAIT_REPLICA: _Kind(AwaitParameters, AwaitingReplica),
+    Action.S3_DELETE_VERSIONS: _Kind(DeleteParameters, VersionDeleter),
+    Action.S3_ABORT_UPLOADS: _Kind(AbortParameters, AbortingUploads),
+    Action.S3_CLEAR_VERSIONS: _Kind(ClearParameters, ClearingVersions),
+    Action.S3_AWAIT_EXPIRY: _Kind(ExpiryParameters, AwaitingExpiry),
+}
+
+
+class S3Executor:
+    """Executor `s3`. clients: made from the estate file unless given."""
+
+    name = "s3"
+
+    def __init__(self, ctx: S3Context, clients: ClientFactory | None = None) -> None:
+        self._ctx = ctx
+        self._clients = clients or s3_clients(ctx.estate)
+
+    def check(self, step: Step, copy: Copy | None) -> None:
+        """Raise `RunError` for wrong parameters, an unreachable bucket, a missing match, or an unsupported format."""
+        parameters = _parameters(step)
+        try:
+            self._clients(parameters.region).head_bucket(Bucket=parameters.bucket)
+        except (ClientError, BotoCoreError) as error:
+            raise RunError(
+                f"the bucket cannot be reached: {error_code(error)}",
+                where=f"s3://{parameters.bucket}",
+                todo="check its name, its region and the run's permissions",
+            ) from None
+        self._part(step, copy).check()
+
+    def run(self, step: Step, copy: Copy | None) -> Outcome:
+        """Do the step. What is done already is seen and not done again. The facts say what it cost.
+
+        Raises:
+            PartlyDone: some objects failed; its facts say which, and what is done.
+        """
+        return run_priced(self._part(step, copy), step, self._ctx.estate.prices)
+
+    def verify(self, step: Step, copy: Copy | None) -> Check:
+        """Look at the objects themselves."""
+        return self._part(step, copy).verify()
+
+    def probe(self, step: Step, copy: Copy | None) -> Progress:
+        """How far the step came. Reads only."""
+        return self._part(step, copy).probe()
+
+    def _part(self, step: Step, copy: Copy | None) -> Part:
+        parameters = _parameters(step)
+        if isinstance(parameters, ClearParameters):
+            return ClearingVersions(self._ctx, self._clients, parameters, copy, cleared_at(self._ctx.told(step.id)))
+        return _KINDS[step.action].part(self._ctx, self._clients, parameters, copy)
+
+
+def _parameters(step: Step) -> BucketParameters:
+    kind = _KINDS.get(step.action)
+    if kind is None:
+        raise RunError(f"the S3 executor has no action `{step.action}`", where=step.id, todo="make the plan again")
+    return parameters_of(kind.parameters, step, "make the plan again")

@@ -1,0 +1,95 @@
+"""Leave versions to the bucket's own lifecycle, and look that they are gone: a rule's promise is not believed.
+
+S3 removes what has expired some time after the day is over and names no bound for the delay
+(https://docs.aws.amazon.com/AmazonS3/latest/userguide/lifecycle-expire-general-considerations.html).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from executors.stores.s3.delete_versions import listed_versions
+from executors.stores.s3.objects import ExpiryParameters, S3Context, refused
+from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.stores.s3.archives import expiry_of
+from pii_tracer.lake.stores.s3.object_versions import ClientFactory
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.plan import Copy
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
+
+_LOOK_AGAIN = timedelta(hours=6)
+
+
+@dataclass(frozen=True)
+class AwaitingExpiry:
+    """One S3_AWAIT_EXPIRY step."""
+
+    ctx: S3Context
+    clients: ClientFactory
+    parameters: ExpiryParameters
+    copy: Copy | None
+
+    def check(self) -> None:
+        """Raise `RunError` when the rules no longer promise what the plan relies on: waiting would be in vain."""
+        parameters = self.parameters
+        client = self.clients(parameters.region)
+        try:
+            rules = client.get_bucket_lifecycle_configuration(Bucket=parameters.bucket)["Rules"]
+        except (ClientError, BotoCoreError) as error:
+            if error_code(error) != "NoSuchLifecycleConfiguration":
+                raise refused("GetBucketLifecycleConfiguration", error, parameters.bucket, parameters.prefix) from None
+            rules = []
+        try:
+            versioning = client.get_bucket_versioning(Bucket=parameters.bucket).get("Status")
+        except (ClientError, BotoCoreError) as error:
+            raise refused("GetBucketVersioning", error, parameters.bucket, parameters.prefix) from None
+        now = expiry_of(rules, parameters.prefix, versioning in ("Enabled", "Suspended"))
+        if (
+            now is None
+            or now.total > parameters.expires_after_days
+            # the same sum counted from another day is another date
+            or now.noncurrent > parameters.noncurrent_days
+            or now.current > parameters.expires_after_days - parameters.noncurrent_days
+        ):
+            raise RunError(
+                "the lifecycle rules changed: they no longer remove these versions in the planned time",
+                where=f"s3://{parameters.bucket}/{parameters.prefix}",
+                todo="bring the rules back, or make a new plan that deletes the versions",
+            )
+
+    def run(self) -> Outcome:
+        """Wait for the date; after it, look every few hours until `give_up`.
+
+        Raises:
+            RunError: the versions are still there when the plan gives up.
+        """
+        left = self._left()
+        facts: dict[str, Any] = {"left": left, "lapsed": len(self.parameters.versions) - left}
+        if not left:
+            return Outcome(facts)
+        now = self.ctx.now()
+        if now >= self.parameters.give_up:
+            raise RunError(
+                f"{left} version(s) are still there, though the lifecycle rules should have removed them",
+                where=f"s3://{self.parameters.bucket}/{self.parameters.prefix}",
+                todo="look at the bucket's rules; a new plan can delete the versions",
+            )
+        return Outcome(facts, waiting_until=max(self.parameters.until, min(now + _LOOK_AGAIN, self.parameters.give_up)))
+
+    def verify(self) -> Check:
+        """None of the listed versions exists."""
+        left = self._left()
+        return Check(not left, (f"{left} listed version(s) still exist",) if left else (), {"left": left})
+
+    def probe(self) -> Progress:
+        """Waiting changes nothing; it is over or not."""
+        return Progress.DONE if not self._left() else Progress.PARTIAL
+
+    def _left(self) -> int:
+        client = self.clients(self.parameters.region)
+        there = listed_versions(client, self.parameters.bucket, self.parameters.versions)
+        return sum((item.key, item.version_id) in there for item in self.parameters.versions)

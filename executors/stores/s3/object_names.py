@@ -1,0 +1,41 @@
+"""Names of objects of a table, as journals and logs may have them: keys of partition folders can be persons' values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import unquote
+
+from executors.engine.local_paths import without_values
+from executors.stores.s3.objects import S3Context
+from pii_tracer.model.identities import MatchTerm
+from pii_tracer.model.plan import Copy
+from pii_tracer.scan.value_forms import Patterns, build_patterns
+
+Shown = Callable[[str], str]
+
+
+def shown_names(ctx: S3Context, copy: Copy | None) -> Shown:
+    """How keys of a copy are told. As they are, but for values of persons, and for partitions by a column that rows of
+    persons are found by: these are other people's values. Where nobody knows those columns, for all partitions.
+    """
+    patterns = _patterns(ctx, copy)
+    columns = {term.column.lower() for term in _terms(copy)}
+
+    def shown(key: str) -> str:
+        plain = unquote(key)  # Spark writes some characters of a value with a %, delta-rs more of them
+        if patterns is None or not columns or patterns.mask(plain) != plain:
+            return without_values(patterns.mask(key) if patterns else key)
+        named = {part.partition("=")[0].lower() for part in key.split("/") if "=" in part}
+        return without_values(key) if columns & named else key
+
+    return shown
+
+
+def _terms(copy: Copy | None) -> tuple[MatchTerm, ...]:
+    return copy.places.terms if copy and copy.places else ()
+
+
+def _patterns(ctx: S3Context, copy: Copy | None) -> Patterns | None:
+    sets = {term.key_set: ctx.keyring.key_set(term.key_set) for term in _terms(copy)}
+    sets |= {found.name: found for found in ctx.everything}
+    return build_patterns(sets.values()) if any(found.values for found in sets.values()) else None

@@ -1,0 +1,252 @@
+"""Write objects anew without the person, in the same class; what somebody else wrote meanwhile is left as it is."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from executors.stores.s3.arrow_match import Keys
+from executors.stores.s3.object_metadata import Beside
+from executors.stores.s3.objects import (
+    PLAN_TAG,
+    RestoreParameters,
+    RewriteParameters,
+    S3Context,
+    VersionRef,
+    head,
+    keys_of,
+    overwritten,
+    read,
+    server_time,
+    write_like,
+)
+from executors.stores.s3.restore import Restoring
+from executors.stores.s3.row_removal import Kept, drop_rows
+from pii_tracer.lake.stores.s3.object_versions import (
+    ClientFactory,
+    Readability,
+    S3Client,
+    readability,
+    sha256_of_head,
+)
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import PLAIN, Match
+from pii_tracer.model.plan import Copy
+from pii_tracer.run.executor_protocol import (
+    Check,
+    Outcome,
+    PartlyDone,
+    Progress,
+)
+from pii_tracer.scan.value_forms import build_patterns
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """What rows are compared with. strong: values that stand for the person wherever they are found.
+
+    beside: looks at what stands beside the bytes.
+    """
+
+    match: Match
+    keys: Keys
+    strong: frozenset[str]
+    beside: Beside
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """One S3_REWRITE_ARCHIVE step."""
+
+    ctx: S3Context
+    clients: ClientFactory
+    parameters: RewriteParameters
+    copy: Copy | None
+
+    @property
+    def _client(self) -> S3Client:
+        return self.clients(self.parameters.region)
+
+    def check(self) -> None:
+        """Raise `RunError` for a missing match, an unsupported format, or a name that holds the person."""
+        self._compared()
+
+    def run(self) -> Outcome:
+        """Rewrite each object; one that fails does not stop the others. What is archived again is restored anew.
+
+        Raises:
+            PartlyDone: some were not rewritten, each with its reason.
+        """
+        compared = self._compared()
+        done: list[dict[str, Any]] = []
+        failed: list[dict[str, str]] = []
+        cold: list[VersionRef] = []
+        for item in self.parameters.objects:
+            try:
+                fact = self._rewrite_one(compared, item)
+                if fact is None:
+                    cold.append(item)
+                else:
+                    done.append(fact)
+            except RunError as error:
+                failed.append({"key": item.key, "version_id": item.version_id, "reason": error.what})
+        facts: dict[str, Any] = {
+            "objects": done,
+            "rewritten": sum(fact["state"] == "rewritten" for fact in done),
+            "left_alone": sum(fact["state"] == "left_alone" for fact in done),
+            "gone": sum(fact["state"] == "gone" for fact in done),
+            "rows_dropped": sum((fact["rows_before"] or 0) - (fact["rows_after"] or 0) for fact in done),
+        }
+        again = self._again(cold, facts, failed) if cold else None
+        if failed:
+            facts["failed"] = failed
+            reasons = ", ".join(sorted({item["reason"] for item in failed}))
+            raise PartlyDone(
+                f"{len(failed)} of {len(self.parameters.objects)} object(s) were not rewritten: {reasons}",
+                facts,
+                where=f"s3://{self.parameters.bucket}/{self.parameters.prefix}",
+                todo="see the reasons in the journal, mend them, then `pii-tracer resume`",
+            )
+        return Outcome(facts, waiting_until=again)
+
+    def verify(self) -> Check:
+        """The current version of every object is the rewritten one, or was read and is free of the person, or gone."""
+        compared = self._compared()
+        bucket = self.parameters.bucket
+        findings: set[str] = set()
+        for item in self.parameters.objects:
+            current = head(self._client, bucket, item.key)
+            if current is None or self._written(current):
+                continue
+            if not _is_planned(current, item):
+                findings.add("an object was changed by somebody else")
+                continue
+            try:
+                kept, answer = self._dropped(compared, item)
+                compared.beside.tags(item.key, answer)
+            except RunError as error:
+                findings.add(f"an object could not be read: {error.what}")
+                continue
+            if kept.data is not None:
+                findings.add("an object still holds the person")
+        return Check(not findings, tuple(sorted(findings)))
+
+    def probe(self) -> Progress:
+        """Whether this plan wrote any of the objects."""
+        if self.verify().ok:
+            return Progress.DONE
+        bucket = self.parameters.bucket
+        tagged = any(self._written(head(self._client, bucket, item.key)) for item in self.parameters.objects)
+        return Progress.PARTIAL if tagged else Progress.NOT_STARTED
+
+    def _compared(self) -> _Compared:
+        parameters = self.parameters
+        match = parameters.match or (self.copy.match if self.copy else None)
+        if match is None or not match.terms:
+            raise RunError("the step does not say how the person's rows are found", todo="make the plan again")
+        if parameters.format not in PLAIN:
+            raise RunError(f"rewriting {parameters.format} objects is not supported", todo="make the plan again")
+        keys, strong = keys_of(self.ctx.keyring, match)
+        if not all(keys.values()):
+            raise RunError("a key set of the match is empty", todo="make the plan again")
+        if any(value in item.key for value in strong for item in parameters.objects):
+            raise RunError(
+                "the name of an object holds the person, and a rewrite keeps names",
+                where=f"s3://{parameters.bucket}/{parameters.prefix}",
+                todo="copy it under another name, then make a new plan",
+            )
+        others = frozenset(self.copy.other_keys) if self.copy else frozenset[str]()
+        sets = {term.key_set: self.ctx.keyring.key_set(term.key_set) for term in match.terms}
+        patterns = build_patterns((sets | {found.name: found for found in self.ctx.everything}).values())
+        return _Compared(match, keys, strong, Beside(self._client, parameters.bucket, patterns, others))
+
+    def _again(self, cold: list[VersionRef], facts: dict[str, Any], failed: list[dict[str, str]]) -> datetime:
+        """Ask for what is archived again; when to look. What was refused is added to what failed."""
+        try:
+            outcome = self._restoring(cold).run()
+        except PartlyDone as error:
+            facts["restored_again"] = error.facts
+            failed += [
+                item | {"reason": f"its restore was refused: {item['reason']}"} for item in error.facts["failed"]
+            ]
+            return self.ctx.now()
+        facts["restored_again"] = outcome.facts
+        return outcome.waiting_until or self.ctx.now()
+
+    def _restoring(self, cold: list[VersionRef]) -> Restoring:
+        own = self.parameters
+        asked = RestoreParameters(
+            bucket=own.bucket,
+            region=own.region,
+            plan_id=own.plan_id,
+            versions=tuple(cold),
+            days=own.restore_days,
+            tier=own.restore_tier,
+        )
+        return Restoring(self.ctx, self.clients, asked, self.copy)
+
+    def _rewrite_one(self, compared: _Compared, item: VersionRef) -> dict[str, Any] | None:
+        """What became of an object; None where it is archived again and cannot be read."""
+        client, bucket = self._client, self.parameters.bucket
+        current = head(client, bucket, item.key)
+        if self._written(current) and current is not None:
+            return self._resumed(compared, item, current)
+        if current is None:  # its owner, or the bucket's lifecycle, removed it: nothing is left to be written anew
+            return _fact(item, "gone", None)
+        if not _is_planned(current, item):
+            raise overwritten(bucket, item.key)
+        if readability(current, server_time(current, self.ctx.now())) is not Readability.READABLE:
+            return None
+        kept, old = self._dropped(compared, item)
+        if old["ETag"] != current["ETag"]:
+            raise overwritten(bucket, item.key)
+        tags = compared.beside.tags(item.key, old)
+        fact = _fact(item, "left_alone" if kept.data is None else "rewritten", kept)
+        if kept.data is None:
+            return fact
+        compared.beside.keep(item.key, old)
+        return fact | write_like(client, bucket, item.key, kept.data, old, self.parameters.plan_id, tags)
+
+    def _resumed(self, compared: _Compared, item: VersionRef, current: Any) -> dict[str, Any]:
+        """This plan wrote the object before a crash: S3 tells what, the old version tells how many rows."""
+        fact: dict[str, Any] = {
+            "version_id": current.get("VersionId", "null"),
+            "sha256": sha256_of_head(current),
+            "etag": current["ETag"].strip('"'),
+            "bytes": current["ContentLength"],
+            "resumed": True,
+        }
+        kept = None
+        # an unversioned object was overwritten in place, and an old version can be gone or no longer restored:
+        # then the rewritten object stands without the count of its rows
+        if current.get("VersionId", "null") != item.version_id:
+            with contextlib.suppress(RunError):
+                kept, _ = self._dropped(compared, item)
+        return _fact(item, "rewritten", kept) | fact
+
+    def _dropped(self, compared: _Compared, item: VersionRef) -> tuple[Kept, Any]:
+        data, answer = read(self._client, self.parameters.bucket, item.key, item.version_id)
+        own = compared.match, compared.keys, compared.strong
+        return drop_rows(data, self.parameters.format, *own, item.key), answer
+
+    def _written(self, current: Any) -> bool:
+        return current is not None and current.get("Metadata", {}).get(PLAN_TAG) == self.parameters.plan_id
+
+
+def _is_planned(current: Any, item: VersionRef) -> bool:
+    """The current version is the one the plan saw; an unversioned `null` is told by its ETag."""
+    same = current.get("VersionId", "null") == item.version_id
+    return same and (item.etag is None or current["ETag"].strip('"') == item.etag.strip('"'))
+
+
+def _fact(item: VersionRef, state: str, kept: Kept | None) -> dict[str, Any]:
+    return {
+        "key": item.key,
+        "old_version_id": item.version_id,
+        "state": state,
+        "rows_before": kept.rows_before if kept else None,
+        "rows_after": kept.rows_after if kept else None,
+        "missing_columns": list(kept.missing) if kept else [],
+    }

@@ -1,0 +1,91 @@
+"""Drop a person's rows from one object's bytes, in memory, and keep all else: rows, order, schema, codec, metadata.
+
+What is written is read back and compared before anybody may upload it.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from executors.formats.plain_files.file_sources import InMemory
+from executors.formats.plain_files.parquet_rewrite import (
+    ENCRYPTED,
+    compare,
+    survey,
+    write,
+)
+from executors.formats.plain_files.rewriters import MODULES
+from executors.stores.s3.arrow_match import BY_HAND, Keys, RowsError
+from pii_tracer.common.parquet_footer import is_encrypted
+from pii_tracer.model.identities import Format, Match
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The result for one object. data: the new bytes, or None where the object need not change.
+
+    missing: labels of match terms whose column this object does not have.
+    stale: no row was the person's, but a dictionary, a statistic or the metadata still held a value.
+    """
+
+    data: bytes | None
+    rows_before: int
+    rows_after: int
+    missing: tuple[str, ...] = ()
+    stale: bool = False
+
+
+def drop_rows(data: bytes, kind: Format, match: Match, keys: Keys, strong: frozenset[str], name: str = "") -> Kept:
+    """Drop the rows that match. strong: values that stand for the person wherever they are found.
+
+    name: the object's, by whose ending Hadoop's deflate and snappy are known.
+
+    An object without bytes (a folder's mark, Spark's `_SUCCESS`) holds nobody.
+
+    Raises:
+        RowsError: the format is not supported, or the object could not be read, compared or rewritten exactly.
+    """
+    if not data:
+        return Kept(None, 0, 0)
+    try:
+        if kind is Format.PARQUET:
+            return _parquet(data, match, keys, strong)
+        if kind in MODULES:
+            return _bare(data, kind, match, keys, name)
+    except RowsError:
+        raise
+    # the libraries' messages can quote the data they could not read
+    except Exception as error:
+        raise RowsError(f"the object cannot be read as {kind}: {type(error).__name__}", todo=BY_HAND) from None
+    raise RowsError(f"rewriting {kind} objects is not supported", todo="make the plan again")
+
+
+def _parquet(data: bytes, match: Match, keys: Keys, strong: frozenset[str]) -> Kept:
+    def opened(**options: Any) -> pq.ParquetFile:
+        return pq.ParquetFile(io.BytesIO(data), **options)
+
+    if is_encrypted(memoryview(data)):
+        raise RowsError(ENCRYPTED, todo=BY_HAND)
+    seen = survey(opened, match, keys, strong)
+    if not seen.changes:
+        return Kept(None, seen.before, seen.after, seen.missing)
+    sink = io.BytesIO()
+    write(opened, sink, match, keys)
+    new = sink.getvalue()
+    compare(opened, lambda **options: pq.ParquetFile(io.BytesIO(new), **options), match, keys)
+    return Kept(new, seen.before, seen.after, seen.missing, seen.stale)
+
+
+def _bare(data: bytes, kind: Format, match: Match, keys: Keys, name: str) -> Kept:
+    old, new = InMemory(name, data), InMemory(name)
+    module = MODULES[kind]
+    before, after, missing = module.survey(old, match, keys)
+    if after == before:
+        return Kept(None, before, after, missing)
+    module.write(old, new, match, keys)
+    module.compare(old, new, match, keys)
+    return Kept(new.data, before, after, missing)

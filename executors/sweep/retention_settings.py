@@ -1,0 +1,96 @@
+"""Sets the retention of live tables: properties through Spark SQL, branches and tags through Iceberg's own API.
+
+There is no SQL that changes only a reference's retention: `REPLACE BRANCH … AS OF VERSION` would move its head back
+over a commit that came in between. https://iceberg.apache.org/javadoc/latest/org/apache/iceberg/ManageSnapshots.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from executors.engine.spark_session import quote, quote_table, string_literal
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import engine_path
+from pii_tracer.retention.setting_changes import Change
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_FIELDS = {
+    "max_ref_age_ms": "setMaxRefAgeMs",
+    "max_snapshot_age_ms": "setMaxSnapshotAgeMs",
+    "min_snapshots_to_keep": "setMinSnapshotsToKeep",
+}
+
+
+def set_retention(
+    spark: SparkSession, changes: Sequence[Change], sql_names: dict[str, str | None], say: Callable[[str], None]
+) -> tuple[tuple[Change, str], ...]:
+    """Make the changes, table by table; returns those that the engine refused, with the kind of its error.
+
+    sql_names: the table's name in Spark by location, None for tables that only have a path.
+
+    Raises:
+        RunError: an Iceberg table has no name in a catalog, or the session cannot set what branches and tags keep.
+    """
+    _refuse_refs(spark, changes)
+    refused: list[tuple[Change, str]] = []
+    for location, group in groupby(sorted(changes, key=lambda c: c.location), key=lambda c: c.location):
+        mine = list(group)
+        name = sql_names.get(location)
+        say(f"setting {len(mine)} value(s) of {mine[0].table}")
+        properties = [c for c in mine if c.ref is None]
+        if properties:
+            pairs = ", ".join(f"{string_literal(c.setting)} = {string_literal(c.new)}" for c in properties)
+            statement = f"ALTER TABLE {_sql_name(mine[0], name)} SET TBLPROPERTIES ({pairs})"
+            refused += _tried(properties, partial(spark.sql, statement))
+        for change in (c for c in mine if c.ref is not None):
+            refused += _tried([change], partial(_set_ref, spark, change, name))
+    return tuple(refused)
+
+
+def _refuse_refs(spark: SparkSession, changes: Sequence[Change]) -> None:
+    from pyspark.sql import SparkSession as Classic
+
+    refs = sorted({change.table for change in changes if change.ref is not None})
+    if refs and not isinstance(spark, Classic):
+        raise RunError(
+            "what branches and tags keep cannot be set over Spark Connect; nothing was set",
+            where=", ".join(refs),
+            todo="take `remote` out of the estate file and name a `master`",
+        )
+
+
+def _tried(changes: Sequence[Change], act: Callable[[], Any]) -> list[tuple[Change, str]]:
+    try:
+        act()
+    except RunError:
+        raise
+    except Exception as error:  # engines refuse in many classes, and their words can be long and quote data
+        return [(change, type(error).__name__) for change in changes]
+    return []
+
+
+def _sql_name(change: Change, name: str | None) -> str:
+    if name:
+        return quote_table(name)
+    if change.format is Format.DELTA:
+        return f"delta.{quote(engine_path(change.location))}"
+    raise RunError(
+        "the table has no name in a catalog of the estate", where=change.location, todo="declare it in the estate file"
+    )
+
+
+def _set_ref(spark: SparkSession, change: Change, name: str | None) -> None:
+    """Set one field of a reference; the commit is tried again by Iceberg when another one came first."""
+    assert change.ref is not None
+    if not name:
+        _sql_name(change, name)
+    java: Any = spark
+    table = java._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(java._jsparkSession, name)
+    manage = table.manageSnapshots()
+    getattr(manage, _FIELDS[change.ref.field])(change.ref.name, int(change.new)).commit()

@@ -1,0 +1,258 @@
+"""Folders of tables on this machine and in S3 alike: what lies in them, listed once, and removing of it.
+
+S3 has no folders. What stands for one is an object without bytes whose name ends with a slash, or with `_$folder$`: S3A
+leaves it where the last file of a folder went, consoles where somebody made a folder. Such a name tells a partition's
+value as a folder's does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from executors.engine import local_paths
+from executors.stores.s3.batch_delete import CURRENT, Batches
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.formats.delta.transaction_log import DeltaSnapshot, read_log
+from pii_tracer.lake.formats.iceberg.metadata_json import METADATA_ENDS
+from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.object_versions import ClientFactory
+from pii_tracer.lake.stores.s3.s3_path import AnyPlace, S3Path
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import engine_path, is_s3, s3_location
+
+T = TypeVar("T")
+
+_AT_ONCE = 16
+_MARKER = "_$folder$"
+_LOG = "_delta_log"
+_TIMELINE = ".hoodie"
+_TABLES = frozenset({_LOG, _TIMELINE})
+_ICEBERG = "metadata"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A file as it was listed. path: absolute, or `s3://bucket/key`; parts: of its path below the folder; modified: in
+    milliseconds since 1970."""
+
+    path: str
+    parts: tuple[str, ...]
+    size: int
+    modified: int
+
+
+class Places:
+    """The places of one estate's tables. clients: of S3, made when the first table lies there unless given."""
+
+    def __init__(self, estate: Estate, clients: ClientFactory | None = None) -> None:
+        self._estate, self._clients = estate, clients
+        self._known: dict[str, AnyPlace] = {}
+
+    def at(self, location: str) -> AnyPlace:
+        """The place of a table.
+
+        Raises:
+            RunError: neither here nor in S3, or S3 refuses.
+            EstateError: the estate file does not say how S3 is reached.
+        """
+        if location not in self._known:
+            self._known[location] = self._in_s3(location) if is_s3(location) else local_paths.local_path(location)
+        return self._known[location]
+
+    def _in_s3(self, location: str) -> S3Path:
+        self._clients = self._clients or s3_clients(self._estate)
+        with refusals(location):
+            return S3Path.of(s3_location(location), self._clients)
+
+
+@contextmanager
+def refusals(location: object) -> Iterator[None]:
+    """Inside, what S3 refuses becomes a `RunError` with its code, and what this machine's system refuses one with its
+    reason and the file.
+    """
+    try:
+        yield
+    except OSError as error:
+        if not is_s3(str(location)):
+            raise local_paths.refusal(error) or error from None
+        code = type(error).__name__ if isinstance(error, FileNotFoundError) else str(error).rpartition(": ")[2]
+        raise RunError(
+            f"S3 refuses: {code}", where=str(location), todo="check the bucket and what the account may do, then resume"
+        ) from None
+
+
+def snapshot_of(folder: AnyPlace) -> DeltaSnapshot[Path] | DeltaSnapshot[S3Path]:
+    """The current version of a Delta table, without what its log tells of older ones. Raises as `read_log`."""
+    if isinstance(folder, S3Path):
+        return read_log(folder, history=False)
+    return read_log(folder, history=False)
+
+
+def named(folder: AnyPlace, text: str) -> str:
+    """An absolute path or URI of a table's metadata, decoded, as listings of its place have it."""
+    if isinstance(folder, S3Path):
+        return str(s3_location(text)) if is_s3(text) else text
+    return local_paths.as_local(text)
+
+
+def place_at(folder: AnyPlace, path: str) -> AnyPlace:
+    """The place of a path as listings of a table's place have it."""
+    return folder.placed(path) if isinstance(folder, S3Path) else Path(path)
+
+
+def files_in(folder: AnyPlace) -> list[AnyPlace]:
+    """Files directly in a folder, sorted by name.
+
+    Raises:
+        FileNotFoundError: there is no folder.
+    """
+    if isinstance(folder, S3Path):
+        return sorted(folder.iterdir(), key=str)
+    return sorted((path for path in folder.iterdir() if path.is_file()), key=str)
+
+
+def files_below(folder: AnyPlace) -> list[Listed]:
+    """Every file below a folder, hidden ones included, sorted; links are not followed."""
+    if isinstance(folder, S3Path):
+        return _listed(folder)[0]
+    found = []
+    for path in local_paths.files_below(folder):
+        try:
+            state = path.stat()
+        except FileNotFoundError:
+            continue
+        parts = path.relative_to(folder).parts
+        found.append(Listed(str(path), parts, state.st_size, state.st_mtime_ns // 1_000_000))
+    return found
+
+
+def empty_partitions(folder: AnyPlace, kept: frozenset[str]) -> list[str]:
+    """What is left of partitions in which no file is: folders, the deepest first, or objects that stand for them.
+
+    kept: names of folders that are looked into no further.
+    """
+    if isinstance(folder, Path):
+        return [str(p) for p in local_paths.empty_folders(folder) if not kept.intersection(p.relative_to(folder).parts)]
+    files, markers = _listed(folder)
+    filled = {file.parts[:depth] for file in files for depth in range(1, len(file.parts))}
+    return [
+        path
+        for path, parts in markers
+        if parts not in filled and any("=" in part for part in parts) and not kept.intersection(parts)
+    ]
+
+
+def remove_partitions(folder: AnyPlace, paths: Sequence[str]) -> None:
+    """Remove what `empty_partitions` found; a folder into which a writer has just put a file stays.
+
+    Raises:
+        RunError: S3 refuses some.
+    """
+    if isinstance(folder, S3Path):
+        remove(folder, paths)
+    else:
+        local_paths.remove_empty(map(Path, paths))
+
+
+def remove(folder: AnyPlace, paths: Sequence[str]) -> None:
+    """Remove files of a table's place; those that are gone already count as removed.
+
+    Raises:
+        RunError: S3 refuses some; the others are gone.
+    """
+    if isinstance(folder, Path):
+        for path in paths:
+            Path(path).unlink(missing_ok=True)
+        return
+    front = f"s3://{folder.location.bucket}/"
+    keys = [(path.removeprefix(front), CURRENT) for path in paths]
+    refused, _ = Batches(folder.client, folder.location.bucket).delete(keys)
+    if refused:
+        raise RunError(
+            f"{len(refused)} of {len(keys)} objects were not deleted: {', '.join(sorted(set(refused.values())))}",
+            where=str(folder),
+            todo="AccessDenied: grant s3:DeleteObject below the table; then `pii-tracer resume`",
+        )
+
+
+def missing(folder: AnyPlace, paths: Iterable[str]) -> list[str]:
+    """Those of some files that are not there; what lies in another kind of place than the table is not looked for.
+
+    In S3 one listing tells it of all that lie in the folder.
+    """
+    if isinstance(folder, Path):
+        return sorted(path for path in paths if ":" not in path.split("/")[0] and not Path(path).exists())
+    there, front = {path for path, _, _ in folder.walk()}, f"{folder}/"
+    asked = [path for path in paths if is_s3(path) and path not in there]
+    return sorted(path for path in asked if path.startswith(front) or not folder.placed(path).is_file())
+
+
+def refuse_tables_inside(folder: AnyPlace, there: Iterable[Listed], kind: Format | None) -> None:
+    """A table below whose folder another table lies cannot be swept: its files would be taken for nobody's.
+
+    kind: what the table itself is; where nobody knows, every sign of a table counts as another one's.
+
+    Raises:
+        RunError: there is one.
+    """
+    if isinstance(folder, Path):
+        local_paths.refuse_nested(folder, own=lambda place: _is_own(place.relative_to(folder).parts, kind))
+        return
+    for file in there:
+        inner = [file.parts[:n] for n, part in enumerate(file.parts[:-1]) if n and part in _TABLES]
+        inner += [file.parts[:-1]] if len(file.parts) > 1 and file.parts[-1].endswith(METADATA_ENDS) else []
+        inner += [(part,) for part in file.parts[:1] if part in _TABLES and not _is_own((part,), kind)]
+        for parts in inner:
+            if not _is_own(parts, kind):
+                raise RunError(
+                    "another table lies inside this folder; working on its files would break that table",
+                    where=f"{folder}/{local_paths.without_values('/'.join(parts))}",
+                    todo="move one of the two tables, then plan again",
+                )
+
+
+def _is_own(parts: tuple[str, ...], kind: Format | None) -> bool:
+    """Whether a folder with the sign of a table belongs to the table that lies around it. parts: below that."""
+    if kind is Format.HUDI:
+        return parts[:1] == (_TIMELINE,)  # its metadata is a table of its own in there
+    return _LOG in parts if kind is Format.DELTA else parts == (_ICEBERG,) and kind is Format.ICEBERG
+
+
+def modified(place: AnyPlace) -> float | None:
+    """When a file of a place was written, in milliseconds (in S3 whole seconds); None where it is not."""
+    if isinstance(place, S3Path):
+        return place.modified()
+    return place.stat().st_mtime_ns / 1_000_000 if place.exists() else None
+
+
+def engine_file(path: str) -> str:
+    """A listed file as Spark's file systems spell it."""
+    return engine_path(path) if is_s3(path) else f"file:{path}"
+
+
+def read_all(read: Callable[[AnyPlace], T], places: Sequence[AnyPlace]) -> Iterator[T]:
+    """What is read from each of some files, in order; several are read at once, since each request to S3 takes its
+    time. No more than these are in memory."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for start in range(0, len(places), _AT_ONCE):
+            yield from pool.map(read, places[start : start + _AT_ONCE])
+
+
+def _listed(folder: S3Path) -> tuple[list[Listed], list[tuple[str, tuple[str, ...]]]]:
+    """Files below a folder in S3, and what stands for folders: its path, and the parts of the folder's own."""
+    files, markers = [], []
+    front = len(str(folder).rstrip("/")) + 1
+    for path, size, modified in folder.walk():
+        relative = path[front:]
+        marked = relative.removesuffix(_MARKER) if relative.endswith(_MARKER) else relative
+        if size == 0 and (marked != relative or relative.endswith("/") or not relative):
+            markers.append((path, tuple(marked.rstrip("/").split("/"))))
+        else:
+            files.append(Listed(path, tuple(relative.split("/")), size, modified))
+    return files, markers
