@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.plan import Step
 from reports import wording
-from reports.layers import shorten
-from reports.planview import PlanView
-from reports.views import RunView, StepState
+from reports.lineage.layered_drawing import shorten
+from reports.plan.plan_view import PlanView
+from reports.run.run_views import RunView, StepState
 
 WIDTH, LABEL, RIGHT = 1140.0, 250.0, 20.0
 _LANE, _TOP, _BOTTOM = 24.0, 26.0, 12.0

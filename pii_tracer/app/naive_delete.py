@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pii_tracer.config.estate_file import Request
     from pii_tracer.config.subjects import Subject
-    from reports.views import NaivePanel
+    from reports.run.run_views import NaivePanel
 
 _PLACES = (
     ("delta_log", "commit log: statistics and the statement's own literal", "D5"),
@@ -43,7 +43,7 @@ def show_naive(
     The scratch tables and their folders are removed afterwards, whatever happens.
     """
     from executors.engine.spark_session import open_session, quote
-    from reports.views import NaivePanel
+    from reports.run.run_views import NaivePanel
 
     estate, base = settings.estate(), settings.base
     spark = open_session(estate, base)
@@ -85,7 +85,7 @@ def show_naive(
 
 def load_naive(path: Path) -> NaivePanel:
     """The panel that `show_naive` wrote."""
-    from reports.views import NaivePanel
+    from reports.run.run_views import NaivePanel
 
     return NaivePanel.model_validate_json(path.read_bytes())
 
@@ -129,7 +129,7 @@ def _readable(subject: Subject, files: Iterable[FileScan]) -> tuple[str, ...]:
 
 
 def _left(engine: str, files: Iterable[FileScan]) -> list[Any]:
-    from reports.views import NaiveLeft
+    from reports.run.run_views import NaiveLeft
 
     places: dict[tuple[str, str], list[str]] = defaultdict(list)
     for file in files:

@@ -87,15 +87,15 @@ def rendered(report: CheckReport, fmt: str) -> str:
     if fmt == "json":
         return json.dumps(as_json(report), indent=2, ensure_ascii=False) + "\n"
     if fmt == "sarif":
-        from reports.sarif import render_sarif
+        from reports.exchange.sarif import render_sarif
 
         return render_sarif(report)
     if fmt == "junit":
-        from reports.junit import render_junit
+        from reports.exchange.junit import render_junit
 
         return render_junit(report)
     if fmt == "github":
-        from reports.annotations import render_annotations
+        from reports.exchange.github_annotations import render_annotations
 
         return render_annotations(report)
     from reports.escape import visible

@@ -25,7 +25,7 @@ def diff(old: Path, new: Path, fmt: str) -> int:
 
 def rendered(old: ErasurePlan, new: ErasurePlan, fmt: str) -> str:
     """The differences in one of the formats, without the last newline."""
-    from reports.plan_changes import render_changes_json, render_changes_markdown, render_changes_text
+    from reports.plan.plan_changes import render_changes_json, render_changes_markdown, render_changes_text
 
     found = changes(old, new)
     if fmt == "json":

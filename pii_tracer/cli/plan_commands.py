@@ -150,8 +150,8 @@ def without_effect(waivers: Mapping[str, Waiver], made: ErasurePlan) -> list[str
 def write_plan(made: ErasurePlan, sealed: bytes, path: Path, options: Sequence[str]) -> None:
     """The plan file, with its sealed manifest, Markdown and HTML beside it; each whole or not at all."""
     from pii_tracer.common.atomic_files import write_atomic
-    from reports.plan_html import render_plan_html
-    from reports.plan_markdown import render_plan_markdown
+    from reports.plan.plan_html import render_plan_html
+    from reports.plan.plan_markdown import render_plan_markdown
 
     write_atomic(manifest_path(path), sealed, mode=0o600)
     write_atomic(sibling(path, ".md"), render_plan_markdown(made, plan_file=str(path), options=options).encode())
@@ -190,17 +190,17 @@ def print_plan(made: ErasurePlan, path: Path, fmt: str, options: Sequence[str] =
     if fmt == "json":
         sys.stdout.write(made.to_bytes().decode())
     elif fmt == "markdown":
-        from reports.plan_markdown import render_plan_markdown
+        from reports.plan.plan_markdown import render_plan_markdown
 
         click.echo(render_plan_markdown(made, plan_file=str(path), options=options))
     elif fmt == "html":
-        from reports.plan_html import render_plan_html
+        from reports.plan.plan_html import render_plan_html
 
         click.echo(render_plan_html(made, plan_file=str(path), options=options))
     else:
         from rich.console import Console
 
-        from reports.plan_text import print_plan as show_text
+        from reports.plan.plan_text import print_plan as show_text
 
         show_text(made, Console(highlight=False), plan_file=str(path), options=options)
 

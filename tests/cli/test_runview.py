@@ -11,8 +11,8 @@ from pii_tracer.verify.verdicts import (
     RunVerdict,
     SameDigits,
 )
-from reports.run_html import render_run_html
-from reports.views import CopyState
+from reports.run.run_html import render_run_html
+from reports.run.run_views import CopyState
 from tests.reports.example import example_plan, example_run
 
 

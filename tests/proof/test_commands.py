@@ -19,7 +19,7 @@ from pii_tracer.proof.evidence_leaves import Erased, Reserved, ReservedKind
 from pii_tracer.proof.publishing import publish
 from pii_tracer.review.dsse import unseal
 from pii_tracer.review.trusted_keys import public_pem
-from reports.certificate import certificate, render_certificate
+from reports.run.certificate import certificate, render_certificate
 from tests.proof.aws import RSA_KEY, START, TrailWriter, keys_json
 from tests.proof.test_attestation import APPROVER, KEY, nonces, proven
 from tests.reports.test_plan_reports import Page

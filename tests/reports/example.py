@@ -31,7 +31,7 @@ from pii_tracer.model.plan import (
     Waiver,
     digest_of,
 )
-from reports.views import (
+from reports.run.run_views import (
     Bystanders,
     ByteCheck,
     CopyRun,

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import ErasurePlan
 from reports import timeline
-from reports.layers import NODE_WIDTH, shorten
-from reports.lineage_picture import copy_edges, picture
-from reports.planview import PlanView
+from reports.lineage.layered_drawing import NODE_WIDTH, shorten
+from reports.lineage.plan_lineage_picture import copy_edges, picture
+from reports.plan.plan_view import PlanView
 from reports.timeline import LABEL, RIGHT, WIDTH, Lane, Span, Tone
 from tests.reports.example import NOW, SEEDS, example_edges, example_plan
 

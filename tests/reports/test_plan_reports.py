@@ -20,10 +20,10 @@ from pii_tracer.model.plan import (
     PlannedHold,
 )
 from reports.escape import visible
-from reports.plan_html import render_plan_html
-from reports.plan_markdown import BUDGET, LEAST_BUDGET, render_plan_markdown
-from reports.plan_text import print_plan
-from reports.planview import PlanView, Verdict
+from reports.plan.plan_html import render_plan_html
+from reports.plan.plan_markdown import BUDGET, LEAST_BUDGET, render_plan_markdown
+from reports.plan.plan_text import print_plan
+from reports.plan.plan_view import PlanView, Verdict
 from tests.reports.conftest import HOSTILE, poisoned
 from tests.reports.example import example_gaps, example_plan
 

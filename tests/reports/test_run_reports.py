@@ -8,10 +8,17 @@ import re
 import pytest
 from rich.console import Console
 
-from reports.closing import closing_line, print_closing, run_headline
 from reports.progress import Progress
-from reports.run_html import render_run_html
-from reports.views import CopyState, Holding, Residue, RunState, RunView, StepState
+from reports.run.closing_table import closing_line, print_closing, run_headline
+from reports.run.run_html import render_run_html
+from reports.run.run_views import (
+    CopyState,
+    Holding,
+    Residue,
+    RunState,
+    RunView,
+    StepState,
+)
 from tests.reports.example import example_run
 from tests.reports.test_plan_reports import Page
 

@@ -18,10 +18,10 @@ from pii_tracer.lineage.graph.edges import (
 from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.graph.trace import Trace, trace
-from reports import trace_html
-from reports.layers import NODE_WIDTH
-from reports.trace_html import render_trace_html
-from reports.trace_picture import picture
+from reports.lineage import trace_html
+from reports.lineage.layered_drawing import NODE_WIDTH
+from reports.lineage.trace_html import render_trace_html
+from reports.lineage.trace_picture import picture
 from tests.lineage.graphs import NASTY, col, ds, edge
 
 EVENT = (Evidence(source="openlineage", where="e.ndjson:1", at="2026-11-01T00:00:00Z"),)

@@ -28,7 +28,13 @@ from pii_tracer.review.plan_changes import (
     Sign,
     changes,
 )
-from reports.plan_changes import BUDGET, NOTHING, render_changes_json, render_changes_markdown, render_changes_text
+from reports.plan.plan_changes import (
+    BUDGET,
+    NOTHING,
+    render_changes_json,
+    render_changes_markdown,
+    render_changes_text,
+)
 from tests.review.plans import DEADLINE, NOW, copy, plan, snapshot, step
 
 OLD = plan()

@@ -29,7 +29,7 @@ from pii_tracer.verify.verdicts import RunVerdict, to_be_seen, with_unseen
 def conclude(ran: Ran) -> dict[str, Any]:
     """Write everything that a run leaves, and return the final object (a stable interface, see docs/commands.md)."""
     from pii_tracer.app.execution.run_view import how_far, run_view
-    from reports.run_html import render_run_html
+    from reports.run.run_html import render_run_html
 
     done = ran.state.state is State.COMPLETE
     verdict = read_verdicts(ran.folder.verdicts, ran.loaded.plan.copies)
@@ -95,8 +95,8 @@ def show_result(folder: RunFolder, result: dict[str, Any], fmt: str) -> None:
         return
     from rich.console import Console
 
-    from reports.closing import print_closing
-    from reports.views import RunView
+    from reports.run.closing_table import print_closing
+    from reports.run.run_views import RunView
 
     view = RunView.model_validate_json((folder.path / "view.json").read_bytes())
     console = Console(highlight=False)

@@ -25,7 +25,7 @@ from pii_tracer.verify.verdicts import (
     RunVerdict,
     to_be_seen,
 )
-from reports.views import (
+from reports.run.run_views import (
     Bystanders,
     ByteCheck,
     CopyRun,

@@ -37,7 +37,7 @@ def carriage(table: str | None, estate_file: Path, state: Path, fmt: str) -> int
 
     Reads lineage and schemas, not the persons. Exit code 3 when the answer for a dataset is unknown.
     """
-    from reports.carriage_text import print_carriage, print_witnesses
+    from reports.lineage.linkage_text import print_carriage, print_witnesses
     from reports.progress import Progress
 
     settings = Settings(estate_file, state)

@@ -39,7 +39,7 @@ def trace(name: str, direction: str, influence: bool, estate_file: Path, state: 
     found = walk(graph, dataset, "up" if direction == "up" else "down", column, influence=influence, most=most)
     made = without_literals(found)
     if fmt == "html":
-        from reports.trace_html import render_trace_html
+        from reports.lineage.trace_html import render_trace_html
 
         click.echo(render_trace_html(made, {d: graph.aliases_of(d) for d in made.datasets}))
         return int(ExitCode.DONE)

@@ -238,8 +238,8 @@ def certificate(
     from pii_tracer.proof.attester_keys import public_file
     from pii_tracer.proof.publishing import stamp_of
     from pii_tracer.review.dsse import keyid, unseal
-    from reports.certificate import certificate as make
-    from reports.certificate import render_certificate
+    from reports.run.certificate import certificate as make
+    from reports.run.certificate import render_certificate
 
     folder = choose_run(state, run, unfinished=False)
     _refuse_unfinished(folder)
@@ -311,8 +311,8 @@ def _refuse_unfinished(folder: RunFolder) -> None:
 def report(run: str | None, state: Path, out: Path | None) -> int:
     """Write the report of a RUN again, from what it left; without one, of the newest."""
     from pii_tracer.common.atomic_files import write_atomic
-    from reports.run_html import render_run_html
-    from reports.views import RunView
+    from reports.run.run_html import render_run_html
+    from reports.run.run_views import RunView
 
     folder = choose_run(state, run, unfinished=False)
     view_file = folder.path / "view.json"

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pii_tracer.review.plan_changes import Change, Sign
 from reports import wording
 from reports.escape import markdown, markdown_code, visible
-from reports.layers import shorten
+from reports.lineage.layered_drawing import shorten
 
 BUDGET = 60_000
 NOTHING = "nothing that a reviewer must know has changed"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pii_tracer.lineage.graph.trace import Trace
 from pii_tracer.model.identities import DatasetId
 from reports import wording
-from reports.layers import Arc, lay_out, shorten
+from reports.lineage.layered_drawing import Arc, lay_out, shorten
 
 _HEIGHT = 42
 _LETTERS = 23

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from pii_tracer.model.plan import ErasurePlan
 from reports import timeline, wording
-from reports.layers import NODE_WIDTH
-from reports.lineage_picture import Edges, picture
-from reports.planview import PlanView
+from reports.lineage.layered_drawing import NODE_WIDTH
+from reports.lineage.plan_lineage_picture import Edges, picture
+from reports.plan.plan_view import PlanView
 from reports.rendering import render_html
 
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from pii_tracer.model.plan import ErasurePlan
 from reports import timeline, wording
-from reports.closing import MARKS, closing_line, run_headline, tree
-from reports.layers import NODE_WIDTH
-from reports.lineage_picture import picture
-from reports.planview import PlanView
+from reports.lineage.layered_drawing import NODE_WIDTH
+from reports.lineage.plan_lineage_picture import picture
+from reports.plan.plan_view import PlanView
 from reports.rendering import render_html
-from reports.views import CopyRun, RunView
+from reports.run.closing_table import (
+    MARKS,
+    closing_line,
+    run_headline,
+    tree,
+)
+from reports.run.run_views import CopyRun, RunView
 
 
 def render_run_html(run: RunView, plan: ErasurePlan | None = None) -> str:

@@ -10,8 +10,13 @@ from itertools import pairwise
 
 from pii_tracer.model.identities import Carries, CopyKind
 from reports import wording
-from reports.layers import Arc, Layout, lay_out, shorten
-from reports.planview import CopyRow, PlanView
+from reports.lineage.layered_drawing import (
+    Arc,
+    Layout,
+    lay_out,
+    shorten,
+)
+from reports.plan.plan_view import CopyRow, PlanView
 
 _NODE_HEIGHT, _BEYOND_HEIGHT = 42, 15
 _NAME_LETTERS = 23

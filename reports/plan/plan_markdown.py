@@ -13,9 +13,9 @@ from pii_tracer.model.errors import UsageError
 from pii_tracer.model.plan import ErasurePlan, Gap, Step
 from reports import wording
 from reports.escape import markdown, markdown_code, visible
-from reports.layers import shorten
-from reports.lineage_picture import Edges, copy_edges
-from reports.planview import CopyRow, PlanView, Verdict
+from reports.lineage.layered_drawing import shorten
+from reports.lineage.plan_lineage_picture import Edges, copy_edges
+from reports.plan.plan_view import CopyRow, PlanView, Verdict
 
 BUDGET = 60_000
 LEAST_BUDGET = 20_000

@@ -10,7 +10,13 @@ from rich.text import Text
 
 from reports import wording
 from reports.escape import visible
-from reports.views import CopyRun, CopyState, Holding, RunState, RunView
+from reports.run.run_views import (
+    CopyRun,
+    CopyState,
+    Holding,
+    RunState,
+    RunView,
+)
 
 MARKS = {
     CopyState.ERASED: ("✔", "green", "erased"),

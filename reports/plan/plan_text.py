@@ -14,7 +14,12 @@ from rich.text import Text
 from pii_tracer.model.plan import ErasurePlan, Gap
 from reports import wording
 from reports.escape import visible
-from reports.planview import CopyRow, Kept, PlanView, Verdict
+from reports.plan.plan_view import (
+    CopyRow,
+    Kept,
+    PlanView,
+    Verdict,
+)
 
 _COLOURS = {
     Verdict.READY: "green",
