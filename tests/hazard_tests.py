@@ -59,7 +59,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "H8": (f"{_ALONE}_hudi.py::test_h8_file_groups_that_were_replaced",),
     "H9": (
         f"{_AT}hudi_indexes.py::test_the_timeline_goes_on_naming_a_partition",
-        "tests/planners/test_support.py::test_a_hudi_table_partitioned_by_a_key_is_blocked",
+        "tests/planners/copies/test_support.py::test_a_hudi_table_partitioned_by_a_key_is_blocked",
     ),
     "F1": (f"{_AT}files.py::test_parquet",),
     "F2": (
@@ -117,8 +117,8 @@ SHOWN: dict[str, tuple[str, ...]] = {
     ),
     "E1": (f"{_ALONE}_files.py::test_e1_a_literal_in_the_event_log",),
     "C2": (
-        "tests/e2e/test_nessie.py::test_a_delete_on_main_leaves_the_person_on_every_other_reference",
-        "tests/e2e/test_nessie.py::test_no_byte_is_left_and_old_commits_read_nothing",
+        "tests/e2e/stores/test_nessie.py::test_a_delete_on_main_leaves_the_person_on_every_other_reference",
+        "tests/e2e/stores/test_nessie.py::test_no_byte_is_left_and_old_commits_read_nothing",
     ),
     "M1": (f"{_ALONE}.py::test_m1_files_of_a_table_that_was_dropped",),
 }
@@ -129,7 +129,7 @@ TRAPS: tuple[str, ...] = (
     f"{_ALONE}_iceberg.py::test_remove_orphan_files_by_other_prefixes",
     f"{_ALONE}_iceberg.py::test_pyiceberg_expires_in_the_metadata_alone",
     f"{_ALONE}_iceberg.py::test_i2_the_data_file_under_a_delete_file",
-    "tests/executors/test_hudi_versions.py::test_the_naive_way_raises_the_version",
+    "tests/executors/formats/hudi/test_hudi_versions.py::test_the_naive_way_raises_the_version",
 )
 """The clean-ups that do less, or more, than their names say (docs/hazards.md), each by the engine that does so."""
 

@@ -12,7 +12,7 @@ import pytest
 from pii_tracer.app.execution.approvals import approval_files
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
-from tests.cli.test_nested_subject import called, estate
+from tests.app.planning.test_nested_subject import called, estate
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.cli.main import run
 from pii_tracer.cli.settings import Settings
 from pii_tracer.model.errors import ExitCode
+from tests.app.planning.test_nested_subject import called, estate
 from tests.cli.small import RECEIVED
-from tests.cli.test_nested_subject import called, estate
 
 OVER = {"state": "complete", "residue": []}
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 from deltalake import write_deltalake
 from packaging.requirements import Requirement
 
+from tests.app.planning.test_key_of_several import SUBJECT, TENANTS
 from tests.cli.small import declared, request
-from tests.cli.test_key_of_several import SUBJECT, TENANTS
 
 EXTRAS = ("kafka", "iceberg-log", "timestamp", "fast", "connect", "demo")
 OF_KAFKA = re.compile(r"kafka|\.(cli\.topics|estate\.protobuf_schemas|estate\.schema_registry)\Z")

@@ -12,7 +12,7 @@ from pii_tracer.cli.main import run
 from pii_tracer.cli.settings import Settings
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
-from tests.cli.test_nested_subject import called, estate
+from tests.app.planning.test_nested_subject import called, estate
 
 
 def keys_of(base: Path, name: str) -> bytes:

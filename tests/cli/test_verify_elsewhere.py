@@ -12,8 +12,8 @@ import pytest
 
 from pii_tracer.model.errors import ExitCode
 from tests import storeservers
-from tests.cli.test_nested_subject import called
-from tests.cli.test_remote import OTHERS, PEOPLE, Shop
+from tests.app.planning.test_nested_subject import called
+from tests.app.planning.test_remote import OTHERS, PEOPLE, Shop
 from tests.storeservers import Store, signed
 
 __all__ = ["signed"]

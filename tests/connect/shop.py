@@ -28,7 +28,7 @@ from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.file_scan import scan_tree
 from pii_tracer.scan.value_forms import build_patterns
 from tests.cli.small import RECEIVED
-from tests.shred.test_cells import kek
+from tests.lake.keys.test_cells import kek
 
 KEY, MAIL = "C-88413", "Ines.Okafor@shop.example"
 OTHERS = 5

@@ -13,9 +13,9 @@ import yaml
 from pii_tracer.review.plan_file import load_plan
 from pii_tracer.run.journal import Kind
 from tests.e2e import clinic
+from tests.e2e.crashes.test_kill import others, rows
 from tests.e2e.processes import history, run_until
 from tests.e2e.sparkcluster import cluster, cluster_conf, executors_worked
-from tests.e2e.test_kill import others, rows
 from tests.leaks import leaks
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]

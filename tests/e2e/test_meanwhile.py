@@ -24,7 +24,7 @@ from pii_tracer.run.lease import Lease
 from tests.cli.small import RECEIVED
 from tests.e2e import clinic
 from tests.leaks import leaks
-from tests.runner.history import violations
+from tests.run.history import violations
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 

@@ -19,7 +19,7 @@ from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from pii_tracer.run.journal import parse
 from tests.e2e import clinic
 from tests.leaks import leaks
-from tests.runner.history import violations
+from tests.run.history import violations
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 

@@ -17,9 +17,9 @@ from executors.engine.version_profiles import installed_profile
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.review.plan_file import load_plan
 from tests.e2e import clinic
+from tests.e2e.crashes.test_kill import others, rows
 from tests.e2e.processes import REPO
 from tests.e2e.sparkcluster import cluster, cluster_conf, executors_worked
-from tests.e2e.test_kill import others, rows
 from tests.leaks import leaks
 from tests.servers import spark_jars
 

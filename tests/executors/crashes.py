@@ -21,8 +21,8 @@ from pii_tracer.run.executor_protocol import (
 from pii_tracer.run.journal import Journal
 from pii_tracer.run.runner import State, run
 from tests.executors.world import NOW
-from tests.runner.fakes import FakeLease, Killed, Ticking
-from tests.runner.history import violations
+from tests.run.fakes import FakeLease, Killed, Ticking
+from tests.run.history import violations
 
 
 @dataclass

@@ -14,8 +14,8 @@ from executors.engine.spark_session import open_session
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format, Match
+from tests.executors.formats.delta.test_delta import DELETE
 from tests.executors.test_candidates import BY
-from tests.executors.test_delta import DELETE
 from tests.executors.world import COLUMNS, EMAIL, Steps, context
 from tests.sparksession import SparkEstate, small_spark
 

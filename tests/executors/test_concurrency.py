@@ -19,8 +19,8 @@ from executors.registry import build
 from pii_tracer.config.estate_file import Writer
 from pii_tracer.model.actions import Action
 from pii_tracer.run.executor_protocol import Progress
-from tests.executors import test_delta as delta
-from tests.executors import test_iceberg as iceberg
+from tests.executors.formats.delta import test_delta as delta
+from tests.executors.formats.iceberg import test_iceberg as iceberg
 from tests.executors.race import racing
 from tests.executors.world import UID, Steps, bystanders, context, frame, residue, rows
 from tests.sparksession import SparkEstate

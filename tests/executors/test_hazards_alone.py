@@ -18,8 +18,17 @@ from executors.formats.delta.checkpoint import Checkpoints
 from executors.formats.delta.log_cleanup import live_adds
 from pii_tracer.lake.discovery import discover
 from pii_tracer.model.identities import Format
+from tests.executors.formats.delta.test_delta import (
+    CHECK,
+    CLEAN,
+    DELETE,
+    PURGE,
+    VACUUM,
+    append,
+    make,
+    read,
+)
 from tests.executors.test_concurrency import remove_earlier
-from tests.executors.test_delta import CHECK, CLEAN, DELETE, PURGE, VACUUM, append, make, read
 from tests.executors.world import COLUMNS, EMAIL, UID, Steps, bystanders, context, frame, held, rows
 from tests.sparksession import SparkEstate
 

@@ -1,6 +1,6 @@
 """Every executor that needs no Spark, killed before and after each thing it does outside; then resumed by the runner.
 
-Those that need Spark are in `tests/e2e/test_executor_crashes.py`; here it is also seen to that none is in neither.
+Those that need Spark are in `tests/e2e/crashes/test_executor_crashes.py`; here it is also seen to that none is in neither.
 """
 
 from __future__ import annotations
@@ -35,26 +35,33 @@ from pii_tracer.model.plan import Step
 from pii_tracer.run.journal import parse
 from pii_tracer.run.suppression_list import SuppressionList
 from tests import kafkasupport as ks
-from tests.e2e import test_nessie_killed as nessie
-from tests.e2e.test_executor_crashes import SPARK_CASES
-from tests.executors import test_kafka_prefix as prefixes
-from tests.executors import test_kafka_rewrite as topics
-from tests.executors import test_kms as on_kms
+from tests.e2e.crashes import test_nessie_killed as nessie
+from tests.e2e.crashes.test_executor_crashes import SPARK_CASES
 from tests.executors import test_suppression as suppression
-from tests.executors import test_vault as on_vaults
 from tests.executors.crashes import Effects, die_and_resume
-from tests.executors.test_files_formats import SCHEMA, read_avro, row, scanned, write_avro, write_orc
-from tests.executors.test_kafka import compacted, left_on_disk, newest
-from tests.executors.test_kms import kms
-from tests.executors.test_mask import Masked, mask
-from tests.executors.test_s3_executor import delete, rewrite, snapshot
+from tests.executors.engine.test_mask import Masked, mask
+from tests.executors.formats.plain_files.test_files_formats import (
+    SCHEMA,
+    read_avro,
+    row,
+    scanned,
+    write_avro,
+    write_orc,
+)
+from tests.executors.keys import test_kms as on_kms
+from tests.executors.keys.test_kms import kms
+from tests.executors.stores import test_vault as on_vaults
+from tests.executors.stores.s3.test_s3_executor import delete, rewrite, snapshot
+from tests.executors.streams.kafka import test_kafka_prefix as prefixes
+from tests.executors.streams.kafka import test_kafka_rewrite as topics
+from tests.executors.streams.kafka.test_kafka import compacted, left_on_disk, newest
 from tests.executors.world import BY_UID, UID, Steps, context
 from tests.glaciersupport import StrictGlacier, strict_glacier
 from tests.kafkasupport import BY_KEY, BY_VALUE, USER, USERS, Broker, broker
 from tests.kmssupport import StrictKms
 from tests.lakefs import test_run as lakefs
 from tests.review.plans import plan
-from tests.runner.fakes import Killed
+from tests.run.fakes import Killed
 from tests.s3support import OTHER_REGION, PERSON, PLAN, World, standin, step, user_rows, world
 from tests.sparksession import SparkEstate
 
@@ -64,7 +71,7 @@ CASES = {
     "files": "test_bare_files, test_bare_files_of_which_columns_are_held",
     "kafka": "test_a_compacted_topic, test_a_topic_that_is_written_again, test_a_topic_whose_prefix_goes",
     "kms": "test_the_persons_own_keys_in_kms",
-    "s3": "test_an_archive_with_its_replica; its uploads in tests/executors/test_s3_servers.py",
+    "s3": "test_an_archive_with_its_replica; its uploads in tests/executors/stores/s3/test_s3_servers.py",
     "suppression": "test_the_suppression_list",
     "vault": "test_a_vault",
 }

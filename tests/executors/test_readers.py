@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.executors import test_delta as delta
-from tests.executors import test_hudi as hudi
-from tests.executors import test_iceberg as iceberg
+from tests.executors.formats.delta import test_delta as delta
+from tests.executors.formats.hudi import test_hudi as hudi
+from tests.executors.formats.iceberg import test_iceberg as iceberg
 from tests.executors.world import UID, Steps
 from tests.retention.hoard import Hoard, age_delta, age_files, age_iceberg
 from tests.sparksession import SparkEstate

@@ -43,26 +43,26 @@ from pii_tracer.run.lease import Lease
 from pii_tracer.run.s3.s3_lease import LeaseObject, S3Holder, S3Lease
 from pii_tracer.verify.verdicts import CopyVerdict
 from tests.e2e import test_meanwhile as meanwhile
-from tests.executors import test_kafka as kafka
 from tests.executors import test_killed_everywhere as killed
-from tests.executors import test_kms as kms
-from tests.executors import test_match as match
-from tests.executors import test_s3_archives as archives
-from tests.executors import test_s3_executor as s3
-from tests.executors import test_s3_partial as partial
-from tests.executors import test_shred as shred
-from tests.journal import test_journal as journal
+from tests.executors.engine import test_match as match
+from tests.executors.keys import test_kms as kms
+from tests.executors.keys import test_shred as shred
+from tests.executors.stores.s3 import test_s3_archives as archives
+from tests.executors.stores.s3 import test_s3_executor as s3
+from tests.executors.stores.s3 import test_s3_partial as partial
+from tests.executors.streams.kafka import test_kafka as kafka
 from tests.proof import test_attestation as attestation
-from tests.proof import test_trail_binding as binding
-from tests.proof import test_trail_chain as chain
+from tests.proof.cloudtrail import test_trail_binding as binding
+from tests.proof.cloudtrail import test_trail_chain as chain
 from tests.review import test_review as review
 from tests.review.plans import plan, step
-from tests.runner import test_crashes as crashes
-from tests.runner import test_faults as faults
-from tests.runner import test_lease as lease
-from tests.runner import test_lease_s3 as lease_s3
-from tests.runner import test_runner as runs
-from tests.runner import test_throttling as throttling
+from tests.run import test_crashes as crashes
+from tests.run import test_faults as faults
+from tests.run import test_journal as journal
+from tests.run import test_lease as lease
+from tests.run import test_runner as runs
+from tests.run import test_s3_lease as lease_s3
+from tests.run import test_throttling as throttling
 
 ROWS = range(1, 21)
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.test_meanwhile import small
+from tests.executors.keys.test_kms import kms
+from tests.executors.keys.test_shred import shredding
 from tests.executors.test_killed_everywhere import disk
-from tests.executors.test_kms import kms
-from tests.executors.test_shred import shredding
 from tests.faults.seeded import ROWS, SEEDED, Seeded
 from tests.kafkasupport import broker
-from tests.proof.test_trail_binding import evidence
-from tests.runner.test_lease_s3 import other, place
-from tests.runner.test_throttling import weather
+from tests.proof.cloudtrail.test_trail_binding import evidence
+from tests.run.test_s3_lease import other, place
+from tests.run.test_throttling import weather
 from tests.s3support import standin, world
 from tests.sparksession import spark, spark_estate
 

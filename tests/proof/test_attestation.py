@@ -41,7 +41,12 @@ from pii_tracer.run.journal import Journal
 from pii_tracer.run.runner import run
 from tests.review.plans import NOW, copy, plan
 from tests.review.test_review import approved
-from tests.runner.fakes import FakeExecutor, FakeLease, Ticking, World
+from tests.run.fakes import (
+    FakeExecutor,
+    FakeLease,
+    Ticking,
+    World,
+)
 
 KEY = Ed25519PrivateKey.from_private_bytes(b"\x07" * 32)
 APPROVER = Ed25519PrivateKey.from_private_bytes(b"\x01" * 32)

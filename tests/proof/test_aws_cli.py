@@ -16,7 +16,7 @@ import pytest
 from pii_tracer.proof.cloudtrail.digest_chain import load_keys, read_trail
 from tests.proof.aws import RSA_KEY, START, TrailWriter, keys_json, stamp
 from tests.proof.aws_server import TRAIL, environment, serving
-from tests.proof.test_trail_chain import written
+from tests.proof.cloudtrail.test_trail_chain import written
 
 
 def aws() -> str:

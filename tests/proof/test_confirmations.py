@@ -18,7 +18,7 @@ from pii_tracer.run.executor_protocol import Outcome
 from tests.proof import test_attestation as attestations
 from tests.proof.test_attestation import APPROVER, KEY, nonces, proven
 from tests.review.plans import NOW, copy, plan, step
-from tests.runner.fakes import FakeExecutor
+from tests.run.fakes import FakeExecutor
 
 PLAN = plan(
     copies=[copy("c1", kind=CopyKind.BACKUP, strategy=Strategy.CONFIRM)],

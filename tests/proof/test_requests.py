@@ -27,7 +27,7 @@ from pii_tracer.verify.verdicts import (
 )
 from tests.proof.test_attestation import proven
 from tests.review.plans import DEADLINE, NOW, plan
-from tests.runner.fakes import Ticking
+from tests.run.fakes import Ticking
 
 SCOPE = (ScannedFile(path="a.parquet", size=9, sha256="a" * 64, decoded_as="parquet"),)
 CLEAN = RunVerdict(copies=(CopyVerdict(copy_id="c1", bytes=ByteVerdict(copy_id="c1", root="/", files=SCOPE)),))

@@ -29,10 +29,10 @@ from pii_tracer.run.journal import Journal, Kind
 from pii_tracer.run.runner import run
 from pii_tracer.verify.verdicts import RunVerdict
 from tests.proof.aws import RSA_KEY, keys_json, one
+from tests.proof.cloudtrail.test_trail_binding import AT, trail
 from tests.proof.test_attestation import KEY, nonces, proven
-from tests.proof.test_trail_binding import AT, trail
 from tests.review.plans import plan, step
-from tests.runner.fakes import FakeLease, Ticking
+from tests.run.fakes import FakeLease, Ticking
 from tests.s3support import World, standin, world
 from tests.verify.s3lake import MAIL, OTHER, Lake, parquet
 

@@ -29,7 +29,7 @@ from pii_tracer.run.journal import (
     parse,
 )
 from tests.proof.test_attestation import APPROVER, KEY, made
-from tests.runner.fakes import Ticking
+from tests.run.fakes import Ticking
 
 OTHER = "sha256:" + "0" * 64
 

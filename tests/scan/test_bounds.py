@@ -19,8 +19,8 @@ from pii_tracer.scan.file_scan import scan_tree
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.byte_search import verify_bytes
+from tests.scan.decode.test_places import MANIFEST
 from tests.scan.support import avro, parquet, write
-from tests.scan.test_places import MANIFEST
 from tests.verify.conftest import a_copy
 
 HERS, OTHERS = "christian.mueller@gmail.example", "christian.mueller@yahoo.example"

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.value_forms import build_patterns
+from tests.scan.decode.test_places import manifest
 from tests.scan.support import BOTH, HASHES, LONG, PHONE, STRONG, USER, parquet, places, scan
-from tests.scan.test_places import manifest
 
 TINY = build_patterns([KeySet(name="user_id", origin="user_id", weak=True, values=(("s", "12"),))])
 NAMES = build_patterns(

@@ -17,8 +17,8 @@ from pii_tracer.scan.decode import compression
 from pii_tracer.scan.file_fingerprints import fingerprint
 from pii_tracer.scan.file_scan import scan_tree
 from pii_tracer.scan.value_forms import build_patterns
+from tests.scan.decode.test_places import PLACES
 from tests.scan.support import BOTH, PERSON_SCHEMA, PHONE, avro, hfile, hudi_block, hudi_records, parquet, scan, write
-from tests.scan.test_places import PLACES
 
 CUT = [
     "parquet data page",

@@ -19,8 +19,8 @@ from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.key_boundaries import KeyColumns
 from pii_tracer.scan.value_forms import Patterns, build_patterns
+from tests.scan.decode.test_places import MANIFEST
 from tests.scan.support import avro, avro_value, hfile, hudi_block, hudi_records, parquet, scan
-from tests.scan.test_places import MANIFEST
 
 HERS, ASHAK = "asha.rao", "asha.raok"
 OTHERS = (

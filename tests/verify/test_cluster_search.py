@@ -28,8 +28,8 @@ from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify import cluster_byte_search
 from pii_tracer.verify.cluster_byte_search import Executors, searchers_of
 from tests.s3support import World, standin, world
+from tests.scan.decode.test_places import PLACES
 from tests.scan.support import BOTH, OTHER_PHONE, PHONE, USER, write
-from tests.scan.test_places import PLACES
 from tests.verify.s3lake import KEYS, MAIL, OTHER, Lake, parquet
 from tests.verify.s3lake import MATCH as BY_MAIL
 

@@ -26,9 +26,9 @@ from pii_tracer.verify.topic_expiry import (
     trail_of,
 )
 from pii_tracer.verify.verdicts import Baseline, Bystanders, StateBaseline
-from tests.executors.test_kafka_rewrite import Died, dies_at
+from tests.executors.streams.kafka.test_kafka_rewrite import Died, dies_at
 from tests.kafkasupport import BY_VALUE, KEYS, MAIL, ORDERS, USER, Broker, World, broker, planned, value
-from tests.planners.test_kafka import topic
+from tests.planners.copies.test_kafka import topic
 
 __all__ = ["broker"]
 

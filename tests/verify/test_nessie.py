@@ -1,6 +1,6 @@
 """Which states of a table under Nessie are looked at: asked of a real server, none of them loaded.
 
-That they load is shown on Spark in `tests/e2e/test_nessie.py`.
+That they load is shown on Spark in `tests/e2e/stores/test_nessie.py`.
 """
 
 from __future__ import annotations

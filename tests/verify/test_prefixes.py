@@ -15,7 +15,7 @@ from pii_tracer.model.plan import Copy
 from pii_tracer.verify.row_checks import compare
 from pii_tracer.verify.topic_records import Reading, _People
 from pii_tracer.verify.verdicts import Baseline
-from tests.planners.test_kafka import topic
+from tests.planners.copies.test_kafka import topic
 
 FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1"}
 

@@ -1,0 +1,62 @@
+"""A plan with open gaps cannot be signed, and a waivers file says what of it does nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pii_tracer.model.errors import ExitCode
+from pii_tracer.review.trusted_keys import generate
+from tests.app.planning.test_nested_subject import called, estate
+
+WAIVER = "{{who: Meera Iyer, why: 'ticket 77', until: {until}}}"
+
+
+def planned(base: Path, *words: str) -> dict[str, Any]:
+    called(base, "plan", str(base / "request.yaml"), "--out", str(base / "p.plan.json"), *words)
+    made: dict[str, Any] = json.loads((base / "p.plan.json").read_bytes())
+    return made
+
+
+@pytest.fixture
+def doubtful(tmp_path: Path) -> Path:
+    """An estate in which one folder cannot be searched."""
+    base = estate(tmp_path)
+    (tmp_path / "w" / "images").mkdir()
+    (tmp_path / "w" / "images" / "scan.tiff").write_bytes(b"II*\0" + bytes(range(256)))
+    return base
+
+
+def waivers(base: Path, **until: str) -> Path:
+    path = base / "waivers.yaml"
+    path.write_text("".join(f"{gap}: {WAIVER.format(until=day)}\n" for gap, day in until.items()))
+    return path
+
+
+def test_a_plan_with_open_gaps_is_not_signed(doubtful: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = planned(doubtful)
+    assert made["gaps"]
+    capsys.readouterr()
+    generate(doubtful / "k.pem")
+    words = ["--approver", "M", "--role", "dpo", "--reason", "r", "--key", str(doubtful / "k.pem")]
+    code = called(doubtful, "approve", str(doubtful / "p.plan.json"), *words)
+    told = capsys.readouterr().err
+    assert code == ExitCode.NOT_APPROVED, told
+    assert f"{len(made['gaps'])} gap(s) are open" in told
+    assert "waive" in told
+    assert list(doubtful.glob("*approval*")) == []
+
+
+def test_waivers_without_effect_are_told(doubtful: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, *others = [gap["id"] for gap in planned(doubtful)["gaps"]]
+    days = {first: "2020-01-01T00:00:00Z", "gap-nothing\\e": "2099-01-01T00:00:00Z"}
+    capsys.readouterr()
+    planned(doubtful, "--waivers", str(waivers(doubtful, **days, **dict.fromkeys(others, "2099-01-01T00:00:00Z"))))
+    told = [line for line in capsys.readouterr().err.splitlines() if "without effect" in line]
+    assert told == [
+        "waiver without effect: 'gap-nothing\\\\e' is the id of no gap of this plan",
+        f"waiver without effect: that of '{first}' has run out on 2020-01-01",
+    ]

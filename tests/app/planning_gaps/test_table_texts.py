@@ -1,0 +1,142 @@
+"""The person in what a table says of itself: no step writes that, and planning says so before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from pyiceberg.catalog.sql import SqlCatalog
+
+from tests.app.planning.test_others_rows import (
+    HERS,
+    JOBS,
+    KEY,
+    MAIL,
+    NEIGHBOUR,
+    OTHER,
+    PHONE,
+    estate,
+    planned,
+    table,
+)
+
+ROWS = (HERS, NEIGHBOUR, OTHER)
+KIND = "table_text"
+
+
+def delta(base: Path, comment: str = "", **options: Any) -> DeltaTable:
+    rows = table(*ROWS)
+    if comment:
+        rows = rows.cast(pa.schema([field.with_metadata({"comment": comment}) for field in rows.schema]))
+    write_deltalake(base / "lake" / "tickets", rows, mode="overwrite", schema_mode="overwrite", **options)
+    return DeltaTable(base / "lake" / "tickets")
+
+
+def reasons(base: Path) -> list[str]:
+    gaps = planned(base)["gaps"]
+    assert {g["kind"] for g in gaps} <= {KIND}
+    return [g["reason"] for g in gaps]
+
+
+@pytest.mark.parametrize("options", [{"description": f"complaints of {MAIL}"}, {"name": f"tickets of {KEY}"}])
+def test_what_a_delta_table_is_called_and_said_to_be(tmp_path: Path, options: dict[str, Any]) -> None:
+    base = estate(tmp_path)
+    delta(base, **options)
+    (reason,) = reasons(base)
+    assert "name and comment" in reason
+
+
+def test_properties_constraints_and_comments_of_a_delta_table(tmp_path: Path) -> None:
+    base = estate(tmp_path)
+    made = delta(base)
+    made.alter.set_table_properties({"owner": MAIL.upper()}, raise_if_not_exists=False)
+    (reason,) = reasons(base)
+    assert "properties and constraints" in reason
+    made.alter.set_table_properties({"owner": "the shop"}, raise_if_not_exists=False)
+    assert reasons(base) == []  # what is left of it lies in the log, which the plan's steps clear
+    made.alter.add_constraint({"not_her": f"email <> 'x{MAIL}'"})
+    assert reasons(base) == []
+    made.alter.add_constraint({"not_her_phone": f"note <> '{PHONE}'"})
+    assert len(reasons(base)) == 1
+
+
+def test_comments_of_a_delta_tables_columns(tmp_path: Path) -> None:
+    base = estate(tmp_path)
+    delta(base, f"as told by {PHONE}")
+    (reason,) = reasons(base)
+    assert "comments and defaults of columns" in reason
+    delta(base, "as told by somebody")
+    assert reasons(base) == []
+
+
+def test_other_peoples_longer_values_are_no_gap(tmp_path: Path) -> None:
+    base = estate(tmp_path)
+    delta(base, "as told by P-551020", description="asha.rao@x.example.org")
+    assert reasons(base) == []
+
+
+def iceberg(base: Path, change: Callable[[Any], None]) -> Path:
+    catalog = SqlCatalog("ice", uri=f"sqlite:///{base}/c.db", warehouse=f"file://{base}/lake")
+    catalog.create_namespace("s")
+    catalog.create_table("s.tickets", table(HERS).schema).append(table(*ROWS))
+    change(catalog.load_table("s.tickets"))
+    file = base / "pii-tracer.yaml"
+    declared = "      - {name: s.tickets, format: delta, location: lake/tickets}\n"
+    ice = "  ice: {type: iceberg-sql, uri: 'sqlite:///c.db', warehouse: lake}\n"
+    file.write_text(file.read_text().replace(declared, ice))
+    (base / "jobs.sql").write_text(JOBS.replace("s.tickets", "ice.s.tickets"))
+    return base
+
+
+def owned(made: Any) -> None:
+    with made.transaction() as change:
+        change.set_properties(owner=MAIL)
+
+
+def told(made: Any) -> None:
+    with made.update_schema() as change:
+        change.update_column("note", doc=f"as told by {PHONE}")
+
+
+def told_before(made: Any) -> None:
+    told(made)
+    with made.update_schema() as change:
+        change.update_column("note", doc="as told")
+
+
+@pytest.mark.parametrize(
+    ("change", "places"),
+    [
+        (owned, ["properties and constraints"]),
+        (told, ["names, comments and defaults of columns"]),
+        (told_before, ["schemas that the metadata keeps of before"]),
+        (lambda made: None, []),
+    ],
+)
+def test_what_an_iceberg_table_says_of_itself(tmp_path: Path, change: Callable[[Any], None], places: list[str]) -> None:
+    base = estate(tmp_path)
+    (base / "lake" / "tickets").rmdir()
+    found = reasons(iceberg(base, change))
+    assert [place for place in places if place in " ".join(found)] == places
+    assert len(found) == len(places)
+
+
+def test_entries_in_the_footers_of_parquet_files(tmp_path: Path) -> None:
+    """A rewrite keeps them, so that its step would refuse the file."""
+    base = estate(tmp_path, "parquet")
+
+    def exported(note: str) -> None:
+        for name, row in (("a", HERS), ("b", OTHER)):
+            told = table(row).replace_schema_metadata({"exported": note if name == "b" else "by a job"})
+            pq.write_table(told, base / "lake" / "tickets" / f"{name}.parquet")
+
+    exported(f"for {MAIL}")
+    (reason,) = reasons(base)
+    assert "its files' key-value metadata" in reason
+    exported("for somebody")
+    assert reasons(base) == []

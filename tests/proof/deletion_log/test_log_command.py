@@ -1,0 +1,98 @@
+"""`pii-tracer log`: the log looked at, exported and pruned, as an operator does it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from pii_tracer.cli.main import run as command
+from pii_tracer.proof.deletion_log import DeletionLog, EntryState
+from tests.proof.deletion_log.test_deletion_log import entry
+from tests.review.plans import NOW
+
+Log = Callable[..., int]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    """An estate with a log of three rows, and the command over it."""
+    estate(tmp_path, "sqlite")
+    rows = [
+        entry(),
+        entry(request_id="REQ-2", dataset="s3:b/\u202ex"),
+        entry(state=EntryState.EXEMPT, run_at=NOW + timedelta(400)),
+    ]
+    DeletionLog(tmp_path / "state" / "deletion_log.sqlite", "clinic").append(rows)
+    places = ["--estate", str(tmp_path / "pii-tracer.yaml"), "--state", str(tmp_path / "state")]
+    return lambda name, *more: command(["log", name, *more, *places])
+
+
+def estate(folder: Path, deletion_log: object) -> None:
+    made = {
+        "version": 1,
+        "estate": "clinic",
+        "environment": "local",
+        "catalogs": {},
+        "roots": ["lake"],
+        "lineage": {"events": []},
+        "subjects": [{"name": "patient", "source": "patients", "key": "id"}],
+        "deletion_log": deletion_log,
+    }
+    (folder / "pii-tracer.yaml").write_text(yaml.safe_dump(made))
+
+
+def test_rows_are_shown_to_people_and_machines(log: Log, capsys: pytest.CaptureFixture[str]) -> None:
+    assert log("show", "--request", "REQ-1") == 0
+    text = capsys.readouterr().out
+    assert "2 row(s)" in text
+    assert log("show") == 0
+    assert "\u202e" not in capsys.readouterr().out
+    assert log("show", "--format", "json", "--state-is", "exempt") == 0
+    assert [(row["seq"], row["state"]) for row in json.loads(capsys.readouterr().out)] == [(3, "exempt")]
+    assert log("show", "--format", "csv", "--since", "2027-01-01T00:00:00Z") == 0
+    assert [row["seq"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out))] == ["3"]
+    assert log("show", "--action", "vacuum") == 2
+    assert "no action" in capsys.readouterr().err
+
+
+def test_rows_are_exported(log: Log, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert log("export", str(tmp_path / "log.csv"), "--dataset", "s3:*") == 0
+    assert [row["request_id"] for row in csv.DictReader((tmp_path / "log.csv").open())] == ["REQ-2"]
+    assert log("export", str(tmp_path / "log.parquet")) == 0
+    assert pq.read_table(tmp_path / "log.parquet")["seq"].to_pylist() == [1, 2, 3]
+    assert log("export", str(tmp_path / "log.xlsx")) == 2
+    assert "CSV or Parquet" in capsys.readouterr().err
+
+
+def test_the_estate_file_says_how_long_rows_are_kept(
+    log: Log, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert log("prune") == 2
+    assert "does not say how long" in capsys.readouterr().err
+    estate(tmp_path, {"keep_days": 30})
+    assert log("prune") == 1
+    assert "deletion_log" in capsys.readouterr().err
+    estate(tmp_path, {"keep_days": 365, "kind": "delta"})
+    assert log("prune", "--as-of", "2026-11-22T00:00:00Z") == 0
+    assert "no row is old enough" in capsys.readouterr().out
+    assert log("prune", "--as-of", "2027-11-22T00:00:00Z", "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 2
+    assert (tmp_path / "state" / "deletion_log.delta" / "clinic").is_dir()
+    assert log("show", "--format", "json") == 0
+    assert [row["seq"] for row in json.loads(capsys.readouterr().out)] == [3]
+
+
+def test_looking_makes_no_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    estate(tmp_path, "sqlite")
+    places = ["--estate", str(tmp_path / "pii-tracer.yaml"), "--state", str(tmp_path / "state")]
+    assert command(["log", "show", *places]) == 2
+    assert "no deletion log yet" in capsys.readouterr().err
+    assert not (tmp_path / "state").exists()
