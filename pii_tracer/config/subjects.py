@@ -42,7 +42,9 @@ class Identifier(Frozen):
 
 
 class Named(Frozen):
-    """What is named of one table that knows the persons: a column, or `column.field` in a struct (`pii_tracer.model.column_paths`).
+    """What is named of one table that knows the persons: a column, or `column.field` in a struct.
+
+    `pii_tracer.model.column_paths` finds it in the table's type.
 
     key: the subject's key. record_keys: columns unique to one row of one person (bridges). other_keys: further columns
     with the key, of rows that can name several persons.

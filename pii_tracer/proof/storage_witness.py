@@ -146,7 +146,7 @@ def _difference(before: Seen, after: Seen | None) -> dict[str, Any]:
 
 
 def before_place(folder: Path, copy_id: str) -> Path:
-    """Where the hashes of a folder are kept; ids of copies hold only harmless characters (planners.step_drafts.slug)."""
+    """Where the hashes of a folder are kept; ids of copies hold only harmless characters (`step_drafts.slug`)."""
     return folder / "before" / f"{copy_id}.jsonl"
 
 

@@ -29,7 +29,7 @@ from pii_tracer.verify.verdicts import (
 
 
 class ObjectVersionBytes(Protocol):
-    """One version of one object, as far as its bytes can be had (`pii_tracer.lake.stores.s3.object_versions.VersionBytes`)."""
+    """One version of one object, as far as its bytes can be had (`stores.s3.object_versions.VersionBytes`)."""
 
     @property
     def key(self) -> str:

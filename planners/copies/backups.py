@@ -157,7 +157,7 @@ def backup_steps(item: CopyDraft, backup: Backup) -> tuple[Draft, ...]:
 
 
 def backups_after_what_is_in_them(items: Sequence[CopyDraft]) -> list[tuple[str, str]]:
-    """A backup that is made before the erasure is over holds the person again (a rule of `planners.schedule.step_order`).
+    """A backup that is made before the erasure is over holds the person again (a rule of `step_order`).
 
     So does one of a table that was refilled meanwhile from what is not erased yet.
     """

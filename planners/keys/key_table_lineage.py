@@ -108,7 +108,7 @@ def place_of(column: ColumnId) -> tuple[DatasetId, str]:
 
 
 def unreadable_after_keys(items: Sequence[CopyDraft]) -> list[tuple[str, str]]:
-    """Reading is tried when the key is gone everywhere and the caches are over (a rule of `planners.schedule.step_order`)."""
+    """Reading is tried when the key is gone everywhere and the caches are over (a rule of `step_order`)."""
     waits = {i.copy.id: d.id for i in items for d in i.drafts if d.action is Action.KEY_AWAIT_CACHES}
     keys = [i for i in items if i.copy.id in waits]
     remembering = [

@@ -46,7 +46,8 @@ class ColumnCarriage:
 
     traces: identifiers that can be found again. lost: identifiers that go in but cannot be found again by equality;
     mixed: of these, or of the traces, some may be in somebody else's row. ended: identifiers that a declared
-    anonymiser took out. Other values of the source are not followed here: `planners.locate.reachable_columns` tells that they go in.
+    anonymiser took out. Other values of the source are not followed here:
+    `planners.locate.reachable_columns` finds that they go in.
     """
 
     traces: frozenset[Trace] = frozenset()

@@ -1,7 +1,8 @@
 """Which columns anything of the persons can stand in, over the arrays of the graph, before a single edge is made.
 
 Of a table with a hundred columns a few hold something of a person: only edges out of such columns become objects and
-are followed with their expressions (`planners.locate.identifier_walk`). What the arrays say is never less than what the walk finds.
+are followed with their expressions (`planners.locate.identifier_walk`). What the arrays say is never less
+than what the walk finds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the text of a recorded statement tells beyond its edges: whether the columns of a row belong to one person.
 
-Edges say which column goes into which, not through which of two joined copies of a table (`planners.locate.sql.joins`), nor in
-which branch of a UNION (`planners.locate.sql.query_branches`). Both decide whether a person's rows can be deleted by a key.
+Edges say which column goes into which, not through which of two joined copies of a table (`joins`), nor in
+which branch of a UNION (`query_branches`). Both decide whether a person's rows can be deleted by a key.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Node = TypeVar("Node", bound=exp.Expression)
 class Statement:
     """A statement's text, parsed once, when something is asked of it.
 
-    Where the text is a single query its hundred columns are left out first (`planners.locate.sql.query_skeletons`): most of the time of
+    Where the text is a single query its hundred columns are left out first (`query_skeletons`): most of the time of
     parsing goes into them, and only a join of persons with persons has to look at them. What is left is parsed once for
     all statements that differ by their tables alone.
     """

@@ -1,7 +1,7 @@
 """lakeFS repositories: who is in them, and how the person leaves every branch, and then the storage below.
 
 On each branch whose head holds the person the objects are written again without them and committed. The old objects
-stay for as long as an active commit names them (`planners.stores.lakefs.object_retention`), so the rules are lowered as far as the deadline
+stay for as long as an active commit names them (`object_retention`), so the rules are lowered as far as the deadline
 asks, the operator's garbage collection is waited for, and the rules are put back. What cannot be done so is a gap.
 """
 

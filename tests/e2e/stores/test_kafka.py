@@ -84,7 +84,7 @@ def killed_in_the_middle(base: Path, topic: str, words: list[str]) -> dict[str, 
     """Apply in a process of its own, killed as soon as it has lowered the topic's settings."""
     estate = load_estate(base / "pii-tracer.yaml")
     places = ["--estate", str(base / "pii-tracer.yaml"), "--state", str(base / "state")]
-    root = str(Path(__file__).parents[2])
+    root = str(Path(__file__).parents[3])
     command = [sys.executable, "-m", "pii_tracer.cli.main", *words, *places]
     environment = {**os.environ, "PYTHONPATH": root}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

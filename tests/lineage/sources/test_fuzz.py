@@ -21,7 +21,7 @@ PROJECT = Path(__file__).with_name("dbt_clinic")
 MANIFEST, CATALOG = (json.loads((PROJECT / name).read_text()) for name in ("manifest.json", "catalog.json"))
 RECORDED = [
     json.loads(line)
-    for file in sorted((Path(__file__).parents[2] / "sample_lineage" / "events").glob("*.ndjson"))
+    for file in sorted((Path(__file__).parents[3] / "sample_lineage" / "events").glob("*.ndjson"))
     for line in file.read_text(encoding="utf-8").splitlines()
 ]
 ROW = {"sql": "INSERT INTO prod.copy SELECT user_id, pan FROM payments", "t": "2026-01-01", "s": "OK", "d": "prod"}

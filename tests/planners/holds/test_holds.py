@@ -346,7 +346,7 @@ def test_the_waiver_of_a_gap_does_not_free_what_is_blocked() -> None:
 
 
 def test_the_example_in_the_documentation_is_understood() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "holds.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "holds.md").read_text()
     (block,) = re.findall(r"(?ms)^```yaml\n(.*?)^```", page)
     holds = [Hold.model_validate(item) for item in yaml.safe_load(block)["holds"]]
     assert [h.id for h in holds] == ["ledger-pmla", "dispute-8841", "payments-pmla"]

@@ -170,7 +170,7 @@ def test_memory_does_not_follow_the_file(tmp_path: Path, act: str, kind: str) ->
     for name, size in (("small", SMALL), ("big", BIG)):
         write(tmp_path / name / f"part{ENDINGS[kind]}", kind, size)
     code = f"from tests.executors.formats.plain_files.test_files_memory import tell\ntell({act!r}, {kind!r}, {str(tmp_path)!r})"
-    where = Path(__file__).parents[2]
+    where = Path(__file__).parents[4]
     env = os.environ | FRUGAL
     done = subprocess.run([sys.executable, "-c", code], cwd=where, env=env, capture_output=True, check=False, text=True)
     assert done.returncode == 0, done.stderr
