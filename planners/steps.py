@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import CopyKind, Format, Strategy
+from pii_tracer.model.identities import CopyKind, Strategy
 from pii_tracer.model.plan import LAPSES, Precondition
 from planners.catalogs.nessie import steps as nessie_steps
 from planners.copies import backups
@@ -81,11 +84,11 @@ def _of_table(item: CopyDraft, plan_id: str) -> tuple[Draft, ...]:
 
 def _by_format(item: CopyDraft) -> tuple[Draft, ...]:
     copy = item.copy
-    if copy.format is Format.ICEBERG:
+    if copy.format is ICEBERG:
         return nessie_steps.table_steps(item) if "nessie" in copy.facts else iceberg_steps.table_steps(item)
-    if copy.format is Format.DELTA:
+    if copy.format is DELTA:
         return delta_steps.table_steps(item)
-    if copy.format is Format.HUDI:
+    if copy.format is HUDI:
         return hudi_steps.table_steps(item)
     return plain_files_steps.folder_steps(item)
 
@@ -163,12 +166,12 @@ def _readers(state: TableState) -> tuple[Precondition, ...]:
 
     And what is staged in it, which its clean-up takes away.
     """
-    if state.format is Format.DELTA:
+    if state.format is DELTA:
         return (Precondition(kind="clones", target=state.location, expected="\n".join(state.clones)),)
-    if state.format is Format.HUDI:
+    if state.format is HUDI:
         return ()
     sharers = sorted(other.location for other in state.sharing)
     shared = Precondition(kind="sharing", target=state.location, expected="\n".join(sharers))
-    if state.format is not Format.ICEBERG:
+    if state.format is not ICEBERG:
         return (shared,)
     return shared, Precondition(kind="staged", target=state.location, expected="\n".join(state.staged))

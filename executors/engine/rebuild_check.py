@@ -21,6 +21,9 @@ from executors.engine.table_rebuild import (
     unlike,
 )
 from executors.formats.plain_files.folder_rebuild import FolderRebuild
+from pii_tracer.lake.formats.base import Role
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_REBUILD
+from pii_tracer.lake.formats.registry import actions_with
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import Refused, RunError
 from pii_tracer.model.locations import engine_path
@@ -28,8 +31,6 @@ from pii_tracer.model.plan import Step
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-REBUILDS = frozenset({Action.DELTA_REBUILD, Action.ICEBERG_REBUILD, Action.HUDI_REBUILD, Action.FILES_REBUILD})
 
 _SAME = {"double": 1e-9, "float": 1e-6}
 """How far sums may be apart, as a share of them: their last digits depend on the order in which rows were added."""
@@ -52,7 +53,7 @@ def refuse_losses(ctx: ExecutionContext, steps: Iterable[Step], say: Callable[[s
         Refused: a table holds other rows than its query gives, or the query does not fit it or does not run.
         RunError: Spark does not start, which is not a matter of any table.
     """
-    rebuilds = [step for step in steps if step.action in REBUILDS]
+    rebuilds = [step for step in steps if step.action in actions_with(Role.REBUILDS)]
     if rebuilds:
         ctx.open()
     against = []
@@ -95,7 +96,7 @@ def compared(ctx: ExecutionContext, step: Step) -> Difference:
         table = step.parameters.get("table")
         place = quote_table(table) if table else f"delta.{quote(engine_path(step.parameters['location']))}"
         have, made = both(ctx, place, step.parameters["sql"])
-        if step.action is Action.ICEBERG_REBUILD:
+        if step.action is ICEBERG_REBUILD:
             refuse_one_plan(ctx, step.parameters["sql"])
     standing, given = unlike(made, have)
     rows = Difference(rows_in(standing), rows_in(given))

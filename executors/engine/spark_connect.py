@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from pii_tracer.model.actions import Action
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_EXPIRE_SNAPSHOTS
 from pii_tracer.model.errors import Refused, RunError
 from pii_tracer.model.plan import Step
 
@@ -154,6 +154,6 @@ def refuse_without_jvm(remote: str | None, steps: Iterable[Step]) -> None:
 
 def forgets_only(step: Step) -> bool:
     """Whether a step takes snapshots out of a table's metadata and leaves all files (hazard I7)."""
-    if step.action is not Action.ICEBERG_EXPIRE_SNAPSHOTS:
+    if step.action is not ICEBERG_EXPIRE_SNAPSHOTS:
         return False
     return "sharing" in step.parameters or step.executor == "nessie"

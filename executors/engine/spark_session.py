@@ -26,6 +26,9 @@ from executors.engine.version_profiles import Profile, installed_profile, profil
 from pii_tracer.config.catalogs import CatalogType, DeclaredTable
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.stores.s3.archives import s3_clients
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import EstateError, RunError
@@ -39,9 +42,9 @@ _GLUE_ASKED = "spark.pii-tracer.glue-asked-for"
 _LEFT_OUT = "spark.pii-tracer.left-out."
 _SEEN = "spark.pii-tracer.seen."
 _TRACKED = "spark.sql.hive.manageFilesourcePartitions"
-_LOGGED = frozenset({Format.ICEBERG, Format.DELTA, Format.HUDI})
+_LOGGED = frozenset({ICEBERG, DELTA, HUDI})
 """Formats whose tables executors know by their names; bare folders they read by their places."""
-_SIGNS = {Format.DELTA: "_delta_log", Format.HUDI: ".hoodie"}
+_SIGNS = {DELTA: "_delta_log", HUDI: ".hoodie"}
 """Folders by which a table in S3 is known to be there."""
 
 _DYING = 10.0
@@ -215,7 +218,7 @@ def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool
     glue = any(catalog.type is CatalogType.GLUE for catalog in estate.catalogs.values())
     if glue and spark.conf.get(_GLUE_ASKED, "") != str(base):
         for registered in EstatePaths(estate, base).registry.tables.values():
-            for name in registered.names if registered.format is not Format.ICEBERG else ():
+            for name in registered.names if registered.format is not ICEBERG else ():
                 _register(spark, name, registered.format, registered.location)
         spark.conf.set(_GLUE_ASKED, str(base))
 
@@ -282,7 +285,7 @@ def _not_opened(spark: SparkSession, full_name: str, kind: Format, location: str
     Raises:
         RunError: it is another one.
     """
-    if kind in _LOGGED and (kind is not Format.HUDI or installed_profile().has_hudi):
+    if kind in _LOGGED and (kind is not HUDI or installed_profile().has_hudi):
         raise RunError(
             f"Spark cannot open the {kind} table {full_name}: {type(error).__name__}",
             where=location,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from executors.engine.spark_connect import refuse_without_jvm
 from executors.engine.version_profiles import PROFILES, SPARK_4_1
 from pii_tracer.config.estate_file import Spark
-from pii_tracer.model.actions import Action
+from pii_tracer.lake.formats.delta.vocabulary import DELTA_PURGE
 from pii_tracer.model.errors import Refused
 from pii_tracer.model.plan import Step
 
@@ -34,7 +34,7 @@ def _unfit(spark: Spark, step: Step) -> tuple[str, str] | None:
     """Why this Spark cannot do a step, and what to do instead."""
     if step.executor == "hudi" and not PROFILES[spark.profile].has_hudi:
         return f"there is no Hudi for Spark {spark.profile}", "use the profile 3.5"
-    if step.action is Action.DELTA_PURGE and spark.is_cluster and spark.profile == SPARK_4_1.name:
+    if step.action is DELTA_PURGE and spark.is_cluster and spark.profile == SPARK_4_1.name:
         what = "Delta's REORG fails on a cluster of Spark 4.1: rows would be deleted and files would keep them"
         return what, "name a `local` master, or use the profile 3.5"
     return None

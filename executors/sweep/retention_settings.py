@@ -12,8 +12,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from executors.engine.spark_session import quote, quote_table, string_literal
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import engine_path
 from pii_tracer.retention.setting_changes import Change
 
@@ -78,7 +78,7 @@ def _tried(changes: Sequence[Change], act: Callable[[], Any]) -> list[tuple[Chan
 def _sql_name(change: Change, name: str | None) -> str:
     if name:
         return quote_table(name)
-    if change.format is Format.DELTA:
+    if change.format is DELTA:
         return f"delta.{quote(engine_path(change.location))}"
     raise RunError(
         "the table has no name in a catalog of the estate", where=change.location, todo="declare it in the estate file"

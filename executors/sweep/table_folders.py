@@ -18,7 +18,10 @@ from executors.engine import local_paths
 from executors.stores.s3.batch_delete import CURRENT, Batches
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.delta.transaction_log import DeltaSnapshot, read_log
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.formats.iceberg.metadata_json import METADATA_ENDS
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.stores.s3.archives import s3_clients
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.lake.stores.s3.s3_path import AnyPlace, S3Path
@@ -219,9 +222,9 @@ def refuse_tables_inside(folder: AnyPlace, there: Iterable[Listed], kind: Format
 
 def _is_own(parts: tuple[str, ...], kind: Format | None) -> bool:
     """Whether a folder with the sign of a table belongs to the table that lies around it. parts: below that."""
-    if kind is Format.HUDI:
+    if kind is HUDI:
         return parts[:1] == (_TIMELINE,)  # its metadata is a table of its own in there
-    return _LOG in parts if kind is Format.DELTA else parts == (_ICEBERG,) and kind is Format.ICEBERG
+    return _LOG in parts if kind is DELTA else parts == (_ICEBERG,) and kind is ICEBERG
 
 
 def modified(place: AnyPlace) -> float | None:

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 from executors.engine.spark_session import quote, quote_table, string_literal
 from executors.formats.iceberg.referenced_files import metadata_file
 from executors.sweep.swept_storage import Store, store_of
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.iceberg.metadata_json import METADATA_ENDS
 from pii_tracer.lake.formats.iceberg.snapshot_expiry import Expiry, History, referenced
 from pii_tracer.lake.formats.iceberg.stray_files import as_written
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.model.errors import PiiTracerError, RunError
-from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import engine_path
 from pii_tracer.retention.storage_listings import Listing
 from pii_tracer.retention.sweep_rules import Held, Swept, Target
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
 
 _GB = 1024**3
 _SECOND_MS = 1000
-_OWN = {Format.DELTA: r"^_delta_log/", Format.ICEBERG: r"^metadata/"}
+_OWN = {DELTA: r"^_delta_log/", ICEBERG: r"^metadata/"}
 _OTHERS = {
-    Format.DELTA: r"/(_delta_log|\.hoodie)/|(^|/)metadata/[^/]*\.metadata\.json|^\.hoodie/",
-    Format.ICEBERG: r"(^|/)(_delta_log|\.hoodie)/|/metadata/[^/]*\.metadata\.json",
+    DELTA: r"/(_delta_log|\.hoodie)/|(^|/)metadata/[^/]*\.metadata\.json|^\.hoodie/",
+    ICEBERG: r"(^|/)(_delta_log|\.hoodie)/|/metadata/[^/]*\.metadata\.json",
 }
 """What tells, below a table's folder, that another table lies there."""
 _COLUMNS = "path string, length bigint, isDir boolean, modificationTime bigint"
@@ -89,7 +90,7 @@ def _propose(spark: SparkSession, target: Target, store: Store, listing: Listing
     listed = _listed(spark, target, store, listing)
     view = _view(listed, target, "listed")
     try:
-        if target.format is Format.DELTA:
+        if target.format is DELTA:
             told = _delta(spark, target, store, view, dry=True)
             log = store.delta_log()
             freed, needed, known, removed = None, log.live, log.known, log.removed()
@@ -127,7 +128,7 @@ def _as_written(path: str) -> bool:
 
 def _needed(spark: SparkSession, target: Target, store: Store) -> frozenset[str]:
     """Files that the table's metadata names."""
-    if target.format is Format.DELTA:
+    if target.format is DELTA:
         return store.delta_log().live
     return referenced(store.folder, _pointed(spark, target, store))
 
@@ -177,13 +178,13 @@ def _sizes(proposal: _Proposal) -> dict[str, int]:
 
 
 def _apply(spark: SparkSession, target: Target, store: Store, proposal: _Proposal, now: datetime, told: Swept) -> Swept:
-    if target.format is Format.ICEBERG and proposal.expiry and proposal.expiry.expired:
+    if target.format is ICEBERG and proposal.expiry and proposal.expiry.expired:
         _expire(spark, target, now)
     if proposal.candidates:
         rows = [(c.path, c.length, False, c.modified) for c in proposal.candidates]
         view = _view(spark.createDataFrame(rows, _COLUMNS), target, "going")
         try:
-            if target.format is Format.DELTA:
+            if target.format is DELTA:
                 _delta(spark, target, store, view, dry=False)
             else:
                 _iceberg_orphans(spark, target, store, view, now, dry=False)
@@ -255,7 +256,7 @@ def _listed(spark: SparkSession, target: Target, store: Store, listing: Listing)
         )
     # neither hidden files nor names that Spark would fold into others (`..`, `//`)
     inside = inside.where(~relative.rlike(r"(^|/)[./]"))
-    if target.format is Format.DELTA:
+    if target.format is DELTA:
         return inside  # Delta passes over `_` names itself, and enters `_change_data`
     # a hidden name, unless it is a partition folder such as `_day=1`
     return inside.where(~relative.rlike(r"(^|/)_[^/=]*(/|$)"))

@@ -16,6 +16,7 @@ from pii_tracer.lake.catalogs.registered_tables import RemoteTable
 from pii_tracer.lake.formats.delta.s3_table import look_at_delta
 from pii_tracer.lake.formats.hudi.s3_table import look_at_hudi
 from pii_tracer.lake.formats.iceberg.s3_table import look_at_iceberg
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.formats.plain_files.s3_table import look_at_bare
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
@@ -66,7 +67,7 @@ def lake_tables(
     wanted = {str(place) for place in places} - set(against)
     found = {str(o.location): o.result for o in looked if isinstance(o.result, Found) and str(o.location) in wanted}
     why = {str(place): OTHERS for place in places}
-    why |= {str(table.location): _DECLARED for table in declared if table.format is Format.ICEBERG}
+    why |= {str(table.location): _DECLARED for table in declared if table.format is ICEBERG}
     why |= {location: "; ".join(reasons) for location, reasons in against.items()}
     return Lake(found, {location: reason for location, reason in why.items() if location not in found})
 

@@ -11,10 +11,10 @@ from pii_tracer.common.atomic_files import all_below
 from pii_tracer.lake.dataset_paths import EstatePaths, is_iceberg, is_iceberg_view
 from pii_tracer.lake.formats.delta.table_state import delta_state, is_delta
 from pii_tracer.lake.formats.hudi.table_state import hudi_state, is_hudi
+from pii_tracer.lake.formats.iceberg.reference_heads import iceberg_table
 from pii_tracer.lake.formats.plain_files.data_files import PARTITION, DataFile, data_file
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lake.read_result import Found, gap
-from pii_tracer.lake.reference_heads import iceberg_table
 from pii_tracer.lake.streaming_checkpoints import checkpoint_state, is_checkpoint
 from pii_tracer.model.gap_kinds import GapKind
 

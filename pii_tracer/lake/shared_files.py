@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.inventory import InventoryGap, Sharing, TableState
 from pii_tracer.lake.read_result import Found, gap
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Format
 
 # engines whose clean-up takes no account of another table's files
-_CARELESS = frozenset({Format.DELTA, Format.HUDI})
+_CARELESS = frozenset({DELTA, HUDI})
 
 
 def with_sharing(found: Sequence[Found]) -> tuple[Found, ...]:

@@ -6,10 +6,11 @@ https://openlineage.io/docs/spec/naming
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pii_tracer.common.open_vocabulary import OpenVocabulary, word
 from pii_tracer.common.str_enum import StrEnum
 
 
@@ -58,19 +59,17 @@ class Column(Frozen):
     type: str
 
 
-class Format(StrEnum):
-    """Storage formats that a copy can have."""
+class Format(OpenVocabulary):
+    """A storage format that a copy can have. Those of tables: `pii_tracer/lake/formats/*/vocabulary.py`."""
 
-    ICEBERG = "iceberg"
-    DELTA = "delta"
-    HUDI = "hudi"
-    PARQUET = "parquet"
-    ORC = "orc"
-    AVRO = "avro"
-    CSV = "csv"
-    JSON = "json"
-    KAFKA = "kafka"
-    STREAM_CHECKPOINT = "stream_checkpoint"
+    __slots__ = ()
+    PARQUET: ClassVar[Format] = word("parquet")
+    ORC: ClassVar[Format] = word("orc")
+    AVRO: ClassVar[Format] = word("avro")
+    CSV: ClassVar[Format] = word("csv")
+    JSON: ClassVar[Format] = word("json")
+    KAFKA: ClassVar[Format] = word("kafka")
+    STREAM_CHECKPOINT: ClassVar[Format] = word("stream_checkpoint")
 
 
 PLAIN = frozenset({Format.PARQUET, Format.ORC, Format.AVRO, Format.CSV, Format.JSON})

@@ -20,6 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.common.atomic_files import write_atomic
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import PiiTracerError
 from pii_tracer.model.identities import Format, Frozen
@@ -197,9 +200,9 @@ def _kept(path: Path) -> Seen | None:
 # -- the newest file of a table's own log ------------------------------------------------------------------------------
 
 _LOGS = {
-    Format.DELTA: (("_delta_log",), re.compile(r"(\d{20})\.json")),
-    Format.ICEBERG: (("metadata",), re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")),
-    Format.HUDI: ((".hoodie/timeline", ".hoodie"), re.compile(r"(\d{17}(?:_\d{17})?)\.\w+")),
+    DELTA: (("_delta_log",), re.compile(r"(\d{20})\.json")),
+    ICEBERG: (("metadata",), re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")),
+    HUDI: ((".hoodie/timeline", ".hoodie"), re.compile(r"(\d{17}(?:_\d{17})?)\.\w+")),
 }
 """Folders and names of Delta's commits, Iceberg's metadata files and Hudi's instants (before table version 8 in the
 second folder).

@@ -12,6 +12,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from pii_tracer.lake.formats.registry import format_names
 from pii_tracer.lineage.sql.text.literal_masking import literals
 from pii_tracer.lineage.sql.text.script_splitting import (
     NAME,
@@ -188,7 +189,7 @@ def _leaves(columns: list[Any]) -> Iterator[str]:
 def _format(tree: exp.Create) -> Format | None:
     found = tree.find(exp.FileFormatProperty)
     name = found.name.lower() if found else ""
-    return Format(name) if name in {f.value for f in Format} else None
+    return Format(name) if name in format_names() else None
 
 
 def _properties(properties: Any) -> dict[str, str]:

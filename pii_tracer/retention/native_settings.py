@@ -10,6 +10,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import RefKind
 from pii_tracer.model.identities import Format
 
@@ -73,11 +76,11 @@ class Kept:
 
 def kept_by(fmt: Format, properties: Mapping[str, str], refs: Sequence[RefRetention] = ()) -> tuple[Kept, ...]:
     """The settings of a table that decide how long old data stays. Formats without history have none."""
-    if fmt is Format.DELTA:
+    if fmt is DELTA:
         return tuple(_delta(properties))
-    if fmt is Format.ICEBERG:
+    if fmt is ICEBERG:
         return tuple(_iceberg(properties, refs))
-    if fmt is Format.HUDI:
+    if fmt is HUDI:
         return tuple(_hudi(properties))
     return ()
 

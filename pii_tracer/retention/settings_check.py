@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.estate_file import RetentionClasses
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.model.identities import Format, Frozen
 from pii_tracer.retention.native_settings import RefRetention, kept_by
 from pii_tracer.retention.retention_classes import TableClass, class_of, unknown_names
 
-HISTORIES = frozenset({Format.DELTA, Format.ICEBERG, Format.HUDI})
+HISTORIES = frozenset({DELTA, ICEBERG, HUDI})
 """Formats that keep old data by themselves. The others have no history, so nothing in them to compare."""
 
 

@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from urllib.parse import unquote
 
 from pii_tracer.config.estate_file import RetentionClasses
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Format, Frozen
@@ -144,7 +146,7 @@ def targets(
         held_to = class_of(rules, table.names, table.properties, table.pii)
         days, location = max(held_to.days, LEAST_DAYS), location_of(table.location)
         # the engine knows Delta tables in S3 by their places alone
-        name = None if is_s3(state.location) and table.format is Format.DELTA else state.table
+        name = None if is_s3(state.location) and table.format is DELTA else state.table
         kept, pointed = partitions_of(rules, table.names), bool(state.metadata)
         found.append(Target(table.name, name, location, table.format, held_to.name, days, table.refs, pointed, kept))
     return tuple(found), tuple(skipped)
@@ -159,7 +161,7 @@ def _why_not(
     now: datetime,
     swept_catalogs: Collection[str],
 ) -> str | None:
-    if table.format not in (Format.DELTA, Format.ICEBERG):
+    if table.format not in (DELTA, ICEBERG):
         return f"{table.format} tables are not swept: Hudi cleans by its writers, bare folders keep no history"
     if state.sharing:
         return "it shares data files with " + ", ".join(o.table or o.location for o in state.sharing)
@@ -174,7 +176,7 @@ def _why_not(
     if held_to.wrong or not held_to.explicit:
         return held_to.wrong or "no class is named for this table"
     apart = partitions_of(rules, table.names)
-    if apart and table.format is Format.ICEBERG:
+    if apart and table.format is ICEBERG:
         return "its partitions have days of their own, and Iceberg expires snapshots, which are of all partitions"
     shorter = [folder for folder, days in apart if days < held_to.days]
     if shorter:
@@ -194,7 +196,7 @@ def _why_not(
     gap = next((g for g in inventory.gaps if _blocks(g, state)), None)
     if gap:
         return f"{gap.reason} ({gap.evidence})" if gap.evidence != state.location else gap.reason
-    if table.format is Format.ICEBERG and not state.table:
+    if table.format is ICEBERG and not state.table:
         return "it has no name in a catalog of the estate"
     return table.unread
 
@@ -202,6 +204,6 @@ def _why_not(
 def _blocks(gap: InventoryGap, state: TableState) -> bool:
     if gap.kind in _GAPS_OF_PLACES:
         return f"{gap.evidence}/".startswith(f"{state.location}/")
-    if gap.kind is GapKind.STRANGE_FILES and is_s3(state.location) and state.format is Format.DELTA:
+    if gap.kind is GapKind.STRANGE_FILES and is_s3(state.location) and state.format is DELTA:
         return False  # a sweep leaves them and counts them; of Iceberg also another table's metadata is so called
     return gap.dataset == state.dataset and gap.kind in _BLOCKING_GAPS

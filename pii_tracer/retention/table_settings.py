@@ -7,10 +7,10 @@ from pathlib import Path
 
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Inventory, RefKind, TableState
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import Format
 from pii_tracer.retention.native_settings import RefRetention
 from pii_tracer.retention.settings_check import HISTORIES, Table
 
@@ -33,7 +33,7 @@ def names_of(state: TableState, base: Path) -> tuple[str, ...]:
 def _table(state: TableState, paths: EstatePaths, pii: tuple[str, ...]) -> Table:
     refs: tuple[RefRetention, ...] = ()
     unread = None
-    if state.format is Format.ICEBERG:
+    if state.format is ICEBERG:
         try:
             refs = iceberg_refs(paths.place(state.location), state.metadata)
         except EstateError as error:

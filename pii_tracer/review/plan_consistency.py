@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from pii_tracer.model.actions import ON_TABLE_ROWS, Action
+from pii_tracer.lake.formats.base import Role
+from pii_tracer.lake.formats.registry import actions_with
+from pii_tracer.model.actions import Action
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import CopyKind, Strategy
 from pii_tracer.model.plan import (
@@ -158,7 +160,7 @@ def _preconditions(plan: ErasurePlan) -> str | None:
     for number, copy in enumerate(plan.copies):
         mine = steps.get(copy.id, {}).values()
         kinds = {item.kind for step in mine for item in step.preconditions if item.hard}
-        if "snapshot" not in kinds and any(step.action in ON_TABLE_ROWS for step in mine):
+        if "snapshot" not in kinds and any(step.action in actions_with(Role.ON_ROWS) for step in mine):
             return f"copies.{number} is written again, and not compared with what was planned"
     return None
 

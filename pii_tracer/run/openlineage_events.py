@@ -28,6 +28,8 @@ from openlineage.client.facet_v2 import (
 )
 from openlineage.client.uuid import generate_static_uuid
 
+from pii_tracer.lake.formats.base import Role
+from pii_tracer.lake.formats.registry import actions_with
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.run.journal import Kind, Record, iso
@@ -41,7 +43,6 @@ _READS_ONLY = frozenset(
     {
         Action.VERIFY_COPY,
         Action.S3_RESTORE,
-        Action.ICEBERG_AWAIT_REF,
         Action.S3_AWAIT_EXPIRY,
         Action.S3_AWAIT_REPLICA,
         Action.LAKEFS_SET_RULES,
@@ -122,7 +123,8 @@ class RunEvents:
 
     def __init__(self, plan: ErasurePlan) -> None:
         self._plan = plan
-        self._steps = {step.id: step for step in plan.steps if step.copy_ and step.action not in _READS_ONLY}
+        reads_only = _READS_ONLY | actions_with(Role.WAITS)
+        self._steps = {step.id: step for step in plan.steps if step.copy_ and step.action not in reads_only}
         self._copies = {copy.id: copy for copy in plan.copies}
         self._digest = ""
         self._walk: _Open | None = None

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.inventory import ObjectVersion, Upload
 from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
 from pii_tracer.lake.stores.s3.object_versions import (
@@ -24,7 +25,6 @@ from pii_tracer.lake.stores.s3.object_versions import (
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.lake.stores.s3.version_bytes import fetch
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import S3Location
 from pii_tracer.model.plan import Copy, Mask
 from pii_tracer.scan.file_scan import scan_bytes
@@ -98,7 +98,7 @@ def verify_s3_table(copy: Copy, patterns: Patterns, folder: S3Folder, searchers:
 
     Tags are asked for with each version, since an answer tells their number only to those who may read them.
     """
-    root = S3Path(folder.place, folder.client) if copy.format is Format.HUDI else None
+    root = S3Path(folder.place, folder.client) if copy.format is HUDI else None
     patterns = patterns.comparing(key_columns(copy.places, root))
     others = with_hudi_keys(copy.other_keys, root)
     seen = _seen(folder, patterns, searchers)

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import engine_path
@@ -47,7 +50,7 @@ def states(spark: SparkSession, copy: Copy) -> Iterator[State]:
     Raises:
         ScanError: an Iceberg copy without a table name, or a bare folder in S3.
     """
-    if copy.s3_table and copy.format not in (Format.DELTA, Format.ICEBERG, Format.HUDI):
+    if copy.s3_table and copy.format not in (DELTA, ICEBERG, HUDI):
         raise ScanError(
             f"rows of {copy.format} tables in S3 are not read",
             where=copy.table or copy.location,
@@ -55,11 +58,11 @@ def states(spark: SparkSession, copy: Copy) -> Iterator[State]:
         )
     if NESSIE in copy.facts:
         yield from (State(name, load, kept) for name, load, kept in nessie_states(spark, copy))
-    elif copy.format is Format.ICEBERG:
+    elif copy.format is ICEBERG:
         yield from _iceberg(spark, copy)
-    elif copy.format is Format.DELTA:
+    elif copy.format is DELTA:
         yield from _delta(spark, copy)
-    elif copy.format is Format.HUDI:
+    elif copy.format is HUDI:
         yield from _hudi(spark, copy)
     else:
         written = copy.format in _WRITTEN

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import ENCODING, TableState
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import (
@@ -257,7 +258,7 @@ def _executable(state: TableState, carriage: Carriage, strategy: Strategy) -> bo
         return False
     if strategy in BY_ROWS and astray(state, carriage.ways) is not None:
         return False
-    if state.format is Format.ICEBERG:
+    if state.format is ICEBERG:
         return state.table is not None and (state.nessie is None or strategy is not Strategy.REBUILD)
     never = state.in_objects or state.format in (Format.AVRO, Format.CSV, Format.JSON)
     return strategy is not Strategy.REBUILD or not never

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pii_tracer.lake.formats.registry import format_names
 from pii_tracer.lake.inventory import ObjectSet, RefKind
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import (
@@ -148,10 +149,7 @@ def telling_names(world: World, items: Iterable[CopyDraft]) -> list[Gap]:
 
 
 def _object_format(key: str) -> Format:
-    for fmt in Format:
-        if f".{fmt.value}" in key:
-            return fmt
-    return Format.PARQUET
+    return next((Format(name) for name in format_names() if f".{name}" in key), Format.PARQUET)
 
 
 def _distinct(name: str) -> str:

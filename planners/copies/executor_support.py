@@ -6,6 +6,9 @@ import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import (
     HUDI_BOOTSTRAPPED,
     HUDI_WRITABLE,
@@ -50,13 +53,13 @@ def unsupported(state: TableState, keys: Collection[str] = ()) -> str | None:
     """
     if state.nessie is not None:
         return _nessie(state, state.nessie)
-    if state.format is Format.HUDI:
+    if state.format is HUDI:
         return _of_old_hudi(state) or _logs_changes(state) or _bootstrapped(state) or _partitioned_by(state, keys)
-    if state.format is Format.ICEBERG:
+    if state.format is ICEBERG:
         return _writes_elsewhere(state)
     if state.format in PLAIN:
         return _folders_named_by(state, keys)
-    if state.format is not Format.DELTA:
+    if state.format is not DELTA:
         return None
     if any(name in state.properties for name in CATALOG_MANAGED):
         return (

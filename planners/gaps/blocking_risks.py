@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container
 
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.graph.edges import RENAME, LineageGap
@@ -11,7 +12,6 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import (
     Carries,
     DatasetId,
-    Format,
     Strategy,
 )
 from pii_tracer.model.locations import is_s3
@@ -29,7 +29,7 @@ from planners.step_drafts import CopyDraft, slug
 
 
 def _no_way(state: TableState, item: CopyDraft) -> str:
-    if state.format is Format.ICEBERG and state.table is None:
+    if state.format is ICEBERG and state.table is None:
         return "no catalog of the estate file names this Iceberg table, and only by a name can it be written"
     why = unsupported(state, item.carriage.key_names if item.carriage else ())
     why = why or (astray(state, item.carriage.ways) if item.carriage and not item.rebuild_sql else None)

@@ -10,13 +10,15 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import GENERATED, TableState
 from pii_tracer.model.column_paths import struct_fields
 from pii_tracer.model.identities import (
     BY_ROWS,
     PLAIN,
     CopyKind,
-    Format,
     Strategy,
 )
 from pii_tracer.model.legal_holds import Hold
@@ -26,7 +28,7 @@ from planners.step_drafts import CopyDraft
 Part = tuple[Hold, tuple[str, ...]]
 """A hold, and the columns of one copy that it keeps."""
 
-FORMATS = frozenset({Format.DELTA, Format.HUDI, Format.ICEBERG}) | PLAIN
+FORMATS = frozenset({DELTA, HUDI, ICEBERG}) | PLAIN
 _CONSTRAINT = "delta.constraints."
 _HUDI_KEYS = {
     "hoodie.table.recordkey.fields": "part of the record key",
@@ -132,7 +134,7 @@ def fixed_columns(state: TableState) -> Mapping[str, str]:
                 for c in state.columns
                 if re.search(rf"(?<!\w){re.escape(c.name)}(?!\w)", expression, re.IGNORECASE)
             }
-    if state.format is Format.HUDI:
+    if state.format is HUDI:
         for key, why in _HUDI_KEYS.items():
             fixed |= dict.fromkeys(
                 (name.strip().lower() for name in state.properties.get(key, "").split(",") if name.strip()), why

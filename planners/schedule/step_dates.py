@@ -15,6 +15,8 @@ from datetime import datetime, timedelta
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.windows import WEEKDAYS, weekly
+from pii_tracer.lake.formats.base import Role
+from pii_tracer.lake.formats.registry import actions_with
 from pii_tracer.model.actions import Action
 from planners.step_drafts import CopyDraft, Draft
 
@@ -141,7 +143,6 @@ def _ready(draft: Draft, finished: Mapping[str, datetime], as_of: datetime) -> t
 _DATA = frozenset({"iceberg", "delta", "hudi", "files", "s3", "vault", "kafka", "lakefs"})
 _RESTORES = frozenset({Action.S3_RESTORE, Action.VAULT_RETRIEVE})
 _WAITS = _RESTORES | {
-    Action.ICEBERG_AWAIT_REF,
     Action.S3_AWAIT_EXPIRY,
     Action.S3_AWAIT_REPLICA,
     Action.VAULT_AWAIT_INVENTORY,
@@ -152,7 +153,7 @@ _WAITS = _RESTORES | {
 
 def writes(draft: Draft) -> bool:
     """Whether a step changes data or removes some, and does not only wait or look."""
-    return draft.executor in _DATA and draft.action not in _WAITS
+    return draft.executor in _DATA and draft.action not in (_WAITS | actions_with(Role.WAITS))
 
 
 def opening(draft: Draft, after: datetime, estate: Estate, *, archive: bool) -> datetime:

@@ -13,7 +13,9 @@ from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 from typing import Any
 
-from pii_tracer.model.actions import ON_TABLE_ROWS, Action
+from pii_tracer.lake.formats.base import Role
+from pii_tracer.lake.formats.registry import actions_with
+from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.identities import CopyKind
 from pii_tracer.model.plan import Precondition
@@ -25,14 +27,16 @@ KEYS_FIRST = "keys/01-stage"
 KEYS_LAST = "keys/99-drop"
 SUPPRESSION = "suppression/01-suppress"
 
-_ROWS = ON_TABLE_ROWS | {
-    Action.KAFKA_TOMBSTONE,
-    Action.KAFKA_REWRITE_TOPIC,
-    Action.KAFKA_DELETE_PREFIX,
-    Action.LAKEFS_REWRITE,
-}
+_OTHER_ROWS = frozenset(
+    {
+        Action.KAFKA_TOMBSTONE,
+        Action.KAFKA_REWRITE_TOPIC,
+        Action.KAFKA_DELETE_PREFIX,
+        Action.LAKEFS_REWRITE,
+    }
+)
+"""What is done to the records of topics and the objects of repositories."""
 _HANGING = (CopyKind.TABLE_HISTORY, CopyKind.OBJECT_VERSION)
-_PHYSICAL = {Action.DELTA_PURGE, Action.ICEBERG_REWRITE_FILES, Action.ICEBERG_REWRITE_MANIFESTS, Action.HUDI_COMPACT}
 
 Extra = dict[str, set[str]]
 """Draft id -> ids of drafts it must come after."""
@@ -137,9 +141,9 @@ def sharers_forget_first(items: Sequence[CopyDraft]) -> Pairs:
             if item.state
             else []
         )
-        for later in _first(item, {Action.ICEBERG_REMOVE_ORPHANS, Action.FILES_REWRITE, Action.FILES_MASK_ROWS}):
+        for later in _first(item, actions_with(Role.REMOVES_FILES)):
             for other in others:
-                for earlier in _first(other, {Action.ICEBERG_EXPIRE_SNAPSHOTS}):
+                for earlier in _first(other, actions_with(Role.FORGETS_VERSIONS)):
                     yield later, earlier
 
 
@@ -166,7 +170,7 @@ def clones_before_origin(items: Sequence[CopyDraft]) -> Pairs:
         if clone.state is None or clone.state.clone_of is None or not clone.drafts:
             continue
         for origin in at.get(clone.state.clone_of, ()):
-            for later in _first(origin, _PHYSICAL):
+            for later in _first(origin, actions_with(Role.REWRITES_FILES)):
                 yield later, clone.drafts[-1].id
 
 
@@ -179,7 +183,7 @@ def history_before_expiry(items: Sequence[CopyDraft]) -> Pairs:
         table = by_id[history.copy.origin or ""]
         for earlier in _rows(table):
             yield history.drafts[0].id, earlier
-        for later in _first(table, {Action.ICEBERG_REWRITE_MANIFESTS}):
+        for later in _first(table, actions_with(Role.LISTS_FILES_AGAIN)):
             yield later, history.drafts[0].id
 
 
@@ -226,7 +230,12 @@ def _by_place(items: Sequence[CopyDraft]) -> Mapping[str | None, list[CopyDraft]
 
 def _rows(item: CopyDraft) -> tuple[str, ...]:
     """The step that takes the persons' rows out of a table, a topic or a repository. Archives wait for nothing."""
-    return _first(item, _ROWS | ({Action.S3_REWRITE_ARCHIVE} if item.copy.in_objects else frozenset()))
+    return _first(
+        item,
+        actions_with(Role.ON_ROWS)
+        | _OTHER_ROWS
+        | ({Action.S3_REWRITE_ARCHIVE} if item.copy.in_objects else frozenset()),
+    )
 
 
 def _first(item: CopyDraft, actions: Collection[Action]) -> tuple[str, ...]:

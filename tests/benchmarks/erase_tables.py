@@ -14,6 +14,21 @@ from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.config.estate_file import Catalog, Estate, Spark
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
+from pii_tracer.lake.formats.delta.vocabulary import (
+    DELTA,
+    DELTA_CLEAN_LOG,
+    DELTA_DELETE_ROWS,
+    DELTA_PURGE,
+    DELTA_VACUUM,
+)
+from pii_tracer.lake.formats.iceberg.vocabulary import (
+    ICEBERG,
+    ICEBERG_DELETE_ROWS,
+    ICEBERG_EXPIRE_SNAPSHOTS,
+    ICEBERG_REMOVE_ORPHANS,
+    ICEBERG_REWRITE_FILES,
+    ICEBERG_REWRITE_MANIFESTS,
+)
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format, KeySet
 from tests.executors.world import BY_UID, NOW, Steps
@@ -112,17 +127,17 @@ class Bench:
 
 
 _ICEBERG = (
-    (Action.ICEBERG_DELETE_ROWS, {}),
-    (Action.ICEBERG_REWRITE_FILES, {}),
-    (Action.ICEBERG_REWRITE_MANIFESTS, {}),
-    (Action.ICEBERG_EXPIRE_SNAPSHOTS, {"older_than": None, "retain_last": 1}),
-    (Action.ICEBERG_REMOVE_ORPHANS, {}),
+    (ICEBERG_DELETE_ROWS, {}),
+    (ICEBERG_REWRITE_FILES, {}),
+    (ICEBERG_REWRITE_MANIFESTS, {}),
+    (ICEBERG_EXPIRE_SNAPSHOTS, {"older_than": None, "retain_last": 1}),
+    (ICEBERG_REMOVE_ORPHANS, {}),
 )
 _DELTA = (
-    (Action.DELTA_DELETE_ROWS, {}),
-    (Action.DELTA_PURGE, {}),
-    (Action.DELTA_VACUUM, {"retain_hours": 0}),
-    (Action.DELTA_CLEAN_LOG, {}),
+    (DELTA_DELETE_ROWS, {}),
+    (DELTA_PURGE, {}),
+    (DELTA_VACUUM, {"retain_hours": 0}),
+    (DELTA_CLEAN_LOG, {}),
 )
 _SEQUENCE: dict[Variant, tuple[tuple[Action, dict[str, Any]], ...]] = {
     Variant.DELTA: _DELTA,
@@ -133,9 +148,9 @@ _SEQUENCE: dict[Variant, tuple[tuple[Action, dict[str, Any]], ...]] = {
 }
 _FORMAT = {Variant.PARQUET: (Format.PARQUET, "files")}
 for _variant in (Variant.DELTA, Variant.DELTA_VECTORS):
-    _FORMAT[_variant] = (Format.DELTA, "delta")
+    _FORMAT[_variant] = (DELTA, "delta")
 for _variant in (Variant.ICEBERG_COW, Variant.ICEBERG_MOR):
-    _FORMAT[_variant] = (Format.ICEBERG, "iceberg")
+    _FORMAT[_variant] = (ICEBERG, "iceberg")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,9 @@ from random import Random
 import numpy as np
 
 from pii_tracer.common.atomic_files import write_atomic
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lineage.graph.array_encoding import Parts, assemble
 from pii_tracer.lineage.graph.array_file import pack
@@ -27,14 +30,14 @@ from pii_tracer.lineage.graph.arrays import (
     kind_code,
 )
 from pii_tracer.lineage.graph.edges import EdgeType, Subtype
-from pii_tracer.model.identities import Column, DatasetId, Format
+from pii_tracer.model.identities import Column, DatasetId
 from planners.copies.scan_evidence import Evidence
 
 WIDE = 100
 DEPTH = 8
 PERSON = ("user_id", "email", "phone", "pan")
 HASHED = "sha2(CAST(p.user_id AS STRING), 256)"
-FORMATS = (Format.ICEBERG, Format.DELTA, Format.ICEBERG, Format.DELTA, Format.HUDI)
+FORMATS = (ICEBERG, DELTA, ICEBERG, DELTA, HUDI)
 
 
 @dataclass(frozen=True)
@@ -214,7 +217,7 @@ def inventory(known: list[Table]) -> Inventory:
             format=FORMATS[t.number % len(FORMATS)],
             snapshot=str(8376484859525507954 + t.number),
             columns=tuple(Column(name=name, type=type_) for name, type_ in columns(t.kind)),
-            write_mode="cow" if FORMATS[t.number % len(FORMATS)] is Format.HUDI else "merge-on-read",
+            write_mode="cow" if FORMATS[t.number % len(FORMATS)] is HUDI else "merge-on-read",
             rows=1_000_000,
             files=64,
             bytes=1_000_000_000,

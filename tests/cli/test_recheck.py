@@ -18,13 +18,13 @@ from pii_tracer.cli.recheck_command import elsewhere
 from pii_tracer.cli.settings import Settings
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.read_result import gap
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import (
-    Format,
     Match,
     MatchTerm,
     Strategy,
@@ -67,7 +67,7 @@ class Estate:
             step_id="s",
             copy_id="c",
             dataset=dataset or f"file:{self.base / 'w' / 'users'}",
-            format=Format.DELTA,
+            format=DELTA,
             action=Action.VERIFY_COPY,
             state=state,
             run_at=NOW,

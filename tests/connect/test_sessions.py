@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from executors.engine.spark_connect import _compare, open_remote, refuse_without_jvm
 from executors.formats.delta.checkpoint import covers
 from pii_tracer.config.estate_file import Spark
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_EXPIRE_SNAPSHOTS, ICEBERG_REMOVE_ORPHANS
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import Refused, RunError
 from tests.connect.conftest import Cli, Server, shop
@@ -60,11 +61,11 @@ def step(action: Action, executor: str = "iceberg", **parameters: Any) -> Any:
 
 def test_forgetting_snapshots_in_the_metadata_alone_is_refused() -> None:
     fine = [
-        step(Action.ICEBERG_EXPIRE_SNAPSHOTS, table="med.a"),
-        step(Action.ICEBERG_REMOVE_ORPHANS, table="med.a", sharing=[]),
+        step(ICEBERG_EXPIRE_SNAPSHOTS, table="med.a"),
+        step(ICEBERG_REMOVE_ORPHANS, table="med.a", sharing=[]),
     ]
     refuse_without_jvm("sc://h:1", fine)
-    for other in (step(Action.ICEBERG_EXPIRE_SNAPSHOTS, sharing=[]), step(Action.ICEBERG_EXPIRE_SNAPSHOTS, "nessie")):
+    for other in (step(ICEBERG_EXPIRE_SNAPSHOTS, sharing=[]), step(ICEBERG_EXPIRE_SNAPSHOTS, "nessie")):
         refuse_without_jvm(None, [other])
         with pytest.raises(Refused, match="cannot be done over Spark Connect"):
             refuse_without_jvm("sc://h:1", [*fine, other])

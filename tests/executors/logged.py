@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from executors.engine.spark_session import open_session
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import Format, Match
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG, ICEBERG_DELETE_ROWS
+from pii_tracer.model.identities import Match
 from tests.executors.formats.delta.test_delta import DELETE
 from tests.executors.test_candidates import BY
 from tests.executors.world import COLUMNS, EMAIL, Steps, context
@@ -44,7 +45,7 @@ def main(base: Path) -> None:
         elif name == "partitions":
             partitions(spark, SparkEstate(estate, base))
         else:
-            Steps(context(SparkEstate(estate, base)), "delta", None, base / "t", Format.DELTA).once(*DELETE[:1])
+            Steps(context(SparkEstate(estate, base)), "delta", None, base / "t", DELTA).once(*DELETE[:1])
         spark.stop()
 
 
@@ -55,8 +56,8 @@ def partitions(spark: SparkSession, world: SparkEstate) -> None:
         table, folder = f"lake.logged.t{n}", world.base / "warehouse/lake/logged" / f"t{n}"
         spark.sql(f"CREATE TABLE {table} ({COLUMNS}) USING iceberg PARTITIONED BY ({partition})")
         spark.read.parquet(str(written)).writeTo(table).append()
-        steps = Steps(context(world), "iceberg", table, folder, Format.ICEBERG, Match(terms=(term,)))
-        assert steps.once(Action.ICEBERG_DELETE_ROWS)["rows_deleted"] == 2
+        steps = Steps(context(world), "iceberg", table, folder, ICEBERG, Match(terms=(term,)))
+        assert steps.once(ICEBERG_DELETE_ROWS)["rows_deleted"] == 2
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ from executors.context import ExecutionContext
 from executors.registry import build
 from pii_tracer.cli.main import run
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.formats.delta.vocabulary import DELTA, DELTA_PURGE
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import PiiTracerError
 from pii_tracer.model.identities import Format, Match
@@ -243,9 +245,9 @@ def _steps(ctx: ExecutionContext, action: Action, table: str | None, location: s
 def _kind(estate: Estate, table: str | None) -> Format:
     """An Iceberg table is known by its catalog's name, and a Hudi table by its own; a Delta table by its place, too."""
     if table and table.count(".") == 2:
-        return Format.ICEBERG
+        return ICEBERG
     declared = {t.name: t.format for catalog in estate.catalogs.values() for t in catalog.tables}
-    return declared.get(table or "", Format.DELTA)
+    return declared.get(table or "", DELTA)
 
 
 class _Clearing(Steps):
@@ -267,7 +269,7 @@ def _killed(
         one = _steps(ctx, action, *of, BY_UID).step(action, **words)
         before = (made[-1].id,) if made else ()
         made.append(one.model_copy(update={"id": f"c1/{number:02}", "depends_on": before, "irreversible": True}))
-    a_plan = plan(made, [_steps(ctx, Action.DELTA_PURGE, *of, BY_UID).copy])
+    a_plan = plan(made, [_steps(ctx, DELTA_PURGE, *of, BY_UID).copy])
     effects = Effects()
     with pytest.MonkeyPatch.context() as patch:
         _watch(patch, effects, type(ctx.spark))

@@ -10,8 +10,8 @@ import pytest
 
 from executors.engine.match_sql import count
 from executors.engine.version_profiles import installed_profile
-from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import Format, Match, MatchTerm
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG, ICEBERG_DELETE_ROWS
+from pii_tracer.model.identities import Match, MatchTerm
 from tests.executors.world import EMAIL, UID, Steps, context, frame, rows
 from tests.sparksession import SparkEstate
 
@@ -61,8 +61,8 @@ def test_partitions_without_the_person_are_not_opened(
     )
     frame(spark, rows(0, 12, (3, 4))).writeTo(table).append()
     assert spoil(spark, table, f"uid = {UID} AND email = '{EMAIL}'") >= 5
-    steps = Steps(context(spark_estate), "iceberg", table, folder, Format.ICEBERG, Match(terms=(BY[partition],)))
-    assert steps.once(Action.ICEBERG_DELETE_ROWS)["rows_deleted"] == 2
+    steps = Steps(context(spark_estate), "iceberg", table, folder, ICEBERG, Match(terms=(BY[partition],)))
+    assert steps.once(ICEBERG_DELETE_ROWS)["rows_deleted"] == 2
 
 
 def test_a_column_of_another_type_than_the_plan_says_is_refused(spark: SparkSession, spark_estate: SparkEstate) -> None:

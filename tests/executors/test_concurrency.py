@@ -17,7 +17,7 @@ import pytest
 from executors.context import IN_FLIGHT_HOURS
 from executors.registry import build
 from pii_tracer.config.estate_file import Writer
-from pii_tracer.model.actions import Action
+from pii_tracer.lake.formats.delta.vocabulary import DELTA_VACUUM
 from pii_tracer.run.executor_protocol import Progress
 from tests.executors.formats.delta import test_delta as delta
 from tests.executors.formats.iceberg import test_iceberg as iceberg
@@ -172,7 +172,7 @@ def test_a_file_in_flight_is_not_swept_and_goes_when_its_writer_is_long_dead(
     assert delta.read(spark, steps).count() == 39
     steps.all(delta.CLEAN)
     assert residue(steps.location) == []
-    assert base.probe(Action.DELTA_VACUUM, retain_hours=0) is Progress.DONE, "committed, it is live for everybody"
+    assert base.probe(DELTA_VACUUM, retain_hours=0) is Progress.DONE, "committed, it is live for everybody"
 
 
 @pytest.mark.slow
@@ -235,11 +235,11 @@ def test_vacuum_with_a_window_removes_what_has_waited_and_says_what_has_not_gone
     steps = delta.make(spark, spark_estate, "waited")
     steps.all(delta.DELETE)
     before = set(steps.location.glob("*.parquet"))
-    steps.once(Action.DELTA_VACUUM, retain_hours=50)
+    steps.once(DELTA_VACUUM, retain_hours=50)
     assert set(steps.location.glob("*.parquet")) == before, "removed a moment ago: kept for time travel"
     remove_earlier(steps, hours=51)
-    assert steps.probe(Action.DELTA_VACUUM, retain_hours=50) is Progress.PARTIAL
-    steps.once(Action.DELTA_VACUUM, retain_hours=50)
+    assert steps.probe(DELTA_VACUUM, retain_hours=50) is Progress.PARTIAL
+    steps.once(DELTA_VACUUM, retain_hours=50)
     left = [p for p in steps.location.glob("*.parquet") if UID in pq.read_table(p).column("uid").to_pylist()]
     assert left == []
     assert delta.read(spark, steps).count() == 37

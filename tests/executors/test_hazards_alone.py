@@ -17,7 +17,7 @@ import pytest
 from executors.formats.delta.checkpoint import Checkpoints
 from executors.formats.delta.log_cleanup import live_adds
 from pii_tracer.lake.discovery import discover
-from pii_tracer.model.identities import Format
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from tests.executors.formats.delta.test_delta import (
     CHECK,
     CLEAN,
@@ -130,7 +130,7 @@ def test_d4_and_d16_statistics_in_the_log_and_partition_values_in_checkpoints(
 ) -> None:
     folder = spark_estate.folder("delta/d4_d16")
     frame(spark, rows(0, 6, (3, 4))).write.format("delta").partitionBy("uid").save(str(folder))
-    steps, log = Steps(context(spark_estate), "delta", None, folder, Format.DELTA), folder / "_delta_log"
+    steps, log = Steps(context(spark_estate), "delta", None, folder, DELTA), folder / "_delta_log"
     for action, parameters in (DELETE, PURGE, VACUUM):
         steps.once(action, **parameters)
     assert held(folder, "part-*.parquet") == []

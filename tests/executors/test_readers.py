@@ -76,7 +76,7 @@ def made_of_hudi(spark: SparkSession, world: SparkEstate, name: str) -> Steps:
     )
     hudi.frame(spark, hudi.rows(0, 40, (3, 31))).createOrReplaceTempView("made_to_read")
     spark.sql(f"INSERT INTO {table} SELECT id, uid, email, cast(id DIV 20 AS INT) FROM made_to_read")
-    return Steps(hudi.context(world), "hudi", table, folder, hudi.Format.HUDI)
+    return Steps(hudi.context(world), "hudi", table, folder, hudi.HUDI)
 
 
 @pytest.mark.parametrize("kind", ["delta", "iceberg", pytest.param("hudi", marks=pytest.mark.slow)])

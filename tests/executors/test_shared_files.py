@@ -10,6 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from executors.registry import build
+from pii_tracer.lake.formats.iceberg.vocabulary import (
+    ICEBERG,
+    ICEBERG_DELETE_ROWS,
+    ICEBERG_EXPIRE_SNAPSHOTS,
+    ICEBERG_REMOVE_ORPHANS,
+    ICEBERG_REWRITE_FILES,
+    ICEBERG_REWRITE_MANIFESTS,
+)
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format
@@ -22,9 +30,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 ERASE = (
-    (Action.ICEBERG_DELETE_ROWS, {}),
-    (Action.ICEBERG_REWRITE_FILES, {}),
-    (Action.ICEBERG_REWRITE_MANIFESTS, {}),
+    (ICEBERG_DELETE_ROWS, {}),
+    (ICEBERG_REWRITE_FILES, {}),
+    (ICEBERG_REWRITE_MANIFESTS, {}),
 )
 
 
@@ -54,14 +62,14 @@ def make(spark: SparkSession, world: SparkEstate, name: str, bare: bool) -> Shar
         for made in (rows(0, 20, (3, 4)), rows(20, 20)):
             frame(spark, made).writeTo(table).append()
         location = world.base / "warehouse/lake/shared" / f"{name}_owner"
-        owner, data = Steps(ctx, "iceberg", table, location, Format.ICEBERG), location / "data"
+        owner, data = Steps(ctx, "iceberg", table, location, ICEBERG), location / "data"
     spark.sql(
         f"CALL lake.system.add_files(table => 'shared.{name}_taker', source_table => '`parquet`.`{data}`',"
         " check_duplicate_files => false)"
     )
     frame(spark, rows(60, 5)).writeTo(taker).append()
     location = world.base / "warehouse/lake/shared" / f"{name}_taker"
-    return Shared(owner, Steps(ctx, "iceberg", taker, location, Format.ICEBERG))
+    return Shared(owner, Steps(ctx, "iceberg", taker, location, ICEBERG))
 
 
 def sharing(steps: Steps) -> dict[str, object]:
@@ -69,12 +77,12 @@ def sharing(steps: Steps) -> dict[str, object]:
 
 
 def forget(other: Steps) -> tuple[Action, dict[str, object]]:
-    return Action.ICEBERG_EXPIRE_SNAPSHOTS, {"older_than": None, "retain_last": 1, **sharing(other)}
+    return ICEBERG_EXPIRE_SNAPSHOTS, {"older_than": None, "retain_last": 1, **sharing(other)}
 
 
 def test_two_tables_and_one_set_of_files(spark: SparkSession, spark_estate: SparkEstate) -> None:
     naive = make(spark, spark_estate, "naive", bare=False)
-    naive.owner.all(*ERASE, (Action.ICEBERG_EXPIRE_SNAPSHOTS, {"older_than": None, "retain_last": 1}))
+    naive.owner.all(*ERASE, (ICEBERG_EXPIRE_SNAPSHOTS, {"older_than": None, "retain_last": 1}))
     with pytest.raises(Exception, match=r"(?i)file.*not.*exist|FileNotFound|FAILED_READ_FILE"):
         bystanders(spark.table(str(naive.taker.table)))  # the naive way broke the other table
 
@@ -84,7 +92,7 @@ def test_two_tables_and_one_set_of_files(spark: SparkSession, spark_estate: Spar
     for steps, other in ((here.owner, here.taker), (here.taker, here.owner)):
         steps.all(*ERASE, forget(other))
     for steps, other in ((here.owner, here.taker), (here.taker, here.owner)):
-        steps.all((Action.ICEBERG_REMOVE_ORPHANS, sharing(other)))
+        steps.all((ICEBERG_REMOVE_ORPHANS, sharing(other)))
     assert [bystanders(spark.table(str(s.table))) for s in (here.owner, here.taker)] == before
     assert not residue(here.owner.location)
     assert not residue(here.taker.location)
@@ -95,7 +103,7 @@ def test_two_tables_and_one_set_of_files(spark: SparkSession, spark_estate: Spar
 
 def test_a_sweep_spares_what_the_other_table_still_reads(spark: SparkSession, spark_estate: SparkEstate) -> None:
     here = make(spark, spark_estate, "order", bare=False)
-    here.owner.all(*ERASE, forget(here.taker), (Action.ICEBERG_REMOVE_ORPHANS, sharing(here.taker)))
+    here.owner.all(*ERASE, forget(here.taker), (ICEBERG_REMOVE_ORPHANS, sharing(here.taker)))
     assert spark.table(str(here.taker.table)).where(f"uid = {UID}").count() == 2  # not yet erased, and not broken
     assert residue(here.owner.location)
 
@@ -107,8 +115,8 @@ def test_a_bare_folder_whose_files_a_table_has_added(spark: SparkSession, spark_
     executor = build(here.owner.ctx)["files"]
     with pytest.raises(RunError, match="still reads this file"):
         executor.run(rewrite, here.owner.copy)
-    here.taker.all(*ERASE, (Action.ICEBERG_EXPIRE_SNAPSHOTS, {"older_than": None, "retain_last": 1, "sharing": []}))
-    here.taker.all((Action.ICEBERG_REMOVE_ORPHANS, {"sharing": []}))
+    here.taker.all(*ERASE, (ICEBERG_EXPIRE_SNAPSHOTS, {"older_than": None, "retain_last": 1, "sharing": []}))
+    here.taker.all((ICEBERG_REMOVE_ORPHANS, {"sharing": []}))
     executor.run(rewrite, here.owner.copy)
     assert executor.verify(rewrite, here.owner.copy).ok
     assert bystanders(spark.table(str(here.taker.table))) == before
@@ -119,9 +127,7 @@ def test_a_bare_folder_whose_files_a_table_has_added(spark: SparkSession, spark_
 
 def test_a_sharer_that_cannot_be_asked_stops_the_sweep(spark: SparkSession, spark_estate: SparkEstate) -> None:
     here = make(spark, spark_estate, "gone", bare=False)
-    step = here.owner.step(
-        Action.ICEBERG_REMOVE_ORPHANS, sharing=[{"table": "lake.shared.nobody", "location": "/nowhere"}]
-    )
+    step = here.owner.step(ICEBERG_REMOVE_ORPHANS, sharing=[{"table": "lake.shared.nobody", "location": "/nowhere"}])
     there = set(here.owner.location.rglob("*"))
     with pytest.raises(RunError, match="shares files with this one cannot be read"):
         build(here.owner.ctx)["iceberg"].run(step, here.owner.copy)

@@ -17,6 +17,9 @@ import pyarrow.parquet as pq
 
 from executors.context import ExecutionContext
 from executors.registry import build
+from pii_tracer.lake.formats.delta.vocabulary import DELTA_DELETE_ROWS, DELTA_MASK_ROWS
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI_DELETE_ROWS, HUDI_MASK_ROWS, HUDI_REBUILD_METADATA
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_DELETE_ROWS, ICEBERG_MASK_ROWS
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import (
     Carries,
@@ -151,18 +154,18 @@ class Steps:
             if not repeat and action in ROW_ACTIONS:
                 assert self.probe(action, **parameters) is not Progress.DONE, action
             facts[action] = self.once(action, **parameters)
-            if action is not Action.HUDI_REBUILD_METADATA:
+            if action is not HUDI_REBUILD_METADATA:
                 assert self.probe(action, **parameters) is Progress.DONE, action
         return facts
 
 
 ROW_ACTIONS = {
-    Action.ICEBERG_DELETE_ROWS,
-    Action.ICEBERG_MASK_ROWS,
-    Action.DELTA_DELETE_ROWS,
-    Action.DELTA_MASK_ROWS,
-    Action.HUDI_DELETE_ROWS,
-    Action.HUDI_MASK_ROWS,
+    ICEBERG_DELETE_ROWS,
+    ICEBERG_MASK_ROWS,
+    DELTA_DELETE_ROWS,
+    DELTA_MASK_ROWS,
+    HUDI_DELETE_ROWS,
+    HUDI_MASK_ROWS,
     Action.FILES_REWRITE,
 }
 

@@ -15,6 +15,7 @@ import pytest
 from pii_tracer.app.execution.approvals import read_approval
 from pii_tracer.cli.plan_commands import read_waivers
 from pii_tracer.config.estate_file import load_estate, load_policy, load_request
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_EXPIRE_SNAPSHOTS
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import ConfigError, PiiTracerError, ReviewError
 from pii_tracer.model.identities import CopyKind, DatasetId, Strategy
@@ -205,7 +206,7 @@ OPEN = Gap(id="g", dataset=DatasetId(namespace="file", name="/b"), kind="unreada
         {"gaps": (OPEN,), "complete": True},
         {"complete": False},
         {"steps": ()},
-        {"steps": (step("c1/1"), step("c1/2", after=["c1/1"], action=Action.ICEBERG_EXPIRE_SNAPSHOTS))},
+        {"steps": (step("c1/1"), step("c1/2", after=["c1/1"], action=ICEBERG_EXPIRE_SNAPSHOTS))},
         {"steps": (step("c1/2", action=Action.VERIFY_COPY), step("c1/1", after=["c1/2"], preconditions=SEEN))},
         {"steps": (step("c1/1"), step("c1/2", after=["c1/1"], action=Action.VERIFY_COPY))},
         {"steps": (step("c1/1", preconditions=SEEN), step("c1/2", after=["c1/1", "x"], action=Action.VERIFY_COPY))},

@@ -13,13 +13,14 @@ from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.config.estate_file import Estate, Relocation, Spark
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
-from pii_tracer.model.identities import Format
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from tests.sparksession import HAS_HUDI
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-HUDI = ("hudi/trips", "hudi/rides") if HAS_HUDI else ()
+HUDI_TABLES = ("hudi/trips", "hudi/rides") if HAS_HUDI else ()
 ROWS = [(i, f"name {i}", f"98{i:08d}") for i in range(1, 21)]
 
 
@@ -38,9 +39,9 @@ class Lake:
 def estate_of(conf: dict[str, str] | None = None) -> Estate:
     """The estate file's content: an Iceberg catalog, declared tables, a relocation, a development root."""
     declared = (
-        DeclaredTable(name="prod.wallets", format=Format.DELTA, location="warehouse/delta/wallets"),
-        *(DeclaredTable(name="prod.trips", format=Format.HUDI, location=f"warehouse/{p}") for p in HUDI[:1]),
-        DeclaredTable(name="prod.gone", format=Format.DELTA, location="warehouse/delta/gone"),
+        DeclaredTable(name="prod.wallets", format=DELTA, location="warehouse/delta/wallets"),
+        *(DeclaredTable(name="prod.trips", format=HUDI, location=f"warehouse/{p}") for p in HUDI_TABLES[:1]),
+        DeclaredTable(name="prod.gone", format=DELTA, location="warehouse/delta/gone"),
     )
     return Estate(
         version=1,
@@ -71,7 +72,7 @@ def build(spark: SparkSession, base: Path) -> Lake:
     rows.createOrReplaceTempView("discovery_rows")
     _iceberg(spark, catalog)
     _delta(spark, lake.warehouse)
-    if HUDI:
+    if HUDI_TABLES:
         _hudi(spark, lake.warehouse)
     _folders(spark, lake.warehouse)
     return lake

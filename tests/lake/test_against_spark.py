@@ -20,7 +20,7 @@ from pii_tracer.lake.rows.historical_rows import Sought, read_former
 from pii_tracer.lake.rows.rows_of_files import read_part
 from pii_tracer.model.column_paths import Spot
 from pii_tracer.model.identities import Format
-from tests.lake.s3_lakehouse import HUDI, ROWS, Lake
+from tests.lake.s3_lakehouse import HUDI_TABLES, ROWS, Lake
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,7 +42,7 @@ def frame(spark: SparkSession, lake: Lake, place: str) -> DataFrame:
         return spark.table("discovery_lake." + place.removeprefix("lake/").replace("/", "."))
     if place in DELTA:
         return spark.read.format("delta").load(location)
-    if place in HUDI:
+    if place in HUDI_TABLES:
         table = spark.read.format("hudi").load(location)
         return table.drop(*(c for c in table.columns if c.startswith("_hoodie_")))
     if place.startswith("exports/Kunden"):
@@ -54,7 +54,7 @@ def as_rows(rows: list[Any]) -> list[str]:
     return sorted(repr(row) for row in rows)
 
 
-@pytest.mark.parametrize("place", [*ICEBERG, *DELTA, *HUDI, *FOLDERS])
+@pytest.mark.parametrize("place", [*ICEBERG, *DELTA, *HUDI_TABLES, *FOLDERS])
 class TestEveryTable:
     def test_columns_and_types(self, spark: SparkSession, lake: Lake, inventory: Inventory, place: str) -> None:
         state = state_at(inventory, lake, place)
@@ -80,7 +80,7 @@ class TestEveryTable:
         state = state_at(inventory, lake, place)
         simple = [c.name for c in state.columns if c.type in ("bigint", "string")]
         files = [[path] for path in data_files(state, paths)]
-        whole = place in HUDI or place == "delta/feed"  # logs are read with their base file; mapped columns
+        whole = place in HUDI_TABLES or place == "delta/feed"  # logs are read with their base file; mapped columns
         parts = [data_files(state, paths)] if whole else files
         batches = [batch for part in parts for batch in read_part(state, simple, part, paths)]
         ours = [row for batch in batches for row in batch.to_pylist()]
@@ -96,7 +96,7 @@ class TestEveryTable:
         if place in ICEBERG:
             name = "discovery_lake." + place.removeprefix("lake/").replace("/", ".")
             read = [r["file_path"] for r in spark.table(f"{name}.files").where("content = 0").collect()]
-        elif place in HUDI:
+        elif place in HUDI_TABLES:
             return  # Spark lists base files only
         else:
             read = frame(spark, lake, place).inputFiles()
@@ -117,7 +117,7 @@ def test_rows_that_delete_files_and_vectors_hide_are_in_the_versions_before(
 
 def test_every_table_is_found_and_nothing_else(lake: Lake, inventory: Inventory) -> None:
     found = {s.location for s in inventory.tables}
-    assert found == {str((lake.warehouse / p).resolve()) for p in (*ICEBERG, *DELTA, *HUDI, *FOLDERS)}
+    assert found == {str((lake.warehouse / p).resolve()) for p in (*ICEBERG, *DELTA, *HUDI_TABLES, *FOLDERS)}
 
 
 def test_iceberg_refs_snapshots_and_modes(spark: SparkSession, lake: Lake, inventory: Inventory) -> None:
@@ -206,13 +206,13 @@ def test_what_is_missing_or_broken_is_a_gap(lake: Lake, inventory: Inventory) ->
 
 
 def test_names(lake: Lake, inventory: Inventory) -> None:
-    names = {place: state_at(inventory, lake, place).table for place in (*ICEBERG, *DELTA, *HUDI)}
+    names = {place: state_at(inventory, lake, place).table for place in (*ICEBERG, *DELTA, *HUDI_TABLES)}
     assert {name for name in names.values() if name} == {
         "lake.prod.payments",
         "lake.prod.riders",
         "lake.prod.vectors",
         "prod.wallets",
-        *(["prod.trips"] if HUDI else []),
+        *(["prod.trips"] if HUDI_TABLES else []),
     }
     assert names["delta/feed"] is None
     assert state_at(inventory, lake, "delta/feed").dataset.name == "/lakehouse/warehouse/delta/feed"

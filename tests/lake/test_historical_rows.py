@@ -15,11 +15,12 @@ from pyiceberg.types import LongType, StringType
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths, local_path
 from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.rows import historical_rows
 from pii_tracer.lake.rows.historical_rows import Sought, read_former
 from pii_tracer.model.column_paths import Spot, find_spot
-from pii_tracer.model.identities import DatasetId, Format
+from pii_tracer.model.identities import DatasetId
 from tests.lake.catalogs.test_catalogs import (
     ROWS,
     SQL,
@@ -198,7 +199,7 @@ def test_former_rows_of_hudi_tables_are_not_read(tmp_path: Path) -> None:
         dataset=DatasetId(namespace="file", name=str(place)),
         table="s.people",
         location=str(place),
-        format=Format.HUDI,
+        format=HUDI,
         snapshot="20260101000000000",
         columns=(),
     )

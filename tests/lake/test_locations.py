@@ -10,11 +10,11 @@ from deltalake import DeltaTable, QueryBuilder
 
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.iceberg.table_state import newest_metadata
 from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import Format
-from tests.lake.s3_lakehouse import HUDI, Lake
+from tests.lake.s3_lakehouse import HUDI_TABLES, Lake
 
 
 def metadata(folder: Path, *names: str) -> Path:
@@ -69,7 +69,7 @@ def test_copied_tables_point_at_the_original_and_share_its_files(lake: Lake, tmp
 
 @pytest.mark.spark
 def test_a_data_file_that_is_gone_is_a_gap(lake: Lake, tmp_path: Path) -> None:
-    places = [*HUDI[:1], "delta/parts"]
+    places = [*HUDI_TABLES[:1], "delta/parts"]
     for place in places:
         shutil.copytree(lake.warehouse / place, tmp_path / "warehouse" / place)
     for file in (tmp_path / "warehouse").rglob("*.parquet"):
@@ -89,7 +89,7 @@ def test_tables_in_folders_with_hostile_names(lake: Lake, tmp_path: Path, source
     assert state.dataset.name == f"/lakehouse/warehouse/{name}"
     assert {g.kind for g in inventory.gaps if g.dataset == state.dataset} == set()
     paths = EstatePaths(lake.estate, tmp_path)
-    if name == "a%20b" and state.format is Format.DELTA:
+    if name == "a%20b" and state.format is DELTA:
         with pytest.raises(EstateError, match="percent"):
             read_columns(state, ["uid"], paths)
     else:

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 from deltalake import write_deltalake
 
 from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.identities import Format
 from tests.lake.catalogs.test_catalogs import (
@@ -38,7 +39,7 @@ def test_a_table_that_added_the_files_of_a_folder_and_of_a_table(tmp_path: Path)
     states = by_name(found)
     taken = {(o.table or Path(o.location).name, o.format, o.files) for o in states["core.prod.taker"].sharing}
     assert taken == {
-        ("core.prod.owner", Format.ICEBERG, (theirs,)),
+        ("core.prod.owner", ICEBERG, (theirs,)),
         ("plain", Format.PARQUET, (str(plain),)),
     }
     assert states["core.prod.taker"].outside == tuple(sorted((theirs, str(plain))))

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from pii_tracer.config.estate_file import Estate, Prices, Request
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import (
     Inventory,
     InventoryGap,
@@ -31,7 +32,6 @@ from pii_tracer.model.identities import (
     Column,
     ColumnId,
     DatasetId,
-    Format,
 )
 from pii_tracer.model.plan import Copy, ErasurePlan
 from planners.build import Digests, PlanInputs, build_plan
@@ -193,7 +193,7 @@ class Lake:
             "dataset": dataset(name),
             "table": f"prod.{name}",
             "location": f"/w/{name}",
-            "format": Format.DELTA,
+            "format": DELTA,
             "snapshot": "1",
             "columns": tuple(Column(name=c, type="bigint") for c in ("uid", "amount")[: 2 if name == "users" else 1])
             if column == "uid"

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Ref, RefKind
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.errors import PlanError
-from pii_tracer.model.identities import Format
 from pii_tracer.model.plan import Waiver
 from tests.planners.smalllake import NOW, Lake, archive, hold, kinds, strategies, touched
 
@@ -32,7 +32,7 @@ def test_everything_named_is_the_whole_erasure() -> None:
 
 def test_what_hangs_from_a_copy_comes_with_it_and_brings_it() -> None:
     refs = (Ref(name="audit", kind=RefKind.BRANCH, at="7"),)
-    lake = Lake(states={"a": {"format": Format.ICEBERG, "refs": refs}}, objects=(archive(),))
+    lake = Lake(states={"a": {"format": ICEBERG, "refs": refs}}, objects=(archive(),))
     assert touched(lake.plan(only=["prod.a"])) == {"c-prod.a", "c-prod.a@branch.audit"}
     assert touched(lake.plan(only=["c-prod.a@branch.audit"])) == {"c-prod.a", "c-prod.a@branch.audit"}
     assert touched(lake.plan(only=["c-b-p-versions"])) == {"c-b-p", "c-b-p-versions"}

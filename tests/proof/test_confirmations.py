@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_EXPIRE_SNAPSHOTS
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import CopyKind, Strategy
 from pii_tracer.model.plan import Copy, Step, digest_of
@@ -23,7 +24,7 @@ from tests.run.fakes import FakeExecutor
 PLAN = plan(
     copies=[copy("c1", kind=CopyKind.BACKUP, strategy=Strategy.CONFIRM)],
     steps=[
-        step("c1/1", action=Action.ICEBERG_EXPIRE_SNAPSHOTS),
+        step("c1/1", action=ICEBERG_EXPIRE_SNAPSHOTS),
         step("c1/2", after=["c1/1"], action=Action.BACKUP_CONFIRM),
     ],
 )

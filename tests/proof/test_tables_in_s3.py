@@ -16,6 +16,7 @@ from pii_tracer.app.execution.plan_run import Ran
 from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.app.execution.storage_witnesses import watched
 from pii_tracer.app.verification import Verification, VerifyExecutor
+from pii_tracer.lake.formats.delta.vocabulary import DELTA_VACUUM
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.proof.attestation import attest
@@ -68,7 +69,7 @@ class Erasure:
         self.lake, self.folder = lake, folder
         self.table = lake.copy(id="t1")
         where = {"bucket": lake.bucket, "prefix": lake.key}
-        acts = (("delta", Action.DELTA_VACUUM), ("s3", Action.S3_CLEAR_VERSIONS), ("verify", Action.VERIFY_COPY))
+        acts = (("delta", DELTA_VACUUM), ("s3", Action.S3_CLEAR_VERSIONS), ("verify", Action.VERIFY_COPY))
         self.steps = [
             step(f"t1/{n}", "t1", [f"t1/{n - 1}"] if n else [], executor=name, action=action, parameters=where)
             for n, (name, action) in enumerate(acts)
@@ -85,7 +86,7 @@ class Erasure:
 
     def run(self) -> Ran:
         inner = {
-            "delta": Acting("delta", {Action.DELTA_VACUUM: self.vacuum}),
+            "delta": Acting("delta", {DELTA_VACUUM: self.vacuum}),
             "s3": Acting("s3", {Action.S3_CLEAR_VERSIONS: self.lake.clear}),
         }
         verifier = VerifyExecutor(self.verification, RunFolder(self.folder).verdicts)

@@ -5,6 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
+from pii_tracer.lake.formats.delta.vocabulary import DELTA_CLEAN_LOG, DELTA_DELETE_ROWS, DELTA_PURGE, DELTA_VACUUM
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI_CLEAN, HUDI_COMPACT, HUDI_DELETE_ROWS, HUDI_REBUILD_METADATA
+from pii_tracer.lake.formats.iceberg.vocabulary import (
+    ICEBERG_DELETE_ROWS,
+    ICEBERG_EXPIRE_SNAPSHOTS,
+    ICEBERG_REBUILD,
+    ICEBERG_REMOVE_ORPHANS,
+    ICEBERG_REWRITE_FILES,
+    ICEBERG_REWRITE_MANIFESTS,
+    ICEBERG_REWRITE_REF,
+)
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import (
     Carries,
@@ -53,25 +64,25 @@ DEADLINE = datetime(2026, 12, 21, 18, 30, tzinfo=timezone.utc)
 K, C, F, S = CopyKind, Carries, Format, Strategy
 
 _ICEBERG = (
-    (Action.ICEBERG_DELETE_ROWS, False, ("D5",)),
-    (Action.ICEBERG_REWRITE_FILES, False, ("I2",)),
-    (Action.ICEBERG_REWRITE_MANIFESTS, False, ("I4b",)),
-    (Action.ICEBERG_EXPIRE_SNAPSHOTS, True, ("I1", "I4b")),
-    (Action.ICEBERG_REMOVE_ORPHANS, True, ("I6",)),
+    (ICEBERG_DELETE_ROWS, False, ("D5",)),
+    (ICEBERG_REWRITE_FILES, False, ("I2",)),
+    (ICEBERG_REWRITE_MANIFESTS, False, ("I4b",)),
+    (ICEBERG_EXPIRE_SNAPSHOTS, True, ("I1", "I4b")),
+    (ICEBERG_REMOVE_ORPHANS, True, ("I6",)),
     (Action.VERIFY_COPY, False, ()),
 )
 _DELTA = (
-    (Action.DELTA_DELETE_ROWS, True, ("D5",)),
-    (Action.DELTA_PURGE, False, ("D2", "D6")),
-    (Action.DELTA_VACUUM, True, ("D1", "D7")),
-    (Action.DELTA_CLEAN_LOG, True, ("D4b",)),
+    (DELTA_DELETE_ROWS, True, ("D5",)),
+    (DELTA_PURGE, False, ("D2", "D6")),
+    (DELTA_VACUUM, True, ("D1", "D7")),
+    (DELTA_CLEAN_LOG, True, ("D4b",)),
     (Action.VERIFY_COPY, False, ()),
 )
 _HUDI = (
-    (Action.HUDI_DELETE_ROWS, True, ("D5",)),
-    (Action.HUDI_COMPACT, False, ("H2",)),
-    (Action.HUDI_CLEAN, True, ("H1", "H3")),
-    (Action.HUDI_REBUILD_METADATA, True, ("H4",)),
+    (HUDI_DELETE_ROWS, True, ("D5",)),
+    (HUDI_COMPACT, False, ("H2",)),
+    (HUDI_CLEAN, True, ("H1", "H3")),
+    (HUDI_REBUILD_METADATA, True, ("H4",)),
     (Action.VERIFY_COPY, False, ()),
 )
 _FILES = ((Action.FILES_REWRITE, True, ("F1", "F2b", "F3")), (Action.VERIFY_COPY, False, ()))
@@ -181,9 +192,9 @@ def _chain(seed: _Seed) -> tuple[tuple[Action, bool, tuple[str, ...]], ...]:
         return _VERSIONS
     if seed.kind is K.TABLE_HISTORY:
         chain = _CHAINS[seed.format][2:]
-        return ((Action.ICEBERG_REWRITE_REF, True, ("I3",)), *chain) if seed.format is F.ICEBERG else chain
+        return ((ICEBERG_REWRITE_REF, True, ("I3",)), *chain) if seed.format is F.ICEBERG else chain
     if seed.strategy is S.REBUILD:
-        return ((Action.ICEBERG_REBUILD, True, ("I1",)), *_ICEBERG[2:])
+        return ((ICEBERG_REBUILD, True, ("I1",)), *_ICEBERG[2:])
     return _CHAINS.get(seed.format, _FILES)
 
 

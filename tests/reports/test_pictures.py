@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.model.actions import Action
+from pii_tracer.lake.formats.delta.vocabulary import DELTA_VACUUM
 from pii_tracer.model.plan import ErasurePlan
 from reports import timeline
 from reports.lineage.layered_drawing import NODE_WIDTH, shorten
@@ -100,7 +100,7 @@ def test_bars_and_ticks_stay_inside(spans: list[tuple[float, float]], deadline: 
 
 def test_waiting_before_and_within_a_step_is_told_from_working() -> None:
     plan = example_plan()
-    vacuum = next(step for step in plan.steps if step.action is Action.DELTA_VACUUM)
+    vacuum = next(step for step in plan.steps if step.action is DELTA_VACUUM)
     later = timedelta(days=7)
     moved = vacuum.model_copy(
         update={

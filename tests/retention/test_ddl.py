@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from pii_tracer.cli.main import run
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.model.errors import LineageError
 from pii_tracer.model.identities import Format
 from pii_tracer.retention.ddl_tables import created
@@ -93,7 +94,7 @@ def test_forms_of_create() -> None:
     first, clone, last = created([("f.sql", sql)], "spark", [])
     assert (first.table, first.format, first.properties, first.columns) == (
         "c.d.t",
-        Format.ICEBERG,
+        ICEBERG,
         {"a": "b"},
         ("uid",),
     )

@@ -9,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_tracer.config.estate_file import RetentionClasses
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.formats.iceberg.snapshot_expiry import SnapshotNode, retained
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import RefKind
 from pii_tracer.model.identities import Format
 from pii_tracer.retention.native_settings import DAY_MS, RefRetention
@@ -39,15 +42,15 @@ def test_enforced_settings_pass_the_check_and_no_floor_is_undercut(days: int, fl
         "delta.logRetentionDuration": f"interval {log} days",
     }
     rules = RetentionClasses(classes={"own": max(days, floor)}, tables={"a.t": "own"}, floors={"a.t": floor})
-    changes = enforcement(rules, (), [table(Format.DELTA, own)], TODAY).changes
+    changes = enforcement(rules, (), [table(DELTA, own)], TODAY).changes
     after = own | {c.setting: c.new for c in changes}
-    assert check_tables(rules, [table(Format.DELTA, after)]) == ()
+    assert check_tables(rules, [table(DELTA, after)]) == ()
     assert all(int(value.split()[1]) >= floor for value in after.values())
 
 
 def test_references_change_only_when_they_are_named() -> None:
     rules = RetentionClasses(tables={"a.t": "pii"})
-    one = table(Format.ICEBERG, {"write.metadata.delete-after-commit.enabled": "true"}, TAG, MAIN)
+    one = table(ICEBERG, {"write.metadata.delete-after-commit.enabled": "true"}, TAG, MAIN)
     without = enforcement(rules, (), [one], TODAY)
     assert {(c.setting, c.new) for c in without.changes} == {
         ("branch main: max-snapshot-age-ms", str(7 * DAY_MS)),
@@ -61,7 +64,7 @@ def test_references_change_only_when_they_are_named() -> None:
 
 def test_what_is_held_is_not_changed() -> None:
     rules = RetentionClasses(tables={"a.t": "pii"})
-    made = enforcement(rules, (hold("a.t"),), [table(Format.DELTA, {})], TODAY)
+    made = enforcement(rules, (hold("a.t"),), [table(DELTA, {})], TODAY)
     assert made.changes == ()
     assert {k.reason for k in made.kept} == {"hold h1 (case 7) without an end"}
 
@@ -74,7 +77,7 @@ def test_what_is_held_is_not_changed() -> None:
     ],
 )
 def test_what_is_not_declared_is_not_changed(rules: RetentionClasses, reason: str) -> None:
-    made = enforcement(rules, (), [table(Format.DELTA, {})], TODAY)
+    made = enforcement(rules, (), [table(DELTA, {})], TODAY)
     assert made.changes == ()
     assert all(reason in k.reason for k in made.kept)
     assert made.kept
@@ -83,8 +86,8 @@ def test_what_is_not_declared_is_not_changed(rules: RetentionClasses, reason: st
 def test_what_is_somebody_elses_to_change_stays_with_its_reason() -> None:
     rules = RetentionClasses(tables={"a.t": "pii"})
     off = {"gc.enabled": "false", "write.metadata.delete-after-commit.enabled": "true"}
-    assert [k.setting for k in enforcement(rules, (), [table(Format.ICEBERG, off)], TODAY).kept] == ["gc.enabled"]
-    (hudi,) = enforcement(rules, (), [table(Format.HUDI, {})], TODAY).kept
+    assert [k.setting for k in enforcement(rules, (), [table(ICEBERG, off)], TODAY).kept] == ["gc.enabled"]
+    (hudi,) = enforcement(rules, (), [table(HUDI, {})], TODAY).kept
     assert "writing jobs" in hudi.reason
 
 

@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pii_tracer.config.estate_file import RetentionClasses
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import RefKind
 from pii_tracer.model.identities import Format
 from pii_tracer.retention.native_settings import (
@@ -69,30 +72,30 @@ def test_intervals_as_delta_writes_them(text: str, days: float | None) -> None:
 def test_an_interval_is_too_long_exactly_when_its_hours_are(number: int, unit: str) -> None:
     hours = number * {"hour": 1, "day": 24, "week": 168}[unit]
     properties = GOOD_DELTA | {"delta.logRetentionDuration": f"interval {number} {unit}s"}
-    assert bool(found(CLASSED, table(Format.DELTA, properties))) is (hours > 7 * 24)
+    assert bool(found(CLASSED, table(DELTA, properties))) is (hours > 7 * 24)
 
 
 def test_delta_defaults_count_where_nothing_is_set() -> None:
     expected = [(FindingKind.TOO_LONG, "delta.logRetentionDuration", 30)]
-    assert found(CLASSED, table(Format.DELTA, {})) == expected
-    assert found(CLASSED, table(Format.DELTA, GOOD_DELTA)) == []
+    assert found(CLASSED, table(DELTA, {})) == expected
+    assert found(CLASSED, table(DELTA, GOOD_DELTA)) == []
     broken = GOOD_DELTA | {"delta.logRetentionDuration": "soon"}
-    assert found(CLASSED, table(Format.DELTA, broken)) == [(FindingKind.TOO_LONG, "delta.logRetentionDuration", None)]
+    assert found(CLASSED, table(DELTA, broken)) == [(FindingKind.TOO_LONG, "delta.logRetentionDuration", None)]
 
 
 def test_iceberg_references_keep_for_ever_unless_they_say_otherwise() -> None:
     tag = RefRetention("q3", RefKind.TAG, 1)
     main = RefRetention("main", RefKind.BRANCH, 2)
-    assert found(CLASSED, table(Format.ICEBERG, GOOD_ICEBERG, main)) == []
-    assert found(CLASSED, table(Format.ICEBERG, GOOD_ICEBERG, main, tag)) == [
+    assert found(CLASSED, table(ICEBERG, GOOD_ICEBERG, main)) == []
+    assert found(CLASSED, table(ICEBERG, GOOD_ICEBERG, main, tag)) == [
         (FindingKind.TOO_LONG, "tag q3: max-ref-age-ms", None)
     ]
     by_table = GOOD_ICEBERG | {"history.expire.max-ref-age-ms": str(7 * DAY_MS)}
-    assert found(CLASSED, table(Format.ICEBERG, by_table, tag)) == []
+    assert found(CLASSED, table(ICEBERG, by_table, tag)) == []
     own = RefRetention("q3", RefKind.TAG, 1, max_ref_age_ms=8 * DAY_MS)
-    assert found(CLASSED, table(Format.ICEBERG, by_table, own)) == [(FindingKind.TOO_LONG, "tag q3: max-ref-age-ms", 8)]
+    assert found(CLASSED, table(ICEBERG, by_table, own)) == [(FindingKind.TOO_LONG, "tag q3: max-ref-age-ms", 8)]
     branch = RefRetention("dev", RefKind.BRANCH, 1, DAY_MS, 9 * DAY_MS, 3)
-    assert found(CLASSED, table(Format.ICEBERG, GOOD_ICEBERG, branch)) == [
+    assert found(CLASSED, table(ICEBERG, GOOD_ICEBERG, branch)) == [
         (FindingKind.TOO_LONG, "branch dev: max-snapshot-age-ms", 9),
         (FindingKind.TOO_LONG, "branch dev: min-snapshots-to-keep", None),
     ]
@@ -113,18 +116,18 @@ def test_iceberg_references_keep_for_ever_unless_they_say_otherwise() -> None:
     ],
 )
 def test_iceberg_settings(properties: dict[str, str], setting: str, keeps: float | None) -> None:
-    assert found(CLASSED, table(Format.ICEBERG, properties)) == [(FindingKind.TOO_LONG, setting, keeps)]
+    assert found(CLASSED, table(ICEBERG, properties)) == [(FindingKind.TOO_LONG, setting, keeps)]
 
 
 def test_hudi_says_that_its_cleaner_is_not_stored_with_the_table() -> None:
-    assert found(CLASSED, table(Format.HUDI, {})) == [(FindingKind.NOT_STORED, "hoodie.clean.policy", None)]
-    (note,) = check_tables(CLASSED, [table(Format.HUDI, {}, pii=())])
+    assert found(CLASSED, table(HUDI, {})) == [(FindingKind.NOT_STORED, "hoodie.clean.policy", None)]
+    (note,) = check_tables(CLASSED, [table(HUDI, {}, pii=())])
     assert not note.violation
     by_hours = {"hoodie.clean.policy": "KEEP_LATEST_BY_HOURS", "hoodie.clean.hours.retained": "169"}
-    assert [f[2] for f in found(CLASSED, table(Format.HUDI, by_hours))] == [169 / 24]
-    assert found(CLASSED, table(Format.HUDI, by_hours | {"hoodie.clean.hours.retained": "168"})) == []
+    assert [f[2] for f in found(CLASSED, table(HUDI, by_hours))] == [169 / 24]
+    assert found(CLASSED, table(HUDI, by_hours | {"hoodie.clean.hours.retained": "168"})) == []
     by_commits = {"hoodie.cleaner.policy": "KEEP_LATEST_COMMITS", "hoodie.cleaner.commits.retained": "1"}
-    assert found(CLASSED, table(Format.HUDI, by_commits)) == [(FindingKind.TOO_LONG, "hoodie.cleaner.policy", None)]
+    assert found(CLASSED, table(HUDI, by_commits)) == [(FindingKind.TOO_LONG, "hoodie.cleaner.policy", None)]
 
 
 def test_bare_formats_have_no_history() -> None:
@@ -133,10 +136,10 @@ def test_bare_formats_have_no_history() -> None:
 
 
 def test_personal_data_needs_a_class_by_name() -> None:
-    kinds = [f.kind for f in check_tables(RetentionClasses(), [table(Format.DELTA, GOOD_DELTA)])]
+    kinds = [f.kind for f in check_tables(RetentionClasses(), [table(DELTA, GOOD_DELTA)])]
     assert kinds == [FindingKind.UNCLASSIFIED]
-    assert found(RetentionClasses(), table(Format.DELTA, GOOD_DELTA, pii=())) == []
-    assert found(RetentionClasses(), table(Format.DELTA, GOOD_DELTA | {CLASS_PROPERTY: "pii"})) == []
+    assert found(RetentionClasses(), table(DELTA, GOOD_DELTA, pii=())) == []
+    assert found(RetentionClasses(), table(DELTA, GOOD_DELTA | {CLASS_PROPERTY: "pii"})) == []
 
 
 def test_classes_that_contradict_each_other_or_do_not_exist() -> None:
@@ -162,7 +165,7 @@ def test_a_table_is_known_by_any_of_its_names() -> None:
 
 def test_names_that_no_table_has_are_told() -> None:
     rules = RetentionClasses(tables={"a.gone": "pii"}, floors={"a.x": 3})
-    assert [(f.table, f.kind) for f in check_tables(rules, [table(Format.DELTA, GOOD_DELTA, pii=())])] == [
+    assert [(f.table, f.kind) for f in check_tables(rules, [table(DELTA, GOOD_DELTA, pii=())])] == [
         ("a.gone", FindingKind.UNKNOWN_TABLE),
         ("a.x", FindingKind.UNKNOWN_TABLE),
     ]
@@ -222,5 +225,5 @@ def test_a_floor_lengthens_the_class_of_an_unnamed_table_and_is_told() -> None:
 
 
 def test_findings_are_sorted_and_serialise() -> None:
-    findings = check_tables(RetentionClasses(), [table(Format.DELTA, {})])
+    findings = check_tables(RetentionClasses(), [table(DELTA, {})])
     assert [Finding.model_validate_json(f.model_dump_json()) for f in findings] == list(findings)

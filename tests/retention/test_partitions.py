@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from pii_tracer.config.estate_file import RetentionClasses
-from pii_tracer.model.identities import Format
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.retention.sweep_rules import Target
 
 NOW = datetime(2026, 11, 23, tzinfo=timezone.utc)
@@ -35,7 +35,7 @@ RULES = (("land=DE", 60), ("land=a b/day=1", 90))
     ],
 )
 def test_a_file_stays_as_long_as_its_partition(file: str, days: int) -> None:
-    target = Target("t", None, Path("/wh/land=XX/t"), Format.DELTA, "pii", 7, partitions=RULES)
+    target = Target("t", None, Path("/wh/land=XX/t"), DELTA, "pii", 7, partitions=RULES)
     assert (NOW - target.cutoff_of(f"/wh/land=XX/t/{file}", NOW)).days == days
 
 

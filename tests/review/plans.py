@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG, ICEBERG_DELETE_ROWS, ICEBERG_EXPIRE_SNAPSHOTS
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import (
     Carries,
     CopyKind,
     DatasetId,
-    Format,
     Strategy,
 )
 from pii_tracer.model.plan import (
@@ -40,7 +40,7 @@ def copy(copy_id: str = "c1", **changes: Any) -> Copy:
         "dataset": DatasetId(namespace="file", name=f"/lake/{copy_id}"),
         "table": f"lake.{copy_id}",
         "location": f"/lake/{copy_id}",
-        "format": Format.ICEBERG,
+        "format": ICEBERG,
         "carries": Carries.KEY,
         "strategy": Strategy.DELETE_BY_KEY,
         "columns": (),
@@ -55,7 +55,7 @@ def step(step_id: str, copy_id: str | None = "c1", after: Sequence[str] = (), **
     fields: dict[str, Any] = {
         "id": step_id,
         "copy": copy_id,
-        "action": Action.ICEBERG_DELETE_ROWS,
+        "action": ICEBERG_DELETE_ROWS,
         "executor": "fake",
         "parameters": {},
         "depends_on": tuple(after),
@@ -78,7 +78,7 @@ def acts(of: Copy) -> tuple[Step, ...]:
         return ()
     first, last = f"{of.id}/1", f"{of.id}/2"
     return (
-        step(first, of.id, action=Action.ICEBERG_EXPIRE_SNAPSHOTS),
+        step(first, of.id, action=ICEBERG_EXPIRE_SNAPSHOTS),
         step(last, of.id, after=[first], action=Action.VERIFY_COPY),
     )
 

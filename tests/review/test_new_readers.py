@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Inventory, Sharing, TableState
 from pii_tracer.model.identities import Column, DatasetId, Format
 from pii_tracer.model.plan import Precondition
@@ -26,8 +28,8 @@ def drift(kind: str, expected: str, *tables: TableState) -> list[str]:
 
 
 def test_a_new_clone_is_drift_and_one_that_is_gone_is_not() -> None:
-    origin = state("a", Format.DELTA)
-    known, new = (state(n, Format.DELTA, clone_of="/lake/a") for n in ("known", "new"))
+    origin = state("a", DELTA)
+    known, new = (state(n, DELTA, clone_of="/lake/a") for n in ("known", "new"))
     assert drift("clones", "/lake/known", origin, known) == []
     assert drift("clones", "/lake/known", origin) == []
     assert drift("clones", "/lake/known", origin, known, new) == ["/lake/known\n/lake/new"]
@@ -37,10 +39,9 @@ def test_a_new_clone_is_drift_and_one_that_is_gone_is_not() -> None:
 def test_a_new_table_that_added_the_files_is_drift() -> None:
     def shared(*names: str) -> TableState:
         others = tuple(
-            Sharing(table=f"lake.{n}", location=f"/lake/{n}", format=Format.ICEBERG, files=("/lake/a/f",))
-            for n in names
+            Sharing(table=f"lake.{n}", location=f"/lake/{n}", format=ICEBERG, files=("/lake/a/f",)) for n in names
         )
-        return state("a", Format.ICEBERG, sharing=others)
+        return state("a", ICEBERG, sharing=others)
 
     assert drift("sharing", "", shared()) == []
     assert drift("sharing", "/lake/b", shared("b")) == []

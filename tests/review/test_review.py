@@ -17,6 +17,7 @@ from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import SSlibKey
 
 from pii_tracer.config.estate_file import Policy
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import (
     Inventory,
     ObjectSet,
@@ -426,7 +427,7 @@ def test_drift_of_every_kind() -> None:
         dataset=DatasetId(namespace="file", name="/lake/c1"),
         table="lake.c1",
         location="/lake/c1",
-        format=Format.ICEBERG,
+        format=ICEBERG,
         snapshot="s1",
         columns=(Column(name="id", type="bigint"),),
         refs=(Ref(name="audit", kind=RefKind.BRANCH, at="7"),),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_DELETE_ROWS
 from pii_tracer.model.actions import ASKED_AGAIN, Action
 from pii_tracer.model.errors import Refused, RunError
 from pii_tracer.model.plan import ErasurePlan, Step
@@ -105,7 +106,7 @@ def test_what_was_open_because_of_an_object_is_done_for_it_once_that_is_mended(t
 
 @pytest.mark.parametrize("how", ["whole", "other"])
 def test_nothing_goes_on_behind_a_step_that_failed_as_a_whole_or_is_of_another_kind(tmp_path: Path, how: str) -> None:
-    first = step("a", action=REWRITE if how == "whole" else Action.ICEBERG_DELETE_ROWS)
+    first = step("a", action=REWRITE if how == "whole" else ICEBERG_DELETE_ROWS)
     second = step("b", action=REMOVE, after=["a"])
     fails = {"broken": {"a"}} if how == "whole" else {"partly": {"a"}}
     state = go(tmp_path, plan([first, second]), FakeExecutor(World(), **fails))  # type: ignore[arg-type]

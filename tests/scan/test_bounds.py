@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.model.identities import Format, KeySet
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
+from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.file_scan import scan_tree
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.value_forms import build_patterns
@@ -45,7 +46,7 @@ def manifest(*entries: dict[str, Any]) -> bytes:
 
 def left(root: Path) -> set[tuple[str, str]]:
     """(file, form) of everything that counts as the person."""
-    verdict = verify_bytes(a_copy(Format.ICEBERG, root, match=None), KEYS, root)
+    verdict = verify_bytes(a_copy(ICEBERG, root, match=None), KEYS, root)
     return {(found.file, found.form) for found in verdict.residue}
 
 

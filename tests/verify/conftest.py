@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.model.identities import (
     Carries,
     CopyKind,
@@ -114,8 +117,8 @@ def tables(spark: SparkSession, spark_estate: SparkEstate) -> Tables:
     nested.coalesce(1).write.parquet(str(places["nested"]))
     spark.sql(f"SELECT * FROM {ROWS}").coalesce(1).write.csv(str(places["csv"]), header=True, compression="gzip")
     return Tables(
-        iceberg=a_copy(Format.ICEBERG, spark_estate.base / "warehouse/lake/verify/t", "lake.verify.t"),
-        delta=a_copy(Format.DELTA, places["delta"]),
+        iceberg=a_copy(ICEBERG, spark_estate.base / "warehouse/lake/verify/t", "lake.verify.t"),
+        delta=a_copy(DELTA, places["delta"]),
         nested=a_copy(Format.PARQUET, places["nested"], match=NESTED),
         csv=a_copy(Format.CSV, places["csv"]),
     )
@@ -136,7 +139,7 @@ def hudi_tables(spark: SparkSession, spark_estate: SparkEstate) -> HudiTables:
         spark.sql(f"INSERT INTO verify.{kind} SELECT /*+ COALESCE(1) */ * FROM {ROWS}")
         spark.sql(f"UPDATE verify.{kind} SET name = 'Ravi K' WHERE user_id = 3")
         spark.sql(delete.format(f"verify.{kind}"))
-    return HudiTables(cow=a_copy(Format.HUDI, places["cow"]), mor=a_copy(Format.HUDI, places["mor"]))
+    return HudiTables(cow=a_copy(HUDI, places["cow"]), mor=a_copy(HUDI, places["mor"]))
 
 
 def _delete(spark: SparkSession) -> str:

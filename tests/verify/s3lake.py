@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 from deltalake import write_deltalake
 
 from pii_tracer.app.verification import Verification
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.model.identities import (
     CopyKind,
     DatasetId,
-    Format,
     KeySet,
     Match,
     MatchTerm,
@@ -100,7 +100,7 @@ class Lake:
     def copy(self, **more: Any) -> Copy:
         place = DatasetId(namespace=f"s3://{self.bucket}", name=self.key)
         told = {"kind": CopyKind.SOURCE, "dataset": place, "facts": {"region": REGION}, "match": None, **more}
-        return a_copy(Format.DELTA, self.uri, "sales.orders", **told)
+        return a_copy(DELTA, self.uri, "sales.orders", **told)
 
     def verification(self, *copies: Copy, spark: Any = no_spark, **more: Any) -> Verification:
         parts: dict[str, Any] = {"copies": copies, "examined": (), "gaps": (), "steps": (), **more}

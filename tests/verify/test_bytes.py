@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pytest
 
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import (
     Format,
@@ -72,7 +73,7 @@ def test_a_weak_number_without_a_column_is_residue(tmp_path: Path) -> None:
 def test_hudi_record_keys_mean_what_they_are_made_of(tmp_path: Path, key: str, residue: bool) -> None:
     write(tmp_path, ".hoodie/hoodie.properties", f"hoodie.table.recordkey.fields={key}\n".encode())
     write(tmp_path, "a.parquet", parquet(pa.table({"_hoodie_record_key": [str(USER)]})))
-    copy = a_copy(Format.HUDI, tmp_path, other_keys=("merchant_id",))
+    copy = a_copy(HUDI, tmp_path, other_keys=("merchant_id",))
     assert bool(verify_bytes(copy, BOTH, tmp_path).residue) is residue
 
 
@@ -109,7 +110,7 @@ def test_hudi_keys_that_are_made_of_the_key_alone(tmp_path: Path, fields: str, r
     write(tmp_path, ".hoodie/hoodie.properties", f"hoodie.table.recordkey.fields={fields}\n".encode())
     table = pa.table({"_hoodie_record_key": [f"handle:{LONGER}", LONGER], "handle": [LONGER, LONGER]})
     write(tmp_path, "a.parquet", parquet(table))
-    verdict = verify_bytes(a_copy(Format.HUDI, tmp_path, match=BY_HANDLE), HANDLES, tmp_path)
+    verdict = verify_bytes(a_copy(HUDI, tmp_path, match=BY_HANDLE), HANDLES, tmp_path)
     assert bool(verdict.residue) is residue
 
 

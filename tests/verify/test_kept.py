@@ -13,6 +13,7 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.model.identities import (
     FieldAccess,
     Format,
@@ -233,7 +234,7 @@ def test_rows_of_a_log_file_are_not_verified(tmp_path: Path) -> None:
         decoded_as="hudi log",
         hits=(Hit(key_set="phone", form=Form.TEXT, where="log block", column="phone"),),
     )
-    copy = a_copy(Format.HUDI, tmp_path, strategy=Strategy.MASK_COLUMNS, mask=HELD)
+    copy = a_copy(HUDI, tmp_path, strategy=Strategy.MASK_COLUMNS, mask=HELD)
     _, unread = rows_with_more(copy, HELD, [held], frozenset(HELD.kept), tmp_path.__truediv__, BOTH)
     assert "cannot be told in this format" in unread[0]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.model.identities import (
     Carries,
     CopyKind,
     DatasetId,
-    Format,
     Strategy,
 )
 from pii_tracer.model.plan import Copy
@@ -43,7 +43,7 @@ def names(lake: Lake, table: str = "nes.db.people", **facts: str) -> dict[str, b
         dataset=DatasetId(namespace="file", name=location),
         table=table,
         location=location,
-        format=Format.ICEBERG,
+        format=ICEBERG,
         carries=Carries.KEY,
         strategy=Strategy.DELETE_BY_KEY,
         columns=(),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.identities import (
     Format,
@@ -204,7 +205,7 @@ def test_an_older_state_may_lack_a_field_of_a_struct(
     later = spark.sql(f"SELECT named_struct('name', 'Ravi', 'id', {USER}L) AS payer")
     later.write.format("delta").mode("append").option("mergeSchema", "true").save(str(folder))
     match = Match(terms=(NESTED.terms[0],))
-    states = verifier.rows(a_copy(Format.DELTA, folder, match=match)).states
+    states = verifier.rows(a_copy(DELTA, folder, match=match)).states
     found = {state.state: (state.rows, state.reason) for state in states}
     assert found["current"] == (1, None)
     assert found["version 0"] == (None, "none of the key columns is in this state")

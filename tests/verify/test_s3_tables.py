@@ -16,7 +16,8 @@ import pytest
 from pyarrow import orc
 
 from pii_tracer.app.s3_places import listing, look
-from pii_tracer.model.identities import Format, KeySet
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
+from pii_tracer.model.identities import KeySet
 from pii_tracer.model.plan import HeldColumn, Mask, Mention
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.byte_search import verify_bytes
@@ -302,7 +303,7 @@ def test_what_a_hold_keeps_is_no_residue_unless_its_row_holds_more(lake: Lake, k
 
 def test_the_newest_metadata_file_tells_which_state_a_listing_is_of(lake: Lake) -> None:
     """By its number, not by its name; one that a marker hides counts no longer."""
-    copy = lake.copy(match=MATCH).model_copy(update={"format": Format.ICEBERG})
+    copy = lake.copy(match=MATCH).model_copy(update={"format": ICEBERG})
     verification, place = lake.verification(copy), copy.s3_table
     assert place is not None
 

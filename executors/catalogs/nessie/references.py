@@ -14,10 +14,10 @@ from executors.sweep.table_folders import Listed
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.lake.catalogs.nessie.client import NessieClient, Reference
 from pii_tracer.lake.catalogs.nessie.tables import ICEBERG_TABLE, KINDS, table_name
+from pii_tracer.lake.formats.iceberg.reference_heads import deletes_metadata
 from pii_tracer.lake.formats.iceberg.snapshot_expiry import reached
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
 from pii_tracer.lake.inventory import NESSIE_WORK_BRANCH
-from pii_tracer.lake.reference_heads import deletes_metadata
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import local_path as placed
 from pii_tracer.model.plan import Step

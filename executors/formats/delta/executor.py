@@ -59,6 +59,14 @@ from executors.sweep.table_folders import (
     remove,
     remove_partitions,
 )
+from pii_tracer.lake.formats.delta.vocabulary import (
+    DELTA_CLEAN_LOG,
+    DELTA_DELETE_ROWS,
+    DELTA_MASK_ROWS,
+    DELTA_PURGE,
+    DELTA_REBUILD,
+    DELTA_VACUUM,
+)
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.lake.stores.s3.s3_path import AnyPlace, S3Path
 from pii_tracer.model.actions import Action
@@ -85,20 +93,20 @@ class DeltaExecutor:
         self._ctx = ctx
         self._places = Places(ctx.estate, clients)
         self._acts: dict[Action, Callable[[Step, Copy | None], dict[str, Any]]] = {
-            Action.DELTA_DELETE_ROWS: self._delete_rows,
-            Action.DELTA_MASK_ROWS: self._mask_rows,
-            Action.DELTA_REBUILD: self._rebuild,
-            Action.DELTA_PURGE: self._purge,
-            Action.DELTA_VACUUM: self._vacuum,
-            Action.DELTA_CLEAN_LOG: self._clean_log,
+            DELTA_DELETE_ROWS: self._delete_rows,
+            DELTA_MASK_ROWS: self._mask_rows,
+            DELTA_REBUILD: self._rebuild,
+            DELTA_PURGE: self._purge,
+            DELTA_VACUUM: self._vacuum,
+            DELTA_CLEAN_LOG: self._clean_log,
         }
         self._looks: dict[Action, Callable[[Step, Copy | None], list[str]]] = {
-            Action.DELTA_DELETE_ROWS: self._rows_left,
-            Action.DELTA_MASK_ROWS: self._unmasked_left,
-            Action.DELTA_REBUILD: self._rebuilt,
-            Action.DELTA_PURGE: self._vectors_left,
-            Action.DELTA_VACUUM: self._files_left,
-            Action.DELTA_CLEAN_LOG: self._log_left,
+            DELTA_DELETE_ROWS: self._rows_left,
+            DELTA_MASK_ROWS: self._unmasked_left,
+            DELTA_REBUILD: self._rebuilt,
+            DELTA_PURGE: self._vectors_left,
+            DELTA_VACUUM: self._files_left,
+            DELTA_CLEAN_LOG: self._log_left,
         }
 
     def check(self, step: Step, copy: Copy | None) -> None:

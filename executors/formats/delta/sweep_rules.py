@@ -20,9 +20,9 @@ from executors.sweep.table_folders import (
     snapshot_of,
 )
 from pii_tracer.lake.formats.delta.stray_files import as_written
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.stores.s3.s3_path import AnyPlace, opened
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format
 
 _HOUR_MS = 3_600_000
 _MANIFESTS = "_symlink_format_manifest"
@@ -49,7 +49,7 @@ def unreferenced(folder: AnyPlace) -> list[Listed]:
         RunError: another table lies inside the folder, or the log has a hole.
     """
     listed = files_below(folder)
-    refuse_tables_inside(folder, listed, Format.DELTA)
+    refuse_tables_inside(folder, listed, DELTA)
     live = live_paths(folder)
     return [
         file

@@ -33,6 +33,15 @@ from executors.sweep.table_folders import (
     refusals,
 )
 from pii_tracer.lake.formats.hudi.table_state import hudi_properties, timeline_of
+from pii_tracer.lake.formats.hudi.vocabulary import (
+    HUDI_CLEAN,
+    HUDI_COMPACT,
+    HUDI_DELETE_ROWS,
+    HUDI_DELETE_SAVEPOINTS,
+    HUDI_MASK_ROWS,
+    HUDI_REBUILD,
+    HUDI_REBUILD_METADATA,
+)
 from pii_tracer.lake.inventory import HUDI_WRITABLE
 from pii_tracer.lake.stores.s3.s3_path import AnyPlace
 from pii_tracer.model.actions import Action
@@ -62,22 +71,22 @@ class HudiExecutor:
         self._ctx = ctx
         self._places = Places(ctx.estate)
         self._acts: dict[Action, Callable[[Step, Copy | None], dict[str, Any]]] = {
-            Action.HUDI_DELETE_SAVEPOINTS: self._delete_savepoints,
-            Action.HUDI_DELETE_ROWS: self._delete_rows,
-            Action.HUDI_MASK_ROWS: self._mask_rows,
-            Action.HUDI_REBUILD: self._rebuild,
-            Action.HUDI_COMPACT: self._compact,
-            Action.HUDI_CLEAN: self._clean,
-            Action.HUDI_REBUILD_METADATA: self._rebuild_metadata,
+            HUDI_DELETE_SAVEPOINTS: self._delete_savepoints,
+            HUDI_DELETE_ROWS: self._delete_rows,
+            HUDI_MASK_ROWS: self._mask_rows,
+            HUDI_REBUILD: self._rebuild,
+            HUDI_COMPACT: self._compact,
+            HUDI_CLEAN: self._clean,
+            HUDI_REBUILD_METADATA: self._rebuild_metadata,
         }
         self._looks: dict[Action, Callable[[Step, Copy | None], list[str]]] = {
-            Action.HUDI_DELETE_SAVEPOINTS: self._savepoints_left,
-            Action.HUDI_DELETE_ROWS: self._rows_left,
-            Action.HUDI_MASK_ROWS: self._unmasked_left,
-            Action.HUDI_REBUILD: self._rebuilt,
-            Action.HUDI_COMPACT: self._not_compacted,
-            Action.HUDI_CLEAN: self._slices_left,
-            Action.HUDI_REBUILD_METADATA: self._metadata_missing,
+            HUDI_DELETE_SAVEPOINTS: self._savepoints_left,
+            HUDI_DELETE_ROWS: self._rows_left,
+            HUDI_MASK_ROWS: self._unmasked_left,
+            HUDI_REBUILD: self._rebuilt,
+            HUDI_COMPACT: self._not_compacted,
+            HUDI_CLEAN: self._slices_left,
+            HUDI_REBUILD_METADATA: self._metadata_missing,
         }
 
     def check(self, step: Step, copy: Copy | None) -> None:
@@ -120,7 +129,7 @@ class HudiExecutor:
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:
         """After a crash: done when the postcondition holds; the metadata table is always built again."""
-        if step.action is Action.HUDI_REBUILD_METADATA:
+        if step.action is HUDI_REBUILD_METADATA:
             return Progress.PARTIAL
         return Progress.DONE if self.verify(step, copy).ok else Progress.PARTIAL
 

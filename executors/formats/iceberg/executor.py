@@ -45,6 +45,17 @@ from executors.sweep.table_folders import (
     remove,
     remove_partitions,
 )
+from pii_tracer.lake.formats.iceberg.vocabulary import (
+    ICEBERG_AWAIT_REF,
+    ICEBERG_DELETE_ROWS,
+    ICEBERG_EXPIRE_SNAPSHOTS,
+    ICEBERG_MASK_ROWS,
+    ICEBERG_REBUILD,
+    ICEBERG_REMOVE_ORPHANS,
+    ICEBERG_REWRITE_FILES,
+    ICEBERG_REWRITE_MANIFESTS,
+    ICEBERG_REWRITE_REF,
+)
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.lake.stores.s3.s3_path import AnyPlace
 from pii_tracer.model.actions import Action
@@ -76,24 +87,24 @@ class IcebergExecutor:
         self._ctx = ctx
         self._places = Places(ctx.estate, clients)
         self._acts: dict[Action, Callable[[Step, Copy | None], dict[str, Any]]] = {
-            Action.ICEBERG_DELETE_ROWS: self._delete_rows,
-            Action.ICEBERG_MASK_ROWS: self._mask_rows,
-            Action.ICEBERG_REBUILD: self._rebuild,
-            Action.ICEBERG_REWRITE_FILES: self._rewrite_files,
-            Action.ICEBERG_REWRITE_REF: self._rewrite_ref,
-            Action.ICEBERG_REWRITE_MANIFESTS: self._rewrite_manifests,
-            Action.ICEBERG_EXPIRE_SNAPSHOTS: self._expire,
-            Action.ICEBERG_REMOVE_ORPHANS: self._orphans,
+            ICEBERG_DELETE_ROWS: self._delete_rows,
+            ICEBERG_MASK_ROWS: self._mask_rows,
+            ICEBERG_REBUILD: self._rebuild,
+            ICEBERG_REWRITE_FILES: self._rewrite_files,
+            ICEBERG_REWRITE_REF: self._rewrite_ref,
+            ICEBERG_REWRITE_MANIFESTS: self._rewrite_manifests,
+            ICEBERG_EXPIRE_SNAPSHOTS: self._expire,
+            ICEBERG_REMOVE_ORPHANS: self._orphans,
         }
         self._looks: dict[Action, Callable[[Step, Copy | None], list[str]]] = {
-            Action.ICEBERG_DELETE_ROWS: self._rows_left,
-            Action.ICEBERG_MASK_ROWS: self._unmasked_left,
-            Action.ICEBERG_REBUILD: self._rebuilt,
-            Action.ICEBERG_REWRITE_FILES: self._delete_files_left,
-            Action.ICEBERG_REWRITE_REF: self._ref_rows_left,
-            Action.ICEBERG_REWRITE_MANIFESTS: self._deleted_entries,
-            Action.ICEBERG_EXPIRE_SNAPSHOTS: self._old_snapshots,
-            Action.ICEBERG_REMOVE_ORPHANS: self._orphans_left,
+            ICEBERG_DELETE_ROWS: self._rows_left,
+            ICEBERG_MASK_ROWS: self._unmasked_left,
+            ICEBERG_REBUILD: self._rebuilt,
+            ICEBERG_REWRITE_FILES: self._delete_files_left,
+            ICEBERG_REWRITE_REF: self._ref_rows_left,
+            ICEBERG_REWRITE_MANIFESTS: self._deleted_entries,
+            ICEBERG_EXPIRE_SNAPSHOTS: self._old_snapshots,
+            ICEBERG_REMOVE_ORPHANS: self._orphans_left,
         }
 
     def check(self, step: Step, copy: Copy | None) -> None:
@@ -101,11 +112,11 @@ class IcebergExecutor:
         refuse_without_jvm(self._ctx.estate.spark.remote, (step,))
         if not self._ctx.spark.catalog.tableExists(_table(step)):
             raise RunError("the table is not there", where=_name(step), todo="look at the catalog, then plan again")
-        if step.action is Action.ICEBERG_AWAIT_REF:
+        if step.action is ICEBERG_AWAIT_REF:
             AwaitingRef(self._ctx, step).check()
-        if step.action is Action.ICEBERG_REWRITE_REF:
+        if step.action is ICEBERG_REWRITE_REF:
             self._refuse_loss(step)
-        if step.action is Action.ICEBERG_REBUILD:
+        if step.action is ICEBERG_REBUILD:
             refuse_one_plan(self._ctx, step.parameters["sql"])
         if self._properties(step).get("gc.enabled", "true").lower() == "false":
             raise RunError(
@@ -116,7 +127,7 @@ class IcebergExecutor:
 
     def run(self, step: Step, copy: Copy | None) -> Outcome:
         """Do the step; facts have the snapshot before and after."""
-        if step.action is Action.ICEBERG_AWAIT_REF:
+        if step.action is ICEBERG_AWAIT_REF:
             return AwaitingRef(self._ctx, step).run()
         branch = step.parameters.get("branch")
         before = self._snapshot(step, branch)
@@ -126,7 +137,7 @@ class IcebergExecutor:
 
     def verify(self, step: Step, copy: Copy | None) -> Check:
         """Look at the table itself."""
-        if step.action is Action.ICEBERG_AWAIT_REF:
+        if step.action is ICEBERG_AWAIT_REF:
             return AwaitingRef(self._ctx, step).verify()
         with refusals(step.parameters["location"]):
             findings = self._looks[step.action](step, copy)
@@ -134,7 +145,7 @@ class IcebergExecutor:
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:
         """After a crash: done when the postcondition holds; otherwise the statement is run again."""
-        if step.action is Action.ICEBERG_AWAIT_REF:
+        if step.action is ICEBERG_AWAIT_REF:
             return AwaitingRef(self._ctx, step).probe()
         return Progress.DONE if self.verify(step, copy).ok else Progress.PARTIAL
 

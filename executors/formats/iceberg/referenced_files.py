@@ -24,9 +24,9 @@ from pii_tracer.lake.formats.iceberg.metadata_json import METADATA_ENDS, metadat
 from pii_tracer.lake.formats.iceberg.snapshot_expiry import referenced
 from pii_tracer.lake.formats.iceberg.stray_files import as_written
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.stores.s3.s3_path import AnyPlace
 from pii_tracer.model.errors import EstateError, RunError
-from pii_tracer.model.identities import Format
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,7 +90,7 @@ def list_table(folder: AnyPlace) -> list[Listed]:
         RunError: another table lies inside it.
     """
     there = files_below(folder)
-    refuse_tables_inside(folder, there, Format.ICEBERG)
+    refuse_tables_inside(folder, there, ICEBERG)
     return there
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer import __version__
 from pii_tracer.app.naive_delete import load_naive
+from pii_tracer.lake.formats.base import Role
+from pii_tracer.lake.formats.registry import actions_with
 from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
 from pii_tracer.model.actions import Action
 from pii_tracer.model.gap_kinds import GapKind
@@ -101,17 +103,6 @@ def how_far(ran: Ran, verdict: RunVerdict) -> State:
     return State.PARTIAL if unseen or unsaid or not plan.complete else State.COMPLETE
 
 
-_DELETES_ROWS = frozenset(
-    {
-        Action.ICEBERG_DELETE_ROWS,
-        Action.ICEBERG_REWRITE_REF,
-        Action.DELTA_DELETE_ROWS,
-        Action.HUDI_DELETE_ROWS,
-        Action.FILES_REWRITE,
-    }
-)
-
-
 def _rows_erased(ran: Ran) -> int:
     """What the steps counted; where a crash took a count along, the baseline from before the run stands in for it."""
     from pii_tracer.app.execution.run_results import counts_lost, rows_deleted
@@ -120,7 +111,7 @@ def _rows_erased(ran: Ran) -> int:
     copies = {copy.id: copy for copy in ran.loaded.plan.copies}
     lost = counts_lost(ran.records) & set(ran.state.done)
     for step in ran.loaded.plan.steps:
-        if step.id in lost and step.action in _DELETES_ROWS and step.copy_:
+        if step.id in lost and step.action in actions_with(Role.COUNTS_ROWS) and step.copy_:
             before = _rows_before(copies[step.copy_], ran)
             counted[step.id] = max(counted.get(step.id, 0), before or 0)
     return sum(counted.values())

@@ -9,9 +9,12 @@ from pathlib import Path
 
 from pii_tracer.app.vault_inventories import in_vault
 from pii_tracer.app.verification import OBJECTS, Verification
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import CopyKind, Format
+from pii_tracer.model.identities import CopyKind
 from pii_tracer.model.locations import S3Location
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.proof.evidence_leaves import ScopeFile, lines_digest, scope_lines
@@ -29,7 +32,7 @@ from pii_tracer.run.journal import canonical
 from pii_tracer.scan.file_fingerprints import fingerprint
 from pii_tracer.scan.file_scan import walk_files
 
-_TABLES = (Format.DELTA, Format.ICEBERG, Format.HUDI)
+_TABLES = (DELTA, ICEBERG, HUDI)
 
 
 def watched(executors: Mapping[str, Executor], verification: Verification, folder: Path) -> dict[str, Executor]:

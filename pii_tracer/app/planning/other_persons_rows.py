@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.rows.current_rows import data_files, guarded
 from pii_tracer.lake.rows.rows_of_files import names_in_files, read_part
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import Format, Match
+from pii_tracer.model.identities import Match
 from pii_tracer.model.locations import is_s3
 from pii_tracer.model.plan import Mention
 from pii_tracer.scan.hit_collector import Collector
@@ -152,7 +153,7 @@ class _Columns:
         self._folders = self._rest & set(state.partition_columns)
         self._expected = {t.label().lower() for t in match.terms}
         # what Hudi writes beside the columns is made of them
-        self._made = "_hoodie_" if state.format is Format.HUDI else None
+        self._made = "_hoodie_" if state.format is HUDI else None
 
     def beside_the_key(self, place: Place) -> frozenset[str]:
         """The columns to look at for a place; none where the match finds whatever stands there."""

@@ -14,6 +14,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.formats.plain_files.data_files import csv_header
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.rows.current_rows import data_files, folder_files, guarded
@@ -92,7 +93,7 @@ def _spelled(state: TableState, digits: Sequence[Digits], paths: EstatePaths) ->
 
     What Hudi writes beside the columns is made of them.
     """
-    if state.format is Format.HUDI:
+    if state.format is HUDI:
         return tuple(d for d in digits if not (d.column or "").startswith("_hoodie_")) or tuple(digits)
     if state.format is not Format.CSV or not any(_BY_POSITION.fullmatch(d.column or "") for d in digits):
         return tuple(digits)

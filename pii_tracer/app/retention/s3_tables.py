@@ -8,19 +8,19 @@ from pathlib import Path
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.delta.s3_log import delta_tables
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.read_result import in_order
 from pii_tracer.lake.stores.s3.archives import s3_clients
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Format
 
 
 def with_delta_tables(inventory: Inventory, estate: Estate, base: Path) -> Inventory:
     """The inventory with its Delta tables in S3 among the tables, where the estate file says how S3 is reached."""
     known = {state.location for state in inventory.tables}
     tables = [t for t in EstatePaths(estate, base).remote if str(t.location) not in known]
-    if estate.s3 is None or not any(table.format is Format.DELTA for table in tables):
+    if estate.s3 is None or not any(table.format is DELTA for table in tables):
         return inventory
     found, gaps = delta_tables(tables, clients_of(estate))
     told = {f.state.location for f in found} | {g.evidence for g in gaps}

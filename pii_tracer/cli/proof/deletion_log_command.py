@@ -14,6 +14,7 @@ from pii_tracer.cli.settings import Settings, estate_option, format_option, mome
 from pii_tracer.model.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
+    from pii_tracer.model.actions import Action
     from pii_tracer.proof.deletion_log import DeletionLog, Entry, Selection
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -136,23 +137,30 @@ def _selection(
     until: str | None,
     newest: bool,
 ) -> Selection:
-    from pii_tracer.model.actions import Action
     from pii_tracer.proof.deletion_log import EntryState, Selection
 
-    if action is not None and action not in set(Action):
-        raise UsageError(f"there is no action `{action}`", todo="`pii-tracer log show` names the actions of the rows")
     return Selection(
         request=request,
         subject=subject,
         plan=plan,
         copy=copy,
         dataset=dataset,
-        action=Action(action) if action else None,
+        action=_action(action) if action else None,
         state=EntryState(standing) if standing else None,
         since=moment(since) if since else None,
         until=moment(until) if until else None,
         newest=newest,
     )
+
+
+def _action(name: str) -> Action:
+    """An action that some installed adapter or the tool itself knows."""
+    from pii_tracer.lake.formats.registry import known_actions
+    from pii_tracer.model.actions import Action
+
+    if name not in known_actions():
+        raise UsageError(f"there is no action `{name}`", todo="`pii-tracer log show` names the actions of the rows")
+    return Action(name)
 
 
 def _tell(rows: Sequence[tuple[int, Entry]]) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.model.errors import ExitCode
-from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import is_s3
 from pii_tracer.retention.setting_changes import (
     Change,
@@ -70,7 +70,7 @@ def _apply(settings: Settings, wanted: Enforcement) -> tuple[tuple[Change, str],
     here = {c.location for c in wanted.changes if not is_s3(c.location)}
     names = {location: paths.table_at(Path(location)) for location in here}
     # Delta's are known by their places
-    names |= {str(t.location): t.name for t in paths.registry.remote if t.format is Format.ICEBERG}
+    names |= {str(t.location): t.name for t in paths.registry.remote if t.format is ICEBERG}
     spark = open_session(estate, base, s3=any(is_s3(c.location) for c in wanted.changes))
     return set_retention(spark, wanted.changes, names, lambda text: click.echo(text, err=True))
 

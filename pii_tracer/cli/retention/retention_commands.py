@@ -14,6 +14,7 @@ from pii_tracer.cli.retention.sweep_command import sweep
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.model.errors import ConfigError, ExitCode
 from pii_tracer.model.gap_kinds import GapKind
@@ -144,7 +145,7 @@ def _by_catalog(estate: Estate, table: str) -> Format:
     """
     first = table.split(".")[0].lower() if "." in table else ""
     named = {name.lower(): catalog.type for name, catalog in estate.catalogs.items()}
-    return Format.PARQUET if named.get(first, CatalogType.DECLARED) is CatalogType.DECLARED else Format.ICEBERG
+    return Format.PARQUET if named.get(first, CatalogType.DECLARED) is CatalogType.DECLARED else ICEBERG
 
 
 def _text(file: Path) -> str:

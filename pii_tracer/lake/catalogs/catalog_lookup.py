@@ -18,6 +18,7 @@ from typing import Any
 
 from pii_tracer.config.catalogs import Catalog, CatalogType
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import InventoryGap, RefKind
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
@@ -128,7 +129,7 @@ def _sql(name: str, catalog: Catalog, base: Path) -> Listing:
             reason = "the database holds a table of another catalog, which the estate file does not name"
             gaps.append(catalog_gap(str(row["catalog_name"]), GapKind.UNKNOWN_CATALOG, reason, *parts))
         elif (row.get("iceberg_type") or "TABLE") == "TABLE":
-            entries.append(CatalogEntry(sql_name(name, *parts), parts, Format.ICEBERG, None, row["metadata_location"]))
+            entries.append(CatalogEntry(sql_name(name, *parts), parts, ICEBERG, None, row["metadata_location"]))
     return Listing(tuple(entries), tuple(gaps))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.catalog_lookup import CatalogEntry, Head, list_catalogs
 from pii_tracer.lake.formats.iceberg.metadata_json import metadata_json
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import InventoryGap, RefKind
 from pii_tracer.lake.read_result import gap
 from pii_tracer.model.errors import EstateError
@@ -112,7 +113,7 @@ def _add(found: dict[Path, Registered], gaps: list[InventoryGap], placed: Regist
     first = found.setdefault(placed.location, placed)
     if first is placed:
         return
-    if placed.format is Format.ICEBERG:
+    if placed.format is ICEBERG:
         gaps.append(_twice(first, placed))
     names = tuple(sorted({*first.names, *placed.names}))
     found[placed.location] = Registered(names, first.format, first.location, first.metadata)
@@ -126,7 +127,7 @@ def _of_heads(location: Path, heads: list[PlacedHead], committed: frozenset[str]
     heads.sort(key=lambda h: (not h.head.default, _ORDER.index(h.head.kind), h.head.ref))
     # without a name for the first head there is none: another reference's name would mean other rows
     names = tuple(dict.fromkeys(h.table for h in heads if h.table)) if heads[0].table else ()
-    return Registered(names, Format.ICEBERG, location, heads[0].metadata, tuple(heads), committed)
+    return Registered(names, ICEBERG, location, heads[0].metadata, tuple(heads), committed)
 
 
 def _two_keys(location: Path, group: list[tuple[CatalogEntry, PlacedHead]]) -> list[InventoryGap]:
@@ -171,14 +172,14 @@ def _twice(first: Registered, second: Registered) -> InventoryGap:
 
 def _place(entry: CatalogEntry, inside: Callable[[Path], bool]) -> Registered | RemoteTable | InventoryGap:
     title = ".".join(entry.parts)
-    text = entry.metadata if entry.format is Format.ICEBERG else entry.location
+    text = entry.metadata if entry.format is ICEBERG else entry.location
     if not text:
         return gap(None, GapKind.UNREADABLE, "the catalog names no metadata file of the table", title)
     try:
         place = location_of(text)
         if isinstance(place, S3Location):
             return _remote(entry, place)
-        metadata = place if entry.format is Format.ICEBERG else None
+        metadata = place if entry.format is ICEBERG else None
         if metadata is not None:
             if not inside(metadata):
                 reason = f"the metadata of {title} lies outside the estate's roots and was not read"
@@ -199,7 +200,7 @@ def _place(entry: CatalogEntry, inside: Callable[[Path], bool]) -> Registered | 
 def _remote(entry: CatalogEntry, place: S3Location) -> RemoteTable:
     """A table in S3. Where its catalog does not tell its folder, it is the one that `metadata` lies in, as a rule."""
     title = entry.name or ".".join(entry.parts)
-    if entry.format is not Format.ICEBERG:
+    if entry.format is not ICEBERG:
         return RemoteTable(title, entry.name, entry.format, place)
     return RemoteTable(title, entry.name, entry.format, place.parent.parent, place, entry.head is not None)
 

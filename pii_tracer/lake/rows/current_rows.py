@@ -12,8 +12,11 @@ from urllib.parse import unquote
 
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.delta.transaction_log import log_of
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.hudi.table_state import NO_OPTIONS, load_hudi, slice_files
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.formats.plain_files.data_files import (
     DataFile,
     StoredFile,
@@ -47,13 +50,13 @@ def data_files(state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ..
     Raises:
         EstateError: the table's metadata cannot be read.
     """
-    if state.format is Format.DELTA:
+    if state.format is DELTA:
         return tuple(file.path for file in log_of(paths.place(state.location)).files)
-    if state.format is Format.ICEBERG:
+    if state.format is ICEBERG:
         table = load_iceberg(paths.place(state.location), state.metadata)
         tasks = guarded(state, lambda: list(table.scan().plan_files()))
         return tuple(sorted((paths.place(task.file.file_path) for task in tasks), key=str))
-    if state.format is Format.HUDI:
+    if state.format is HUDI:
         base, logs = slice_files(open_hudi(state, paths), paths.place(state.location))
         return tuple(sorted((*base, *logs), key=str))
     return tuple(f.path for f in folder_files(state, paths))
@@ -75,9 +78,9 @@ def read_columns(state: TableState, columns: Sequence[str], paths: EstatePaths) 
     for path in data_files(state, paths):
         paths.checked_file(path)
     readers: dict[Format, Callable[[TableState, list[str]], pa.Table]] = {
-        Format.ICEBERG: lambda state, wanted: _iceberg(state, wanted, paths),
-        Format.DELTA: lambda state, wanted: delta_rows(state, wanted, int(state.snapshot), paths),
-        Format.HUDI: lambda state, _: _hudi(state, paths),
+        ICEBERG: lambda state, wanted: _iceberg(state, wanted, paths),
+        DELTA: lambda state, wanted: delta_rows(state, wanted, int(state.snapshot), paths),
+        HUDI: lambda state, _: _hudi(state, paths),
     }
     wanted = list(dict.fromkeys(columns))
     read = readers.get(state.format)

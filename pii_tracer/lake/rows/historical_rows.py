@@ -17,7 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.lake.dataset_paths import EstatePaths, local_path
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.rows.current_rows import (
     at_spot,
@@ -29,7 +32,6 @@ from pii_tracer.lake.rows.historical_columns import Field, Past, past_columns
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.column_paths import Spot
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import is_s3
 
 if TYPE_CHECKING:
@@ -76,9 +78,9 @@ def read_former(
     could not be read. What a version's schema does not have is None.
     """
     name = state.table or state.location
-    if state.format is Format.HUDI and state.versions > 1:
+    if state.format is HUDI and state.versions > 1:
         unread(f"{state.versions:,} commits of {name} are on its timeline, and former rows of Hudi tables are not read")
-    versions = {Format.DELTA: _delta, Format.ICEBERG: _iceberg}.get(state.format)
+    versions = {DELTA: _delta, ICEBERG: _iceberg}.get(state.format)
     if versions is None:
         return
     seen: set[tuple[str, ...]] = set()

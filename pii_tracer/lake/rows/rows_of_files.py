@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.lake.dataset_paths import EstatePaths, local_path
 from pii_tracer.lake.formats.delta.transaction_log import LiveFile, log_of
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.formats.plain_files.data_files import StoredFile, partition_values
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.rows.current_rows import (
@@ -45,15 +48,15 @@ def read_part(
     """
     for path in files:
         paths.checked_file(path)
-    if state.format is Format.DELTA:
+    if state.format is DELTA:
         batches = _delta(state, list(columns), frozenset(files), paths)
-    elif state.format is Format.ICEBERG:
+    elif state.format is ICEBERG:
         batches = _iceberg(state, list(columns), frozenset(files), paths)
     else:
         here = frozenset(files)
         batches = (
             _hudi(state, list(columns), here, paths)
-            if state.format is Format.HUDI
+            if state.format is HUDI
             else _folder(state, list(columns), here, paths)
         )
     while (batch := guarded(state, lambda: next(batches, None))) is not None:
@@ -78,7 +81,7 @@ def names_in_files(state: TableState, paths: EstatePaths) -> Mapping[str, frozen
 
 
 def _told_names(state: TableState, paths: EstatePaths) -> list[tuple[str, str]]:
-    if state.format is Format.ICEBERG:
+    if state.format is ICEBERG:
         table = load_iceberg(paths.place(state.location), state.metadata)
         named = {field.field_id: field.name for field in table.schema().fields}
         fields = [field for schema in table.schemas().values() for field in schema.fields]
@@ -90,7 +93,7 @@ def _told_names(state: TableState, paths: EstatePaths) -> list[tuple[str, str]]:
 
 
 def _mapped(state: TableState) -> bool:
-    return state.format is Format.DELTA and state.properties.get("delta.columnMapping.mode", "none") != "none"
+    return state.format is DELTA and state.properties.get("delta.columnMapping.mode", "none") != "none"
 
 
 def _iceberg(state: TableState, columns: list[str], files: Collection[Path | S3Path], paths: EstatePaths) -> Batches:

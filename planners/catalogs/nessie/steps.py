@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pii_tracer.model.actions import Action
+from pii_tracer.lake.formats.iceberg.vocabulary import (
+    ICEBERG_EXPIRE_SNAPSHOTS,
+    ICEBERG_REMOVE_ORPHANS,
+    ICEBERG_REWRITE_REF,
+)
 from planners.formats.iceberg import steps as iceberg
 from planners.step_drafts import CopyDraft, Draft, StepWriter
 
@@ -20,7 +24,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     iceberg.delete_rows(steps, item)
     iceberg.rewrite_manifests(steps)
     steps.add(
-        Action.ICEBERG_EXPIRE_SNAPSHOTS,
+        ICEBERG_EXPIRE_SNAPSHOTS,
         "on every branch and tag older snapshots still name the person's files; they are forgotten in the metadata"
         " alone, and tags are moved to a commit without them",
         hazards=("I1", "I4", "C2"),
@@ -28,7 +32,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
         retained=True,
     )
     steps.add(
-        Action.ICEBERG_REMOVE_ORPHANS,
+        ICEBERG_REMOVE_ORPHANS,
         "no engine removes files under Nessie, and old commits can be read as long as theirs are there",
         hazards=("I6", "C2"),
         verification="every file in the folder is reached by a branch or tag, and none of them is unknown to the plan",
@@ -40,7 +44,7 @@ def ref_steps(item: CopyDraft, kind: str, name: str) -> tuple[Draft, ...]:
     """A branch is erased in place, a tag through a branch to whose head it is then moved; other rows stay."""
     steps = StepWriter(item.copy, "nessie", _base(item))
     steps.add(
-        Action.ICEBERG_REWRITE_REF,
+        ICEBERG_REWRITE_REF,
         f"the {kind} reaches files that hold the person, whatever other references do",
         hazards=("I3", "C2"),
         verification=f"no row of the person is left in the {kind}; its other rows are",

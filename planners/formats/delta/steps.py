@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from pii_tracer.model.actions import Action
+from pii_tracer.lake.formats.delta.vocabulary import (
+    DELTA_CLEAN_LOG,
+    DELTA_DELETE_ROWS,
+    DELTA_MASK_ROWS,
+    DELTA_PURGE,
+    DELTA_REBUILD,
+    DELTA_VACUUM,
+)
 from pii_tracer.model.plan import Copy
 from planners.locate.sql.shared_rows import mask_mentions
 from planners.step_drafts import CopyDraft, Draft, StepWriter
@@ -18,7 +25,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     steps = StepWriter.of_table(copy, "delta")
     if item.rebuild_sql:
         steps.add(
-            Action.DELTA_REBUILD,
+            DELTA_REBUILD,
             "no key to delete by: write the table again from its erased source",
             hazards=("D1",),
             verification="the schema is unchanged and the rows equal the recorded query's",
@@ -27,7 +34,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
         )
     elif copy.mask:
         steps.add(
-            Action.DELTA_MASK_ROWS,
+            DELTA_MASK_ROWS,
             f"a hold keeps {', '.join(copy.mask.kept)} of the rows: the rest becomes NULL, by MERGE against a key view"
             + ("; the clone takes all its files into its own folder" if clone else ""),
             hazards=("D1", "D5", "E1", *(("D8",) if clone else ())),
@@ -39,7 +46,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     else:
         _erase(steps, copy, clone=clone)
     steps.add(
-        Action.DELTA_PURGE,
+        DELTA_PURGE,
         "a deletion vector leaves the row in its Parquet file and in the file's bounds"
         + ("; where REORG passes over clustered files, it is run without clustering columns" if clustered else ""),
         hazards=("D2", "D6", *(("D17",) if clustered else ())),
@@ -47,7 +54,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
         irreversible=False,
     )
     steps.add(
-        Action.DELTA_VACUUM,
+        DELTA_VACUUM,
         "older versions"
         + (" and the change data feed" if state and state.change_data_feed else "")
         + " keep the files",
@@ -57,7 +64,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
         retain_hours=0,
     )
     steps.add(
-        Action.DELTA_CLEAN_LOG,
+        DELTA_CLEAN_LOG,
         "log entries and checksums hold per-file minima and maxima"
         + ("; checkpoints name removed partitions until the table keeps no tombstones for a moment" if named else ""),
         hazards=("D4", *(("D16",) if named else ())),
@@ -71,12 +78,10 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
 def _erase(steps: StepWriter, copy: Copy, *, clone: bool) -> None:
     """The person leaves the current version: out of rows that stay, and with those that go."""
     hazards = ("D1", "D5", "E1", *(("D8",) if clone else ()))
-    mask_mentions(
-        steps, copy, Action.DELTA_MASK_ROWS, "by MERGE against a key view", hazards=hazards, materialise=clone
-    )
+    mask_mentions(steps, copy, DELTA_MASK_ROWS, "by MERGE against a key view", hazards=hazards, materialise=clone)
     if copy.match:
         steps.add(
-            Action.DELTA_DELETE_ROWS,
+            DELTA_DELETE_ROWS,
             "logical delete by MERGE against a key view; a literal would stay in the commit log"
             + ("; the clone takes all its files into its own folder" if clone else ""),
             hazards=hazards,

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from pii_tracer.lake.formats.hudi.vocabulary import (
+    HUDI_CLEAN,
+    HUDI_COMPACT,
+    HUDI_DELETE_ROWS,
+    HUDI_DELETE_SAVEPOINTS,
+    HUDI_MASK_ROWS,
+    HUDI_REBUILD,
+    HUDI_REBUILD_METADATA,
+)
 from pii_tracer.lake.inventory import RefKind
-from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Copy
 from planners.locate.sql.shared_rows import mask_mentions
 from planners.step_drafts import CopyDraft, Draft, StepWriter
@@ -15,14 +23,14 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     steps = StepWriter.of_table(copy, "hudi")
     if state and any(ref.kind is RefKind.SAVEPOINT for ref in state.refs):
         steps.add(
-            Action.HUDI_DELETE_SAVEPOINTS,
+            HUDI_DELETE_SAVEPOINTS,
             "a savepoint blocks the cleaner without an error",
             hazards=("H3",),
             verification="no savepoint is left",
         )
     if item.rebuild_sql:
         steps.add(
-            Action.HUDI_REBUILD,
+            HUDI_REBUILD,
             "no key to delete by: write the table again from its erased source",
             hazards=("H1",),
             verification="the schema is unchanged and the rows equal the recorded query's",
@@ -31,7 +39,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
         )
     elif copy.mask:
         steps.add(
-            Action.HUDI_MASK_ROWS,
+            HUDI_MASK_ROWS,
             f"a hold keeps {', '.join(copy.mask.kept)} of the rows: the rest becomes NULL, by semi-join",
             hazards=("H1", "H6", "E1"),
             verification="in the person's rows nothing else than what stays has a value in the newest slices",
@@ -42,21 +50,21 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
         _erase(steps, copy)
     if state and state.write_mode == "mor":
         steps.add(
-            Action.HUDI_COMPACT,
+            HUDI_COMPACT,
             "log blocks hold the rows, and the delete itself added their record keys",
             hazards=("H2",),
             verification="no file group has a log file in its newest slice",
             irreversible=False,
         )
     steps.add(
-        Action.HUDI_CLEAN,
+        HUDI_CLEAN,
         "older file slices and log files are kept for the last commits",
         hazards=("H1", "H2"),
         verification="one slice for each file group",
         retained=True,
     )
     steps.add(
-        Action.HUDI_REBUILD_METADATA,
+        HUDI_REBUILD_METADATA,
         "the metadata table keeps names and statistics of dead slices and does not heal",
         hazards=("H4", "H5"),
         verification="the metadata table was built after the clean",
@@ -67,10 +75,10 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
 def _erase(steps: StepWriter, copy: Copy) -> None:
     """The person leaves the newest slices: out of rows that stay, and with those that go."""
     hazards = ("H1", "H6", "E1")
-    mask_mentions(steps, copy, Action.HUDI_MASK_ROWS, "by semi-join", hazards=hazards)
+    mask_mentions(steps, copy, HUDI_MASK_ROWS, "by semi-join", hazards=hazards)
     if copy.match:
         steps.add(
-            Action.HUDI_DELETE_ROWS,
+            HUDI_DELETE_ROWS,
             "logical delete by semi-join; older file slices keep the rows",
             hazards=hazards,
             verification="no row of the person is left in the newest slices",

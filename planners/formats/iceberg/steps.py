@@ -5,8 +5,18 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import Format
+from pii_tracer.lake.formats.iceberg.vocabulary import (
+    ICEBERG,
+    ICEBERG_AWAIT_REF,
+    ICEBERG_DELETE_ROWS,
+    ICEBERG_EXPIRE_SNAPSHOTS,
+    ICEBERG_MASK_ROWS,
+    ICEBERG_REBUILD,
+    ICEBERG_REMOVE_ORPHANS,
+    ICEBERG_REWRITE_FILES,
+    ICEBERG_REWRITE_MANIFESTS,
+    ICEBERG_REWRITE_REF,
+)
 from pii_tracer.run.journal import iso
 from planners.locate.sql.shared_rows import mask_mentions
 from planners.step_drafts import CopyDraft, Draft, StepWriter
@@ -21,7 +31,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     shared: dict[str, Any] = {"sharing": sharers(item)} if careful else {}
     if item.rebuild_sql:
         steps.add(
-            Action.ICEBERG_REBUILD,
+            ICEBERG_REBUILD,
             "no key to delete by: write the table again from its erased source",
             hazards=("I1",),
             verification="the schema is unchanged and the rows equal the recorded query's",
@@ -32,7 +42,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
         delete_rows(steps, item)
     rewrite_manifests(steps)
     steps.add(
-        Action.ICEBERG_EXPIRE_SNAPSHOTS,
+        ICEBERG_EXPIRE_SNAPSHOTS,
         "older snapshots still reference the person's files"
         + ("; they are forgotten and no file is removed, since other tables may read some" if shared else ""),
         hazards=("I1", "I3", "I4", *(("I7",) if shared else ())),
@@ -43,7 +53,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
         **shared,
     )
     steps.add(
-        Action.ICEBERG_REMOVE_ORPHANS,
+        ICEBERG_REMOVE_ORPHANS,
         "old metadata files and files nothing references are left to this sweep",
         hazards=("I6", *(("I7",) if shared else ())),
         verification="every file in the folder is referenced by the table"
@@ -58,17 +68,17 @@ def delete_rows(steps: StepWriter, item: CopyDraft) -> None:
     mask = item.copy.mask
     if mask:
         steps.add(
-            Action.ICEBERG_MASK_ROWS,
+            ICEBERG_MASK_ROWS,
             f"a hold keeps {', '.join(mask.kept)} of the rows: the rest becomes NULL, by semi-join",
             hazards=("I1", "E1"),
             verification="in the person's rows nothing else than what stays has a value in the current snapshot",
             irreversible=False,
             columns=list(mask.columns),
         )
-    mask_mentions(steps, item.copy, Action.ICEBERG_MASK_ROWS, "by semi-join", hazards=("I1", "E1"))
+    mask_mentions(steps, item.copy, ICEBERG_MASK_ROWS, "by semi-join", hazards=("I1", "E1"))
     if item.copy.match and not mask:
         steps.add(
-            Action.ICEBERG_DELETE_ROWS,
+            ICEBERG_DELETE_ROWS,
             "logical delete by semi-join; the bytes stay in older snapshots",
             hazards=("I1", "E1"),
             verification="no row of the person is left in the current snapshot",
@@ -76,7 +86,7 @@ def delete_rows(steps: StepWriter, item: CopyDraft) -> None:
         )
     if item.state is not None:
         steps.add(
-            Action.ICEBERG_REWRITE_FILES,
+            ICEBERG_REWRITE_FILES,
             "delete files only mark rows: write the data files again without them",
             hazards=("I2", "I5"),
             verification="no delete file is referenced by the current snapshot",
@@ -87,7 +97,7 @@ def delete_rows(steps: StepWriter, item: CopyDraft) -> None:
 def rewrite_manifests(steps: StepWriter) -> None:
     """Nothing of the deleted rows' files stays in the manifests of the current snapshot."""
     steps.add(
-        Action.ICEBERG_REWRITE_MANIFESTS,
+        ICEBERG_REWRITE_MANIFESTS,
         "live manifests keep DELETED entries with the person's bounds",
         hazards=("I4", "I4b"),
         verification="no manifest of the current snapshot has a DELETED entry",
@@ -98,7 +108,7 @@ def rewrite_manifests(steps: StepWriter) -> None:
 def sharers(item: CopyDraft) -> list[dict[str, str | None]]:
     """The Iceberg tables that share files with a copy, as parameters of the steps that must spare them (I7)."""
     sharing = item.state.sharing if item.state else ()
-    return [{"table": o.table, "location": o.location} for o in sharing if o.format is Format.ICEBERG]
+    return [{"table": o.table, "location": o.location} for o in sharing if o.format is ICEBERG]
 
 
 def ref_steps(item: CopyDraft, kind: str, name: str) -> tuple[Draft, ...]:
@@ -107,7 +117,7 @@ def ref_steps(item: CopyDraft, kind: str, name: str) -> tuple[Draft, ...]:
     mask = item.copy.mask
     masked: dict[str, Any] = {"columns": list(mask.columns)} if mask else {}
     steps.add(
-        Action.ICEBERG_REWRITE_REF,
+        ICEBERG_REWRITE_REF,
         f"the {kind} pins a snapshot that holds the person",
         hazards=("I3",),
         verification=f"in the person's rows in the {kind} nothing else than what stays has a value; its other rows are"
@@ -126,7 +136,7 @@ def ref_lapse_steps(item: CopyDraft, lapse: datetime, patience: timedelta) -> tu
     at = next((r.at for r in state.refs if r.name == facts["ref"]), "") if state else ""
     steps = StepWriter.of_table(item.copy, "iceberg")
     steps.add(
-        Action.ICEBERG_AWAIT_REF,
+        ICEBERG_AWAIT_REF,
         "the tag's own age ends, and a declared job expires what is too old",
         hazards=("I3",),
         verification=f"there is no {facts['ref_kind']} of this name any more",

@@ -15,10 +15,11 @@ from typing import cast
 
 from sqlglot import exp
 
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lineage.graph.edges import JobRef
 from pii_tracer.lineage.sql.text.script_splitting import prepared
-from pii_tracer.model.identities import Format
 from planners.locate.renamed_columns import ALTER
 from planners.locate.sql.column_expressions import function_name
 from planners.locate.sql.query_branches import table_name
@@ -237,7 +238,7 @@ def _misfit(one: _Overwrite, state: TableState) -> str | None:
     """Why the statement's columns are not the table's; None where they are, or where the text does not tell."""
     have = [c.name.lower() for c in state.columns if not c.name.startswith("_hoodie_")]
     made = [name.lower() for name in one.names or ()]
-    ordered = state.format in (Format.DELTA, Format.ICEBERG)  # the others' partition columns come last in Spark
+    ordered = state.format in (DELTA, ICEBERG)  # the others' partition columns come last in Spark
     if not made or not have or (made == have if ordered else sorted(made) == sorted(have)):
         return None
     if ordered and one.placed and len(made) == len(have) and sorted(made) != sorted(have):

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import RemotePlace
 from pii_tracer.model.actions import Action
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Format, Strategy
+from pii_tracer.model.identities import Strategy
 from pii_tracer.model.plan import Gap
 from planners.holds.hold_effects import gap_of
 from planners.step_drafts import CopyDraft, Draft, StepWriter
@@ -40,7 +41,7 @@ def unguarded(items: Sequence[CopyDraft], estate: Estate) -> tuple[Gap, ...]:
         )
         for item in items
         if item.place is not None
-        and item.copy.format is Format.DELTA
+        and item.copy.format is DELTA
         and item.copy.strategy not in (Strategy.BLOCKED, Strategy.EXEMPT)
     )
 

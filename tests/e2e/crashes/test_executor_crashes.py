@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from executors.registry import build
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_REWRITE_REF
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format
 from pii_tracer.model.plan import ErasurePlan
@@ -85,7 +86,7 @@ def planned(steps: Steps, actions: Sequence[tuple[Action, dict[str, Any]]]) -> E
 def make_iceberg(spark: SparkSession, world: SparkEstate) -> tuple[Steps, Any, Callable[[], Any]]:
     steps = iceberg.make(spark, world, "crashes", "merge-on-read")
     spark.sql(f"ALTER TABLE {steps.table} CREATE TAG v1 RETAIN 90 DAYS")
-    tag = (Action.ICEBERG_REWRITE_REF, {"ref": "v1", "kind": "tag"})
+    tag = (ICEBERG_REWRITE_REF, {"ref": "v1", "kind": "tag"})
     order = (iceberg.DELETE, iceberg.REWRITE, tag, iceberg.MANIFESTS, iceberg.EXPIRE, iceberg.ORPHANS)
     return steps, order, lambda: spark.table(str(steps.table))
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from pii_tracer.lake.formats.delta.vocabulary import DELTA_CLEAN_LOG, DELTA_DELETE_ROWS, DELTA_VACUUM
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.review.plan_file import load_plan
@@ -55,7 +56,7 @@ class Estate:
 def deleted_and_not_told(at: Estate) -> bool:
     """Delta has committed the delete of the key, and nobody has written down that it did."""
     log = at.base / "tables" / "keys" / "_delta_log" / f"{at.first + 1:020}.json"
-    return log.exists() and at.written(Kind.STEP_INTENT, KEYS, Action.DELTA_DELETE_ROWS)
+    return log.exists() and at.written(Kind.STEP_INTENT, KEYS, DELTA_DELETE_ROWS)
 
 
 def waiting_for_readers(at: Estate) -> bool:
@@ -71,8 +72,8 @@ def at_step(kind: Kind, copy: str, action: Action) -> Callable[[Estate], bool]:
 
 POINTS = {
     "the key's row is deleted, and the answer is lost": deleted_and_not_told,
-    "while the key's files are swept": at_step(Kind.STEP_INTENT, KEYS, Action.DELTA_VACUUM),
-    "the key is gone, its history unchecked": at_step(Kind.STEP_RESULT, KEYS, Action.DELTA_CLEAN_LOG),
+    "while the key's files are swept": at_step(Kind.STEP_INTENT, KEYS, DELTA_VACUUM),
+    "the key is gone, its history unchecked": at_step(Kind.STEP_RESULT, KEYS, DELTA_CLEAN_LOG),
     "while readers remember the key": waiting_for_readers,
     "while reading is tried": at_step(Kind.STEP_INTENT, CALLS, Action.KEY_TRY_TO_READ),
 }

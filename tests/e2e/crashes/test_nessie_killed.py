@@ -14,9 +14,17 @@ from executors.registry import build
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.lake.catalogs.nessie.client import NessieClient
 from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.formats.iceberg.vocabulary import (
+    ICEBERG,
+    ICEBERG_DELETE_ROWS,
+    ICEBERG_EXPIRE_SNAPSHOTS,
+    ICEBERG_REMOVE_ORPHANS,
+    ICEBERG_REWRITE_FILES,
+    ICEBERG_REWRITE_MANIFESTS,
+    ICEBERG_REWRITE_REF,
+)
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import (
-    Format,
     KeySet,
     Match,
     MatchTerm,
@@ -66,7 +74,7 @@ def steps_of(base: Path) -> Steps:
     (state,) = (s for s in discover(estate, base).tables if s.table == "nes.core.members")
     ctx = ExecutionContext(estate, base, keys, lambda: datetime.now(timezone.utc))
     match = Match(terms=(MatchTerm(column="member_no", key_set="no", type="string"),))
-    return Steps(ctx, "nessie", state.table, Path(state.location), Format.ICEBERG, match)
+    return Steps(ctx, "nessie", state.table, Path(state.location), ICEBERG, match)
 
 
 def test_killed_in_the_middle_and_resumed(spark: Any, tmp_path: Path, effects: Effects) -> None:
@@ -76,13 +84,13 @@ def test_killed_in_the_middle_and_resumed(spark: Any, tmp_path: Path, effects: E
         branch = {"ref": "dev", "kind": "nessie-branch", "table": "nes.core.members@dev"}
         tag = {"ref": "q1", "kind": "nessie-tag", "table": "nes.core.members@q1"}
         order: list[tuple[Action, dict[str, Any]]] = [
-            (Action.ICEBERG_DELETE_ROWS, {}),
-            (Action.ICEBERG_REWRITE_REF, branch),
-            (Action.ICEBERG_REWRITE_REF, tag),
-            (Action.ICEBERG_REWRITE_FILES, {}),
-            (Action.ICEBERG_REWRITE_MANIFESTS, {}),
-            (Action.ICEBERG_EXPIRE_SNAPSHOTS, {}),
-            (Action.ICEBERG_REMOVE_ORPHANS, {}),
+            (ICEBERG_DELETE_ROWS, {}),
+            (ICEBERG_REWRITE_REF, branch),
+            (ICEBERG_REWRITE_REF, tag),
+            (ICEBERG_REWRITE_FILES, {}),
+            (ICEBERG_REWRITE_MANIFESTS, {}),
+            (ICEBERG_EXPIRE_SNAPSHOTS, {}),
+            (ICEBERG_REMOVE_ORPHANS, {}),
         ]
         plan = planned(steps, [(action, {**words, "references": REFERENCES}) for action, words in order])
         sessions = die_and_resume(plan, lambda: build(steps.ctx), tmp_path / "journal", effects, acts=False)

@@ -10,9 +10,27 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from executors.registry import build
+from pii_tracer.lake.formats.delta.vocabulary import DELTA, DELTA_CLEAN_LOG, DELTA_MASK_ROWS, DELTA_PURGE, DELTA_VACUUM
+from pii_tracer.lake.formats.hudi.vocabulary import (
+    HUDI,
+    HUDI_CLEAN,
+    HUDI_COMPACT,
+    HUDI_DELETE_SAVEPOINTS,
+    HUDI_MASK_ROWS,
+    HUDI_REBUILD_METADATA,
+)
+from pii_tracer.lake.formats.iceberg.vocabulary import (
+    ICEBERG,
+    ICEBERG_EXPIRE_SNAPSHOTS,
+    ICEBERG_MASK_ROWS,
+    ICEBERG_REMOVE_ORPHANS,
+    ICEBERG_REWRITE_FILES,
+    ICEBERG_REWRITE_MANIFESTS,
+    ICEBERG_REWRITE_REF,
+)
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError, ScanError
-from pii_tracer.model.identities import Format, Match, Strategy
+from pii_tracer.model.identities import Match, Strategy
 from pii_tracer.model.plan import Copy, HeldColumn, Mask
 from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.scan.value_forms import build_patterns
@@ -66,7 +84,7 @@ MINE, OTHERS = f"uid = {UID}", f"uid != {UID}"
 # --- Delta: versions, deletion vectors, the change feed, the log
 
 RICH = {"delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": "true"}
-REST = ((Action.DELTA_PURGE, {}), (Action.DELTA_VACUUM, {"retain_hours": 0}), (Action.DELTA_CLEAN_LOG, {}))
+REST = ((DELTA_PURGE, {}), (DELTA_VACUUM, {"retain_hours": 0}), (DELTA_CLEAN_LOG, {}))
 
 
 def delta(spark: SparkSession, world: SparkEstate, name: str, match: Match = BY_UID, **more: Any) -> Masked:
@@ -79,7 +97,7 @@ def delta(spark: SparkSession, world: SparkEstate, name: str, match: Match = BY_
     )
     for made in (rows(0, 20, (3, 4)), rows(20, 20, (31,))):
         frame(spark, made).write.format("delta").mode("append").save(str(folder))
-    return Masked(context(world), "delta", None, folder, Format.DELTA, match, **more)
+    return Masked(context(world), "delta", None, folder, DELTA, match, **more)
 
 
 def read(spark: SparkSession, steps: Steps) -> DataFrame:
@@ -97,8 +115,8 @@ def test_delta(spark: SparkSession, spark_estate: SparkEstate) -> None:
     whole = steps.bytes()
     assert {r.where for r in whole.residue} >= {"data: email", "data: rows that hold more than what is held"}
 
-    facts = steps.all((Action.DELTA_MASK_ROWS, {"materialise": False}))
-    assert facts[Action.DELTA_MASK_ROWS]["rows_masked"] == 3
+    facts = steps.all((DELTA_MASK_ROWS, {"materialise": False}))
+    assert facts[DELTA_MASK_ROWS]["rows_masked"] == 3
     assert (verifier.rows(steps.copy).states[0].rows, verifier.rows(steps.copy).states[0].held) == (0, 3)
     assert verifier.rows(steps.copy).rows_left > 0, "older versions show the whole rows"
     assert not steps.bytes().clean, "an UPDATE alone leaves the old files"
@@ -131,7 +149,7 @@ def test_a_column_is_excused_and_not_a_value(spark: SparkSession, spark_estate: 
     others = columns_of(read(spark, steps), OTHERS)
     verifier = Verifier(spark, KEYS)
     before = verifier.baseline(steps.copy)
-    steps.all((Action.DELTA_MASK_ROWS, {"materialise": False}), *REST)
+    steps.all((DELTA_MASK_ROWS, {"materialise": False}), *REST)
     assert steps.bytes().clean, steps.bytes().residue
     assert EMAIL not in columns_of(read(spark, steps), "true")["email"], "a key that is not held becomes NULL, too"
     assert columns_of(read(spark, steps), OTHERS) == others
@@ -144,7 +162,7 @@ def test_a_file_that_nothing_references_and_holds_more_is_found(spark: SparkSess
     """Its rows match in the held column only; what else stands in them is no value that anybody could search for."""
     steps = delta(spark, spark_estate, "stray", mask=mask("amount", "id", held=("uid", "email")))
     old = next(Path(steps.location).glob("*.parquet")).read_bytes()
-    steps.all((Action.DELTA_MASK_ROWS, {"materialise": False}), *REST)
+    steps.all((DELTA_MASK_ROWS, {"materialise": False}), *REST)
     assert steps.bytes().clean, steps.bytes().residue
     (steps.location / "old.parquet").write_bytes(old)
     assert [r.form for r in steps.bytes().residue] == ["row"]
@@ -158,7 +176,7 @@ def test_a_row_that_would_be_nobodys_is_refused(spark: SparkSession, spark_estat
     with pytest.raises(ScanError, match="nobody's"):
         Verifier(spark, KEYS).baseline(steps.copy)
     with pytest.raises(RunError, match="1 rows are found only by email"):
-        steps.once(Action.DELTA_MASK_ROWS, materialise=False)
+        steps.once(DELTA_MASK_ROWS, materialise=False)
     assert columns_of(read(spark, steps), "true") == before
 
 
@@ -176,12 +194,12 @@ def test_held_data_that_is_lost_or_changed_is_seen(spark: SparkSession, spark_es
 def test_after_a_crash_the_statement_is_known_to_be_done(spark: SparkSession, spark_estate: SparkEstate) -> None:
     """Killed between the statement and its record: a probe sees it done; half of it (one of two keys) is not done."""
     steps = delta(spark, spark_estate, "crash", BY_ANY)
-    step = steps.step(Action.DELTA_MASK_ROWS, materialise=False)
-    assert steps.probe(Action.DELTA_MASK_ROWS) is Progress.PARTIAL
+    step = steps.step(DELTA_MASK_ROWS, materialise=False)
+    assert steps.probe(DELTA_MASK_ROWS) is Progress.PARTIAL
     spark.sql(f"UPDATE delta.`{steps.location}` SET email = NULL, id = NULL WHERE id = 3")
-    assert steps.probe(Action.DELTA_MASK_ROWS) is Progress.PARTIAL
+    assert steps.probe(DELTA_MASK_ROWS) is Progress.PARTIAL
     build(steps.ctx)["delta"].run(step, steps.copy)
-    assert steps.probe(Action.DELTA_MASK_ROWS) is Progress.DONE
+    assert steps.probe(DELTA_MASK_ROWS) is Progress.DONE
     again = build(steps.ctx)["delta"].run(step, steps.copy)
     assert again.facts["rows_masked"] == 0
     assert again.facts["snapshot_before"] == again.facts["snapshot_after"], "nothing was written twice"
@@ -190,9 +208,9 @@ def test_after_a_crash_the_statement_is_known_to_be_done(spark: SparkSession, sp
 # --- Iceberg: the head, a branch and a tag
 
 ICEBERG_REST: tuple[tuple[Action, dict[str, Any]], ...] = (
-    (Action.ICEBERG_REWRITE_MANIFESTS, {}),
-    (Action.ICEBERG_EXPIRE_SNAPSHOTS, {"older_than": None, "retain_last": 1}),
-    (Action.ICEBERG_REMOVE_ORPHANS, {}),
+    (ICEBERG_REWRITE_MANIFESTS, {}),
+    (ICEBERG_EXPIRE_SNAPSHOTS, {"older_than": None, "retain_last": 1}),
+    (ICEBERG_REMOVE_ORPHANS, {}),
 )
 
 
@@ -207,19 +225,19 @@ def test_iceberg(spark: SparkSession, spark_estate: SparkEstate) -> None:
     spark.sql(f"ALTER TABLE {table} CREATE TAG q3")
     frame(spark, rows(20, 20, (31,))).writeTo(table).append()
     folder = spark_estate.base / "warehouse" / "lake" / "mask" / "t"
-    steps = Masked(context(spark_estate), "iceberg", table, folder, Format.ICEBERG)
+    steps = Masked(context(spark_estate), "iceberg", table, folder, ICEBERG)
     others, mine = columns_of(spark.table(table), OTHERS), columns_of(spark.table(table), MINE)
     verifier = Verifier(spark, KEYS)
     before = verifier.baseline(steps.copy)
 
-    assert steps.all((Action.ICEBERG_MASK_ROWS, {}))[Action.ICEBERG_MASK_ROWS]["rows_masked"] == 3
+    assert steps.all((ICEBERG_MASK_ROWS, {}))[ICEBERG_MASK_ROWS]["rows_masked"] == 3
     assert not steps.bytes().clean, "an UPDATE alone leaves the old files"
-    steps.once(Action.ICEBERG_REWRITE_FILES)
+    steps.once(ICEBERG_REWRITE_FILES)
     for ref in refs:
         kind, _, ref_name = ref.partition(" ")
         assert {s.state: s.rows for s in verifier.rows(steps.copy).states}[ref] == 2
-        assert steps.once(Action.ICEBERG_REWRITE_REF, ref=ref_name, kind=kind)["rows_masked"] == 2
-        assert steps.probe(Action.ICEBERG_REWRITE_REF, ref=ref_name, kind=kind) is Progress.DONE
+        assert steps.once(ICEBERG_REWRITE_REF, ref=ref_name, kind=kind)["rows_masked"] == 2
+        assert steps.probe(ICEBERG_REWRITE_REF, ref=ref_name, kind=kind) is Progress.DONE
     steps.all(*ICEBERG_REST)
 
     found = columns_of(spark.table(table), MINE)
@@ -233,7 +251,7 @@ def test_iceberg(spark: SparkSession, spark_estate: SparkEstate) -> None:
     assert verifier.rows(steps.copy).rows_left == 0
     assert steps.bytes().clean, steps.bytes()
     assert compare(before, verifier.baseline(steps.copy)).equal
-    step = steps.step(Action.ICEBERG_MASK_ROWS)
+    step = steps.step(ICEBERG_MASK_ROWS)
     again = build(steps.ctx)["iceberg"].run(step, steps.copy)
     assert again.facts["snapshot_before"] == again.facts["snapshot_after"], "nothing was written twice"
 
@@ -245,17 +263,15 @@ def test_iceberg(spark: SparkSession, spark_estate: SparkEstate) -> None:
 def test_hudi(spark: SparkSession, spark_estate: SparkEstate, kind: str) -> None:
     made = make_hudi(spark, spark_estate, f"masked_{kind}", kind)
     kept = mask("email", held=("id", "amount"), found_by=("uid",))
-    steps = Masked(made.ctx, "hudi", made.table, made.location, Format.HUDI, BY_UID, kept)
+    steps = Masked(made.ctx, "hudi", made.table, made.location, HUDI, BY_UID, kept)
     table = str(steps.table)
     others, mine = columns_of(spark.table(table), OTHERS), columns_of(spark.table(table), MINE)
     before = Verifier(spark, KEYS).baseline(steps.copy)
 
-    assert steps.all((Action.HUDI_MASK_ROWS, {}))[Action.HUDI_MASK_ROWS]["rows_masked"] == 3
+    assert steps.all((HUDI_MASK_ROWS, {}))[HUDI_MASK_ROWS]["rows_masked"] == 3
     assert not steps.bytes().clean, "an UPDATE alone leaves the old slices"
-    compact = ((Action.HUDI_COMPACT, {}),) if kind == "mor" else ()
-    steps.all(
-        (Action.HUDI_DELETE_SAVEPOINTS, {}), *compact, (Action.HUDI_CLEAN, {}), (Action.HUDI_REBUILD_METADATA, {})
-    )
+    compact = ((HUDI_COMPACT, {}),) if kind == "mor" else ()
+    steps.all((HUDI_DELETE_SAVEPOINTS, {}), *compact, (HUDI_CLEAN, {}), (HUDI_REBUILD_METADATA, {}))
 
     assert columns_of(spark.table(table), MINE) == {**mine, "email": Counter({None: 3})}
     assert columns_of(spark.table(table), OTHERS) == others
@@ -272,8 +288,8 @@ def test_hudi_refuses_where_a_record_key_is_not_one_row(spark: SparkSession, spa
     finally:
         spark.conf.unset("hoodie.spark.sql.insert.into.operation")
     kept = mask("email", held=("id", "amount"), found_by=("uid",))
-    steps = Masked(made.ctx, "hudi", made.table, made.location, Format.HUDI, BY_UID, kept)
+    steps = Masked(made.ctx, "hudi", made.table, made.location, HUDI, BY_UID, kept)
     before = columns_of(spark.table(str(made.table)), "true")
     with pytest.raises(RunError, match="record keys"):
-        steps.once(Action.HUDI_MASK_ROWS)
+        steps.once(HUDI_MASK_ROWS)
     assert columns_of(spark.table(str(made.table)), "true") == before

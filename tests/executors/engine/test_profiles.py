@@ -13,6 +13,8 @@ from executors.engine.version_profiles import (
     profile_of,
 )
 from pii_tracer.config.estate_file import Spark
+from pii_tracer.lake.formats.delta.vocabulary import DELTA_PURGE
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI_CLEAN
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import Refused, RunError
 from pii_tracer.model.plan import Step
@@ -33,7 +35,7 @@ def test_hudi_runs_where_its_bundle_exists() -> None:
     assert [name for name, p in PROFILES.items() if p.has_hudi] == ["3.5"]
     clean, other = (
         Step.model_construct(id="s", action=action, executor=name, parameters={"location": "s3://b/t"})
-        for action, name in ((Action.HUDI_CLEAN, "hudi"), (Action.FILES_REWRITE, "files"))
+        for action, name in ((HUDI_CLEAN, "hudi"), (Action.FILES_REWRITE, "files"))
     )
     refuse_unfit(Spark(profile="3.5"), [clean])
     refuse_unfit(Spark(profile="4.1"), [other])
@@ -44,7 +46,7 @@ def test_hudi_runs_where_its_bundle_exists() -> None:
 
 def test_delta_on_a_cluster_of_4_1_is_refused_before_its_rows_are_deleted() -> None:
     given = {"executor": "x", "parameters": {"table": "a.b"}}
-    purge, other = (Step.model_construct(id="s", action=a, **given) for a in (Action.DELTA_PURGE, Action.FILES_REWRITE))
+    purge, other = (Step.model_construct(id="s", action=a, **given) for a in (DELTA_PURGE, Action.FILES_REWRITE))
     cluster = Spark(profile="4.1", master="spark://h:7077")
     for fine in (Spark(profile="4.1"), Spark(profile="3.5", master="spark://h:7077"), Spark(remote="sc://h:1")):
         refuse_unfit(fine, [other, purge])

@@ -11,6 +11,8 @@ import pytest
 from executors.engine.spark_session import register_tables
 from executors.engine.table_rebuild import answer
 from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format
 from tests.executors.world import context
@@ -35,7 +37,7 @@ def test_a_folder_that_spark_cannot_read_does_not_stop_the_session(
     """Avro, of which the session has no reader, and types that Spark refuses. Only who reads them by name is refused."""
     folder = spark_estate.folder("declared")
     tables = []
-    for kind in (Format.PARQUET, Format.ORC, Format.CSV, Format.JSON, Format.DELTA):
+    for kind in (Format.PARQUET, Format.ORC, Format.CSV, Format.JSON, DELTA):
         spark.range(3).write.format(kind.value).save(str(folder / kind.value))
         tables.append(DeclaredTable(name=f"gym.{kind}", format=kind, location=str(folder / kind.value)))
     (folder / "plans").mkdir()
@@ -101,7 +103,7 @@ def test_a_table_of_a_format_without_a_bundle_does_not_stop_the_session(
 ) -> None:
     folder = spark_estate.folder("declared/hudi")
     (folder / ".hoodie").mkdir(parents=True)
-    tables = (DeclaredTable(name="gym.boats", format=Format.HUDI, location=str(folder)),)
+    tables = (DeclaredTable(name="gym.boats", format=HUDI, location=str(folder)),)
     catalogs = {"spark_catalog": Catalog(type=CatalogType.DECLARED, tables=tables)}
     estate = spark_estate.estate.model_copy(update={"catalogs": spark_estate.estate.catalogs | catalogs})
     register_tables(spark, estate, spark_estate.base)
@@ -114,14 +116,14 @@ def test_a_table_that_cannot_be_registered_is_named(spark: SparkSession, spark_e
     folder = spark_estate.folder("declared/broken")
     (folder / "_delta_log").mkdir(parents=True)
     (folder / "_delta_log" / f"{0:020}.json").write_text("no log\n")
-    tables = (DeclaredTable(name="gym.broken", format=Format.DELTA, location=str(folder)),)
+    tables = (DeclaredTable(name="gym.broken", format=DELTA, location=str(folder)),)
     catalogs = {"spark_catalog": Catalog(type=CatalogType.DECLARED, tables=tables)}
     with pytest.raises(RunError, match=r"delta table gym\.broken"):
         register_tables(spark, spark_estate.estate.model_copy(update={"catalogs": catalogs}), spark_estate.base)
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("kind", [Format.PARQUET, Format.DELTA])
+@pytest.mark.parametrize("kind", [Format.PARQUET, DELTA])
 def test_a_name_by_which_spark_knows_another_table_is_refused(
     spark: SparkSession, spark_estate: SparkEstate, kind: Format
 ) -> None:

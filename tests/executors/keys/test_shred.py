@@ -14,13 +14,13 @@ from deltalake import DeltaTable
 from executors.context import ExecutionContext
 from executors.keys.envelope.key_destruction import ShredExecutor
 from pii_tracer.config.estate_file import load_estate
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import (
     Carries,
     CopyKind,
     DatasetId,
-    Format,
     KeySet,
     Match,
     MatchTerm,
@@ -60,7 +60,7 @@ class World:
             dataset=DatasetId(namespace="file", name=name),
             table=f"tel.{name}",
             location=str(self.base / "tables" / name),
-            format=Format.DELTA,
+            format=DELTA,
             carries=Carries.KEY,
             strategy=Strategy.DELETE_BY_KEY,
             columns=(),

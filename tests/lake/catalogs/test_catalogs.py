@@ -27,7 +27,9 @@ from pii_tracer.config.subjects import Subject
 from pii_tracer.lake.catalogs.rest import tables
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.iceberg.table_state import newest_metadata
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.model.errors import EstateError
@@ -279,8 +281,8 @@ def test_tables_of_glue_in_all_formats(glue: Any, tmp_path: Path) -> None:
     glue_table(glue, "view", "", {"TableType": "VIRTUAL_VIEW"})
     found = discover(estate(aws=GLUE), tmp_path)
     assert {(s.table, s.format) for s in found.tables} == {
-        ("aws.prod.people", Format.ICEBERG),
-        ("prod.wallets", Format.DELTA),
+        ("aws.prod.people", ICEBERG),
+        ("prod.wallets", DELTA),
         ("prod.plain", Format.PARQUET),
     }
     assert sorted(kinds(found)) == [
@@ -310,7 +312,7 @@ def test_a_glue_database_that_is_not_there_is_a_gap(glue: Any, tmp_path: Path) -
         (CatalogType.ICEBERG_HADOOP, {"warehouse": "w", "uri": "http://x"}),
         (
             CatalogType.DECLARED,
-            {"warehouse": "w", "tables": (DeclaredTable(name="a.b", format=Format.DELTA, location="x"),)},
+            {"warehouse": "w", "tables": (DeclaredTable(name="a.b", format=DELTA, location="x"),)},
         ),
     ],
 )

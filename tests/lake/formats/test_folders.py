@@ -17,6 +17,7 @@ from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths, below
 from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.rows.current_rows import data_files, read_columns
 from pii_tracer.model.errors import EstateError
@@ -193,9 +194,9 @@ def test_declared_tables_that_are_not_as_declared(warehouse: Path) -> None:
     inventory = look(
         warehouse,
         DeclaredTable(name="a.people", format=Format.PARQUET, location="warehouse/people"),
-        DeclaredTable(name="a.staff", format=Format.DELTA, location="warehouse/staff"),
-        DeclaredTable(name="a.gone", format=Format.DELTA, location="warehouse/gone"),
-        DeclaredTable(name="a.far", format=Format.DELTA, location="../far"),
+        DeclaredTable(name="a.staff", format=DELTA, location="warehouse/staff"),
+        DeclaredTable(name="a.gone", format=DELTA, location="warehouse/gone"),
+        DeclaredTable(name="a.far", format=DELTA, location="../far"),
     )
     assert [s.table for s in inventory.tables] == ["a.people", "a.staff"]
     assert {(g.kind, Path(g.evidence).name) for g in inventory.gaps} == {

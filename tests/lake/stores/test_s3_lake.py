@@ -17,12 +17,12 @@ from pii_tracer.app.retention.s3_tables import with_delta_tables
 from pii_tracer.lake.catalogs import registered_tables
 from pii_tracer.lake.catalogs.catalog_lookup import CatalogEntry, Head, Listing
 from pii_tracer.lake.erasable_s3_tables import OTHERS
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import RefKind
 from pii_tracer.lake.stores.s3.archives import s3_clients
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import S3Location
 from pii_tracer.retention.settings_check import FindingKind, check_tables
 from pii_tracer.retention.sweep_rules import targets
@@ -91,7 +91,7 @@ def test_a_catalog_with_branches(house: House, monkeypatch: pytest.MonkeyPatch) 
 
     def entry(ref: str, name: str) -> CatalogEntry:
         head = Head("nes", ref, RefKind.NESSIE_BRANCH, None, default=ref == "main")
-        return CatalogEntry(name, ("prod", "orders"), Format.ICEBERG, None, file, head)
+        return CatalogEntry(name, ("prod", "orders"), ICEBERG, None, file, head)
 
     listing = Listing((entry("main", "nes.prod.orders"), entry("dev", "nes.prod.`orders@dev`")), ())
     monkeypatch.setattr(registered_tables, "list_catalogs", lambda *_: [listing])

@@ -14,6 +14,7 @@ from pii_tracer.app.planning.s3_table_search import search_places, with_remote
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Inventory, ObjectVersion, RemotePlace
 from pii_tracer.lake.stores.s3 import version_bytes
 from pii_tracer.lake.stores.s3.object_versions import iter_object_versions
@@ -295,13 +296,12 @@ def test_an_unreadable_metadata_file_leaves_the_folder_it_lies_in(world: World, 
     from pii_tracer.lake.catalogs.registered_tables import RemoteTable
     from pii_tracer.lake.stores.s3.archives import s3_clients
     from pii_tracer.lake.stores.s3.table_versions import list_places
-    from pii_tracer.model.identities import Format
 
     bucket = world.new("lake")
     world.put(bucket, "wh/t/data/1.csv", b"x")
     clients = s3_clients(estate(world.endpoint_url))
     table = RemoteTable(
-        "c.p.t", "c.p.t", Format.ICEBERG, at(f"s3://{bucket}/wh/t"), at(f"s3://{bucket}/wh/t/metadata/1.metadata.json")
+        "c.p.t", "c.p.t", ICEBERG, at(f"s3://{bucket}/wh/t"), at(f"s3://{bucket}/wh/t/metadata/1.metadata.json")
     )
     [place] = list_places([table], (), clients, quiet)
     assert (str(place.location), len(place.versions)) == (f"s3://{bucket}/wh/t", 1)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import ObjectSet
 from pii_tracer.lineage.graph.edges import LineageGap, Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
@@ -15,7 +16,6 @@ from pii_tracer.model.identities import (
     Carries,
     ColumnId,
     DatasetId,
-    Format,
     Strategy,
 )
 from pii_tracer.model.plan import ErasurePlan, Gap
@@ -87,7 +87,7 @@ def test_its_vault_and_its_backups_too() -> None:
 
 
 def test_a_table_that_nobody_could_write_still_tells_how_its_archive_is_searched() -> None:
-    states = {"a": {"format": Format.ICEBERG, "table": None}}
+    states = {"a": {"format": ICEBERG, "table": None}}
     plan = Lake(objects=(archive(of="/w/a"),), states=states, seen=TODAY).plan()
     copy = plan.copy_by_id("c-b-p")
     assert copy.match

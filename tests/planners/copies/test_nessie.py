@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG, ICEBERG_REMOVE_ORPHANS, ICEBERG_REWRITE_REF
 from pii_tracer.lake.inventory import (
     Inventory,
     NessieTable,
@@ -12,12 +13,10 @@ from pii_tracer.lake.inventory import (
     Sharing,
     TableState,
 )
-from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import (
     Carries,
     CopyKind,
     DatasetId,
-    Format,
     Match,
     MatchTerm,
     Strategy,
@@ -35,7 +34,7 @@ PLACE = "/lake/db/people"
 DEV = Ref(name="dev", kind=RefKind.NESSIE_BRANCH, at="7", table="nes.db.people@dev")
 TAG = Ref(name="q1", kind=RefKind.NESSIE_TAG, at="7", table="nes.db.people@q1")
 MAIN = NessieTable(catalog="nes", ref="main", kind=RefKind.NESSIE_BRANCH)
-SHARER = Sharing(table="lake.a", location="/lake/a", format=Format.ICEBERG, files=("/lake/a/1.parquet",))
+SHARER = Sharing(table="lake.a", location="/lake/a", format=ICEBERG, files=("/lake/a/1.parquet",))
 
 
 def state(*refs: Ref, **changes: object) -> TableState:
@@ -43,7 +42,7 @@ def state(*refs: Ref, **changes: object) -> TableState:
         dataset=DatasetId(namespace="file", name=PLACE),
         table="nes.db.people",
         location=PLACE,
-        format=Format.ICEBERG,
+        format=ICEBERG,
         snapshot="8",
         columns=(),
         refs=refs,
@@ -75,8 +74,8 @@ def drafts(found: TableState) -> tuple[Draft, ...]:
 def test_nothing_is_removed_before_every_reference_is_erased() -> None:
     steps = drafts(state(DEV, TAG))
     ids = [draft.id for draft in steps]
-    sweep = next(d for d in steps if d.action is Action.ICEBERG_REMOVE_ORPHANS)
-    rewritten = [d for d in steps if d.action is Action.ICEBERG_REWRITE_REF]
+    sweep = next(d for d in steps if d.action is ICEBERG_REMOVE_ORPHANS)
+    rewritten = [d for d in steps if d.action is ICEBERG_REWRITE_REF]
     assert [(d.parameters["table"], d.parameters["kind"]) for d in rewritten] == [
         ("nes.db.people@dev", "nessie-branch"),
         ("nes.db.people@q1", "nessie-tag"),
@@ -90,7 +89,7 @@ def test_references_whose_names_are_alike_are_two_copies() -> None:
     first = DEV.model_copy(update={"name": "a/b", "table": "nes.db.people@a/b"})
     second = DEV.model_copy(update={"name": "a-b", "table": "nes.db.people@a-b"})
     steps = drafts(state(first, second))
-    assert len({d.copy for d in steps if d.action is Action.ICEBERG_REWRITE_REF}) == 2
+    assert len({d.copy for d in steps if d.action is ICEBERG_REWRITE_REF}) == 2
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 import pytest
 
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lineage.graph.edges import (
     Edge,
@@ -59,7 +60,7 @@ def estate(stopped: bool) -> Estate:
 def state(dataset: DatasetId, fmt: Format, *columns: str) -> TableState:
     return TableState(
         dataset=dataset,
-        table="lake.core.users" if fmt is Format.ICEBERG else None,
+        table="lake.core.users" if fmt is ICEBERG else None,
         location=dataset.name,
         format=fmt,
         snapshot="1",
@@ -102,7 +103,7 @@ def plan(
     subject = made.subjects[0]
     keys = resolve(subject, SourceRows({"uid": ["1234567890", "2"]}), [Wanted("R", "subj", "1234567890")])
     found = survey(subject, SOURCE, follow(graph, SOURCE, subject), keys)
-    users = state(SOURCE, Format.ICEBERG, "uid", "amount")
+    users = state(SOURCE, ICEBERG, "uid", "amount")
     users = users if named else users.model_copy(update={"table": None})
     inventory = Inventory(tables=(users, state(FOLDER, fmt, column)))
     seen = Evidence(files=1, files_with_person=1, bytes=1, strong=frozenset({"user.uid"}))
@@ -185,7 +186,7 @@ def test_no_request_is_an_error() -> None:
 def test_a_table_that_several_statements_write_is_not_rebuilt_by_one_of_them(sql: str, rebuilt: bool) -> None:
     """Running only the first again would lose the rows that the second one added, for everybody."""
     graph = graph_of(sql, {"prod.out": "city string, n bigint"})
-    table = state(dataset("prod.out"), Format.ICEBERG, "city", "n")
+    table = state(dataset("prod.out"), ICEBERG, "city", "n")
     assert (recorded(graph.jobs_into(table.dataset), table).sql is not None) is rebuilt
 
 
@@ -199,7 +200,7 @@ def test_rows_that_can_name_several_people_are_rebuilt_or_a_gap_and_never_delete
     texts = {name: [f"{name}-1234567890", f"{name}-2"] for name in columns}
     keys = resolve(PERSON, SourceRows(texts), [Wanted("R", "subj", "user_id-1234567890")])
     found = survey(PERSON, source, follow(graph, source, PERSON), keys)
-    tables = (state(source, Format.ICEBERG, *columns), state(dataset("prod.out"), Format.ICEBERG, "city", "top"))
+    tables = (state(source, ICEBERG, *columns), state(dataset("prod.out"), ICEBERG, "city", "top"))
     seen = Evidence(files=1, files_with_person=1, bytes=1, strong=frozenset({"person.user_id"}))
     world = World(graph, Inventory(tables=tables), {t.location: seen for t in tables}, lambda _: False)
     made = recognise(found, world)

@@ -6,23 +6,24 @@ from typing import Any
 
 import pytest
 
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Sharing
 from pii_tracer.model.identities import Column, Format
 from tests.planners.smalllake import Lake, hold
 
 
 def sharing(name: str, fmt: Format) -> dict[str, Any]:
-    table = f"lake.core.{name}" if fmt is Format.ICEBERG else None
+    table = f"lake.core.{name}" if fmt is ICEBERG else None
     shared = Sharing(table=table, location=f"/w/{name}", format=fmt, files=("/w/f.parquet",))
     return {"sharing": (shared,)}
 
 
 def test_two_iceberg_tables_forget_before_either_is_swept() -> None:
-    iceberg = {"format": Format.ICEBERG}
+    iceberg = {"format": ICEBERG}
     lake = Lake(
         states={
-            "a": {**iceberg, "table": "lake.core.a", **sharing("b", Format.ICEBERG)},
-            "b": {**iceberg, "table": "lake.core.b", **sharing("a", Format.ICEBERG)},
+            "a": {**iceberg, "table": "lake.core.a", **sharing("b", ICEBERG)},
+            "b": {**iceberg, "table": "lake.core.b", **sharing("a", ICEBERG)},
         }
     )
     steps = {s.id: s for s in lake.plan().steps}
@@ -45,8 +46,8 @@ def test_a_folder_is_rewritten_after_the_table_that_added_its_files_has_forgotte
     columns = tuple(Column(name=name, type="bigint") for name in ("uid", "note"))
     lake = Lake(
         states={
-            "a": {"format": Format.PARQUET, "table": None, "columns": columns, **sharing("b", Format.ICEBERG)},
-            "b": {"format": Format.ICEBERG, "table": "lake.core.b", **sharing("a", Format.PARQUET)},
+            "a": {"format": Format.PARQUET, "table": None, "columns": columns, **sharing("b", ICEBERG)},
+            "b": {"format": ICEBERG, "table": "lake.core.b", **sharing("a", Format.PARQUET)},
         },
         inputs={"b": "a"},
     )
@@ -62,7 +63,7 @@ def test_a_folder_is_rewritten_after_the_table_that_added_its_files_has_forgotte
 def test_the_first_step_relies_on_who_else_reads_the_files() -> None:
     lake = Lake(
         states={
-            "a": {"format": Format.ICEBERG, "table": "lake.core.a", **sharing("x", Format.ICEBERG)},
+            "a": {"format": ICEBERG, "table": "lake.core.a", **sharing("x", ICEBERG)},
             "b": {"clones": ("/w/c1", "/w/c2")},
         }
     )
@@ -74,7 +75,7 @@ def test_the_first_step_relies_on_who_else_reads_the_files() -> None:
 
 def test_a_table_that_forbids_to_remove_files_is_expired_in_its_metadata_alone() -> None:
     """`snapshot` makes tables with `gc.enabled=false`; the procedure refuses them."""
-    forbids = {"format": Format.ICEBERG, "table": "lake.core.a", "properties": {"gc.enabled": "false"}}
+    forbids = {"format": ICEBERG, "table": "lake.core.a", "properties": {"gc.enabled": "false"}}
     steps = Lake(states={"a": forbids}).plan().steps
     (expire,) = [s for s in steps if s.action.value == "iceberg_expire_snapshots"]
     assert expire.parameters["sharing"] == []

@@ -13,8 +13,10 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.formats.delta.table_state import delta_state
+from pii_tracer.lake.formats.delta.vocabulary import DELTA, DELTA_CLEAN_LOG, DELTA_PURGE
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Column, DatasetId, Format
 from planners.copies.executor_support import astray, unsupported
 from tests.planners.smalllake import Lake, kinds, touched
@@ -76,7 +78,7 @@ def test_delta_tables_with_a_second_master_are_blocked(
 
 def test_a_hudi_table_partitioned_by_a_key_is_blocked() -> None:
     """Its timeline names the partition (tests/executors/formats/hudi/test_hudi_indexes.py); by another column it is erased."""
-    table = {"format": Format.HUDI, "write_mode": "cow"}
+    table = {"format": HUDI, "write_mode": "cow"}
     keyed = Lake(states={"a": table | {"partition_columns": ("Uid:simple", "day")}}).plan()
     assert not keyed.applyable
     assert [g.reason for g in keyed.gaps if "partitioned by a key of the person (uid)" in g.reason]
@@ -88,7 +90,7 @@ def test_a_hudi_table_partitioned_by_a_key_is_blocked() -> None:
 
 def test_a_hudi_table_that_logs_its_changes_is_blocked() -> None:
     """A DELETE writes what it takes out into such a log (tests/executors/formats/hudi/test_hudi_cdc.py)."""
-    table = {"format": Format.HUDI, "write_mode": "cow"}
+    table = {"format": HUDI, "write_mode": "cow"}
     made = Lake(states={"a": table | {"properties": {"hoodie.table.cdc.enabled": "true"}}}).plan()
     assert not made.applyable
     assert "c-prod.a" not in touched(made)
@@ -99,14 +101,14 @@ def test_a_hudi_table_that_logs_its_changes_is_blocked() -> None:
 @pytest.mark.parametrize("version", [5, 6, 7, 8, 9])
 def test_a_hudi_table_of_a_version_that_is_not_written_is_blocked(version: int) -> None:
     """Others keep their version (tests/executors/formats/hudi/test_hudi_versions.py)."""
-    made = Lake(states={"a": {"format": Format.HUDI, "write_mode": "cow", "format_version": version}}).plan()
+    made = Lake(states={"a": {"format": HUDI, "write_mode": "cow", "format_version": version}}).plan()
     assert made.applyable == (version not in (5, 7))
     assert [g.reason for g in made.gaps if f"a Hudi table of version {version}," in g.reason] or made.applyable
 
 
 def test_a_hudi_table_that_was_bootstrapped_is_blocked() -> None:
     """It reads another place's files by position (tests/executors/formats/hudi/test_hudi_bootstrap.py)."""
-    table = {"format": Format.HUDI, "write_mode": "cow", "properties": {"hoodie.bootstrap.base.path": "file:/w/old"}}
+    table = {"format": HUDI, "write_mode": "cow", "properties": {"hoodie.bootstrap.base.path": "file:/w/old"}}
     made = Lake(states={"a": table}).plan()
     assert not made.applyable
     assert "c-prod.a" not in touched(made)
@@ -125,10 +127,10 @@ def test_a_hudi_table_that_was_bootstrapped_is_blocked() -> None:
 )
 def test_an_iceberg_table_whose_data_goes_elsewhere_is_blocked(name: str, path: str, blocked: bool) -> None:
     """Its files stayed in the other folder, which counted as somebody's copy of them."""
-    plain = Lake(states={"a": {"format": Format.ICEBERG}}).plan()
+    plain = Lake(states={"a": {"format": ICEBERG}}).plan()
     (location,) = (copy.location for copy in plain.copies if copy.id == "c-prod.a")
     properties = {name: path.format(location=location)}
-    made = Lake(states={"a": {"format": Format.ICEBERG, "properties": properties}}).plan()
+    made = Lake(states={"a": {"format": ICEBERG, "properties": properties}}).plan()
     assert plain.applyable
     assert made.applyable is not blocked
     assert ("c-prod.a" in touched(made)) is not blocked
@@ -150,7 +152,7 @@ def test_where_the_data_of_an_iceberg_table_in_s3_goes(path: str, inside: bool) 
         dataset=DatasetId(namespace="s3://b", name="lake/t"),
         table="lake.prod.t",
         location="s3://b/lake/t",
-        format=Format.ICEBERG,
+        format=ICEBERG,
         snapshot="1",
         columns=(),
         properties={"write.data.path": path},
@@ -179,10 +181,10 @@ def test_what_a_delta_table_needs_is_said_at_its_steps() -> None:
         states={"a": {"partition_columns": ("UID",)}, "b": {"properties": {"delta.feature.clustering": "supported"}}}
     ).plan()
     told = {(s.copy_, s.action): set(s.hazards) for s in plan.steps}
-    assert "D16" in told["c-prod.a", Action.DELTA_CLEAN_LOG]
-    assert "D17" in told["c-prod.b", Action.DELTA_PURGE]
-    assert "D16" not in told["c-prod.b", Action.DELTA_CLEAN_LOG]
-    assert "D17" not in told["c-prod.a", Action.DELTA_PURGE]
+    assert "D16" in told["c-prod.a", DELTA_CLEAN_LOG]
+    assert "D17" in told["c-prod.b", DELTA_PURGE]
+    assert "D16" not in told["c-prod.b", DELTA_CLEAN_LOG]
+    assert "D17" not in told["c-prod.a", DELTA_PURGE]
 
 
 @pytest.mark.parametrize("fmt", [Format.CSV, Format.JSON, Format.AVRO, Format.PARQUET, Format.ORC])
@@ -230,7 +232,7 @@ def test_a_bare_folder_whose_key_is_a_time_is_blocked(kind: str) -> None:
     assert Lake(states={"a": text}).plan().applyable
 
 
-@pytest.mark.parametrize("fmt", [Format.DELTA, Format.ICEBERG, Format.HUDI])
+@pytest.mark.parametrize("fmt", [DELTA, ICEBERG, HUDI])
 def test_a_table_without_the_key_column_is_blocked(fmt: Format) -> None:
     """Renamed or dropped since: its run would end with `a key column is missing`, and planning again gives the same."""
     table = {"format": fmt, "write_mode": "cow"}

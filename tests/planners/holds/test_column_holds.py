@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from pii_tracer.lake.formats.delta.vocabulary import DELTA_CLEAN_LOG, DELTA_MASK_ROWS, DELTA_PURGE, DELTA_VACUUM
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG, ICEBERG_MASK_ROWS, ICEBERG_REWRITE_FILES
 from pii_tracer.lake.inventory import NessieTable, Ref, RefKind
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.actions import Action
@@ -47,10 +50,10 @@ def test_what_is_not_held_becomes_null_in_rows_that_stay() -> None:
     assert found.match is not None
     steps = [s for s in plan.steps if s.copy_ == "c-prod.a"]
     assert [s.action for s in steps] == [
-        Action.DELTA_MASK_ROWS,
-        Action.DELTA_PURGE,
-        Action.DELTA_VACUUM,
-        Action.DELTA_CLEAN_LOG,
+        DELTA_MASK_ROWS,
+        DELTA_PURGE,
+        DELTA_VACUUM,
+        DELTA_CLEAN_LOG,
         Action.VERIFY_COPY,
     ]
     assert steps[0].parameters["columns"] == ["note"]
@@ -82,12 +85,12 @@ def test_the_key_stays_where_no_held_column_tells_whose_row_it_is() -> None:
 
 def test_branches_are_masked_with_their_table() -> None:
     refs = (Ref(name="audit", kind=RefKind.BRANCH, at="7"),)
-    plan = lake(format=Format.ICEBERG, refs=refs).plan(of("uid"))
+    plan = lake(format=ICEBERG, refs=refs).plan(of("uid"))
     history = masked(plan, "a@branch.audit")
     assert history.mask == masked(plan).mask
     assert history.origin == "c-prod.a"
     actions = [s.action for s in plan.steps if s.copy_ == "c-prod.a"]
-    assert actions[:2] == [Action.ICEBERG_MASK_ROWS, Action.ICEBERG_REWRITE_FILES]
+    assert actions[:2] == [ICEBERG_MASK_ROWS, ICEBERG_REWRITE_FILES]
 
 
 def test_a_category_holds_the_columns_that_lineage_finds_in_it() -> None:
@@ -165,9 +168,9 @@ def test_the_rest_is_masked_in_a_shallow_clone_too() -> None:
     estate = Lake(states={"a": {"columns": COLUMNS}, "b": {"columns": COLUMNS, "clone_of": "/w/a"}})
     plan = estate.plan(hold("prod.b", columns=["uid"]))
     assert strategies(plan)["c-prod.a"] == "delete_by_key"
-    (step,) = [s for s in plan.steps if s.action is Action.DELTA_MASK_ROWS]
+    (step,) = [s for s in plan.steps if s.action is DELTA_MASK_ROWS]
     assert step.parameters["materialise"] is True
-    purge = next(s for s in plan.steps if s.copy_ == "c-prod.a" and s.action is Action.DELTA_PURGE)
+    purge = next(s for s in plan.steps if s.copy_ == "c-prod.a" and s.action is DELTA_PURGE)
     assert "c-prod.b/99-verify" in purge.depends_on
 
 
@@ -188,16 +191,16 @@ def test_the_rest_is_masked_in_a_shallow_clone_too() -> None:
         ({"format": Format.PARQUET, "partition_columns": ("uid",)}, "no row of the person can be changed"),
         (
             {
-                "format": Format.ICEBERG,
+                "format": ICEBERG,
                 "nessie": NessieTable(catalog="n", ref="main", kind=RefKind.NESSIE_BRANCH),
             },
             "a table of a Nessie catalog",
         ),
         (
-            {"format": Format.HUDI, "properties": {"hoodie.table.recordkey.fields": "uid,note"}},
+            {"format": HUDI, "properties": {"hoodie.table.recordkey.fields": "uid,note"}},
             "part of the record key",
         ),
-        ({"format": Format.HUDI, "properties": {"hoodie.table.precombine.field": "note"}}, "the precombine field"),
+        ({"format": HUDI, "properties": {"hoodie.table.precombine.field": "note"}}, "the precombine field"),
     ],
 )
 def test_a_column_that_cannot_become_null_keeps_the_whole_copy(state: dict[str, Any], words: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import (
     ObjectLock,
     ObjectSet,
@@ -19,7 +20,7 @@ from pii_tracer.lake.inventory import (
 )
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.errors import PlanError
-from pii_tracer.model.identities import DatasetId, Format, Strategy
+from pii_tracer.model.identities import DatasetId, Strategy
 from pii_tracer.model.legal_holds import Hold, contradiction
 from planners.copies.scan_evidence import Evidence
 from tests.planners.copies.test_kafka import COMPACT, topic
@@ -51,7 +52,7 @@ def test_a_held_copy_is_exempt_and_no_step_touches_it(name: str) -> None:
 
 def test_branches_of_a_held_table_are_held_with_it() -> None:
     refs = (Ref(name="audit", kind=RefKind.BRANCH, at="7"),)
-    lake = Lake(states={"a": {"format": Format.ICEBERG, "refs": refs}})
+    lake = Lake(states={"a": {"format": ICEBERG, "refs": refs}})
     assert "c-prod.a@branch.audit" in touched(lake.plan())
     plan = lake.plan(hold("prod.a"))
     assert strategies(plan)["c-prod.a@branch.audit"] == "exempt"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import (
     Expiry,
     Inventory,
@@ -15,7 +16,7 @@ from pii_tracer.lake.inventory import (
 )
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Column, Format, Strategy
+from pii_tracer.model.identities import Column, Strategy
 from pii_tracer.model.plan import ErasurePlan, Waiver
 from pii_tracer.review.drift import compare
 from planners.copies.scan_evidence import Evidence
@@ -25,7 +26,7 @@ from tests.planners.smalllake import NOW, Lake, dataset, hold, kinds, touched
 ID = "c-prod.a@tag.q1"
 TAG = Ref(name="q1", kind=RefKind.TAG, at="7", lost=("note",))
 AUDIT = Ref(name="audit", kind=RefKind.BRANCH, at="7")
-STATE: dict[str, Any] = {"format": Format.ICEBERG, "refs": (TAG, AUDIT)}
+STATE: dict[str, Any] = {"format": ICEBERG, "refs": (TAG, AUDIT)}
 WAIVER = Waiver(who="Olga", why="known", until=NOW + timedelta(days=9))
 
 
@@ -77,7 +78,7 @@ def staged(name: str) -> InventoryGap:
 
 
 def test_staged_rows_hold_a_copy_back_until_the_gap_is_waived() -> None:
-    lake = Lake(states={"a": {"format": Format.ICEBERG, "staged": ("9",)}}, gaps=(staged("a"),))
+    lake = Lake(states={"a": {"format": ICEBERG, "staged": ("9",)}}, gaps=(staged("a"),))
     made = lake.plan()
     (gap,) = made.gaps
     assert (gap.kind, made.applyable) == (GapKind.STAGED_SNAPSHOT, False)
@@ -88,17 +89,17 @@ def test_staged_rows_hold_a_copy_back_until_the_gap_is_waived() -> None:
 
 def test_staged_rows_of_a_table_without_the_person_are_nobodys_business() -> None:
     clean = {"/w/b": Evidence(files=1, files_with_person=0, bytes=1, strong=frozenset())}
-    lake = Lake(states={"b": {"format": Format.ICEBERG, "staged": ("9",)}}, gaps=(staged("b"),), seen=clean)
+    lake = Lake(states={"b": {"format": ICEBERG, "staged": ("9",)}}, gaps=(staged("b"),), seen=clean)
     made = lake.plan()
     assert (kinds(made), made.applyable) == ([], True)
     assert "c-prod.b" not in touched(made)
 
 
 def test_what_is_staged_after_planning_stops_the_run() -> None:
-    made = Lake(copies={"a": Subtype.IDENTITY}, states={"a": {"format": Format.ICEBERG, "staged": ("9",)}}).plan()
+    made = Lake(copies={"a": Subtype.IDENTITY}, states={"a": {"format": ICEBERG, "staged": ("9",)}}).plan()
 
     def drift(*ids: str) -> list[str]:
-        fields = {"dataset": dataset("a"), "table": "prod.a", "location": "/w/a", "format": Format.ICEBERG}
+        fields = {"dataset": dataset("a"), "table": "prod.a", "location": "/w/a", "format": ICEBERG}
         columns = (Column(name="uid", type="bigint"),)
         state = TableState(**fields, snapshot="1", columns=columns, staged=ids)  # type: ignore[arg-type]
         return [i.kind for i in compare(made, Inventory(tables=(state,))) if i.target == "/w/a"]

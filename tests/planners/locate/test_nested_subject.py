@@ -9,6 +9,7 @@ import pytest
 from pii_tracer.config.kafka import Topic
 from pii_tracer.config.keys import KeyTable
 from pii_tracer.config.subjects import Identifier, Subject, SubjectTable
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import Inventory, TableState, TopicState
 from pii_tracer.lineage.graph.facts import with_edges
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
@@ -18,7 +19,6 @@ from pii_tracer.model.identities import (
     Column,
     ColumnId,
     DatasetId,
-    Format,
 )
 from planners.copies.match_keys import SourceRows, Wanted, resolve
 from planners.keys.key_tables import declared_edges
@@ -322,7 +322,7 @@ def test_a_topic_names_the_fields_whose_values_it_carries(fields: dict[str, str]
         dataset=source,
         table="prod.pays",
         location="/w/pays",
-        format=Format.DELTA,
+        format=DELTA,
         snapshot="1",
         columns=schema("prod.pays"),
     )
@@ -343,7 +343,7 @@ def test_a_key_table_is_told_by_the_field() -> None:
         dataset=dataset("prod.a"),
         table="prod.a",
         location="/w/prod/a",
-        format=Format.DELTA,
+        format=DELTA,
         snapshot="1",
         columns=columns("person bigint, wrapped binary"),
     )

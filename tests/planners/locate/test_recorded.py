@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lineage.dataset_names import Identities
 from pii_tracer.lineage.graph.edges import JobRef, Subtype
@@ -19,7 +20,7 @@ def state(where: DatasetId, kind: Format, *columns: str) -> TableState:
     return TableState(dataset=where, table="prod.out", location="/w/out", format=kind, snapshot="1", columns=made)
 
 
-TABLE = state(dataset("out"), Format.DELTA, "day", "n")
+TABLE = state(dataset("out"), DELTA, "day", "n")
 PARTITIONED = TABLE.model_copy(update={"partition_columns": ("day",)})
 PLAIN = "INSERT OVERWRITE TABLE prod.out SELECT day, count(*) AS n FROM prod.users GROUP BY day"
 

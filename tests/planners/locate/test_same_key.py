@@ -11,10 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pii_tracer.config.subjects import Identifier, Subject
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.identities import Column, DatasetId, Format
+from pii_tracer.model.identities import Column, DatasetId
 from pii_tracer.model.plan import Gap
 from planners.copies.match_keys import SourceRows, Wanted, resolve
 from planners.locate.key_uniqueness import SameKey, same_key
@@ -154,7 +155,7 @@ def gaps(
         dataset=AT,
         table="app.users",
         location="/w/users",
-        format=Format.HUDI,
+        format=HUDI,
         snapshot="1",
         columns=tuple(Column(name=name, type=type_) for name, type_ in names),
         row_key=row_key,

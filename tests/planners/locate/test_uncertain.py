@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.identities import Column, Format, Strategy
+from pii_tracer.model.identities import Column, Strategy
 from planners.copies.classification import Recognised, recognise
 from planners.copies.match_keys import (
     SourceRows,
@@ -46,7 +47,7 @@ def recognised(sql: str, columns: str, emails: list[str], seen: Evidence, asked:
             dataset=dataset(name),
             table=name,
             location=dataset(name).name,
-            format=Format.ICEBERG,
+            format=ICEBERG,
             snapshot="1",
             columns=tuple(Column(name=c, type="string") for c in names),
         )

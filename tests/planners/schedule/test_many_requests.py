@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.config.estate_file import Request
-from pii_tracer.model.actions import Action
+from pii_tracer.lake.formats.delta.vocabulary import DELTA_DELETE_ROWS
 from pii_tracer.model.errors import PlanError
 from planners.schedule.erasure_requests import planned_requests
 from tests.planners.smalllake import NOW, Lake, touched
@@ -53,7 +53,7 @@ def test_contradictions_are_errors_and_name_no_key(requests: list[Request], word
 def test_what_two_persons_share_is_done_once_and_dated_against_the_earliest() -> None:
     one, both = Lake().plan(), Lake().plan(ids=("R", "Q"))
     assert touched(both) == touched(one)
-    deletes = [s for s in both.steps if s.action is Action.DELTA_DELETE_ROWS]
+    deletes = [s for s in both.steps if s.action is DELTA_DELETE_ROWS]
     assert len({s.copy_ for s in deletes}) == len(deletes) == 3
     assert both.totals.deadline == min(r.deadline for r in both.requests)
     assert {s.latest_start <= both.totals.deadline for s in both.steps} == {True}

@@ -9,13 +9,18 @@ import pytest
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.windows import Windows, weekly
+from pii_tracer.lake.formats.iceberg.vocabulary import (
+    ICEBERG,
+    ICEBERG_DELETE_ROWS,
+    ICEBERG_EXPIRE_SNAPSHOTS,
+    ICEBERG_REWRITE_MANIFESTS,
+)
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.identities import (
     Carries,
     CopyKind,
     DatasetId,
-    Format,
     Strategy,
 )
 from pii_tracer.model.plan import Copy, PlannedColumn
@@ -68,7 +73,7 @@ def item(copy_id: str, pii: bool) -> CopyDraft:
             dataset=DatasetId(namespace="file", name=copy_id),
             table=None,
             location="/x",
-            format=Format.ICEBERG,
+            format=ICEBERG,
             carries=Carries.KEY,
             strategy=Strategy.DELETE_BY_KEY,
             columns=(PlannedColumn(name="pan", category="national_id"),) if pii else (),
@@ -78,8 +83,8 @@ def item(copy_id: str, pii: bool) -> CopyDraft:
     )
 
 
-DELETE = draft("a", Action.ICEBERG_DELETE_ROWS)
-EXPIRE = draft("b", Action.ICEBERG_EXPIRE_SNAPSHOTS, after=("a",), retained=True)
+DELETE = draft("a", ICEBERG_DELETE_ROWS)
+EXPIRE = draft("b", ICEBERG_EXPIRE_SNAPSHOTS, after=("a",), retained=True)
 
 
 @pytest.mark.parametrize(("pii", "days"), [(True, 7), (False, 30)])
@@ -111,8 +116,8 @@ def test_latest_start_leaves_room_for_what_follows() -> None:
 
 def test_who_is_done_early_has_the_slack_of_it() -> None:
     """A step that two others come before waits for neither of them longer than the later one takes."""
-    early, late = draft("e", Action.ICEBERG_DELETE_ROWS), replace(draft("l", Action.ICEBERG_DELETE_ROWS), bytes=10**12)
-    both = draft("x", Action.ICEBERG_REWRITE_MANIFESTS, after=("e", "l"))
+    early, late = draft("e", ICEBERG_DELETE_ROWS), replace(draft("l", ICEBERG_DELETE_ROWS), bytes=10**12)
+    both = draft("x", ICEBERG_REWRITE_MANIFESTS, after=("e", "l"))
     due = NOW + timedelta(days=28)
     dated = date_steps([early, late, both], [item("c1", True)], ESTATE, NOW, due, Retention.RETAIN)
     assert dated.by_step["e"].latest_start == due - duration(both) - duration(early)
@@ -176,7 +181,7 @@ def test_what_writes_begins_in_a_window_and_what_looks_does_not_wait() -> None:
 
 def test_a_window_that_comes_too_late_is_said() -> None:
     estate = ESTATE.model_copy(update={"windows": Windows(weekly=(KOLKATA,))})
-    steps = [draft("x", Action.ICEBERG_DELETE_ROWS)]
+    steps = [draft("x", ICEBERG_DELETE_ROWS)]
     dated = date_steps(steps, [item("c1", True)], estate, NOW, NOW + timedelta(hours=2), Retention.RETAIN)
     assert "cannot be met" in dated.notes[0]
     assert "window" in dated.notes[0]
@@ -184,9 +189,7 @@ def test_a_window_that_comes_too_late_is_said() -> None:
 
 def test_a_cycle_is_named() -> None:
     with pytest.raises(PlanError, match=r"a → b → a|b → a → b"):
-        _sorted(
-            [draft("a", Action.ICEBERG_DELETE_ROWS, after=("b",)), draft("b", Action.ICEBERG_DELETE_ROWS, after=("a",))]
-        )
+        _sorted([draft("a", ICEBERG_DELETE_ROWS, after=("b",)), draft("b", ICEBERG_DELETE_ROWS, after=("a",))])
 
 
 @pytest.mark.parametrize(

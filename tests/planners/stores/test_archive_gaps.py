@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.inventory import ObjectSet
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import (
@@ -80,7 +82,7 @@ def strategies(plan: ErasurePlan) -> set[Strategy]:
     return {c.strategy for c in plan.copies if c.location.startswith("s3://")}
 
 
-@pytest.mark.parametrize("fmt", [Format.DELTA, Format.KAFKA])
+@pytest.mark.parametrize("fmt", [DELTA, Format.KAFKA])
 def test_a_format_that_cannot_be_rewritten_is_told_at_planning(fmt: Format) -> None:
     objects = place("p/", "p/x", format=fmt)
     plan = Lake(objects=(objects,)).plan()
@@ -102,7 +104,7 @@ def test_the_declared_format_counts_and_not_a_name(fmt: Format) -> None:
 
 
 def test_what_lapses_in_time_needs_no_rewrite() -> None:
-    lapsing = place("p/", "p/x", format=Format.HUDI, versioned=False, expires_after_days=1)
+    lapsing = place("p/", "p/x", format=HUDI, versioned=False, expires_after_days=1)
     plan = Lake(objects=(lapsing,)).plan(retention=Retention.RETAIN)
     assert not gaps(plan, "archive_format")
     assert plan.applyable
@@ -134,9 +136,9 @@ def test_objects_that_refuse_the_look_beside_their_bytes_are_a_gap() -> None:
 
 
 def test_a_blocked_archive_with_old_versions_and_a_replica_makes_a_plan() -> None:
-    main = place("p/", "p/x", format=Format.HUDI)
+    main = place("p/", "p/x", format=HUDI)
     main = main.model_copy(update={"versions": (*main.versions, version("p/x", "0", latest=False))})
-    copy = place("p/", "p/x", bucket="c", format=Format.HUDI, replica_of="s3://b/p/", fed=True)
+    copy = place("p/", "p/x", bucket="c", format=HUDI, replica_of="s3://b/p/", fed=True)
     plan = Lake(objects=(main, copy)).plan()
     assert gaps(plan, "archive_format")
     assert not plan.applyable

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG, ICEBERG_AWAIT_REF, ICEBERG_EXPIRE_SNAPSHOTS
 from pii_tracer.lake.inventory import Expiry, Ref, RefKind
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import CopyKind, Format, Strategy
+from pii_tracer.model.identities import CopyKind, Strategy
 from pii_tracer.model.plan import ErasurePlan
 from planners.schedule.step_dates import Retention
 from planners.stores.s3.lifecycle_expiry import REF_SLACK
@@ -28,7 +29,7 @@ def tag(days: float | None = 3, kind: RefKind = RefKind.TAG) -> Ref:
 
 
 def plan(ref: Ref | None = None, *, jobs: Any = (JOB,), holds: Any = (), **changes: Any) -> ErasurePlan:
-    state = {"format": Format.ICEBERG, "refs": (ref or tag(),), "expiry": RUNS, **changes.pop("state", {})}
+    state = {"format": ICEBERG, "refs": (ref or tag(),), "expiry": RUNS, **changes.pop("state", {})}
     return Lake(states={"a": state}, maintenance=jobs).plan(*holds, **{"retention": Retention.RETAIN, **changes})
 
 
@@ -41,13 +42,13 @@ def test_what_the_tables_own_maintenance_removes_in_time_is_waited_for() -> None
     made = plan()
     assert strategy(made) is Strategy.LET_LAPSE
     wait, verify = [s for s in made.steps if s.copy_ == "c-prod.a@tag.q3"]
-    assert (wait.action, wait.executor, wait.irreversible) == (Action.ICEBERG_AWAIT_REF, "iceberg", False)
+    assert (wait.action, wait.executor, wait.irreversible) == (ICEBERG_AWAIT_REF, "iceberg", False)
     assert wait.earliest_start == NOW + timedelta(days=3 + 1) + REF_SLACK
     assert wait.preconditions == ()
     assert wait.parameters["at"] == "7"
     assert verify.action is Action.VERIFY_COPY
     # whose files the tag keeps is not expired before
-    expiry = next(s for s in made.steps if s.copy_ == "c-prod.a" and s.action is Action.ICEBERG_EXPIRE_SNAPSHOTS)
+    expiry = next(s for s in made.steps if s.copy_ == "c-prod.a" and s.action is ICEBERG_EXPIRE_SNAPSHOTS)
     assert expiry.earliest_start >= wait.earliest_finish
     assert made.totals.slack_days > 0
     assert "the job nightly upkeep has removed it by" in made.copy_by_id("c-prod.a@tag.q3").reason

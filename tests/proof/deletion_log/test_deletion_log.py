@@ -15,9 +15,9 @@ from deltalake.exceptions import DeltaError
 from pyiceberg.table import StaticTable
 
 from pii_tracer.config.proof import DeletionLogKind
-from pii_tracer.model.actions import Action
+from pii_tracer.lake.formats.delta.vocabulary import DELTA_VACUUM
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG, ICEBERG_DELETE_ROWS
 from pii_tracer.model.errors import ProofError
-from pii_tracer.model.identities import Format
 from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState, Selection
 from pii_tracer.proof.deletion_log_export import arrow, export
 from pii_tracer.proof.deletion_log_table import fill_table
@@ -34,8 +34,8 @@ def entry(**changes: object) -> Entry:
         "step_id": "c1/1",
         "copy_id": "c1",
         "dataset": "file:/lake/c1",
-        "format": Format.ICEBERG,
-        "action": Action.ICEBERG_DELETE_ROWS,
+        "format": ICEBERG,
+        "action": ICEBERG_DELETE_ROWS,
         "state": EntryState.ERASED,
         "run_at": NOW,
         "files_removed": 3,
@@ -89,7 +89,7 @@ def test_rows_are_selected(tmp_path: Path) -> None:
     rows = [
         entry(state=EntryState.DEFERRED),
         entry(request_id="REQ-2", subject="hmac:01", dataset="s3:b/x"),
-        entry(run_at=later, action=Action.DELTA_VACUUM, copy_id="c2", plan_id="p2"),
+        entry(run_at=later, action=DELTA_VACUUM, copy_id="c2", plan_id="p2"),
         entry(),
     ]
     log.append(rows)
@@ -100,7 +100,7 @@ def test_rows_are_selected(tmp_path: Path) -> None:
     assert chosen() == [1, 2, 3, 4]
     assert chosen(request="REQ-2") == chosen(subject="hmac:01") == chosen(dataset="s3:*") == [2]
     assert chosen(dataset="s3") == chosen(request="REQ-2' OR '1'='1") == []
-    assert chosen(copy="c2") == chosen(plan="p2") == chosen(action=Action.DELTA_VACUUM) == chosen(since=later) == [3]
+    assert chosen(copy="c2") == chosen(plan="p2") == chosen(action=DELTA_VACUUM) == chosen(since=later) == [3]
     assert chosen(state=EntryState.DEFERRED) == [1]
     assert chosen(until=later) == [1, 2, 4]
     assert chosen(newest=True) == [2, 3, 4]

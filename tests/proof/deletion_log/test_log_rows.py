@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.app.execution.attesting import step_facts
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_DELETE_ROWS
 from pii_tracer.model.actions import Action
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import CopyKind, DatasetId, Strategy
@@ -156,7 +157,7 @@ def test_a_row_names_the_openlineage_run_of_its_step(tmp_path: Path) -> None:
     found, logged = rows(tmp_path)
     told = {e.run.runId: e for e in RunEvents(logged.plan).feed(logged.records)}
     for entry in found:
-        if entry.action is Action.ICEBERG_DELETE_ROWS:
+        if entry.action is ICEBERG_DELETE_ROWS:
             assert told[str(entry.run_id)].job.name.endswith(entry.step_id)
         else:
             assert entry.run_id is None  # it changes nothing

@@ -15,6 +15,9 @@ import pytest
 
 from pii_tracer.app.execution.storage_witnesses import watched
 from pii_tracer.app.verification import Verification
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.identities import CopyKind, Format
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
@@ -163,22 +166,22 @@ def test_a_place_without_files_tells_its_version(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "older", "newest", "not_it"),
     [
-        (Format.DELTA, f"_delta_log/{9:020}.json", f"_delta_log/{10:020}.json", f"_delta_log/{11:020}.crc"),
-        (Format.ICEBERG, "metadata/v9.metadata.json", "metadata/v10.metadata.json", "metadata/snap-99.avro"),
+        (DELTA, f"_delta_log/{9:020}.json", f"_delta_log/{10:020}.json", f"_delta_log/{11:020}.crc"),
+        (ICEBERG, "metadata/v9.metadata.json", "metadata/v10.metadata.json", "metadata/snap-99.avro"),
         (
-            Format.ICEBERG,
+            ICEBERG,
             "metadata/00009-ab.metadata.json",
             "metadata/00010-aa.gz.metadata.json",
             "metadata/version-hint.text",
         ),
         (
-            Format.HUDI,
+            HUDI,
             ".hoodie/timeline/20261121090000000_20261121090001000.deltacommit",
             ".hoodie/timeline/20261121090002000_20261121090003000.clean",
             ".hoodie/timeline/20261121090009000.clean.inflight",
         ),
         (
-            Format.HUDI,
+            HUDI,
             ".hoodie/20261121090000000.commit",
             ".hoodie/20261121090002000.clean",
             ".hoodie/hoodie.properties",

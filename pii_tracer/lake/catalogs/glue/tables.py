@@ -22,6 +22,9 @@ from pii_tracer.lake.catalogs.catalog_lookup import (
     catalog_gap,
     sql_name,
 )
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Format
@@ -73,7 +76,7 @@ def _entry(name: str, database: str, table: Mapping[str, Any]) -> CatalogEntry |
     storage = table.get("StorageDescriptor") or {}
     if parameters.get("table_type", "").upper() == "ICEBERG":
         metadata = parameters.get("metadata_location")
-        return CatalogEntry(sql_name(name, *parts), parts, Format.ICEBERG, storage.get("Location"), metadata)
+        return CatalogEntry(sql_name(name, *parts), parts, ICEBERG, storage.get("Location"), metadata)
     kind = _format(parameters, storage)
     serde = (storage.get("SerdeInfo") or {}).get("Parameters") or {}
     # Spark keeps the path of a data source table beside the serializer; Location may be a placeholder
@@ -88,9 +91,9 @@ def _format(parameters: Mapping[str, str], storage: Mapping[str, Any]) -> Format
     words = [parameters.get(key, "").lower() for key in ("spark.sql.sources.provider", "table_type", "classification")]
     reader = str(storage.get("InputFormat") or "").lower()
     if "delta" in words:
-        return Format.DELTA
+        return DELTA
     if "hudi" in words or "org.apache.hudi" in reader:
-        return Format.HUDI
+        return HUDI
     for word, kind in _PLAIN.items():
         if word in words or word in reader:
             return kind

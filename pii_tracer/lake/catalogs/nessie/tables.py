@@ -22,10 +22,10 @@ from pii_tracer.lake.catalogs.nessie.client import (
     Reference,
     RefType,
 )
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import NESSIE_WORK_BRANCH, InventoryGap, RefKind
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Format
 
 ICEBERG_TABLE = "ICEBERG_TABLE"
 _NO_BYTES = frozenset({"ICEBERG_VIEW", "UDF", "NAMESPACE"})
@@ -87,7 +87,7 @@ def table_name(catalog: str, key: tuple[str, ...], ref: str, default: str) -> st
 def _entry(catalog: str, content: Content, reference: Reference, default: str) -> CatalogEntry:
     head = Head(catalog, reference.name, KINDS[reference.type], content.snapshot, reference.name == default)
     name = table_name(catalog, content.key, reference.name, default)
-    return CatalogEntry(name, content.key, Format.ICEBERG, None, content.metadata, head)
+    return CatalogEntry(name, content.key, ICEBERG, None, content.metadata, head)
 
 
 def _committed(client: NessieClient, references: tuple[Reference, ...]) -> frozenset[str]:

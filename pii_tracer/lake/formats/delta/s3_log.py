@@ -7,13 +7,13 @@ from collections.abc import Collection, Sequence
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
 from pii_tracer.lake.formats.delta.table_state import state_of, unknown_version
 from pii_tracer.lake.formats.delta.transaction_log import DeltaSnapshot, read_log
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lake.read_result import Found, gap
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import S3Location, is_s3, s3_location
 
 
@@ -23,7 +23,7 @@ def delta_tables(tables: Sequence[RemoteTable], clients: ClientFactory) -> tuple
     A shallow clone of another of them is told as one (`clone_of`); one that reads files of nobody's here has the gap
     `external_files`.
     """
-    declared = {str(t.location): t for t in tables if t.format is Format.DELTA}
+    declared = {str(t.location): t for t in tables if t.format is DELTA}
     places = [table.location for table in declared.values()]
     found, gaps = [], []
     for location, table in sorted(declared.items()):

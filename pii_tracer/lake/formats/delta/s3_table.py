@@ -9,6 +9,7 @@ from pii_tracer.lake.formats.delta.s3_log import source_of
 from pii_tracer.lake.formats.delta.stray_files import strange_objects
 from pii_tracer.lake.formats.delta.table_state import state_of, unknown_version
 from pii_tracer.lake.formats.delta.transaction_log import DeltaSnapshot, read_log
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.stray_files import STAY_IN_S3
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lake.read_result import Found, gap
@@ -16,7 +17,6 @@ from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.lake.stores.s3.table_reading import Looked, judged
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import S3Location
 
 _NAMED = 3
@@ -28,7 +28,7 @@ _STRANGE = (
 
 def look_at_delta(declared: Sequence[RemoteTable], folders: Folders) -> list[Looked]:
     """The Delta tables among those that the estate file declares, each place once."""
-    first = {str(t.location): t for t in reversed(declared) if t.format is Format.DELTA}
+    first = {str(t.location): t for t in reversed(declared) if t.format is DELTA}
     return [_looked(table, folders) for table in first.values()]
 
 

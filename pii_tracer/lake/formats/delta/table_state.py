@@ -15,12 +15,13 @@ from pii_tracer.lake.formats.delta.transaction_log import (
     LiveFile,
     read_log,
 )
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import GENERATED, InventoryGap, TableState
 from pii_tracer.lake.read_result import Found, gap
 from pii_tracer.lake.spark_types import padded_columns, spark_columns
 from pii_tracer.lake.stores.s3.s3_path import Place
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import DatasetId, Format
+from pii_tracer.model.identities import DatasetId
 
 READER_VERSION = 3
 KNOWN_FEATURES = frozenset(
@@ -87,7 +88,7 @@ def state_of(snapshot: DeltaSnapshot[Place], location: str, dataset: DatasetId, 
         dataset=dataset,
         table=table,
         location=location,
-        format=Format.DELTA,
+        format=DELTA,
         snapshot=str(snapshot.version),
         columns=spark_columns(snapshot.schema),
         partition_columns=snapshot.partition_columns,

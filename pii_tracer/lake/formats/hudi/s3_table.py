@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
 from pii_tracer.lake.formats.hudi.table_state import hudi_properties, load_hudi, state_of
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.inventory import HUDI_BOOTSTRAPPED
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.lake.stores.s3.table_reading import Looked, judged
-from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import S3Location, is_s3, s3_location
 
 _BOOTSTRAPPED = "it was bootstrapped, and reads files outside its folder"
@@ -21,7 +21,7 @@ def look_at_hudi(
     declared: Sequence[RemoteTable], folders: Folders, options: Callable[[], Mapping[str, str]]
 ) -> list[Looked]:
     """The Hudi tables among those that the estate file declares, each place once. options: how hudi-rs reaches S3."""
-    first = {str(t.location): t for t in reversed(declared) if t.format is Format.HUDI}
+    first = {str(t.location): t for t in reversed(declared) if t.format is HUDI}
     return [_looked(table, folders, options) for table in first.values()]
 
 

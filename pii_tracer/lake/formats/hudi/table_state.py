@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pii_tracer.common.parallel_map import several
 from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.inventory import (
     HUDI_BOOTSTRAPPED,
     Ref,
@@ -24,7 +25,7 @@ from pii_tracer.lake.spark_types import arrow_type
 from pii_tracer.lake.stores.s3.s3_path import AnyPlace, S3Path, opened
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Column, DatasetId, Format
+from pii_tracer.model.identities import Column, DatasetId
 from pii_tracer.model.locations import location_of
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def state_of(
         dataset=dataset,
         table=name,
         location=str(location),
-        format=Format.HUDI,
+        format=HUDI,
         snapshot=commits[-1] if commits else "none",
         columns=tuple(
             Column(name=f.name, type=arrow_type(f.type)) for f in schema if not f.name.startswith("_hoodie_")

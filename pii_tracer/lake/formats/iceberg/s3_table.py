@@ -18,13 +18,13 @@ from pii_tracer.lake.formats.iceberg.table_state import (
     load_iceberg,
     state_of,
 )
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.lake.stores.s3.table_places import LEADING, iceberg_folders
 from pii_tracer.lake.stores.s3.table_reading import Looked, judged
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import S3Location
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def look_at_iceberg(
     registered: Sequence[RemoteTable], names: Mapping[str, Collection[str]], folders: Folders
 ) -> list[Looked]:
     """The Iceberg tables among those that catalogs name. names: by location, of all that anybody names there."""
-    tables = [table for table in registered if table.format is Format.ICEBERG]
+    tables = [table for table in registered if table.format is ICEBERG]
     pointed = frozenset(str(table.metadata) for table in tables)
     return [_looked(table, _unclear(table, names), pointed, folders) for table in tables]
 

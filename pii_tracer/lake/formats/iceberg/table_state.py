@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from pii_tracer.lake.dataset_paths import EstatePaths, local_path
 from pii_tracer.lake.formats.iceberg.history_loss import lost_columns, staged_snapshots
 from pii_tracer.lake.formats.iceberg.stray_files import OtherMetadata, other_metadata, strangers
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.formats.stray_files import STAY_IN_S3
 from pii_tracer.lake.inventory import (
     Expiry,
@@ -29,7 +30,7 @@ from pii_tracer.lake.spark_types import iceberg_type
 from pii_tracer.lake.stores.s3.s3_path import Place, S3Path, file_of
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Column, DatasetId, Format
+from pii_tracer.model.identities import Column, DatasetId
 from pii_tracer.model.locations import is_s3
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def state_of(table: StaticTable, files: TableFiles[Any], known: At) -> TableStat
         dataset=known.dataset,
         table=known.table,
         location=known.location,
-        format=Format.ICEBERG,
+        format=ICEBERG,
         snapshot=str(snapshot.snapshot_id) if snapshot else "none",
         columns=tuple(Column(name=f.name, type=iceberg_type(f.field_type)) for f in schema.fields),
         partition_columns=tuple(dict.fromkeys(schema.find_column_name(f.source_id) or "" for f in table.spec().fields)),

@@ -6,9 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_tracer.model.actions import Action
+from pii_tracer.lake.formats.delta.vocabulary import (
+    DELTA,
+    DELTA_CLEAN_LOG,
+    DELTA_DELETE_ROWS,
+    DELTA_PURGE,
+    DELTA_REBUILD,
+    DELTA_VACUUM,
+)
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format
 from pii_tracer.run.executor_protocol import Progress
 from tests.executors.world import BY_ANY, BY_UID, EMAIL, UID, Steps, bystanders, context, frame, held, residue, rows
 from tests.sparksession import SparkEstate
@@ -18,10 +24,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-DELETE = (Action.DELTA_DELETE_ROWS, {"materialise": False})
-PURGE = (Action.DELTA_PURGE, {})
-VACUUM = (Action.DELTA_VACUUM, {"retain_hours": 0})
-CLEAN = (Action.DELTA_CLEAN_LOG, {})
+DELETE = (DELTA_DELETE_ROWS, {"materialise": False})
+PURGE = (DELTA_PURGE, {})
+VACUUM = (DELTA_VACUUM, {"retain_hours": 0})
+CLEAN = (DELTA_CLEAN_LOG, {})
 SEQUENCE = (DELETE, PURGE, VACUUM, CLEAN)
 CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
@@ -43,7 +49,7 @@ def make(spark: SparkSession, world: SparkEstate, name: str, match=BY_UID, **pro
     )
     for made in (rows(0, 20, (3, 4)), rows(20, 20, (31,))):
         append(spark, folder, made)
-    return Steps(context(world), "delta", None, folder, Format.DELTA, match)
+    return Steps(context(world), "delta", None, folder, DELTA, match)
 
 
 def append(spark: SparkSession, folder: object, made: list[tuple[int, int, str, int]]) -> None:
@@ -63,7 +69,7 @@ def test_variants(spark: SparkSession, spark_estate: SparkEstate, variant: str) 
     hidden.write_bytes(EMAIL.encode())
 
     facts = steps.all(DELETE, VACUUM)
-    assert facts[Action.DELTA_DELETE_ROWS]["rows_deleted"] == 3
+    assert facts[DELTA_DELETE_ROWS]["rows_deleted"] == 3
     assert residue(steps.location), "deleting and vacuuming alone leaves the person in the log, or under a vector"
     steps.all(PURGE, VACUUM, CLEAN)
     assert residue(steps.location) == []
@@ -91,11 +97,11 @@ def test_a_shallow_clone_first_then_its_source(spark: SparkSession, spark_estate
     spark.sql(f"DELETE FROM delta.`{source.location}` WHERE id = 25")
     folder = spark_estate.folder("delta/clone")
     spark.sql(f"CREATE TABLE delta.`{folder}` SHALLOW CLONE delta.`{source.location}`")
-    clone = Steps(context(spark_estate), "delta", None, folder, Format.DELTA)
+    clone = Steps(context(spark_estate), "delta", None, folder, DELTA)
     others = bystanders(read(spark, clone))
     assert len(others) == 36
 
-    delete = (Action.DELTA_DELETE_ROWS, {"materialise": True})
+    delete = (DELTA_DELETE_ROWS, {"materialise": True})
     clone.all(delete, PURGE, VACUUM, CLEAN)
     assert residue(clone.location) == []
     assert len(read(spark, source).where(f"uid = {UID}").collect()) == 3, "the clone's erasure leaves the source alone"
@@ -123,7 +129,7 @@ def test_partition_values_that_need_escaping(spark: SparkSession, spark_estate: 
     made = frame(spark, rows(0, 6, (3,))).selectExpr("*", "concat('a b:', id % 2, '/é%') AS part")
     made.write.format("delta").partitionBy("part").option("delta.enableDeletionVectors", "true").save(str(folder))
     spark.sql(f"DELETE FROM delta.`{folder}` WHERE id = 0")
-    steps = Steps(context(spark_estate), "delta", None, folder, Format.DELTA)
+    steps = Steps(context(spark_estate), "delta", None, folder, DELTA)
     steps.all(DELETE, VACUUM)
     assert read(spark, steps).count() == 4
     steps.all(PURGE, VACUUM, CLEAN)
@@ -134,7 +140,7 @@ def test_partition_values_that_need_escaping(spark: SparkSession, spark_estate: 
 def test_vacuum_keeps_what_the_window_keeps(spark: SparkSession, spark_estate: SparkEstate) -> None:
     steps = make(spark, spark_estate, "window")
     steps.all(DELETE)
-    steps.once(Action.DELTA_VACUUM, retain_hours=200)
+    steps.once(DELTA_VACUUM, retain_hours=200)
     assert spark.read.format("delta").option("versionAsOf", 2).load(str(steps.location)).count() == 40
 
 
@@ -152,7 +158,7 @@ def test_the_sweep_keeps_foreign_hidden_folders_and_refuses_nested_tables(
     assert stream.exists()
     make(spark, spark_estate, "kept/inner")
     with pytest.raises(RunError, match="another table"):
-        steps.once(Action.DELTA_VACUUM, retain_hours=0)
+        steps.once(DELTA_VACUUM, retain_hours=0)
 
 
 def test_the_log_is_not_cut_when_the_head_commit_removes_files(spark: SparkSession, spark_estate: SparkEstate) -> None:
@@ -180,12 +186,12 @@ def test_rebuild_from_the_recorded_statement(spark: SparkSession, spark_estate: 
     folder = spark_estate.folder("delta/totals")
     query = f"SELECT amount % 5 AS slot, max(email) AS best FROM delta.`{source.location}` GROUP BY amount % 5"
     spark.sql(f"CREATE TABLE delta.`{folder}` USING delta AS {query}")
-    totals = Steps(context(spark_estate), "delta", None, folder, Format.DELTA, None)
-    assert totals.probe(Action.DELTA_REBUILD, sql=query) is Progress.DONE
+    totals = Steps(context(spark_estate), "delta", None, folder, DELTA, None)
+    assert totals.probe(DELTA_REBUILD, sql=query) is Progress.DONE
     source.once(*DELETE[:1], materialise=False)
     spark.sql(f"INSERT INTO delta.`{folder}` VALUES (99, '{EMAIL}')")
-    assert totals.probe(Action.DELTA_REBUILD, sql=query) is not Progress.DONE
-    totals.once(Action.DELTA_REBUILD, sql=query)
+    assert totals.probe(DELTA_REBUILD, sql=query) is not Progress.DONE
+    totals.once(DELTA_REBUILD, sql=query)
     totals.all(PURGE, VACUUM, CLEAN)
     assert residue(folder) == []
 
@@ -196,19 +202,19 @@ def test_a_rebuild_by_insert_fills_the_columns_in_their_order(spark: SparkSessio
     folder = spark_estate.folder("delta/placed")
     query = f"SELECT amount % 5, max(email) FROM delta.`{source.location}` GROUP BY 1"
     spark.sql(f"CREATE TABLE delta.`{folder}` (slot INT, best STRING) USING delta")
-    placed = Steps(context(spark_estate), "delta", None, folder, Format.DELTA, None)
+    placed = Steps(context(spark_estate), "delta", None, folder, DELTA, None)
     job = f"INSERT OVERWRITE delta.`{folder}` {query}"
     spark.sql(job)
-    assert placed.probe(Action.DELTA_REBUILD, sql=job) is Progress.DONE
+    assert placed.probe(DELTA_REBUILD, sql=job) is Progress.DONE
     source.once(*DELETE[:1], materialise=False)
     spark.sql(f"INSERT INTO delta.`{folder}` VALUES (99, '{EMAIL}')")
-    assert placed.probe(Action.DELTA_REBUILD, sql=job) is not Progress.DONE
-    placed.once(Action.DELTA_REBUILD, sql=job)
-    assert placed.probe(Action.DELTA_REBUILD, sql=job) is Progress.DONE
+    assert placed.probe(DELTA_REBUILD, sql=job) is not Progress.DONE
+    placed.once(DELTA_REBUILD, sql=job)
+    assert placed.probe(DELTA_REBUILD, sql=job) is Progress.DONE
     placed.all(PURGE, VACUUM, CLEAN)
     assert residue(folder) == []
     with pytest.raises(RunError, match="gives the columns"):  # a list of columns, or no INSERT: names do mean something
-        placed.once(Action.DELTA_REBUILD, sql=query)
+        placed.once(DELTA_REBUILD, sql=query)
 
 
 def test_a_file_that_several_keys_match_is_written_once(spark: SparkSession, spark_estate: SparkEstate) -> None:

@@ -9,8 +9,7 @@ import pytest
 
 from executors.formats.delta.log_cleanup import live_adds
 from executors.formats.delta.table_settings import without_clustering, without_tombstones
-from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import Format
+from pii_tracer.lake.formats.delta.vocabulary import DELTA, DELTA_CLEAN_LOG, DELTA_PURGE
 from pii_tracer.run.executor_protocol import Progress
 from tests.executors.formats.delta.test_delta import (
     CLEAN,
@@ -83,7 +82,7 @@ def test_constraints_generated_and_identity_columns(spark: SparkSession, spark_e
     builder.addColumn("id", "BIGINT").addColumn("uid", "BIGINT", nullable=False).addColumn("email", "STRING")
     builder.addColumn("amount", "INT").addColumn("owner", "STRING", generatedAlwaysAs="CAST(uid AS STRING)")
     builder.execute()
-    steps = Steps(context(spark_estate), "delta", None, folder, Format.DELTA)
+    steps = Steps(context(spark_estate), "delta", None, folder, DELTA)
     spark.sql(f"ALTER TABLE {sql_of(steps)} ADD CONSTRAINT owed CHECK (amount >= 0)")
     for made in (rows(0, 20, (3, 4)), rows(20, 20, (31,))):
         append(spark, folder, made)
@@ -104,14 +103,14 @@ def test_liquid_clustering_with_row_tracking_and_commit_timestamps(
         " TBLPROPERTIES ('delta.enableRowTracking' = 'true', 'delta.enableInCommitTimestamps' = 'true',"
         " 'delta.enableDeletionVectors' = 'true')"
     )
-    steps = Steps(context(spark_estate), "delta", None, folder, Format.DELTA)
+    steps = Steps(context(spark_estate), "delta", None, folder, DELTA)
     for made in (rows(0, 20, (3, 4)), rows(20, 20, (31,))):
         append(spark, folder, made)
     spark.sql(f"OPTIMIZE {sql_of(steps)}")
     spark.sql(f"DELETE FROM {sql_of(steps)} WHERE id = 3")
     spark.sql(f"REORG TABLE {sql_of(steps)} APPLY (PURGE)")
     spark.sql(f"OPTIMIZE {sql_of(steps)} FULL")
-    assert steps.probe(Action.DELTA_PURGE) is not Progress.DONE, "both pass over a cube that is whole"
+    assert steps.probe(DELTA_PURGE) is not Progress.DONE, "both pass over a cube that is whole"
     (live,) = live_adds(folder)
     assert live["deletionVector"]
     assert 3 in pq.read_table(folder / live["path"])["id"].to_pylist(), "the row, under its vector"
@@ -119,7 +118,7 @@ def test_liquid_clustering_with_row_tracking_and_commit_timestamps(
     assert spark.sql(f"DESCRIBE DETAIL {sql_of(steps)}").first()["clusteringColumns"] == ["uid", "email"]
     killed = without_clustering(spark.sql, sql_of(steps), folder)
     killed.__enter__()
-    assert steps.probe(Action.DELTA_PURGE) is not Progress.DONE
+    assert steps.probe(DELTA_PURGE) is not Progress.DONE
     steps.all(PURGE)
     assert spark.sql(f"DESCRIBE DETAIL {sql_of(steps)}").first()["clusteringColumns"] == ["uid", "email"]
     spark.sql(f"OPTIMIZE {sql_of(steps)}")
@@ -160,7 +159,7 @@ def test_the_person_as_partition_value(spark: SparkSession, spark_estate: SparkE
     if policy == "v2":
         writer = writer.option("delta.deletedFileRetentionDuration", "interval 9 days")
     writer.save(str(folder))
-    steps = Steps(context(spark_estate), "delta", None, folder, Format.DELTA)
+    steps = Steps(context(spark_estate), "delta", None, folder, DELTA)
     own = spark.sql(f"SHOW TBLPROPERTIES {sql_of(steps)}").where("key = 'delta.deletedFileRetentionDuration'").collect()
     assert len(own) == (policy == "v2")
     erase(spark, steps)
@@ -169,6 +168,6 @@ def test_the_person_as_partition_value(spark: SparkSession, spark_estate: SparkE
     killed.__enter__()
     kept = "delta.deletedFileRetentionDuration"
     assert spark.sql(f"SHOW TBLPROPERTIES {sql_of(steps)} ('{kept}')").first()["value"] == "interval 0 seconds"
-    assert steps.probe(Action.DELTA_CLEAN_LOG) is not Progress.DONE
+    assert steps.probe(DELTA_CLEAN_LOG) is not Progress.DONE
     steps.all(CLEAN)
     assert spark.sql(f"SHOW TBLPROPERTIES {sql_of(steps)}").where(f"key = '{kept}'").collect() == own

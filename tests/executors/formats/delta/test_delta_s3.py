@@ -15,8 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
+from pii_tracer.lake.formats.delta.vocabulary import (
+    DELTA,
+    DELTA_CLEAN_LOG,
+    DELTA_DELETE_ROWS,
+    DELTA_PURGE,
+    DELTA_REBUILD,
+    DELTA_VACUUM,
+)
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import Format
 from sample_lineage import s3_standin
 from tests.executors.s3engine import Declared, declared, pool
 from tests.executors.world import EMAIL, UID
@@ -28,10 +35,10 @@ pytestmark = pytest.mark.spark
 
 DAY = 86_400
 SEQUENCE = (
-    (Action.DELTA_DELETE_ROWS, {"materialise": False}),
-    (Action.DELTA_PURGE, {}),
-    (Action.DELTA_VACUUM, {"retain_hours": 0}),
-    (Action.DELTA_CLEAN_LOG, {}),
+    (DELTA_DELETE_ROWS, {"materialise": False}),
+    (DELTA_PURGE, {}),
+    (DELTA_VACUUM, {"retain_hours": 0}),
+    (DELTA_CLEAN_LOG, {}),
 )
 
 
@@ -70,7 +77,7 @@ class Lake(Declared):
 
 @pytest.fixture
 def lake(world: World, tmp_path: Path, pool: ProcessPoolExecutor) -> Lake:
-    return Lake(*declared(world, tmp_path, pool, Format.DELTA))
+    return Lake(*declared(world, tmp_path, pool, DELTA))
 
 
 def test_the_naive_way_leaves_the_person_in_old_versions(lake: Lake) -> None:
@@ -104,8 +111,8 @@ def test_no_current_object_and_no_version_holds_the_person(lake: Lake, partition
     assert len(others) == 5
 
     facts = lake.run(*SEQUENCE, named=True)
-    assert facts[Action.DELTA_DELETE_ROWS]["rows_deleted"] == 2
-    assert facts[Action.DELTA_VACUUM]["strange_left"] == 1
+    assert facts[DELTA_DELETE_ROWS]["rows_deleted"] == 2
+    assert facts[DELTA_VACUUM]["strange_left"] == 1
     kept = lake.rid_of_old_versions()
     assert {flying, strange} <= kept
     assert dead not in kept
@@ -113,7 +120,7 @@ def test_no_current_object_and_no_version_holds_the_person(lake: Lake, partition
     assert lake.ids() == [row[0] for row in others]
 
     again = lake.run(*SEQUENCE, named=True)
-    assert again[Action.DELTA_DELETE_ROWS]["rows_deleted"] == 0
+    assert again[DELTA_DELETE_ROWS]["rows_deleted"] == 0
     lake.clear()
     lake.engine.append(lake.path, 900, 2, **days)
     assert lake.others()[:-2] == others
@@ -129,7 +136,7 @@ def test_a_table_is_rebuilt_from_what_its_erased_source_gives(lake: Lake, world:
     lake.clear()
     assert not any(lake.name in key for keys in lake.holding() for key in keys)
     lake.engine.sql(f"INSERT INTO delta.`{totals.path}` VALUES (99, '{EMAIL}')")
-    rebuild = (Action.DELTA_REBUILD, {"sql": f"INSERT OVERWRITE delta.`{totals.path}` {query}"})
+    rebuild = (DELTA_REBUILD, {"sql": f"INSERT OVERWRITE delta.`{totals.path}` {query}"})
     totals.run(rebuild, *SEQUENCE[1:])
     now, old = lake.holding()
     assert now == []

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import Format
+from pii_tracer.lake.formats.delta.vocabulary import DELTA, DELTA_PURGE
 from pii_tracer.run.executor_protocol import Progress
 from tests.executors.formats.delta.test_delta import (
     CLEAN,
@@ -62,7 +61,7 @@ def test_a_dropped_column_stays_in_the_files_of_others(spark: SparkSession, spar
     others = bystanders(read(spark, steps))
     steps.all(DELETE, VACUUM)
     assert [f for f in residue(steps.location) if not f.startswith("_delta_log")]
-    assert steps.probe(Action.DELTA_PURGE) is not Progress.DONE
+    assert steps.probe(DELTA_PURGE) is not Progress.DONE
     steps.all(PURGE, VACUUM, CLEAN)
     assert residue(steps.location) == []
     assert bystanders(read(spark, steps)) == others
@@ -105,7 +104,7 @@ def test_days_before_the_gregorian_calendar_and_times_before_1900(
     columns = {"uid": [UID, 7, 8], "since": [date(1, 1, 1), date(1, 1, 1), date(1582, 10, 10)], "at": [ancient] * 3}
     write_deltalake(str(folder), pa.table(columns))
     spark.sql(f"INSERT INTO delta.`{folder}` SELECT * FROM delta.`{folder}` WHERE uid = 8")
-    steps = Steps(context(spark_estate), "delta", None, folder, Format.DELTA)
+    steps = Steps(context(spark_estate), "delta", None, folder, DELTA)
     steps.all(*SEQUENCE)
     left = sorted(DeltaTable(str(folder)).to_pyarrow_table().to_pylist(), key=lambda row: row["uid"])
     assert [tuple(row.values()) for row in left] == [

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from executors.registry import build
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format
 from tests.executors.formats.hudi.test_hudi import (
     CLEAN,
     COMPACT,
@@ -37,7 +37,7 @@ def make(spark: SparkSession, world: SparkEstate, name: str, kind: str = "cow", 
     )
     frame(spark, rows(0, 10, (3,))).createOrReplaceTempView(f"made_{name}")
     spark.sql(f"INSERT INTO {table} SELECT * FROM made_{name}")
-    return Steps(context(world), "hudi", table, folder, Format.HUDI)
+    return Steps(context(world), "hudi", table, folder, HUDI)
 
 
 def data(steps: Steps) -> list[str]:

@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import Format
+from pii_tracer.lake.formats.hudi.vocabulary import (
+    HUDI,
+    HUDI_CLEAN,
+    HUDI_COMPACT,
+    HUDI_DELETE_ROWS,
+    HUDI_DELETE_SAVEPOINTS,
+    HUDI_REBUILD,
+    HUDI_REBUILD_METADATA,
+)
 from pii_tracer.run.executor_protocol import Progress
 from tests.executors.world import BY_ANY, UID, Steps, bystanders, context, frame, residue, rows
 from tests.sparksession import SparkEstate
@@ -17,11 +24,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-SAVEPOINTS = (Action.HUDI_DELETE_SAVEPOINTS, {})
-DELETE = (Action.HUDI_DELETE_ROWS, {})
-COMPACT = (Action.HUDI_COMPACT, {})
-CLEAN = (Action.HUDI_CLEAN, {})
-METADATA = (Action.HUDI_REBUILD_METADATA, {})
+SAVEPOINTS = (HUDI_DELETE_SAVEPOINTS, {})
+DELETE = (HUDI_DELETE_ROWS, {})
+COMPACT = (HUDI_COMPACT, {})
+CLEAN = (HUDI_CLEAN, {})
+METADATA = (HUDI_REBUILD_METADATA, {})
 
 
 def make(spark: SparkSession, world: SparkEstate, name: str, kind: str) -> Steps:
@@ -40,7 +47,7 @@ def make(spark: SparkSession, world: SparkEstate, name: str, kind: str) -> Steps
     spark.sql(f"UPDATE {table} SET amount = 100 WHERE id IN (3, 5)")
     instant = spark.sql(f"CALL show_commits(table => '{table}', limit => 1)").first()[0]
     spark.sql(f"CALL create_savepoint(table => '{table}', commit_time => '{instant}')")
-    return Steps(context(world), "hudi", table, folder, Format.HUDI, BY_ANY)
+    return Steps(context(world), "hudi", table, folder, HUDI, BY_ANY)
 
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
@@ -54,7 +61,7 @@ def test_variants(spark: SparkSession, spark_estate: SparkEstate, kind: str) -> 
         assert steps.probe(action, **parameters) is not Progress.DONE
     compact = (COMPACT,) if kind == "mor" else ()
     facts = steps.all(SAVEPOINTS, *compact, CLEAN)
-    assert facts[Action.HUDI_DELETE_SAVEPOINTS]["savepoints_deleted"] == 1
+    assert facts[HUDI_DELETE_SAVEPOINTS]["savepoints_deleted"] == 1
     left = residue(steps.location)
     assert left
     assert all(f.startswith(".hoodie/metadata") for f in left), left
@@ -80,10 +87,10 @@ def test_rebuild_from_the_recorded_statement(spark: SparkSession, spark_estate: 
     query = f"SELECT amount % 5 AS slot, max(email) AS best, max(amount) AS top FROM {source.table} GROUP BY amount % 5"
     spark.sql(f"INSERT INTO hudi_cow.totals {query}")
     spark.sql(f"INSERT INTO hudi_cow.totals SELECT 77, max(email), 1 FROM {source.table} WHERE uid = {UID}")
-    totals = Steps(context(spark_estate), "hudi", "hudi_cow.totals", folder, Format.HUDI, None)
+    totals = Steps(context(spark_estate), "hudi", "hudi_cow.totals", folder, HUDI, None)
     source.all(DELETE)
-    assert totals.probe(Action.HUDI_REBUILD, sql=query) is not Progress.DONE
-    facts = totals.once(Action.HUDI_REBUILD, sql=query)
+    assert totals.probe(HUDI_REBUILD, sql=query) is not Progress.DONE
+    facts = totals.once(HUDI_REBUILD, sql=query)
     assert (facts["rows_before"], facts["rows_after"]) == (6, 5)
     totals.all(CLEAN, METADATA)
     assert residue(folder) == []

@@ -13,7 +13,7 @@ import pytest
 
 from executors.formats.hudi.executor import HudiExecutor
 from executors.registry import build
-from pii_tracer.model.actions import Action
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI_REBUILD_METADATA
 from pii_tracer.model.errors import RunError
 from tests.executors.formats.hudi.test_hudi import (
     CLEAN,
@@ -112,7 +112,7 @@ def test_a_commit_while_there_is_no_metadata_table_stays_and_is_told(
 
     with monkeypatch.context() as patched:
         patched.setattr(HudiExecutor, "_call", then_a_writer_commits)
-        step = steps.step(Action.HUDI_REBUILD_METADATA)
+        step = steps.step(HUDI_REBUILD_METADATA)
         with pytest.raises(RunError, match="another writer has made the metadata table again"):
             build(steps.ctx)["hudi"].run(step, steps.copy)
     assert rows_of(spark, steps) == sorted([*others, LATE])

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_tracer.model.actions import Action
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI, HUDI_DELETE_ROWS
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format
 from tests.executors.formats.hudi.test_hudi import (
     CLEAN,
     COMPACT,
@@ -48,7 +47,7 @@ def make(
     for number, made in enumerate((rows(0, 20, (3, 4)), rows(20, 10, (23,)))):
         frame(spark, made).createOrReplaceTempView(f"made_{number}")
         spark.sql(f"INSERT INTO {table} SELECT *, id % 2 FROM made_{number}")
-    return Steps(context(world), "hudi", table, folder, Format.HUDI, BY_ANY)
+    return Steps(context(world), "hudi", table, folder, HUDI, BY_ANY)
 
 
 def erase(spark: SparkSession, steps: Steps, kind: str = "cow") -> None:
@@ -112,7 +111,7 @@ def test_a_writer_with_concurrency_control_beside_the_delete(
     others = bystanders(spark.table(str(steps.table)))
     late = f"INSERT INTO {steps.table} VALUES (777, {UID}, '{EMAIL}', 1, 1), (778, 1778, 'b778@x.example', 1, 1)"
     with racing(spark, steps.ctx, "uid", tmp_path / "race", lambda: spark.sql(late)) as race:
-        steps.once(Action.HUDI_DELETE_ROWS)
+        steps.once(HUDI_DELETE_ROWS)
     assert (race.written, race.failures) == (1, [])
     spark.catalog.refreshTable(str(steps.table))
     assert bystanders(spark.table(str(steps.table))) == sorted([*others, (778, 1778, "b778@x.example", 1, 1)])
@@ -130,13 +129,13 @@ def test_a_writer_without_it_loses_nothing_unseen(
     told: RunError | None = None
     with racing(spark, steps.ctx, "uid", tmp_path / "race", lambda: spark.sql(late)) as race:
         try:
-            steps.once(Action.HUDI_DELETE_ROWS)
+            steps.once(HUDI_DELETE_ROWS)
         except RunError as error:
             told = error
     assert race.written + len(race.failures) == 1
     if told:
         assert EMAIL not in str(told)
-        steps.once(Action.HUDI_DELETE_ROWS)
+        steps.once(HUDI_DELETE_ROWS)
     spark.catalog.refreshTable(str(steps.table))
     written = [(778, 1778, "b778@x.example", 1, 1)] if race.written else []
     assert bystanders(spark.table(str(steps.table))) == sorted([*others, *written])
@@ -154,6 +153,6 @@ def test_the_timeline_goes_on_naming_a_partition(spark: SparkSession, spark_esta
     )
     frame(spark, rows(0, 4, (3,))).createOrReplaceTempView("made_by_person")
     spark.sql("INSERT INTO hudi_index.by_person SELECT id, email, amount, uid FROM made_by_person")
-    steps = Steps(context(spark_estate), "hudi", "hudi_index.by_person", folder, Format.HUDI, BY_ANY)
+    steps = Steps(context(spark_estate), "hudi", "hudi_index.by_person", folder, HUDI, BY_ANY)
     steps.all(DELETE, CLEAN, METADATA)
     assert [name for name in residue(folder) if "timeline" in name]

@@ -11,8 +11,15 @@ import pyarrow as pa
 import pytest
 from hudi import HudiTableBuilder
 
+from pii_tracer.lake.formats.hudi.vocabulary import (
+    HUDI,
+    HUDI_CLEAN,
+    HUDI_COMPACT,
+    HUDI_DELETE_ROWS,
+    HUDI_DELETE_SAVEPOINTS,
+    HUDI_REBUILD_METADATA,
+)
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import Format
 from tests.executors.s3engine import Declared, declared, pool
 from tests.executors.world import UID, rows
 from tests.s3support import REGION, World, standin, world
@@ -22,11 +29,11 @@ __all__ = ["pool", "standin", "world"]
 
 pytestmark = [pytest.mark.spark, pytest.mark.skipif(not HAS_HUDI, reason="this Spark has no bundle of Hudi")]
 
-SAVEPOINTS = (Action.HUDI_DELETE_SAVEPOINTS, {})
-DELETE = (Action.HUDI_DELETE_ROWS, {})
-COMPACT = (Action.HUDI_COMPACT, {})
-CLEAN = (Action.HUDI_CLEAN, {})
-METADATA = (Action.HUDI_REBUILD_METADATA, {})
+SAVEPOINTS = (HUDI_DELETE_SAVEPOINTS, {})
+DELETE = (HUDI_DELETE_ROWS, {})
+COMPACT = (HUDI_COMPACT, {})
+CLEAN = (HUDI_CLEAN, {})
+METADATA = (HUDI_REBUILD_METADATA, {})
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,7 @@ class Lake(Declared):
 
 @pytest.fixture
 def lake(world: World, tmp_path: Path, pool: ProcessPoolExecutor) -> Lake:
-    return Lake(*declared(world, tmp_path, pool, Format.HUDI))
+    return Lake(*declared(world, tmp_path, pool, HUDI))
 
 
 @pytest.mark.parametrize("kind", ["mor", pytest.param("cow", marks=pytest.mark.slow)])
@@ -86,9 +93,9 @@ def test_no_current_object_and_no_version_holds_the_person(lake: Lake, kind: str
 
     compact = (COMPACT,) if kind == "mor" else ()
     facts = lake.run(SAVEPOINTS, DELETE, *compact, CLEAN, METADATA)
-    assert facts[Action.HUDI_DELETE_SAVEPOINTS]["savepoints_deleted"] == 1
-    assert facts[Action.HUDI_CLEAN]["files_removed"] > 0
-    assert facts[Action.HUDI_REBUILD_METADATA]["metadata_table"] is True
+    assert facts[HUDI_DELETE_SAVEPOINTS]["savepoints_deleted"] == 1
+    assert facts[HUDI_CLEAN]["files_removed"] > 0
+    assert facts[HUDI_REBUILD_METADATA]["metadata_table"] is True
     lake.rid_of_old_versions()
     assert lake.others() == others
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from executors.registry import build
-from pii_tracer.model.actions import Action
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI_DELETE_ROWS, HUDI_REBUILD_METADATA
 from pii_tracer.run.executor_protocol import Progress
 from tests.executors.formats.hudi.test_hudi import (
     CLEAN,
@@ -35,14 +35,14 @@ def test_a_restored_savepoint_brings_the_person_back(spark: SparkSession, spark_
     spark.sql(f"CALL rollback_to_savepoint(table => '{steps.table}', instant_time => '{saved}')")
     spark.catalog.refreshTable(str(steps.table))
     assert spark.table(str(steps.table)).where(f"uid = {UID}").count() == 3
-    assert steps.probe(Action.HUDI_DELETE_ROWS) is Progress.PARTIAL
+    assert steps.probe(HUDI_DELETE_ROWS) is Progress.PARTIAL
     steps.all(SAVEPOINTS, DELETE, CLEAN, METADATA)
     assert residue(steps.location) == []
     assert bystanders(spark.table(str(steps.table))) == others
 
     spark.sql(f"INSERT INTO {steps.table} VALUES (700, {UID}, 'late@example.net', 1)")
     steps.all(DELETE, CLEAN)
-    rebuilt = build(steps.ctx)["hudi"].verify(steps.step(Action.HUDI_REBUILD_METADATA), steps.copy)
+    rebuilt = build(steps.ctx)["hudi"].verify(steps.step(HUDI_REBUILD_METADATA), steps.copy)
     assert rebuilt.findings == ("the metadata table is older than the last clean",)
     steps.all(METADATA)
     assert residue(steps.location) == []

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_tracer.lake.formats.hudi.table_state import hudi_properties
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format
 from tests.executors.formats.hudi.test_hudi import (
     CLEAN,
     COMPACT,
@@ -47,7 +47,7 @@ def table(spark: SparkSession, world: SparkEstate, version: str, kind: str) -> S
         write(spark, folder, version, kind, made)
     spark.sql("CREATE DATABASE IF NOT EXISTS hudi_old")
     spark.sql(f"CREATE TABLE hudi_old.{folder.name} USING hudi LOCATION '{folder}'")
-    return Steps(context(world), "hudi", f"hudi_old.{folder.name}", folder, Format.HUDI)
+    return Steps(context(world), "hudi", f"hudi_old.{folder.name}", folder, HUDI)
 
 
 def version_of(folder: Path) -> str:

@@ -12,8 +12,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from pii_tracer.config.estate_file import load_estate
-from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import Format
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG, ICEBERG_DELETE_ROWS, ICEBERG_REWRITE_REF
 from tests.executors.formats.iceberg.test_iceberg import (
     DELETE,
     EXPIRE,
@@ -95,7 +94,7 @@ def test_i6_files_that_no_snapshot_names(spark: SparkSession, spark_estate: Spar
     pq.write_table(pa.table({"email": [EMAIL]}), stray)
     spark.sql(f"ALTER TABLE {steps.table} SET TBLPROPERTIES ('comment' = 'for {EMAIL}')")
     spark.sql(f"ALTER TABLE {steps.table} UNSET TBLPROPERTIES ('comment')")
-    steps.once(Action.ICEBERG_DELETE_ROWS)
+    steps.once(ICEBERG_DELETE_ROWS)
     others = bystanders(spark.table(steps.table))
     spark.sql(
         "CALL lake.system.expire_snapshots(table => 'iceberg.i6', retain_last => 1, older_than => TIMESTAMP '2099-01-01 00:00:00')"
@@ -175,11 +174,11 @@ def test_pyiceberg_expires_in_the_metadata_alone(spark: SparkSession, tmp_path: 
     assert len(table.metadata.snapshots) == 2
 
     world = SparkEstate(load_estate(tmp_path / "pii-tracer.yaml"), tmp_path)
-    steps = Steps(context(world), "iceberg", "desk.core.visits", folder, Format.ICEBERG)
+    steps = Steps(context(world), "iceberg", "desk.core.visits", folder, ICEBERG)
     for action, parameters in (EXPIRE, ORPHANS):
         steps.once(action, **parameters)
     assert len(held(folder, "*.parquet")) == 1, "the tag's"
-    for action, parameters in ((Action.ICEBERG_REWRITE_REF, {"ref": "q3", "kind": "tag"}), EXPIRE, ORPHANS):
+    for action, parameters in ((ICEBERG_REWRITE_REF, {"ref": "q3", "kind": "tag"}), EXPIRE, ORPHANS):
         steps.once(action, **parameters)
     assert held(folder, "*.parquet") == []
     assert [row.uid for row in spark.table("desk.core.visits").collect()] == [1, 1]

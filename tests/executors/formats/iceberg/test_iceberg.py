@@ -9,9 +9,17 @@ import pytest
 
 from executors.formats.iceberg.executor import IcebergExecutor
 from executors.registry import build
-from pii_tracer.model.actions import Action
+from pii_tracer.lake.formats.iceberg.vocabulary import (
+    ICEBERG,
+    ICEBERG_DELETE_ROWS,
+    ICEBERG_EXPIRE_SNAPSHOTS,
+    ICEBERG_REBUILD,
+    ICEBERG_REMOVE_ORPHANS,
+    ICEBERG_REWRITE_FILES,
+    ICEBERG_REWRITE_MANIFESTS,
+    ICEBERG_REWRITE_REF,
+)
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format
 from pii_tracer.run.executor_protocol import Progress
 from tests.executors.world import BY_ANY, EMAIL, UID, Steps, bystanders, context, frame, residue, rows
 from tests.sparksession import SparkEstate
@@ -21,11 +29,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-DELETE = (Action.ICEBERG_DELETE_ROWS, {})
-REWRITE = (Action.ICEBERG_REWRITE_FILES, {})
-MANIFESTS = (Action.ICEBERG_REWRITE_MANIFESTS, {})
-EXPIRE = (Action.ICEBERG_EXPIRE_SNAPSHOTS, {"older_than": None, "retain_last": 1})
-ORPHANS = (Action.ICEBERG_REMOVE_ORPHANS, {})
+DELETE = (ICEBERG_DELETE_ROWS, {})
+REWRITE = (ICEBERG_REWRITE_FILES, {})
+MANIFESTS = (ICEBERG_REWRITE_MANIFESTS, {})
+EXPIRE = (ICEBERG_EXPIRE_SNAPSHOTS, {"older_than": None, "retain_last": 1})
+ORPHANS = (ICEBERG_REMOVE_ORPHANS, {})
 SEQUENCE = (DELETE, REWRITE, MANIFESTS, EXPIRE, ORPHANS)
 
 
@@ -40,7 +48,7 @@ def make(spark: SparkSession, world: SparkEstate, name: str, mode: str, alone: b
     for made in (rows(0, 20, (3, 4)), rows(20, 20, (31,)), rows(40, 1, (40,)))[: 3 if alone else 2]:
         frame(spark, made).writeTo(table).append()
     location = world.base / "warehouse/lake/iceberg" / name
-    return Steps(context(world), "iceberg", table, location, Format.ICEBERG)
+    return Steps(context(world), "iceberg", table, location, ICEBERG)
 
 
 def append_works(spark: SparkSession, steps: Steps) -> None:
@@ -61,7 +69,7 @@ def test_copy_on_write(spark: SparkSession, spark_estate: SparkEstate) -> None:
     steps = make(spark, spark_estate, "cow", "copy-on-write")
     others = bystanders(spark.table(steps.table))
     facts = steps.all(*SEQUENCE)
-    assert facts[Action.ICEBERG_DELETE_ROWS]["rows_deleted"] == 4
+    assert facts[ICEBERG_DELETE_ROWS]["rows_deleted"] == 4
     assert residue(steps.location) == []
     assert bystanders(spark.table(steps.table)) == others
     assert spark.table(steps.table).count() == len(others) == 37
@@ -87,8 +95,8 @@ def test_merge_on_read_with_branch_and_tag(spark: SparkSession, spark_estate: Sp
     others = bystanders(spark.table(steps.table))
     tagged = bystanders(spark.sql(f"SELECT * FROM {steps.table}.tag_v1"))
     branched = bystanders(spark.sql(f"SELECT * FROM {steps.table}.branch_dev"))
-    branch = (Action.ICEBERG_REWRITE_REF, {"ref": "dev", "kind": "branch"})
-    tag = (Action.ICEBERG_REWRITE_REF, {"ref": "v1", "kind": "tag"})
+    branch = (ICEBERG_REWRITE_REF, {"ref": "dev", "kind": "branch"})
+    tag = (ICEBERG_REWRITE_REF, {"ref": "v1", "kind": "tag"})
 
     steps.all(DELETE, REWRITE, MANIFESTS, EXPIRE)
     assert [f for f in residue(steps.location) if f.endswith(".parquet")], "untreated references pin the person"
@@ -118,9 +126,7 @@ def test_a_lone_manifest_with_live_and_deleted_entries(spark: SparkSession, spar
     )
     made = [(1, UID, EMAIL, 1), (2, 1002, "b2@example.net", 2), (3, 1003, "b3@example.net", 3)]
     frame(spark, made).writeTo(table).append()
-    steps = Steps(
-        context(spark_estate), "iceberg", table, spark_estate.base / "warehouse/lake/iceberg/lone", Format.ICEBERG
-    )
+    steps = Steps(context(spark_estate), "iceberg", table, spark_estate.base / "warehouse/lake/iceberg/lone", ICEBERG)
     before = data_files(steps)
     steps.all(DELETE, MANIFESTS, EXPIRE, ORPHANS)
     assert residue(steps.location) == []
@@ -151,7 +157,7 @@ def test_any_of_several_keys(spark: SparkSession, spark_estate: SparkEstate) -> 
     frame(spark, [(70, 5, EMAIL, 1), (71, UID, "x@example.net", 2), (72, 6, "y@example.net", 3)]).writeTo(
         steps.table
     ).append()
-    several = Steps(steps.ctx, "iceberg", steps.table, steps.location, Format.ICEBERG, BY_ANY)
+    several = Steps(steps.ctx, "iceberg", steps.table, steps.location, ICEBERG, BY_ANY)
     assert several.once(*[DELETE[0]])["rows_deleted"] == 6
     assert spark.table(several.table).where("id >= 70").count() == 1
 
@@ -159,9 +165,9 @@ def test_any_of_several_keys(spark: SparkSession, spark_estate: SparkEstate) -> 
 def test_a_branch_is_deleted_from_and_verified_by_itself(spark: SparkSession, spark_estate: SparkEstate) -> None:
     steps = make(spark, spark_estate, "branch", "copy-on-write")
     spark.sql(f"ALTER TABLE {steps.table} CREATE BRANCH dev")
-    steps.once(Action.ICEBERG_DELETE_ROWS)
-    assert steps.probe(Action.ICEBERG_DELETE_ROWS, branch="dev") is not Progress.DONE
-    steps.once(Action.ICEBERG_DELETE_ROWS, branch="dev")
+    steps.once(ICEBERG_DELETE_ROWS)
+    assert steps.probe(ICEBERG_DELETE_ROWS, branch="dev") is not Progress.DONE
+    steps.once(ICEBERG_DELETE_ROWS, branch="dev")
     assert spark.sql(f"SELECT * FROM {steps.table}.branch_dev").count() == 37
 
 
@@ -192,7 +198,7 @@ def test_the_sweep_refuses_a_folder_that_holds_another_table(
     data = steps.location / "inner" / "part.parquet"
     data.write_bytes(b"somebody else's")
     with pytest.raises(RunError, match="another table"):
-        steps.once(Action.ICEBERG_REMOVE_ORPHANS)
+        steps.once(ICEBERG_REMOVE_ORPHANS)
     assert data.exists()
 
 
@@ -226,10 +232,10 @@ def test_a_crash_before_the_settings_came_back(
 
     monkeypatch.setattr(IcebergExecutor, "_sql", dies_at_unset)
     with pytest.raises(KeyboardInterrupt):
-        steps.once(Action.ICEBERG_REMOVE_ORPHANS)
+        steps.once(ICEBERG_REMOVE_ORPHANS)
     monkeypatch.undo()
-    assert steps.probe(Action.ICEBERG_REMOVE_ORPHANS) is Progress.PARTIAL
-    steps.once(Action.ICEBERG_REMOVE_ORPHANS)
+    assert steps.probe(ICEBERG_REMOVE_ORPHANS) is Progress.PARTIAL
+    steps.once(ICEBERG_REMOVE_ORPHANS)
     found = {r[0]: r[1] for r in spark.sql(f"SHOW TBLPROPERTIES {steps.table}").collect()}
     assert found[key] == "7"
     assert not [name for name in found if name.startswith("pii-tracer") or "delete-after-commit" in name]
@@ -244,12 +250,12 @@ def test_rebuild_from_the_recorded_statement(spark: SparkSession, spark_estate: 
     spark.sql("CREATE TABLE lake.iceberg.totals (slot INT, best STRING) USING iceberg PARTITIONED BY (slot)")
     spark.sql("INSERT INTO lake.iceberg.totals VALUES (77, 'a slot that the query no longer makes')")
     location = spark_estate.base / "warehouse/lake/iceberg/totals"
-    totals = Steps(context(spark_estate), "iceberg", "lake.iceberg.totals", location, Format.ICEBERG, None)
-    source.once(Action.ICEBERG_DELETE_ROWS)
+    totals = Steps(context(spark_estate), "iceberg", "lake.iceberg.totals", location, ICEBERG, None)
+    source.once(ICEBERG_DELETE_ROWS)
     mode = spark.conf.get("spark.sql.sources.partitionOverwriteMode", "static")
     spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
     try:
-        facts = totals.once(Action.ICEBERG_REBUILD, sql=sql)
+        facts = totals.once(ICEBERG_REBUILD, sql=sql)
     finally:
         spark.conf.set("spark.sql.sources.partitionOverwriteMode", mode)
     assert (facts["rows_before"], facts["rows_after"]) == (1, 5)
@@ -266,17 +272,17 @@ def test_rebuild_from_a_table_of_another_format(spark: SparkSession, spark_estat
     sql = f"INSERT OVERWRITE lake.iceberg.of_delta SELECT amount % 5 AS slot, count(*) AS n FROM delta.`{source}` GROUP BY 1"
     spark.sql("CREATE TABLE lake.iceberg.of_delta (slot INT, n BIGINT) USING iceberg")
     location = spark_estate.base / "warehouse/lake/iceberg/of_delta"
-    totals = Steps(context(spark_estate), "iceberg", "lake.iceberg.of_delta", location, Format.ICEBERG, None)
+    totals = Steps(context(spark_estate), "iceberg", "lake.iceberg.of_delta", location, ICEBERG, None)
     with pytest.raises(Exception, match="non-pinned"):
         spark.sql(sql)
-    assert totals.once(Action.ICEBERG_REBUILD, sql=sql)["rows_after"] == 5
-    assert totals.probe(Action.ICEBERG_REBUILD, sql=sql) is Progress.DONE
+    assert totals.once(ICEBERG_REBUILD, sql=sql)["rows_after"] == 5
+    assert totals.probe(ICEBERG_REBUILD, sql=sql) is Progress.DONE
 
 
 def test_a_failed_statement_says_nothing_of_the_data(spark: SparkSession, spark_estate: SparkEstate) -> None:
     steps = make(spark, spark_estate, "failing", "copy-on-write")
     step = steps.step(
-        Action.ICEBERG_REBUILD,
+        ICEBERG_REBUILD,
         sql="SELECT id, uid, email, assert_true(email IS NULL, email) AS amount FROM lake.iceberg.failing",
     )
     with pytest.raises(RunError) as caught:

@@ -9,10 +9,9 @@ import pytest
 from executors.registry import build
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.iceberg.table_state import iceberg_state, load_iceberg
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG, ICEBERG_REWRITE_REF
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format
 from pii_tracer.verify.row_checks import Verifier, compare
 from tests.executors.formats.iceberg.test_iceberg import EXPIRE, make
 from tests.executors.world import UID, Keyring, Steps, context, frame, rows
@@ -44,7 +43,7 @@ def test_a_tag_with_a_dropped_column_is_not_written_again(spark: SparkSession, s
     seen = look(steps, spark_estate)
     assert {r.name: r.lost for r in seen.refs} == {"q1": ("amount",), "dev": ("amount",)}
 
-    plan = Lake(states={"a": {"format": Format.ICEBERG, "refs": seen.refs}}).plan()
+    plan = Lake(states={"a": {"format": ICEBERG, "refs": seen.refs}}).plan()
     assert kinds(plan) == ["ref_schema", "ref_schema"]
     assert not plan.applyable
     assert {"c-prod.a@tag.q1", "c-prod.a@branch.dev"}.isdisjoint(touched(plan))
@@ -53,7 +52,7 @@ def test_a_tag_with_a_dropped_column_is_not_written_again(spark: SparkSession, s
     assert sum(row["amount"] is not None and row["uid"] != UID for row in others) == 37
     # a run that meets such a reference all the same writes nothing, before its first statement and at it
     for kind, name in (("tag", "q1"), ("branch", "dev")):
-        step = steps.step(Action.ICEBERG_REWRITE_REF, ref=name, kind=kind)
+        step = steps.step(ICEBERG_REWRITE_REF, ref=name, kind=kind)
         executor = build(steps.ctx)["iceberg"]
         for refused in (executor.check, executor.run):
             with pytest.raises(RunError, match=rf"the {kind} {name} has columns .*\(amount\): .* lose other people's"):
@@ -64,7 +63,7 @@ def test_a_tag_with_a_dropped_column_is_not_written_again(spark: SparkSession, s
     # once the owner has re-pointed it, it is erased as any other
     frame(spark, rows(60, 5, (62,))).drop("amount").writeTo(steps.table or "").append()
     spark.sql(f"ALTER TABLE {steps.table} CREATE OR REPLACE TAG q1")
-    steps.once(Action.ICEBERG_REWRITE_REF, ref="q1", kind="tag")
+    steps.once(ICEBERG_REWRITE_REF, ref="q1", kind="tag")
     assert spark.sql(f"SELECT * FROM {steps.table}.tag_q1 WHERE uid = {UID}").count() == 0
 
 
@@ -80,7 +79,7 @@ def test_a_tag_whose_columns_were_widened_is_written_again(spark: SparkSession, 
         rows_of = f"SELECT id, IF(id IN (3, 12), {UID}, id), {numbers}, {nested} FROM range({first}, {first + 10})"
         spark.sql(f"INSERT INTO {table} {rows_of}")
     steps = Steps(
-        context(spark_estate), "iceberg", table, spark_estate.base / "warehouse/lake/iceberg/widened", Format.ICEBERG
+        context(spark_estate), "iceberg", table, spark_estate.base / "warehouse/lake/iceberg/widened", ICEBERG
     )
     spark.sql(f"ALTER TABLE {table} CREATE TAG q1")
     spark.sql(f"ALTER TABLE {table} CREATE BRANCH dev")
@@ -100,7 +99,7 @@ def test_a_tag_whose_columns_were_widened_is_written_again(spark: SparkSession, 
         before = verifier.baseline(copy)
         others = sorted(map(str, rows_at(spark, table, kind, name).where(f"uid <> {UID}").selectExpr(*_WIDE).collect()))
         assert len(others) == 18
-        steps.once(Action.ICEBERG_REWRITE_REF, ref=name, kind=kind)
+        steps.once(ICEBERG_REWRITE_REF, ref=name, kind=kind)
         spark.catalog.refreshTable(table)
         assert sorted(map(str, rows_at(spark, table, kind, name).selectExpr(*_WIDE).collect())) == others
         told = compare(before, verifier.baseline(copy))

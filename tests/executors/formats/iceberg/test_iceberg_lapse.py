@@ -12,10 +12,9 @@ from executors.context import ExecutionContext
 from executors.registry import build
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.iceberg.table_state import iceberg_state
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG, ICEBERG_AWAIT_REF
 from pii_tracer.lake.inventory import Expiry
-from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format
 from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.verify.row_checks import Verifier, compare
 from tests.executors.world import BY_UID, NOW, UID, Keyring, Steps, context, frame, rows
@@ -45,7 +44,7 @@ def test_a_tag_is_waited_for_until_a_job_has_removed_it(spark: SparkSession, spa
     assert seen.expiry == Expiry(ran=False), "nobody has expired anything: the tag's snapshot and the head are in use"
     copy_ = {"facts": {"lapsing_refs": ["q3"]}}
     verifier = Verifier(spark, [Keyring.sets["uid"]])
-    steps = Steps(context(spark_estate), "iceberg", TABLE, folder, Format.ICEBERG, BY_UID)
+    steps = Steps(context(spark_estate), "iceberg", TABLE, folder, ICEBERG, BY_UID)
     before = verifier.baseline(steps.copy.model_copy(update=copy_))
 
     until, give_up = NOW + timedelta(days=2), NOW + timedelta(days=3)
@@ -55,14 +54,14 @@ def test_a_tag_is_waited_for_until_a_job_has_removed_it(spark: SparkSession, spa
         ctx: ExecutionContext = replace(steps.ctx, now=lambda: NOW + timedelta(days=days))
         return build(ctx)["iceberg"]
 
-    step = steps.step(Action.ICEBERG_AWAIT_REF, **wait)
+    step = steps.step(ICEBERG_AWAIT_REF, **wait)
     at(0).check(step, steps.copy)
     assert at(0).run(step, steps.copy).waiting_until == until
     assert at(2.5).run(step, steps.copy).waiting_until == NOW + timedelta(days=2.75)
-    assert steps.probe(Action.ICEBERG_AWAIT_REF, **wait) is Progress.PARTIAL
+    assert steps.probe(ICEBERG_AWAIT_REF, **wait) is Progress.PARTIAL
     with pytest.raises(RunError, match="is still there, though"):
         at(3).run(step, steps.copy)
-    moved = steps.step(Action.ICEBERG_AWAIT_REF, **{**wait, "at": "1"})
+    moved = steps.step(ICEBERG_AWAIT_REF, **{**wait, "at": "1"})
     with pytest.raises(RunError, match="no longer what the plan relies on"):
         at(0).check(moved, steps.copy)
 
@@ -71,7 +70,7 @@ def test_a_tag_is_waited_for_until_a_job_has_removed_it(spark: SparkSession, spa
     loaded = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(getattr(spark, "_jsparkSession"), TABLE)  # noqa: B009
     loaded.manageSnapshots().setMaxRefAgeMs("q3", 1).commit()
     spark.sql("CALL lake.system.expire_snapshots(table => 'lapse.t', older_than => TIMESTAMP '2999-01-01 00:00:00')")
-    assert steps.probe(Action.ICEBERG_AWAIT_REF, **wait) is Progress.DONE
+    assert steps.probe(ICEBERG_AWAIT_REF, **wait) is Progress.DONE
     assert at(0).run(step, steps.copy).facts == {"ref": "q3", "lapsed": True}
     assert state().refs == ()
     assert state().expiry == Expiry(ran=True), "the head's parent is gone: somebody expires here"

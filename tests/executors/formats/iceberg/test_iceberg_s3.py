@@ -10,6 +10,14 @@ from typing import Any
 
 import pytest
 
+from pii_tracer.lake.formats.iceberg.vocabulary import (
+    ICEBERG_DELETE_ROWS,
+    ICEBERG_EXPIRE_SNAPSHOTS,
+    ICEBERG_REMOVE_ORPHANS,
+    ICEBERG_REWRITE_FILES,
+    ICEBERG_REWRITE_MANIFESTS,
+    ICEBERG_REWRITE_REF,
+)
 from pii_tracer.model.actions import Action
 from sample_lineage import s3_standin
 from tests.executors.s3engine import InBucket, engine_of, pool
@@ -23,11 +31,11 @@ pytestmark = pytest.mark.spark
 
 DAY = 86_400
 SEQUENCE: tuple[tuple[Action, dict[str, Any]], ...] = (
-    (Action.ICEBERG_DELETE_ROWS, {}),
-    (Action.ICEBERG_REWRITE_FILES, {}),
-    (Action.ICEBERG_REWRITE_MANIFESTS, {}),
-    (Action.ICEBERG_EXPIRE_SNAPSHOTS, {"older_than": None, "retain_last": 1}),
-    (Action.ICEBERG_REMOVE_ORPHANS, {}),
+    (ICEBERG_DELETE_ROWS, {}),
+    (ICEBERG_REWRITE_FILES, {}),
+    (ICEBERG_REWRITE_MANIFESTS, {}),
+    (ICEBERG_EXPIRE_SNAPSHOTS, {"older_than": None, "retain_last": 1}),
+    (ICEBERG_REMOVE_ORPHANS, {}),
 )
 
 
@@ -103,9 +111,9 @@ def test_no_current_object_and_no_version_holds_the_person(lake: Lake, version: 
     others = lake.others()
     assert len(others) == 5
 
-    rewrite = (Action.ICEBERG_REWRITE_REF, {"ref": "quarter", "kind": "tag"})
+    rewrite = (ICEBERG_REWRITE_REF, {"ref": "quarter", "kind": "tag"})
     facts = lake.run(rewrite, *SEQUENCE)
-    assert facts[Action.ICEBERG_DELETE_ROWS]["rows_deleted"] == 2
+    assert facts[ICEBERG_DELETE_ROWS]["rows_deleted"] == 2
     kept = lake.rid_of_old_versions()
     assert {flying, strange} <= kept
     assert dead not in kept
@@ -113,7 +121,7 @@ def test_no_current_object_and_no_version_holds_the_person(lake: Lake, version: 
     assert sorted(lake.engine.sql(f"SELECT id FROM {lake.table}.tag_quarter")) == [(row[0],) for row in others]
 
     again = lake.run(*SEQUENCE)
-    assert again[Action.ICEBERG_DELETE_ROWS]["rows_deleted"] == 0
+    assert again[ICEBERG_DELETE_ROWS]["rows_deleted"] == 0
     lake.clear()
     lake.engine.append(lake.table, 900, 2, **days)
     assert lake.others()[:-2] == others

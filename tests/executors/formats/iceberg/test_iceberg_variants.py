@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from executors.registry import build
-from pii_tracer.model.actions import Action
+from pii_tracer.lake.formats.iceberg.vocabulary import (
+    ICEBERG,
+    ICEBERG_DELETE_ROWS,
+    ICEBERG_EXPIRE_SNAPSHOTS,
+    ICEBERG_REWRITE_REF,
+)
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format
 from pii_tracer.run.executor_protocol import Progress
 from tests.executors.formats.iceberg.icebergjava import compact_ignoring_deletes, equality_delete
 from tests.executors.formats.iceberg.test_iceberg import (
@@ -44,7 +48,7 @@ def test_equality_deletes_of_another_engine(spark: SparkSession, spark_estate: S
     spark.sql(f"CALL lake.system.expire_snapshots(table => 'iceberg.equality', {FAR})")
     left = [f for f in residue(steps.location) if f.endswith(".parquet")]
     assert {Path(f).name.startswith("equality-") for f in left} == {True, False}, "data files and the delete file"
-    assert steps.once(Action.ICEBERG_DELETE_ROWS)["rows_deleted"] == 0
+    assert steps.once(ICEBERG_DELETE_ROWS)["rows_deleted"] == 0
     steps.all(REWRITE, MANIFESTS, EXPIRE, ORPHANS)
     assert residue(steps.location) == []
     assert bystanders(spark.table(steps.table)) == others
@@ -70,8 +74,8 @@ def test_equality_deletes_below_a_tag(spark: SparkSession, spark_estate: SparkEs
     equality_delete(spark, steps.table, steps.location, "uid", [UID, 1007])
     spark.sql(f"ALTER TABLE {steps.table} CREATE TAG v1")
     others = bystanders(spark.table(steps.table))
-    steps.once(Action.ICEBERG_DELETE_ROWS)
-    steps.all(REWRITE, (Action.ICEBERG_REWRITE_REF, {"ref": "v1", "kind": "tag"}), MANIFESTS, EXPIRE, ORPHANS)
+    steps.once(ICEBERG_DELETE_ROWS)
+    steps.all(REWRITE, (ICEBERG_REWRITE_REF, {"ref": "v1", "kind": "tag"}), MANIFESTS, EXPIRE, ORPHANS)
     assert residue(steps.location) == []
     assert bystanders(spark.table(steps.table)) == others
     assert bystanders(spark.sql(f"SELECT * FROM {steps.table}.tag_v1")) == others
@@ -85,10 +89,10 @@ def test_a_compaction_that_forgets_deletes_brings_the_person_back(
     assert steps.table
     others = bystanders(spark.table(steps.table))
     equality_delete(spark, steps.table, steps.location, "uid", [UID])
-    steps.once(Action.ICEBERG_DELETE_ROWS)
+    steps.once(ICEBERG_DELETE_ROWS)
     compact_ignoring_deletes(spark, steps.table, steps.location)
     assert spark.table(steps.table).where(f"uid = {UID}").count() == 3, "back again"
-    assert steps.probe(Action.ICEBERG_DELETE_ROWS) is Progress.PARTIAL
+    assert steps.probe(ICEBERG_DELETE_ROWS) is Progress.PARTIAL
     steps.all(*SEQUENCE, repeat=True)
     assert residue(steps.location) == []
     assert bystanders(spark.table(steps.table)) == others
@@ -104,7 +108,7 @@ def test_deletion_vectors_of_format_version_3(spark: SparkSession, spark_estate:
     for made in (rows(0, 20, (3, 4)), rows(20, 20, (31,))):
         frame(spark, made).writeTo(table).append()
     location = spark_estate.base / "warehouse/lake/iceberg/vectors"
-    steps = Steps(context(spark_estate), "iceberg", table, location, Format.ICEBERG)
+    steps = Steps(context(spark_estate), "iceberg", table, location, ICEBERG)
     spark.sql(f"DELETE FROM {table} WHERE id = 7")
     spark.sql(f"UPDATE {table} SET amount = 70000 WHERE id = 8")
     others = bystanders(spark.table(table))
@@ -124,8 +128,8 @@ def test_a_table_that_may_share_its_files_is_left_alone(spark: SparkSession, spa
     steps = make(spark, spark_estate, "shared", "copy-on-write", alone=False)
     spark.sql(f"ALTER TABLE {steps.table} SET TBLPROPERTIES ('gc.enabled'='false')")
     with pytest.raises(RunError, match=r"gc\.enabled"):
-        steps.once(Action.ICEBERG_EXPIRE_SNAPSHOTS, older_than=None, retain_last=1)
-    step = steps.step(Action.ICEBERG_DELETE_ROWS)
+        steps.once(ICEBERG_EXPIRE_SNAPSHOTS, older_than=None, retain_last=1)
+    step = steps.step(ICEBERG_DELETE_ROWS)
     with pytest.raises(RunError, match="share"):
         build(steps.ctx)["iceberg"].check(step, steps.copy)
     assert spark.table(str(steps.table)).count() == 40
@@ -139,7 +143,7 @@ def test_the_person_as_partition_value(spark: SparkSession, spark_estate: SparkE
         f"CREATE TABLE {table} (id BIGINT, uid BIGINT, email STRING, amount INT) USING iceberg PARTITIONED BY (uid)"
     )
     frame(spark, rows(0, 6, (3, 4))).writeTo(table).append()
-    steps = Steps(context(spark_estate), "iceberg", table, folder, Format.ICEBERG)
+    steps = Steps(context(spark_estate), "iceberg", table, folder, ICEBERG)
     others = bystanders(spark.table(table))
     steps.all(DELETE, EXPIRE)
     named = [p for p in folder.rglob("*") if str(UID) in p.name]

@@ -11,6 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import (
@@ -137,7 +140,7 @@ def test_partition_values_stay_out_of_facts_and_messages(here: SparkEstate) -> N
     assert EMAIL not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", [Format.ICEBERG, Format.DELTA, Format.HUDI])
+@pytest.mark.parametrize("kind", [ICEBERG, DELTA, HUDI])
 def test_other_formats_are_refused(here: SparkEstate, kind: Format) -> None:
     folder = here.folder("other")
     folder.mkdir()

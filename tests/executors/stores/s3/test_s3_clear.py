@@ -14,6 +14,7 @@ from executors.stores.s3.clear_old_versions import cleared_at
 from executors.stores.s3.executor import S3Executor
 from executors.stores.s3.object_names import shown_names
 from pii_tracer.app.execution.attesting import step_facts
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.stores.s3.archives import s3_clients
 from pii_tracer.lake.stores.s3.object_versions import versions_by_key
 from pii_tracer.model.actions import Action
@@ -22,7 +23,6 @@ from pii_tracer.model.identities import (
     Carries,
     CopyKind,
     DatasetId,
-    Format,
     Match,
     MatchTerm,
     Strategy,
@@ -275,7 +275,7 @@ def copy(match: Match | None) -> Copy:
         dataset=DatasetId(namespace="s3://b", name="wh/orders"),
         table="sales.orders",
         location="s3://b/wh/orders",
-        format=Format.DELTA,
+        format=DELTA,
         carries=Carries.KEY,
         strategy=Strategy.DELETE_BY_KEY,
         columns=(),

@@ -1,0 +1,18 @@
+"""What Iceberg is called in estate files and plans, and what its steps do."""
+
+from __future__ import annotations
+
+from pii_tracer.model.actions import Action
+from pii_tracer.model.identities import Format
+
+ICEBERG = Format("iceberg")
+
+ICEBERG_DELETE_ROWS = Action("iceberg_delete_rows")
+ICEBERG_MASK_ROWS = Action("iceberg_mask_rows")
+ICEBERG_REBUILD = Action("iceberg_rebuild")
+ICEBERG_REWRITE_FILES = Action("iceberg_rewrite_files")
+ICEBERG_REWRITE_REF = Action("iceberg_rewrite_ref")
+ICEBERG_AWAIT_REF = Action("iceberg_await_ref")
+ICEBERG_REWRITE_MANIFESTS = Action("iceberg_rewrite_manifests")
+ICEBERG_EXPIRE_SNAPSHOTS = Action("iceberg_expire_snapshots")
+ICEBERG_REMOVE_ORPHANS = Action("iceberg_remove_orphans")
