@@ -7,6 +7,7 @@ import re
 from pydantic import Field, model_validator
 
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.config.formats import InstalledFormat
 from pii_tracer.model.identities import Format, Frozen
 
 
@@ -36,7 +37,7 @@ class DeclaredTable(Frozen):
     """A table that has a name in the session catalog and lives at a path. encoding: of CSV; UTF-8 where not given."""
 
     name: str
-    format: Format
+    format: InstalledFormat
     location: str
     encoding: TextEncoding | None = None
 

@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator, model_
 
 from pii_tracer.config.backups import Backup, wrong_backups
 from pii_tracer.config.catalogs import Catalog
+from pii_tracer.config.formats import InstalledFormat
 from pii_tracer.config.kafka import KafkaCluster
 from pii_tracer.config.keys import KeyTable, ParquetEncryption, wrong_keys
 from pii_tracer.config.lakefs import LakefsServer, wrong_lakefs
@@ -25,7 +26,7 @@ from pii_tracer.config.vaults import Vault, wrong_vaults
 from pii_tracer.config.windows import Windows
 from pii_tracer.model.errors import ConfigError
 from pii_tracer.model.gap_kinds import NamedKind
-from pii_tracer.model.identities import Currency, Format, Frozen
+from pii_tracer.model.identities import Currency, Frozen
 from pii_tracer.model.legal_holds import Hold, contradiction
 from pii_tracer.model.locations import is_s3
 from pii_tracer.model.timestamps import Moment
@@ -85,7 +86,7 @@ class Archive(Frozen):
     of: str
     bucket: str
     prefix: str
-    format: Format
+    format: InstalledFormat
     expires_after_days: int | None = None
     bypass_governance: str | None = Field(default=None, min_length=1)
     inventory: InventoryReports | None = None

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from pydantic import Field, field_validator, model_validator
 
+from pii_tracer.config.formats import InstalledFormat
 from pii_tracer.model.identities import Format, Frozen
 
 _VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]{0,127}$"
@@ -21,7 +22,7 @@ class LakefsRepository(Frozen):
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{2,62}$")
     of: str
-    format: Format
+    format: InstalledFormat
     prefixes: tuple[str, ...] = ("",)
     owner: str = Field(min_length=1)
     collect_days: int = Field(default=2, ge=0)

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from pydantic import Field, model_validator
 
-from pii_tracer.model.identities import PLAIN, Format, Frozen
+from pii_tracer.config.formats import InstalledFormat
+from pii_tracer.model.identities import PLAIN, Frozen
 
 
 class Vault(Frozen):
@@ -24,7 +25,7 @@ class Vault(Frozen):
     region: str = Field(pattern=r"^[a-z0-9-]+$")
     account_id: str = Field(default="-", pattern=r"^(-|[0-9]{12})$")
     endpoint_url: str | None = None
-    format: Format
+    format: InstalledFormat
     inventory: str | None = None
     max_age_hours: float = Field(default=72, gt=0)
     manifest: str | None = None

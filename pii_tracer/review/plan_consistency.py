@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from pii_tracer.lake.formats.base import Role
-from pii_tracer.lake.formats.registry import actions_with
+from pii_tracer.lake.formats.registry import actions_with, known_actions
 from pii_tracer.model.actions import Action
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import CopyKind, Strategy
@@ -47,6 +47,15 @@ def _names(plan: ErasurePlan) -> str | None:
             return f"steps.{number} waits for a step that is not there"
     if not known.issuperset(plan.totals.critical_path):
         return "the critical path names a step that is not there"
+    return None
+
+
+def _words(plan: ErasurePlan) -> str | None:
+    """An action of an adapter that is not installed here: no rule knows what it does."""
+    known = known_actions()
+    for number, step in enumerate(plan.steps):
+        if step.action not in known:
+            return f"steps.{number} does what no installed adapter knows; install the one that the plan was made with"
     return None
 
 
@@ -167,6 +176,7 @@ def _preconditions(plan: ErasurePlan) -> str | None:
 
 _RULES: tuple[Callable[[ErasurePlan], str | None], ...] = (
     _names,
+    _words,
     _looks,
     _holds,
     _claims,
