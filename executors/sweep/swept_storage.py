@@ -10,7 +10,7 @@ from typing import Protocol
 
 from executors.engine.local_paths import as_local
 from executors.engine.s3a_settings import SCHEME
-from executors.formats.delta.log_cleanup import mentioned
+from pii_tracer.lake.formats.delta.logged_files import mentioned
 from pii_tracer.lake.formats.delta.stray_files import as_written
 from pii_tracer.lake.formats.delta.transaction_log import read_log
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
@@ -23,7 +23,7 @@ _AT_ONCE = 16
 
 @dataclass(frozen=True)
 class Logged:
-    """live: data files that the current version needs. known: of files, whether they are named by a retained version,
+    """live: files that the current version needs. known: of files, whether they are named by a retained version,
     or as writers of Delta name theirs; the others are perhaps somebody's. removed: when each file was removed from the
     table that was (ms since 1970), read from the log when it is asked for.
     """
@@ -138,7 +138,7 @@ def _logged(place: Place) -> Logged:
     def known(file: str) -> bool:
         return file in named or as_written(PurePosixPath(file.removeprefix(f"{place}/")), snapshot)
 
-    return Logged(frozenset(str(f.path) for f in snapshot.files), known, lambda: mentioned(place))
+    return Logged(snapshot.needed, known, lambda: mentioned(place))
 
 
 def _refused(error: OSError) -> RunError:

@@ -7,17 +7,15 @@ value as a folder's does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from executors.engine import local_paths
 from executors.stores.s3.batch_delete import CURRENT, Batches
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.formats.delta.transaction_log import DeltaSnapshot, read_log
+from pii_tracer.lake.formats.delta.log_paths import LOG
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.formats.iceberg.metadata_json import METADATA_ENDS
@@ -29,13 +27,9 @@ from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import engine_path, is_s3, s3_location
 
-T = TypeVar("T")
-
-_AT_ONCE = 16
 _MARKER = "_$folder$"
-_LOG = "_delta_log"
 _TIMELINE = ".hoodie"
-_TABLES = frozenset({_LOG, _TIMELINE})
+_TABLES = frozenset({LOG, _TIMELINE})
 _ICEBERG = "metadata"
 
 
@@ -88,13 +82,6 @@ def refusals(location: object) -> Iterator[None]:
         raise RunError(
             f"S3 refuses: {code}", where=str(location), todo="check the bucket and what the account may do, then resume"
         ) from None
-
-
-def snapshot_of(folder: AnyPlace) -> DeltaSnapshot[Path] | DeltaSnapshot[S3Path]:
-    """The current version of a Delta table, without what its log tells of older ones. Raises as `read_log`."""
-    if isinstance(folder, S3Path):
-        return read_log(folder, history=False)
-    return read_log(folder, history=False)
 
 
 def named(folder: AnyPlace, text: str) -> str:
@@ -224,7 +211,7 @@ def _is_own(parts: tuple[str, ...], kind: Format | None) -> bool:
     """Whether a folder with the sign of a table belongs to the table that lies around it. parts: below that."""
     if kind is HUDI:
         return parts[:1] == (_TIMELINE,)  # its metadata is a table of its own in there
-    return _LOG in parts if kind is DELTA else parts == (_ICEBERG,) and kind is ICEBERG
+    return LOG in parts if kind is DELTA else parts == (_ICEBERG,) and kind is ICEBERG
 
 
 def modified(place: AnyPlace) -> float | None:
@@ -237,14 +224,6 @@ def modified(place: AnyPlace) -> float | None:
 def engine_file(path: str) -> str:
     """A listed file as Spark's file systems spell it."""
     return engine_path(path) if is_s3(path) else f"file:{path}"
-
-
-def read_all(read: Callable[[AnyPlace], T], places: Sequence[AnyPlace]) -> Iterator[T]:
-    """What is read from each of some files, in order; several are read at once, since each request to S3 takes its
-    time. No more than these are in memory."""
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for start in range(0, len(places), _AT_ONCE):
-            yield from pool.map(read, places[start : start + _AT_ONCE])
 
 
 def _listed(folder: S3Path) -> tuple[list[Listed], list[tuple[str, tuple[str, ...]]]]:

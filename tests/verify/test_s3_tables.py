@@ -76,7 +76,13 @@ def in_the_change_feed(lake: Lake) -> None:
 def behind_a_deletion_vector(lake: Lake) -> None:
     """The row is gone for every reader, and its file is as it was."""
     lake.put("part-1.parquet", parquet(OTHER, MAIL))
-    vector = {"storageType": "u", "pathOrInlineDv": "x", "offset": 1, "sizeInBytes": 9, "cardinality": 1}
+    vector = {
+        "storageType": "u",
+        "pathOrInlineDv": "^-aqEH.-t@S}K{vb[*k^",
+        "offset": 1,
+        "sizeInBytes": 9,
+        "cardinality": 1,
+    }
     lake.commit(1, {"add": {**ADD, "path": "part-1.parquet", "deletionVector": vector}})
     lake.put("deletion_vector_0.bin", b"\x01rows")
 

@@ -7,17 +7,14 @@ the one that puts it back stays above that. https://docs.delta.io/latest/table-p
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from executors.context import ExecutionContext
-from executors.formats.delta.log_cleanup import complete_checkpoint
 from executors.formats.delta.table_settings import with_every_commit, without_tombstones
+from pii_tracer.lake.formats.delta.logged_files import complete_checkpoint
 from pii_tracer.lake.stores.s3.s3_path import AnyPlace
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import engine_path
-
-_SETTINGS_ONLY = frozenset({"commitInfo", "metaData", "protocol"})
 
 
 class Checkpoints:
@@ -84,19 +81,3 @@ def newest_version(ctx: ExecutionContext, table: str) -> int:
     """The table's current version, as the engine says."""
     row = ctx.spark.sql(f"DESCRIBE HISTORY {table} LIMIT 1").first()
     return int(row["version"])  # type: ignore[index]
-
-
-def covers(folder: AnyPlace, checkpoint: int, current: int) -> bool:
-    """Whether the commits above a checkpoint change settings only: no file, so that the checkpoint names all of them.
-
-    A commit that is not there to be read counts as one that changes more.
-    """
-    for version in range(checkpoint + 1, current + 1):
-        path = folder / "_delta_log" / f"{version:020}.json"
-        try:
-            actions = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
-        except (OSError, ValueError):
-            return False
-        if not all(_SETTINGS_ONLY.issuperset(action) for action in actions):
-            return False
-    return True

@@ -29,14 +29,7 @@ from executors.engine.match_sql import (
 from executors.engine.retries import on_conflict
 from executors.engine.spark_session import quote, quote_table
 from executors.engine.table_rebuild import difference, overwrite
-from executors.formats.delta.checkpoint import Checkpoints, covers, newest_version
-from executors.formats.delta.log_cleanup import (
-    complete_checkpoint,
-    files_below_checkpoint,
-    is_absolute,
-    live_adds,
-    tombstones_with,
-)
+from executors.formats.delta.checkpoint import Checkpoints, newest_version
 from executors.formats.delta.sweep_rules import (
     Due,
     due,
@@ -59,6 +52,14 @@ from executors.sweep.table_folders import (
     remove,
     remove_partitions,
 )
+from pii_tracer.lake.formats.delta.log_paths import LOG
+from pii_tracer.lake.formats.delta.logged_files import (
+    complete_checkpoint,
+    files_below_checkpoint,
+    settings_only,
+    tombstones_with,
+)
+from pii_tracer.lake.formats.delta.transaction_log import LiveFile, log_of
 from pii_tracer.lake.formats.delta.vocabulary import (
     DELTA_CLEAN_LOG,
     DELTA_DELETE_ROWS,
@@ -113,7 +114,7 @@ class DeltaExecutor:
         """Raise `RunError` when there is no Delta table."""
         folder = self._place(step)
         with refusals(folder):
-            there = (folder / "_delta_log").is_dir()
+            there = (folder / LOG).is_dir()
         if not there:
             raise RunError("there is no Delta table", where=str(folder), todo="look at the folder, then plan again")
 
@@ -269,7 +270,7 @@ class DeltaExecutor:
         return difference(self._ctx, _table(step), step.parameters["sql"])
 
     def _vectors_left(self, step: Step, copy: Copy | None) -> list[str]:
-        left = sum(1 for add in self._adds(step) if (add.get("deletionVector") or {}).get("storageType"))
+        left = sum(file.deletion_vector for file in self._files(step))
         findings = not_back(self._place(step))
         findings += [f"{left} live files have a deletion vector"] if left else []
         old = with_dropped_columns(self._place(step))
@@ -292,7 +293,7 @@ class DeltaExecutor:
     def _log_left(self, step: Step, copy: Copy | None) -> list[str]:
         folder = self._place(step)
         version = complete_checkpoint(folder)
-        if version is None or not covers(folder, version, newest_version(self._ctx, _table(step))):
+        if version is None or not settings_only(folder, version + 1, newest_version(self._ctx, _table(step))):
             return ["the current version has no complete checkpoint"]
         left = files_below_checkpoint(folder, version)
         findings = not_back(folder) + ([f"{len(left)} log files lie below checkpoint {version}"] if left else [])
@@ -308,7 +309,7 @@ class DeltaExecutor:
         return str(newest_version(self._ctx, _table(step)))
 
     def _foreign_files(self, step: Step) -> bool:
-        return any(is_absolute(add["path"]) for add in self._adds(step))
+        return any(file.external for file in self._files(step))
 
     def _place(self, step: Step) -> AnyPlace:
         return self._places.at(step.parameters["location"])
@@ -322,7 +323,7 @@ class DeltaExecutor:
         folder = self._place(step)
         found = due(folder, int(step.parameters["retain_hours"]), self._ctx.in_flight_hours)
         detail = self._sql(f"DESCRIBE DETAIL {_table(step)}").first()
-        if detail is None or detail["numFiles"] != len(self._adds(step)):
+        if detail is None or detail["numFiles"] != len(self._files(step)):
             raise RunError(
                 "the engine and the log disagree on the live files; nothing was swept",
                 where=str(folder),
@@ -330,8 +331,8 @@ class DeltaExecutor:
             )
         return found
 
-    def _adds(self, step: Step) -> tuple[dict[str, Any], ...]:
-        return live_adds(self._place(step))
+    def _files(self, step: Step) -> tuple[LiveFile[Any], ...]:
+        return log_of(self._place(step), history=False).files
 
 
 def _table(step: Step) -> str:

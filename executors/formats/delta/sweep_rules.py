@@ -9,7 +9,6 @@ from pathlib import Path, PurePosixPath
 
 import pyarrow.parquet as pq
 
-from executors.formats.delta.log_cleanup import live_paths, mentioned
 from executors.sweep import table_folders
 from executors.sweep.table_folders import (
     Listed,
@@ -17,9 +16,11 @@ from executors.sweep.table_folders import (
     named,
     place_at,
     refuse_tables_inside,
-    snapshot_of,
 )
+from pii_tracer.lake.formats.delta.log_paths import LOG
+from pii_tracer.lake.formats.delta.logged_files import mentioned
 from pii_tracer.lake.formats.delta.stray_files import as_written
+from pii_tracer.lake.formats.delta.transaction_log import log_of
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.stores.s3.s3_path import AnyPlace, opened
 from pii_tracer.model.errors import RunError
@@ -28,7 +29,7 @@ _HOUR_MS = 3_600_000
 _MANIFESTS = "_symlink_format_manifest"
 _PHYSICAL = "delta.columnMapping.physicalName"
 
-_KEPT_FOLDERS = frozenset({"_delta_log", _MANIFESTS, "_checkpoints", "_spark_metadata"})
+_KEPT_FOLDERS = frozenset({LOG, _MANIFESTS, "_checkpoints", "_spark_metadata"})
 """The log, manifests for other engines, and the state of streams: not the table's data, and not ours to sweep."""
 
 
@@ -46,11 +47,12 @@ def unreferenced(folder: AnyPlace) -> list[Listed]:
     The folder is listed before the log is read: a file that a writer commits in between is then referenced.
 
     Raises:
-        RunError: another table lies inside the folder, or the log has a hole.
+        RunError: another table lies inside the folder.
+        EstateError: the log has a hole, or is damaged.
     """
     listed = files_below(folder)
     refuse_tables_inside(folder, listed, DELTA)
-    live = live_paths(folder)
+    live = log_of(folder, history=False).needed
     return [
         file
         for file in listed
@@ -68,7 +70,7 @@ def due(folder: AnyPlace, retain_hours: int, in_flight_hours: int) -> Due:
     In S3 files stay that are named as no writer of Delta names its: a gap of the plan says so (`strange_files`).
 
     Raises:
-        RunError: as `unreferenced`.
+        RunError, EstateError: as `unreferenced`.
     """
     candidates = unreferenced(folder)
     local = isinstance(folder, Path)
@@ -85,7 +87,7 @@ def due(folder: AnyPlace, retain_hours: int, in_flight_hours: int) -> Due:
 
 def _own(folder: AnyPlace, files: Sequence[Listed], logged: Mapping[str, int]) -> list[Listed]:
     """Those that the log names, or that are named, and lie, as writers of Delta leave them."""
-    snapshot = snapshot_of(folder)
+    snapshot = log_of(folder, history=False)
     return [f for f in files if _data_file(f.path) in logged or as_written(PurePosixPath(*f.parts), snapshot)]
 
 
@@ -112,7 +114,7 @@ def empty_partitions(folder: AnyPlace) -> list[str]:
 
 def missing(folder: AnyPlace) -> list[str]:
     """Files of the current version that are not there: the table cannot be read."""
-    return table_folders.missing(folder, live_paths(folder))
+    return table_folders.missing(folder, log_of(folder, history=False).needed)
 
 
 def stale_manifests(folder: AnyPlace) -> list[str]:
@@ -121,7 +123,7 @@ def stale_manifests(folder: AnyPlace) -> list[str]:
     https://docs.delta.io/latest/presto-integration.html: one line a file, absolute, not percent-encoded.
     """
     manifests = [file.path for file in files_below(folder / _MANIFESTS) if file.parts[-1] == "manifest"]
-    live = live_paths(folder) if manifests else set()
+    live = log_of(folder, history=False).needed if manifests else frozenset()
     return [path for path in manifests if any(named(folder, line) not in live for line in _lines(folder, path))]
 
 
@@ -135,7 +137,7 @@ def with_dropped_columns(folder: AnyPlace) -> list[str]:
     Raises:
         RunError: a file's footer cannot be read.
     """
-    snapshot = snapshot_of(folder)
+    snapshot = log_of(folder, history=False)
     if snapshot.configuration.get("delta.columnMapping.mode", "none") == "none":
         return []
     kept = {str(f["metadata"].get(_PHYSICAL, f["name"])) for f in snapshot.schema["fields"]}

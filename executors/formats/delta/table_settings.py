@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from executors.engine.spark_session import quote_table, string_literal
-from executors.sweep.table_folders import snapshot_of
+from pii_tracer.lake.formats.delta.transaction_log import log_of
 from pii_tracer.lake.stores.s3.s3_path import AnyPlace
 from pii_tracer.model.errors import RunError
 
@@ -101,11 +101,11 @@ def not_back(folder: AnyPlace) -> list[str]:
 
 def is_clustered(folder: AnyPlace) -> bool:
     """Whether the table has the feature of liquid clustering (PROTOCOL.md, "Clustered Table")."""
-    return "clustering" in snapshot_of(folder).features
+    return "clustering" in log_of(folder, history=False).features
 
 
 def _properties(folder: AnyPlace) -> dict[str, str]:
-    return snapshot_of(folder).configuration
+    return log_of(folder, history=False).configuration
 
 
 def _set(sql: Sql, table: str, properties: dict[str, str]) -> None:

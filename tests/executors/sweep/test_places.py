@@ -14,9 +14,15 @@ from deltalake import DeltaTable, write_deltalake
 
 from executors.engine.s3a_settings import reaches_s3
 from executors.engine.session_settings import session_conf
-from executors.formats.delta import log_cleanup, sweep_rules
+from executors.formats.delta import sweep_rules
 from executors.sweep import table_folders
 from executors.sweep.table_folders import Places
+from pii_tracer.lake.formats.delta.logged_files import (
+    complete_checkpoint,
+    files_below_checkpoint,
+    mentioned,
+    tombstones_with,
+)
 from pii_tracer.lake.formats.delta.transaction_log import read_log
 from pii_tracer.lake.stores.s3.archives import s3_clients
 from pii_tracer.lake.stores.s3.s3_path import S3Path
@@ -77,14 +83,14 @@ def twins(world: World, tmp_path: Path) -> Twins:
 
 def test_a_log_is_read_alike_here_and_in_s3(twins: Twins) -> None:
     here, there = twins.here, twins.there
-    assert log_cleanup.complete_checkpoint(there) == log_cleanup.complete_checkpoint(here) == 2
-    assert {twins.alike(p) for p in log_cleanup.live_paths(there)} == log_cleanup.live_paths(here)
-    assert len(log_cleanup.live_paths(here)) == 4
-    assert {twins.alike(p): at for p, at in log_cleanup.mentioned(there).items()} == log_cleanup.mentioned(here)
-    below = [twins.alike(p) for p in log_cleanup.files_below_checkpoint(there, 2)]
-    assert below == [str(p) for p in log_cleanup.files_below_checkpoint(here, 2)]
+    assert complete_checkpoint(there) == complete_checkpoint(here) == 2
+    assert {twins.alike(p) for p in read_log(there).needed} == read_log(here).needed
+    assert len(read_log(here).needed) == 4
+    assert {twins.alike(p): at for p, at in mentioned(there).items()} == mentioned(here)
+    below = [twins.alike(p) for p in files_below_checkpoint(there, 2)]
+    assert below == [str(p) for p in files_below_checkpoint(here, 2)]
     assert len(below) == 3
-    assert log_cleanup.tombstones_with(there, ["a b%c"]) == log_cleanup.tombstones_with(here, ["a b%c"]) > 0
+    assert tombstones_with(there, ["a b%c"]) == tombstones_with(here, ["a b%c"]) > 0
     assert sweep_rules.missing(there) == sweep_rules.missing(here) == []
     assert [twins.alike(f.path) for f in sweep_rules.unreferenced(there)] == [
         f.path for f in sweep_rules.unreferenced(here)
@@ -146,13 +152,13 @@ def test_a_table_inside_is_not_swept(twins: Twins, inner: str) -> None:
 
 
 def test_a_file_that_is_not_there_is_told(twins: Twins) -> None:
-    live = sorted(log_cleanup.live_paths(twins.there))
+    live = sorted(read_log(twins.there).needed)
     table_folders.remove(twins.there, live[:1])
     assert sweep_rules.missing(twins.there) == live[:1]
 
 
 def test_manifests_that_lead_other_engines_astray_are_seen_in_s3(twins: Twins) -> None:
-    live = sorted(log_cleanup.live_paths(twins.there))
+    live = sorted(read_log(twins.there).needed)
     twins.put("_symlink_format_manifest/manifest", "\n".join(p.replace("s3:", "s3a:") for p in live).encode())
     assert sweep_rules.stale_manifests(twins.there) == []
     stale = twins.put("_symlink_format_manifest/day=1/manifest", b"s3a://b/wh/t/gone.parquet\n")

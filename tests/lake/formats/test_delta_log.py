@@ -60,7 +60,13 @@ def test_replay(tmp_path: Path) -> None:
 
 
 def test_a_new_deletion_vector_replaces_the_file_wherever_the_removal_stands(tmp_path: Path) -> None:
-    vector = {"storageType": "u", "pathOrInlineDv": "ab", "offset": 1, "sizeInBytes": 1, "cardinality": 1}
+    vector = {
+        "storageType": "u",
+        "pathOrInlineDv": "^-aqEH.-t@S}K{vb[*k^",
+        "offset": 1,
+        "sizeInBytes": 1,
+        "cardinality": 1,
+    }
     for version, order in enumerate((1, -1)):
         table = tmp_path / str(version)
         commit(table, 0, PROTOCOL, METADATA, add("a"))

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath, PurePosixPath
 
-from pii_tracer.lake.formats.delta.transaction_log import LOG, DeltaSnapshot
+from pii_tracer.lake.formats.delta.log_paths import LOG
+from pii_tracer.lake.formats.delta.transaction_log import DeltaSnapshot
 from pii_tracer.lake.formats.stray_files import (
     MARKS,
     UUID,

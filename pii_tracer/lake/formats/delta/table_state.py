@@ -8,13 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.lake.dataset_paths import EstatePaths, local_path
+from pii_tracer.lake.formats.delta.log_paths import LOG
 from pii_tracer.lake.formats.delta.stray_files import strangers
-from pii_tracer.lake.formats.delta.transaction_log import (
-    LOG,
-    DeltaSnapshot,
-    LiveFile,
-    read_log,
-)
+from pii_tracer.lake.formats.delta.transaction_log import DeltaSnapshot, LiveFile, read_log
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import GENERATED, InventoryGap, TableState
 from pii_tracer.lake.read_result import Found, gap

@@ -1,35 +1,48 @@
-"""A small reader of Delta's transaction log: JSON commits and checkpoints (classic, multi-part, v2 with sidecars).
+"""The state of a Delta table as its log tells it: JSON commits and checkpoints (classic, multi-part, v2 with sidecars).
 
-It reads what discovery needs of any table, also of those whose reader features an engine's library refuses. Rules:
-Delta transaction log protocol, https://github.com/delta-io/delta/blob/master/PROTOCOL.md
+The one reader for discovery, sweeps and executors, also of tables whose reader features an engine's library refuses.
+Rules: Delta transaction log protocol, https://github.com/delta-io/delta/blob/master/PROTOCOL.md
 ("Action Reconciliation", "Checkpoints", "Deletion Vectors").
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic
-from urllib.parse import unquote
 
-from pii_tracer.lake.stores.s3.s3_path import Place, S3Path, file_of
-from pii_tracer.model.errors import EstateError
+from pii_tracer.lake.formats.delta.log_paths import (
+    logical_file,
+    placed,
+    vector_of,
+    vector_path,
+    written_by,
+)
+from pii_tracer.lake.formats.delta.logged_files import (
+    FILE_ACTIONS,
+    LogFiles,
+    Row,
+    lines,
+    read_all,
+    readable,
+    rows,
+    unreadable,
+)
+from pii_tracer.lake.stores.s3.s3_path import Place, S3Path
 
-LOG = "_delta_log"
-_COMMIT = re.compile(r"^(\d{20})\.json$")
-_CHECKPOINT = re.compile(r"^(\d{20})\.checkpoint(?:\.(?P<part>\d{10})\.(?P<parts>\d{10})|\.(?P<uuid>[0-9a-f-]{36}))?"
-                         r"\.(?P<form>parquet|json)$")  # fmt: skip
-_ACTIONS = ("add", "remove", "metaData", "protocol", "sidecar")
+_ACTIONS = ("add", "remove", "metaData", "protocol")
 
 
 @dataclass(frozen=True)
 class LiveFile(Generic[Place]):
-    """One data file of the current version. `rows` are those it holds physically, None without statistics."""
+    """One data file of the current version. `rows` are those it holds physically, None without statistics.
+
+    vector: the file that its deletion vector lies in; None where it has none, or the log itself holds it.
+    """
 
     path: Place
+    vector: Place | None
     external: bool
     size: int
     rows: int | None
@@ -42,8 +55,8 @@ class LiveFile(Generic[Place]):
 class DeltaSnapshot(Generic[Place]):
     """The newest version of a table. `earliest` is the oldest version that can still be rebuilt from the log.
 
-    name, comment: what the table is called in its log, and said to be. named: every data file that an action of the
-    retained log adds or removes.
+    name, comment: what the table is called in its log, and said to be. named: every file of data, changes and deletion
+    vectors that an action of the retained log adds or removes.
     """
 
     version: int
@@ -59,25 +72,30 @@ class DeltaSnapshot(Generic[Place]):
     comment: str | None
     named: frozenset[Place]
 
+    @property
+    def needed(self) -> frozenset[str]:
+        """Absolute paths, or places in S3, of the data files and deletion vectors of the current version."""
+        return frozenset(str(path) for file in self.files for path in (file.path, file.vector) if path is not None)
+
 
 @dataclass
 class _State:
-    adds: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
-    metadata: dict[str, Any] | None = None
-    protocol: dict[str, Any] | None = None
+    adds: dict[tuple[str, str], Row] = field(default_factory=dict)
+    metadata: Row | None = None
+    protocol: Row | None = None
     cloned_from: str | None = None
     named: set[str] = field(default_factory=set)
 
-    def apply(self, actions: list[dict[str, Any]]) -> None:
+    def apply(self, actions: list[Row]) -> None:
         """One commit: a file is known by path and deletion vector, so removals may stand after additions."""
         for action in actions:
             if remove := action.get("remove"):
-                self.adds.pop(_key(remove), None)
-                self.named.add(remove["path"])
+                self.adds.pop(logical_file(remove), None)
         for action in actions:
             if add := action.get("add"):
-                self.adds[_key(add)] = add
-                self.named.add(add["path"])
+                self.adds[logical_file(add)] = add
+            for told in filter(None, map(action.get, FILE_ACTIONS)):
+                self.named.update(written_by(told))
             self.metadata = action.get("metaData") or self.metadata
             self.protocol = action.get("protocol") or self.protocol
             info = action.get("commitInfo") or {}
@@ -100,13 +118,6 @@ class _State:
         return frozenset([*(told.get("readerFeatures") or ()), *(told.get("writerFeatures") or ())])
 
 
-def _key(action: dict[str, Any]) -> tuple[str, str]:
-    vector = action.get("deletionVector")
-    if not vector:
-        return action["path"], ""
-    return action["path"], f"{vector['storageType']}{vector['pathOrInlineDv']}@{vector.get('offset')}"
-
-
 def read_log(location: Place, *, history: bool = True) -> DeltaSnapshot[Place]:
     """The current version of the Delta table in a folder.
 
@@ -117,57 +128,52 @@ def read_log(location: Place, *, history: bool = True) -> DeltaSnapshot[Place]:
         EstateError: no log, a hole between checkpoint and newest commit, damaged files.
     """
     try:
-        return _read(location, history)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise EstateError(
-            f"the Delta log cannot be read: {type(error).__name__}",
-            where=str(location / LOG),
-            todo="repair or restore the table's log; nothing is known of the table until then",
-        ) from None
+        with readable(location):
+            return _read(location, history)
+    except OSError as error:
+        raise unreadable(location, error) from None
 
 
-def log_of(location: Path | S3Path) -> DeltaSnapshot[Any]:
+def log_of(location: Path | S3Path, *, history: bool = True) -> DeltaSnapshot[Any]:
     """As `read_log`, of a place whose kind is not known to the type checker."""
     if isinstance(location, S3Path):
-        return read_log(location)
-    return read_log(location)
+        return read_log(location, history=history)
+    return read_log(location, history=history)
 
 
 def _read(location: Place, history: bool) -> DeltaSnapshot[Place]:
-    log = location / LOG
-    commits: dict[int, Place] = {}
-    for path in log.iterdir():
-        if _COMMIT.match(path.name):
-            commits[int(path.name[:20])] = path
-    checkpoints: dict[int, list[Place]] = _complete_checkpoints(log)
-    version = max([*commits, *checkpoints])
-    start = max(checkpoints, default=-1)
+    files: LogFiles[Place] = LogFiles(location)
+    start: int
+    checkpoint: list[Place]
+    start, checkpoint = files.newest()
+    # a checkpoint that is not whole tells that there was such a version
+    version: int = max([*files.commits, *files.checkpoints])
     state = _State()
-    if start >= 0:
-        state.apply(list(_checkpoint_actions(log, checkpoints[start])))
-    for number in sorted(commits) if history else ():
-        if number <= start:
-            # older commits only tell where the table was cloned from and what it held; the checkpoint holds the rest
-            old = _State()
-            old.apply(list(_lines(commits[number])))
-            state.cloned_from = state.cloned_from or old.cloned_from
-            state.named |= old.named
-    for number in range(start + 1, version + 1):
-        state.apply(list(_lines(commits[number])))
+    state.apply([row for path in checkpoint for row in rows(path, _ACTIONS)])
+    numbers = [*sorted(n for n in files.commits if history and n <= start), *range(start + 1, version + 1)]
+    for number, actions in zip(numbers, read_all(lines, [files.commits[n] for n in numbers]), strict=True):
+        if number > start:
+            state.apply(actions)
+            continue
+        # older commits only tell where the table was cloned from and what it held; the checkpoint holds the rest
+        old = _State()
+        old.apply(actions)
+        state.cloned_from = state.cloned_from or old.cloned_from
+        state.named |= old.named
     metadata = state.described()
     return DeltaSnapshot(
         version=version,
-        earliest=_earliest(set(commits), set(checkpoints), version),
+        earliest=_earliest(set(files.commits), {v for v, heads in files.checkpoints.items() if heads.whole}, version),
         schema=json.loads(metadata["schemaString"]),
         partition_columns=tuple(metadata.get("partitionColumns") or ()),
         configuration=_mapping(metadata.get("configuration")),
         reader_version=state.reader_version,
         features=state.features,
-        files=tuple(sorted((_live(location, add) for add in state.adds.values()), key=lambda f: str(f.path))),
+        files=_live_files(location, state),
         cloned_from=state.cloned_from,
         name=metadata.get("name"),
         comment=metadata.get("description"),
-        named=frozenset(_path_of(location, path) for path in state.named),
+        named=frozenset(placed(location, path) for path in state.named),
     )
 
 
@@ -181,80 +187,29 @@ def _earliest(commits: set[int], checkpoints: set[int], version: int) -> int:
     return min(bases, default=version)
 
 
-def _lines(path: Path | S3Path) -> Iterator[dict[str, Any]]:
-    with path.open("rb") as stream:
-        for line in stream:
-            if line.strip():
-                yield json.loads(line)
-
-
-def _complete_checkpoints(log: Place) -> dict[int, list[Place]]:
-    """Files of one complete checkpoint per version; incomplete multi-part ones do not count."""
-    found: dict[int, list[Place]] = {}
-    parts: dict[tuple[int, int], list[Place]] = {}
-    for path in sorted(log.iterdir()):
-        match = _CHECKPOINT.match(path.name)
-        if not match:
-            continue
-        number = int(match[1])
-        if match["parts"]:
-            parts.setdefault((number, int(match["parts"])), []).append(path)
-        else:
-            found[number] = [path]
-    for (number, wanted), paths in parts.items():
-        if len(paths) == wanted:
-            found.setdefault(number, paths)
-    return found
-
-
-def _checkpoint_actions(log: Place, files: list[Place]) -> Iterator[dict[str, Any]]:
-    for path in files:
-        actions = _lines(path) if path.suffix == ".json" else _rows(path)
-        for action in actions:
-            sidecar = action.get("sidecar")
-            if sidecar:
-                yield from _rows(_sidecar(log, sidecar["path"]))
-            else:
-                yield action
-
-
-def _sidecar(log: Place, name: str) -> Place:
-    if "/" not in name:
-        return log / "_sidecars" / unquote(name)
-    return file_of(log, name)
-
-
-def _rows(path: Path | S3Path) -> Iterator[dict[str, Any]]:
-    import pyarrow.parquet as pq
-
-    with path.open("rb") as stream, pq.ParquetFile(stream) as file:
-        wanted = [name for name in _ACTIONS if name in file.schema_arrow.names]
-        for batch in file.iter_batches(columns=wanted, batch_size=10_000):
-            yield from batch.to_pylist()
-
-
 def _mapping(value: Any) -> dict[str, Any]:
     """A map of the log: an object in JSON, a list of pairs from Parquet."""
     return dict(value or {})
 
 
-def _path_of(location: Place, written: str) -> Place:
-    text = unquote(written)  # paths in the log are percent-encoded URIs
-    absolute = text.startswith("/") or re.match(r"^[a-z][a-z0-9+.-]*:", text) is not None
-    return file_of(location, written if written.startswith("file:") else text) if absolute else location / text
+def _live_files(location: Place, state: _State) -> tuple[LiveFile[Place], ...]:
+    real = location.resolve()
+    files = (_live(location, real, add) for add in state.adds.values())
+    return tuple(sorted(files, key=lambda file: str(file.path)))
 
 
-def _live(location: Place, add: dict[str, Any]) -> LiveFile[Place]:
-    path = _path_of(location, add["path"])
-    vector = add.get("deletionVector")
+def _live(location: Place, real: Place, add: Row) -> LiveFile[Place]:
+    path, beside = placed(location, add["path"]), vector_path(add)
+    vector = vector_of(add)
     stats = json.loads(add["stats"]) if add.get("stats") else {}
     return LiveFile(
         path=path,
-        external=not path.resolve().is_relative_to(location.resolve()),
+        vector=placed(location, beside) if beside else None,
+        external=not path.resolve().is_relative_to(real),
         size=int(add["size"]),
         rows=stats.get("numRecords"),
         deleted_rows=int(vector["cardinality"]) if vector else 0,
-        deletion_vector=bool(vector),
+        deletion_vector=vector is not None,
         partition=_mapping(add.get("partitionValues")),
     )
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from executors.formats.delta.log_cleanup import live_adds
 from executors.formats.delta.table_settings import without_clustering, without_tombstones
+from pii_tracer.lake.formats.delta.transaction_log import live_files
 from pii_tracer.lake.formats.delta.vocabulary import DELTA, DELTA_CLEAN_LOG, DELTA_PURGE
 from pii_tracer.run.executor_protocol import Progress
 from tests.executors.formats.delta.test_delta import (
@@ -111,9 +111,9 @@ def test_liquid_clustering_with_row_tracking_and_commit_timestamps(
     spark.sql(f"REORG TABLE {sql_of(steps)} APPLY (PURGE)")
     spark.sql(f"OPTIMIZE {sql_of(steps)} FULL")
     assert steps.probe(DELTA_PURGE) is not Progress.DONE, "both pass over a cube that is whole"
-    (live,) = live_adds(folder)
-    assert live["deletionVector"]
-    assert 3 in pq.read_table(folder / live["path"])["id"].to_pylist(), "the row, under its vector"
+    (live,) = live_files(folder)
+    assert live.deletion_vector
+    assert 3 in pq.read_table(live.path)["id"].to_pylist(), "the row, under its vector"
     erase(spark, steps)
     assert spark.sql(f"DESCRIBE DETAIL {sql_of(steps)}").first()["clusteringColumns"] == ["uid", "email"]
     killed = without_clustering(spark.sql, sql_of(steps), folder)

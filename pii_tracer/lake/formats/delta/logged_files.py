@@ -1,0 +1,266 @@
+"""The files of Delta's log: commits and checkpoints, which of these are whole, what they name, and what lies below one.
+
+https://github.com/delta-io/delta/blob/master/PROTOCOL.md, "Delta Log Entries", "Checkpoints", "Sidecar File
+Information".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+from urllib.parse import unquote
+
+from pii_tracer.lake.formats.delta.log_paths import LOG, placed, written_by
+from pii_tracer.lake.stores.s3.s3_path import AnyPlace, Place, opened
+from pii_tracer.model.errors import EstateError
+
+T = TypeVar("T")
+Row = dict[str, Any]
+"""A line of a commit or a row of a checkpoint: by kind of action, the action."""
+
+FILE_ACTIONS = ("add", "remove", "cdc")
+COMMIT = re.compile(r"(\d{20})\.json")
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(?P<part>\d{10})\.(?P<parts>\d{10})|\.[0-9a-f-]{36})?"
+                         r"\.(?:parquet|json)")  # fmt: skip
+_VERSIONED = re.compile(r"\.?(\d{20})\.(?:json|crc|checkpoint.*|compacted.*|\d{20}\.compacted\.json)(?:\.crc)?")
+_SIDECARS = "_sidecars"
+_SETTINGS_ONLY = frozenset({"commitInfo", "metaData", "protocol"})
+_AT_ONCE = 16
+_BATCH = 10_000
+
+
+@contextmanager
+def readable(folder: AnyPlace) -> Iterator[None]:
+    """Inside, whatever tells that a log is damaged becomes one error.
+
+    Raises:
+        EstateError: it cannot be understood.
+    """
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise unreadable(folder, error) from None
+
+
+def unreadable(folder: AnyPlace, error: Exception) -> EstateError:
+    """What is told of a log that cannot be read."""
+    return EstateError(
+        f"the Delta log cannot be read: {type(error).__name__}",
+        where=str(folder / LOG),
+        todo="repair or restore the table's log; nothing is known of the table until then",
+    )
+
+
+@dataclass(frozen=True)
+class _Heads(Generic[Place]):
+    """The checkpoints of one version, without sidecars. parts: by how many there are to be, by number."""
+
+    single: list[Place]
+    parts: dict[int, dict[int, Place]]
+
+    @property
+    def files(self) -> list[Place]:
+        return self.single + [path for there in self.parts.values() for path in there.values()]
+
+    @property
+    def whole(self) -> bool:
+        """Whether all parts of one are there; sidecars are not looked at."""
+        return bool(self.single) or any(len(there) == total for total, there in self.parts.items())
+
+
+class LogFiles(Generic[Place]):
+    """The files of a table's log, listed once and sorted by name. folder: the table's.
+
+    Raises:
+        FileNotFoundError: there is no log.
+        OSError: it cannot be listed.
+    """
+
+    def __init__(self, folder: Place) -> None:
+        self.folder: Place = folder
+        self._log: Place = folder / LOG
+        self.there: list[Place] = sorted(self._log.iterdir(), key=str)
+        self.commits: dict[int, Place] = {}
+        self.checkpoints: dict[int, _Heads[Place]] = {}
+        for path in self.there:
+            if COMMIT.fullmatch(path.name):
+                self.commits[int(path.name[:20])] = path
+            elif match := _CHECKPOINT.fullmatch(path.name):
+                heads = self.checkpoints.setdefault(int(match[1]), _Heads([], {}))
+                if match["parts"]:
+                    heads.parts.setdefault(int(match["parts"]), {})[int(match["part"])] = path
+                else:
+                    heads.single.append(path)
+
+    @cached_property
+    def sidecars(self) -> list[Place]:
+        """What lies in their folder, hidden checksums as well."""
+        try:
+            return sorted((self._log / _SIDECARS).iterdir(), key=str)
+        except FileNotFoundError:
+            return []
+
+    def newest(self) -> tuple[int, list[Place]]:
+        """Version and files of the newest checkpoint of which everything is there; -1 and none where there is none."""
+        found = ((version, self._whole(version)) for version in sorted(self.checkpoints, reverse=True))
+        return next(((version, files) for version, files in found if files), (-1, []))
+
+    def _whole(self, version: int) -> list[Place]:
+        """The files of one of a version's checkpoints of which everything is there, sidecars behind; else none."""
+        heads = self.checkpoints[version]
+        for path in heads.single:
+            needed = sidecars_of(path)
+            there: list[Place] = [path]
+            there += self._named(needed)
+            if len(there) == 1 + len(needed):
+                return there
+        return next((list(parts.values()) for total, parts in heads.parts.items() if len(parts) == total), [])
+
+    def all_of(self, version: int) -> list[Place]:
+        """The files of all checkpoints of a version, whole or not, with the sidecars that are there."""
+        heads = self.checkpoints[version]
+        return heads.files + self._named({name for path in heads.single for name in sidecars_of(path)})
+
+    def _named(self, names: set[str]) -> list[Place]:
+        """Those of some sidecars that are there. Nothing is listed where none is asked for."""
+        return [path for path in self.sidecars if path.name in names] if names else []
+
+
+def sidecars_of(path: AnyPlace) -> set[str]:
+    """Names of the sidecars that a checkpoint names: they lie in one folder, whatever else is written."""
+    told = (row["sidecar"]["path"] for row in rows(path, ("sidecar",)) if row.get("sidecar"))
+    return {unquote(written.rpartition("/")[2], errors="strict") for written in told}
+
+
+def rows(path: AnyPlace, kinds: Collection[str]) -> Iterator[Row]:
+    """The actions of some kinds in a file of the log; a commit gives all of them.
+
+    Raises:
+        OSError, ValueError: the file is not there, or damaged.
+    """
+    if path.suffix == ".json":
+        yield from lines(path)
+        return
+    import pyarrow.parquet as pq
+
+    with opened(path) as stream, pq.ParquetFile(stream) as file:
+        wanted = [name for name in kinds if name in file.schema_arrow.names]
+        for batch in file.iter_batches(columns=wanted, batch_size=_BATCH) if wanted else ():
+            yield from batch.to_pylist()
+
+
+def lines(path: AnyPlace) -> list[Row]:
+    """The actions of a commit. Raises as `rows`."""
+    with path.open("rb") as stream:
+        return [json.loads(line) for line in stream if line.strip()]
+
+
+def read_all(read: Callable[[AnyPlace], T], places: Sequence[AnyPlace]) -> Iterator[T]:
+    """What is read from each of some files, in order; several are read at once, since each request to S3 takes its
+    time. No more than these are in memory."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for start in range(0, len(places), _AT_ONCE):
+            yield from pool.map(read, places[start : start + _AT_ONCE])
+
+
+def complete_checkpoint(folder: AnyPlace) -> int | None:
+    """Version of the newest checkpoint of which everything is there.
+
+    Raises:
+        OSError: there is no log, or it cannot be listed.
+        EstateError: it is damaged.
+    """
+    with readable(folder):
+        version, _ = files_of(folder).newest()
+        return None if version < 0 else version
+
+
+def files_of(folder: AnyPlace) -> LogFiles[Any]:
+    """As `LogFiles`, of a place whose kind is not known to the type checker."""
+    return LogFiles[Any](folder)
+
+
+def files_below_checkpoint(folder: AnyPlace, version: int) -> list[AnyPlace]:
+    """Log files older than a complete checkpoint, their hidden checksums, and sidecars that it does not name.
+
+    Raises as `complete_checkpoint`.
+    """
+    with readable(folder):
+        files = files_of(folder)
+        matches = [(path, _VERSIONED.fullmatch(path.name)) for path in files.there]
+        below = [path for path, match in matches if match and int(match[1]) < version]
+        if files.sidecars:
+            heads = [path for v, heads in files.checkpoints.items() if v >= version for path in heads.single]
+            kept = {name for path in heads for name in sidecars_of(path)}
+            below += [p for p in files.sidecars if p.name.removeprefix(".").removesuffix(".crc") not in kept]
+        return sorted(below, key=str)
+
+
+def mentioned(folder: AnyPlace) -> dict[str, int]:
+    """Absolute paths, or places in S3, of every file that any log entry names -> when it was removed (ms since 1970), 0
+    where it was not.
+
+    Removed files, change files and deletion vectors included, of all versions that the log still holds. Raises as
+    `complete_checkpoint`.
+    """
+    with readable(folder):
+        files = files_of(folder)
+        paths = [p for p in files.there if p.suffix in (".json", ".parquet")]
+        paths += [p for p in files.sidecars if p.suffix == ".parquet"]
+        written: dict[str, int] = {}
+        for told in read_all(_told, paths):
+            for name, at in told:
+                written[name] = max(written.get(name, 0), at)
+        found: dict[str, int] = {}
+        for name, at in written.items():
+            place = str(placed(files.folder, name))
+            found[place] = max(found.get(place, 0), at)
+        return found
+
+
+def _told(path: AnyPlace) -> list[tuple[str, int]]:
+    """The paths that a file of the log names, as they are written, and when each was removed."""
+    return [
+        (name, int(action.get("deletionTimestamp") or 0) if kind == "remove" else 0)
+        for kind, action in _file_actions(path, FILE_ACTIONS)
+        for name in written_by(action)
+    ]
+
+
+def _file_actions(path: AnyPlace, kinds: Collection[str]) -> Iterator[tuple[str, Row]]:
+    return ((kind, row[kind]) for row in rows(path, kinds) for kind in kinds if row.get(kind))
+
+
+def tombstones_with(folder: AnyPlace, values: Collection[str]) -> int:
+    """How many removed files the newest complete checkpoint still names under one of these partition values.
+
+    Tombstones stay in checkpoints until `delta.deletedFileRetentionDuration` is over (PROTOCOL.md, "Checkpoints"), each
+    with its path and `partitionValues`. Raises as `complete_checkpoint`.
+    """
+    with readable(folder):
+        files = files_of(folder)
+        version, _ = files.newest()
+        there = files.all_of(version) if version >= 0 else []
+        removes = [action for path in there for _, action in _file_actions(path, ("remove",))]
+        return sum(1 for r in removes if not set(dict(r.get("partitionValues") or {}).values()).isdisjoint(values))
+
+
+def settings_only(folder: AnyPlace, first: int, last: int) -> bool:
+    """Whether the commits of these versions change settings only: no file.
+
+    One that is not there to be read counts as one that changes more.
+    """
+    for version in range(first, last + 1):
+        try:
+            actions = lines(folder / LOG / f"{version:020}.json")
+        except (OSError, ValueError):
+            return False
+        if not all(_SETTINGS_ONLY.issuperset(action) for action in actions):
+            return False
+    return True
