@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.common.atomic_files import write_atomic
+from pii_tracer.lake.formats.delta.log_paths import COMMIT, LOG
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
@@ -200,7 +201,7 @@ def _kept(path: Path) -> Seen | None:
 # -- the newest file of a table's own log ------------------------------------------------------------------------------
 
 _LOGS = {
-    DELTA: (("_delta_log",), re.compile(r"(\d{20})\.json")),
+    DELTA: ((LOG,), COMMIT),
     ICEBERG: (("metadata",), re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")),
     HUDI: ((".hoodie/timeline", ".hoodie"), re.compile(r"(\d{17}(?:_\d{17})?)\.\w+")),
 }

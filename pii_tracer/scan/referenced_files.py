@@ -6,15 +6,19 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pii_tracer.lake.formats.delta.log_paths import (
+    FILE_ACTIONS,
+    LOG,
+    decoded,
+    written_by,
+)
 from pii_tracer.scan.decode.avro_container import open_container
 
 _BATCH = 10_000
-_ACTIONS = ("add", "remove")
 _MANIFEST = re.compile(r"(?:\Asnap-.*|\Aoptimized-m-.*|-m\d+)\.avro\Z")
 """As Iceberg names them, wherever `write.metadata.path` leads."""
 
@@ -34,18 +38,17 @@ def named_files(key: str, data: memoryview) -> Iterator[str]:
             path = record.get("manifest_path") or (record.get("data_file") or {}).get("file_path")
             if path:
                 yield str(path)
-    elif folders[-1:] == ["_delta_log"] and name.endswith(".json"):
+    elif folders[-1:] == [LOG] and name.endswith(".json"):
         yield from _named(json.loads(line) for line in bytes(data).splitlines() if line.strip())
-    elif "_delta_log" in folders and name.endswith(".parquet"):
+    elif LOG in folders and name.endswith(".parquet"):
         with pq.ParquetFile(pa.BufferReader(pa.py_buffer(data))) as file:
-            wanted = [column for column in _ACTIONS if column in file.schema_arrow.names]
+            wanted = [column for column in FILE_ACTIONS if column in file.schema_arrow.names]
             for batch in file.iter_batches(columns=wanted, batch_size=_BATCH):
                 yield from _named(batch.to_pylist())
 
 
 def _named(actions: Iterable[Any]) -> Iterator[str]:
     for action in actions:
-        for kind in _ACTIONS:
-            path = (action.get(kind) or {}).get("path")
-            if path and ":/" in path:
-                yield unquote(path)
+        for told in filter(None, map(action.get, FILE_ACTIONS)):
+            paths = map(decoded, written_by(told))
+            yield from (path for path, whole in paths if whole)

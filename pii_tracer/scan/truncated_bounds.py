@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from urllib.parse import unquote
 
+from pii_tracer.lake.formats.delta.log_paths import LOG, decoded
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import (
     Location,
@@ -21,7 +21,6 @@ from pii_tracer.scan.decode.table_metadata import Role, role_of
 from pii_tracer.scan.hits import FileScan, Form, Hit
 
 _OF_ROWS = frozenset({"parquet", "orc", "avro"})
-_LOG = "_delta_log"
 
 
 def without_explained(
@@ -100,24 +99,23 @@ def _described(hit: Hit, scan: FileScan, root: Location, files: Mapping[str, Fil
 
 
 def _path(text: str, scan: FileScan, root: Path) -> Path | None:
-    """Iceberg writes whole paths or URIs; Delta percent-encodes, and mostly tells them from the table's folder
-    (https://github.com/delta-io/delta/blob/master/PROTOCOL.md#add-file-and-remove-file).
-    """
+    """Iceberg writes whole paths or URIs; Delta percent-encodes, and mostly tells them from the table's folder."""
     parts = PurePosixPath(scan.path).parts
-    if _LOG in parts and not text.startswith("file:"):
-        text = unquote(text)
+    if LOG in parts:
+        text, whole = decoded(text)
+        if not whole:
+            return root.joinpath(*parts[: parts.index(LOG)], text)
     path = local_path(text)
-    if path.is_absolute():
-        return path
-    return root.joinpath(*parts[: parts.index(_LOG)]) / path if _LOG in parts else None
+    return path if path.is_absolute() else None
 
 
 def _key(text: str, scan: FileScan, root: S3Location) -> str | None:
     """As `_path`, told from the folder in S3."""
     parts = PurePosixPath(scan.path).parts
-    text = unquote(text) if _LOG in parts else text
-    if "://" not in text:
-        return "/".join((*parts[: parts.index(_LOG)], text)) if _LOG in parts else None
+    if LOG in parts:
+        text, whole = decoded(text)
+        if not whole:
+            return "/".join((*parts[: parts.index(LOG)], text))
     place = location_of(text)
     if not (isinstance(place, S3Location) and root.holds(place)):
         return None

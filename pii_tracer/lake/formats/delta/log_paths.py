@@ -12,10 +12,11 @@ from typing import Any
 from urllib.parse import quote, unquote
 from uuid import UUID
 
-from pii_tracer.lake.stores.s3.s3_path import Place, file_of
 from pii_tracer.model.errors import EstateError
 
 LOG = "_delta_log"
+FILE_ACTIONS = ("add", "remove", "cdc")
+COMMIT = re.compile(r"(\d{20})\.json")
 Action = Mapping[str, Any]
 """What stands under `add`, `remove` or `cdc`."""
 
@@ -48,20 +49,6 @@ def decoded(written: str) -> tuple[str, bool]:
     if not rest.startswith("//"):
         raise EstateError("the log names a file by a scheme without places", todo="look at the table's log")
     return text, True
-
-
-def placed(table: Place, written: str) -> Place:
-    """The place of a path of the log. table: its folder.
-
-    Raises:
-        EstateError: it lies in a store of another kind than the table's.
-        ValueError: escapes that are no UTF-8.
-    """
-    try:
-        text, absolute = decoded(written)
-        return file_of(table, text) if absolute else table / text
-    except EstateError as error:  # names of files can hold values of persons
-        raise EstateError(error.what, where=str(table / LOG), todo=error.todo) from None
 
 
 def vector_of(action: Action) -> Action | None:

@@ -16,16 +16,25 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 from urllib.parse import unquote
 
-from pii_tracer.lake.formats.delta.log_paths import LOG, placed, written_by
-from pii_tracer.lake.stores.s3.s3_path import AnyPlace, Place, opened
+from pii_tracer.lake.formats.delta.log_paths import (
+    COMMIT,
+    FILE_ACTIONS,
+    LOG,
+    decoded,
+    written_by,
+)
+from pii_tracer.lake.stores.s3.s3_path import (
+    AnyPlace,
+    Place,
+    file_of,
+    opened,
+)
 from pii_tracer.model.errors import EstateError
 
 T = TypeVar("T")
 Row = dict[str, Any]
 """A line of a commit or a row of a checkpoint: by kind of action, the action."""
 
-FILE_ACTIONS = ("add", "remove", "cdc")
-COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(?P<part>\d{10})\.(?P<parts>\d{10})|\.[0-9a-f-]{36})?"
                          r"\.(?:parquet|json)")  # fmt: skip
 _VERSIONED = re.compile(r"\.?(\d{20})\.(?:json|crc|checkpoint.*|compacted.*|\d{20}\.compacted\.json)(?:\.crc)?")
@@ -55,6 +64,20 @@ def unreadable(folder: AnyPlace, error: Exception) -> EstateError:
         where=str(folder / LOG),
         todo="repair or restore the table's log; nothing is known of the table until then",
     )
+
+
+def placed(table: Place, written: str) -> Place:
+    """The place of a path of the log. table: its folder.
+
+    Raises:
+        EstateError: it lies in a store of another kind than the table's.
+        ValueError: escapes that are no UTF-8.
+    """
+    try:
+        text, absolute = decoded(written)
+        return file_of(table, text) if absolute else table / text
+    except EstateError as error:  # names of files can hold values of persons
+        raise EstateError(error.what, where=str(table / LOG), todo=error.todo) from None
 
 
 @dataclass(frozen=True)

@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Any, Generic
 
 from pii_tracer.lake.formats.delta.log_paths import (
+    FILE_ACTIONS,
     logical_file,
-    placed,
     vector_of,
     vector_path,
     written_by,
 )
 from pii_tracer.lake.formats.delta.logged_files import (
-    FILE_ACTIONS,
     LogFiles,
     Row,
     lines,
+    placed,
     read_all,
     readable,
     rows,
