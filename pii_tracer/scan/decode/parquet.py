@@ -14,15 +14,15 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pii_tracer.common.parquet_footer import (
+from pii_tracer.scan.decode.arrow import search_batch, search_leaf, search_rows, unused_entries
+from pii_tracer.scan.decode.parquet_encrypted import decode_encrypted
+from pii_tracer.scan.decode.parquet_footer import (
     holds_positions,
     is_encrypted,
     label_of,
     other_files,
     search_footer,
 )
-from pii_tracer.scan.decode.arrow import search_batch, search_leaf, search_rows, unused_entries
-from pii_tracer.scan.decode.parquet_encrypted import decode_encrypted
 from pii_tracer.scan.decode.parquet_pages import Page, PageError, numbers, pages, plain
 from pii_tracer.scan.decode.table_metadata import Role
 from pii_tracer.scan.hit_collector import Collector

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pii_tracer.common.parquet_footer import holds_positions, search_footer
 from pii_tracer.scan.decode.arrow import search_leaf, search_rows, unused_entries
+from pii_tracer.scan.decode.parquet_footer import holds_positions, search_footer
 from pii_tracer.scan.decode.table_metadata import Role
 from pii_tracer.scan.hit_collector import Collector
 
