@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from executors.engine.spark_session import open_session
+from executors.value_search import Finds, finds_nothing
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.model.identities import KeySet
 from pii_tracer.model.whole_numbers import spellings
@@ -35,7 +36,8 @@ class ExecutionContext:
     verified_at: when a step of the run was verified, from its journal; None where it was not. told: the facts of every
     answer that a step gave so far, also where it failed or waits, from the journal. note: puts facts of a step there
     before it answers, for what nobody can see any more when it is killed. everything: all key sets of the plan, for
-    what is searched and not compared. s3: the session reaches S3, and knows the tables that are declared there.
+    what is searched and not compared. s3: the session reaches S3, and knows the tables that are declared there. finds:
+    searches for the values of key sets.
     """
 
     estate: Estate
@@ -47,6 +49,7 @@ class ExecutionContext:
     everything: tuple[KeySet, ...] = field(default=(), repr=False)
     note: Callable[[str, Mapping[str, Any]], None] = lambda step, facts: None
     s3: bool = False
+    finds: Finds = finds_nothing
     _views: dict[str, str] = field(default_factory=dict, repr=False)
 
     @property

@@ -22,6 +22,8 @@ from botocore.awsrequest import AWSResponse
 from urllib3 import HTTPResponse
 
 from executors.stores.s3.executor import S3Executor
+from executors.value_search import Finds
+from pii_tracer.app.execution.executor_search import ScanFinder
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.stores.s3.archives import S3Client, s3_clients
 from pii_tracer.model.actions import Action
@@ -172,6 +174,7 @@ class Context:
     keyring: KeyRing
     now: Callable[[], datetime] = lambda: datetime.now(timezone.utc)
     told: Callable[[str], Sequence[Mapping[str, Any]]] = lambda step: ()
+    finds: Finds = ScanFinder
 
     @property
     def everything(self) -> tuple[KeySet, ...]:

@@ -23,6 +23,7 @@ from botocore.client import BaseClient
 
 from executors.context import ExecutionContext
 from executors.registry import build
+from pii_tracer.app.execution.executor_search import ScanFinder
 from pii_tracer.cli.main import run
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.delta.vocabulary import DELTA, DELTA_PURGE
@@ -191,7 +192,9 @@ def declared(world: World, base: Path, pool: ProcessPoolExecutor, kind: Format) 
 
 def _context(estate: Estate, base: Path) -> ExecutionContext:
     known = tuple(Keyring.sets.values())
-    return ExecutionContext(estate=estate, base=base, keyring=Keyring(), now=lambda: NOW, everything=known, s3=True)
+    return ExecutionContext(
+        estate=estate, base=base, keyring=Keyring(), now=lambda: NOW, everything=known, s3=True, finds=ScanFinder
+    )
 
 
 def _sql(estate: Estate, base: Path, statement: str) -> list[tuple[Any, ...]]:

@@ -35,13 +35,13 @@ from executors.formats.plain_files.row_masking import lasting
 from executors.stores.s3.arrow_match import BY_HAND, Keys, RowsError
 from executors.stores.s3.objects import keys_of
 from executors.sweep.table_folders import refusals
+from pii_tracer.common.parquet_footer import is_encrypted_file
 from pii_tracer.lake.formats.plain_files.data_files import file_sha256
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Format, Match
 from pii_tracer.model.plan import Copy, Mask, Step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
-from pii_tracer.scan.decode.parquet_footer import is_encrypted_file
 
 _T = TypeVar("_T")
 _PACKED = ("", ".gz", ".zst", ".bz2", ".deflate", ".snappy")

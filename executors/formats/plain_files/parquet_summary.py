@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 
 from executors.engine.local_paths import files_below, sync
 from executors.stores.s3.arrow_match import BY_HAND
+from pii_tracer.common.parquet_footer import is_encrypted_file, other_files
 from pii_tracer.lake.formats.plain_files.table_state import SUMMARY
 from pii_tracer.model.errors import RunError
-from pii_tracer.scan.decode.parquet_footer import is_encrypted_file, other_files
 
 _MAGIC = (b"PAR1", b"PARE")
 

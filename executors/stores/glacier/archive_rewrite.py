@@ -27,6 +27,7 @@ from executors.stores.glacier.vault_state import (
 from executors.stores.s3.arrow_match import Keys
 from executors.stores.s3.objects import MAX_OBJECT_BYTES, keys_of
 from executors.stores.s3.row_removal import drop_rows
+from executors.value_search import Finder
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.glacier.vaults import GONE, VaultJob
 from pii_tracer.model.errors import RunError
@@ -36,11 +37,6 @@ from pii_tracer.run.executor_protocol import (
     PartlyDone,
     Progress,
 )
-from pii_tracer.scan.file_scan import scan_bytes
-from pii_tracer.scan.hits import column_of
-from pii_tracer.scan.known_columns import key_columns
-from pii_tracer.scan.parquet_keys import file_keys
-from pii_tracer.scan.value_forms import Patterns, build_patterns
 
 
 @dataclass(frozen=True)
@@ -135,7 +131,7 @@ class Rewriting:
         if not self.parameters.match.terms:
             raise RunError("no key finds the person's rows", where=self.parameters.where, todo="make the plan again")
         for archive in self.parameters.archives:
-            if scan_bytes("description", archive.description.encode(), self._patterns).strong:
+            if self._finder.in_text(archive.description):
                 raise RunError("an archive's description holds the person", where=archive.id, todo="rewrite it by hand")
 
     def run(self) -> Outcome:
@@ -196,12 +192,12 @@ class Rewriting:
         return keys_of(self.work.ctx.keyring, self.parameters.match)
 
     @cached_property
-    def _patterns(self) -> Patterns:
+    def _finder(self) -> Finder:
         """Of everything that the plan knows of the persons, not only of what their rows are found by."""
         names = {term.key_set for term in self.parameters.match.terms}
         sets = {name: self.work.ctx.keyring.key_set(name) for name in names}
         sets |= {found.name: found for found in self.work.ctx.everything}
-        return build_patterns(sets.values(), file_keys(self.work.ctx.estate.parquet_encryption, self.work.ctx.base))
+        return self.work.ctx.finds(sets.values())
 
     def _again(self, cold: list[ArchiveRef], facts: dict[str, Any], failed: list[dict[str, str]]) -> datetime:
         """Fetch what cannot be read any more; when to look. What cannot be fetched is added to what failed."""
@@ -239,12 +235,11 @@ class Rewriting:
         keys, strong = self._keys
         kept = drop_rows(data, self.parameters.format, self.parameters.match, keys, strong)
         after = data if kept.data is None else kept.data
-        patterns = self._patterns.comparing(key_columns(self.parameters.match))
-        seen = scan_bytes(f"archive.{self.parameters.format.value}", after, patterns)
-        others = frozenset(self.parameters.other_keys)
-        left = [hit for hit in seen.hits if not (hit.weak and column_of(hit, others))]
-        if left or seen.unread:
-            what = "without the person's rows the archive still holds a value of theirs" if left else seen.unread[0]
+        name, own = f"archive.{self.parameters.format.value}", self.parameters
+        seen = self._finder.in_file(name, after, own.match, own.other_keys)
+        if seen.held or seen.unread:
+            told = "without the person's rows the archive still holds a value of theirs"
+            what = told if seen.held else seen.unread[0]
             raise RunError(what, where=archive.id, todo="look at it by hand, or declare `delete_whole`")
         fact = {
             "archive": archive.id,

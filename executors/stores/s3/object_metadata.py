@@ -9,6 +9,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from executors.stores.s3.objects import refused
+from executors.value_search import Finder
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.s3.object_versions import (
     NULL,
@@ -17,20 +18,17 @@ from pii_tracer.lake.stores.s3.object_versions import (
     tags_of,
 )
 from pii_tracer.model.errors import RunError
-from pii_tracer.scan.hits import column_of
-from pii_tracer.scan.object_metadata import search_beside
-from pii_tracer.scan.value_forms import Patterns
 
 
 @dataclass(frozen=True)
 class Beside:
-    """Looks at objects of one bucket. patterns: of all that the plan knows of the persons, not only of what their rows
+    """Looks at objects of one bucket. finder: of all that the plan knows of the persons, not only of what their rows
     are found by. others: columns in which a short number means something else.
     """
 
     client: S3Client
     bucket: str
-    patterns: Patterns
+    finder: Finder
     others: frozenset[str]
 
     def tags(self, key: str, answer: Mapping[str, Any]) -> dict[str, str]:
@@ -44,15 +42,15 @@ class Beside:
             tags = tags_of(self.client, self.bucket, key, answer.get("VersionId", NULL))
         except (ClientError, BotoCoreError) as error:
             raise refused("GetObjectTagging", error, self.bucket, key) from None
-        hits, unread = search_beside(answer, tags, self.patterns)
-        if any(not (hit.weak and column_of(hit, self.others)) for hit in hits):
+        seen = self.finder.beside(answer, tags, self.others)
+        if seen.held:
             raise RunError(
                 "metadata, a header or a tag of the object holds the person",
                 where=where,
                 todo="copy the object onto itself without it, then make a new plan",
             )
-        if unread:
-            raise RunError(f"beside its bytes: {unread[0]}", where=where, todo="look at the object by hand")
+        if seen.unread:
+            raise RunError(f"beside its bytes: {seen.unread[0]}", where=where, todo="look at the object by hand")
         return tags
 
     def keep(self, key: str, answer: Mapping[str, Any]) -> None:

@@ -7,9 +7,9 @@ from urllib.parse import unquote
 
 from executors.engine.local_paths import without_values
 from executors.stores.s3.objects import S3Context
+from executors.value_search import Finder
 from pii_tracer.model.identities import MatchTerm
 from pii_tracer.model.plan import Copy
-from pii_tracer.scan.value_forms import Patterns, build_patterns
 
 Shown = Callable[[str], str]
 
@@ -18,13 +18,13 @@ def shown_names(ctx: S3Context, copy: Copy | None) -> Shown:
     """How keys of a copy are told. As they are, but for values of persons, and for partitions by a column that rows of
     persons are found by: these are other people's values. Where nobody knows those columns, for all partitions.
     """
-    patterns = _patterns(ctx, copy)
+    finder = _finder(ctx, copy)
     columns = {term.column.lower() for term in _terms(copy)}
 
     def shown(key: str) -> str:
         plain = unquote(key)  # Spark writes some characters of a value with a %, delta-rs more of them
-        if patterns is None or not columns or patterns.mask(plain) != plain:
-            return without_values(patterns.mask(key) if patterns else key)
+        if finder is None or not columns or finder.mask(plain) != plain:
+            return without_values(finder.mask(key) if finder else key)
         named = {part.partition("=")[0].lower() for part in key.split("/") if "=" in part}
         return without_values(key) if columns & named else key
 
@@ -35,7 +35,7 @@ def _terms(copy: Copy | None) -> tuple[MatchTerm, ...]:
     return copy.places.terms if copy and copy.places else ()
 
 
-def _patterns(ctx: S3Context, copy: Copy | None) -> Patterns | None:
+def _finder(ctx: S3Context, copy: Copy | None) -> Finder | None:
     sets = {term.key_set: ctx.keyring.key_set(term.key_set) for term in _terms(copy)}
     sets |= {found.name: found for found in ctx.everything}
-    return build_patterns(sets.values()) if any(found.values for found in sets.values()) else None
+    return ctx.finds(sets.values()) if any(found.values for found in sets.values()) else None

@@ -40,7 +40,6 @@ from pii_tracer.run.executor_protocol import (
     PartlyDone,
     Progress,
 )
-from pii_tracer.scan.value_forms import build_patterns
 
 
 @dataclass(frozen=True)
@@ -159,8 +158,8 @@ class Rewriting:
             )
         others = frozenset(self.copy.other_keys) if self.copy else frozenset[str]()
         sets = {term.key_set: self.ctx.keyring.key_set(term.key_set) for term in match.terms}
-        patterns = build_patterns((sets | {found.name: found for found in self.ctx.everything}).values())
-        return _Compared(match, keys, strong, Beside(self._client, parameters.bucket, patterns, others))
+        finder = self.ctx.finds((sets | {found.name: found for found in self.ctx.everything}).values())
+        return _Compared(match, keys, strong, Beside(self._client, parameters.bucket, finder, others))
 
     def _again(self, cold: list[VersionRef], facts: dict[str, Any], failed: list[dict[str, str]]) -> datetime:
         """Ask for what is archived again; when to look. What was refused is added to what failed."""

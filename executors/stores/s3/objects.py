@@ -15,6 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import AwareDatetime, Field
 
 from executors.stores.s3.arrow_match import Keys
+from executors.value_search import Finds
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.s3.object_versions import GONE, S3Client, head_version
@@ -42,7 +43,7 @@ class KeySource(Protocol):
 
 class S3Context(Protocol):
     """What the S3 executor needs of the execution context. everything: all key sets of the plan. told: the facts that a
-    step has given so far."""
+    step has given so far. finds: searches for the values of key sets."""
 
     @property
     def estate(self) -> Estate: ...
@@ -58,6 +59,9 @@ class S3Context(Protocol):
 
     @property
     def told(self) -> Callable[[str], Sequence[Mapping[str, Any]]]: ...
+
+    @property
+    def finds(self) -> Finds: ...
 
 
 class VersionRef(Frozen):

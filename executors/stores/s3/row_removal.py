@@ -20,8 +20,8 @@ from executors.formats.plain_files.parquet_rewrite import (
 )
 from executors.formats.plain_files.rewriters import MODULES
 from executors.stores.s3.arrow_match import BY_HAND, Keys, RowsError
+from pii_tracer.common.parquet_footer import is_encrypted
 from pii_tracer.model.identities import Format, Match
-from pii_tracer.scan.decode.parquet_footer import is_encrypted
 
 
 @dataclass(frozen=True)

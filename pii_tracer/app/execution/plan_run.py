@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pii_tracer.app.execution.approvals import approval_files, read_approval
+from pii_tracer.app.execution.executor_search import finds
 from pii_tracer.app.execution.run_folder import RunFolder, RunInfo, folder_of
 from pii_tracer.app.execution.run_lock import held
 from pii_tracer.app.execution.storage_witnesses import watched
@@ -265,8 +266,8 @@ def _context(
         lease.check()
         journal.append(Kind.STEP_NOTED, step=step, facts=facts)
 
-    sets, s3 = keyring.key_sets, reaches_s3(plan)
-    return ExecutionContext(settings.estate(), settings.base, keyring, now, verified_at, told, sets, note, s3)
+    estate, base, sets, s3 = settings.estate(), settings.base, keyring.key_sets, reaches_s3(plan)
+    return ExecutionContext(estate, base, keyring, now, verified_at, told, sets, note, s3, finds(estate, base))
 
 
 def _verification(

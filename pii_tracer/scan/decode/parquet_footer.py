@@ -1,46 +1,14 @@
-"""Parquet's footer: key-value metadata, statistics, and whether anything in the file is encrypted."""
+"""What Parquet's footer holds of values: key-value metadata and statistics."""
 
 from __future__ import annotations
 
-import mmap
-import os
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pii_tracer.scan.decode.table_metadata import Role, engine_bound
-from pii_tracer.scan.decode.thrift import Thrift, ThriftError
 from pii_tracer.scan.hit_collector import Collector
-
-_ENCRYPTION_ALGORITHM = 8
-
-
-def is_encrypted(data: memoryview) -> bool:
-    """Whether a column or the footer is encrypted: a footer that is ends in `PARE`, one that is not names the algorithm
-    (https://parquet.apache.org/docs/file-format/data-pages/encryption/).
-    """
-    if bytes(data[-4:]) == b"PARE":
-        return True
-    length = int.from_bytes(data[-8:-4], "little")
-    try:
-        return _ENCRYPTION_ALGORITHM in Thrift(bytes(data[max(0, len(data) - 8 - length) : -8])).numbers()
-    except ThriftError:
-        return False  # then it is no footer either, and the reader says so
-
-
-def is_encrypted_file(path: Path) -> bool:
-    """The same of a file on disk.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    with path.open("rb") as stream:
-        if not stream.seek(0, os.SEEK_END):
-            return False
-        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as data:
-            return is_encrypted(data)
 
 
 def search_footer(file: pq.ParquetFile, collector: Collector, role: Role) -> None:
@@ -61,14 +29,6 @@ def search_footer(file: pq.ParquetFile, collector: Collector, role: Role) -> Non
                     collector.bound(value, "statistics", label)
                 elif isinstance(value, str):
                     engine_bound(value, collector, label)
-
-
-def other_files(meta: pq.FileMetaData) -> bool:
-    """Whether any row group lies in another file, as all of a folder's do in its summary `_metadata`
-    (`ColumnChunk.file_path`, https://parquet.apache.org/docs/file-format/metadata/).
-    """
-    groups = (meta.row_group(number) for number in range(meta.num_row_groups))
-    return any(group.column(index).file_path for group in groups for index in range(group.num_columns))
 
 
 def holds_positions(file: pq.ParquetFile) -> bool:

@@ -19,6 +19,7 @@ from pyarrow import orc
 from executors.context import ExecutionContext
 from executors.stores.glacier.executor import VaultExecutor
 from pii_tracer.app import vault_inventories as verdicts
+from pii_tracer.app.execution.executor_search import ScanFinder
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError, ScanError
 from pii_tracer.model.identities import Format, KeySet
@@ -77,7 +78,13 @@ class Run:
     def context(self) -> ExecutionContext:
         found = estate("http://127.0.0.1:9", windows={"restore_check_minutes": 30})
         return ExecutionContext(
-            found, Path(), keyring(), lambda: self.glacier.now, told=self.told, everything=self.everything
+            found,
+            Path(),
+            keyring(),
+            lambda: self.glacier.now,
+            told=self.told,
+            everything=self.everything,
+            finds=ScanFinder,
         )
 
     @property

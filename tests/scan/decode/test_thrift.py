@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_tracer.scan.decode.parquet_footer import is_encrypted
+from pii_tracer.common.parquet_footer import is_encrypted
 from pii_tracer.scan.decode.thrift import Thrift, ThriftError
 from tests.scan.support import parquet
 

@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from executors.stores.s3.executor import S3Executor
+from executors.value_search import Finds
+from pii_tracer.app.execution.executor_search import ScanFinder
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.stores.s3.archives import (
     ClientFactory,
@@ -161,6 +163,7 @@ class Context:
     keyring: KeyRing
     now: Callable[[], datetime]
     told: Callable[[str], Sequence[Mapping[str, Any]]] = lambda step: ()
+    finds: Finds = ScanFinder
 
     @property
     def everything(self) -> tuple[KeySet, ...]:

@@ -1,0 +1,50 @@
+"""The scanner as executors use it, to look for values in what they are about to write (`executors.value_search`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.model.identities import KeySet, Match
+from pii_tracer.scan.file_scan import scan_bytes
+from pii_tracer.scan.hits import Hit, column_of
+from pii_tracer.scan.known_columns import key_columns
+from pii_tracer.scan.object_metadata import search_beside
+from pii_tracer.scan.parquet_keys import FileKeys, file_keys
+from pii_tracer.scan.value_forms import build_patterns
+
+if TYPE_CHECKING:
+    from executors.value_search import Seen
+
+
+def finds(estate: Estate, base: Path) -> Callable[[Iterable[KeySet]], ScanFinder]:
+    """The scanner for any key sets, with the keys of an estate's encrypted files. base: folder of the estate file."""
+    return lambda sets: ScanFinder(sets, file_keys(estate.parquet_encryption, base))
+
+
+class ScanFinder:
+    """Looks for the values of some key sets (an `executors.value_search.Finder`)."""
+
+    def __init__(self, sets: Iterable[KeySet], keys: FileKeys | None = None) -> None:
+        self._patterns = build_patterns(sets, keys)
+
+    def mask(self, text: str) -> str:
+        return self._patterns.mask(text)
+
+    def in_text(self, text: str) -> bool:
+        return bool(scan_bytes("text", text.encode(), self._patterns).strong)
+
+    def in_file(self, name: str, data: bytes, match: Match, others: Collection[str]) -> Seen:
+        seen = scan_bytes(name, data, self._patterns.comparing(key_columns(match)))
+        return _seen(seen.hits, seen.unread, others)
+
+    def beside(self, answer: Mapping[str, Any], tags: Mapping[str, str], others: Collection[str]) -> Seen:
+        return _seen(*search_beside(answer, tags, self._patterns), others)
+
+
+def _seen(hits: Iterable[Hit], unread: tuple[str, ...], others: Collection[str]) -> Seen:
+    from executors.value_search import Seen
+
+    return Seen(any(not (hit.weak and column_of(hit, others)) for hit in hits), unread)
