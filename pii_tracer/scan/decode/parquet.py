@@ -19,9 +19,7 @@ from pii_tracer.scan.decode.arrow import search_batch, search_leaf, search_rows,
 from pii_tracer.scan.decode.parquet_encrypted import decode_encrypted
 from pii_tracer.scan.decode.parquet_footer import (
     holds_positions,
-    is_encrypted,
     label_of,
-    other_files,
     search_footer,
 )
 from pii_tracer.scan.decode.parquet_pages import Page, PageError, numbers, pages, plain
