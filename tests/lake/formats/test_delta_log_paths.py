@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from executors.formats.delta import sweep_rules
 from executors.sweep.swept_storage import LocalStore
+from pii_tracer.lake.formats.delta.logged_files import placed
 from pii_tracer.lake.formats.delta.transaction_log import live_files, read_log
+from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import EstateError
+from pii_tracer.model.locations import S3Location
 from tests.lake.formats.test_delta_log import (
     METADATA,
     PROTOCOL,
@@ -76,8 +80,6 @@ def test_a_relative_path_is_decoded_once_and_lies_in_the_table(tmp_path: Path, w
 )
 @pytest.mark.parametrize("name", ["x y%z.parquet", "a:b;c=1#d?e.parquet", "ü.parquet"])
 def test_an_absolute_path_is_decoded_once(tmp_path: Path, scheme: str, name: str) -> None:
-    from urllib.parse import quote
-
     table = tmp_path / "t"
     commit(table, 0, PROTOCOL, METADATA, add(scheme + quote(str(tmp_path / name), safe="/;=:")), add("inner"))
     put(tmp_path, name, "t/inner")
@@ -85,6 +87,27 @@ def test_an_absolute_path_is_decoded_once(tmp_path: Path, scheme: str, name: str
     assert sweep_rules.missing(table) == []
     (tmp_path / name).unlink()
     assert sweep_rules.missing(table) == [str(tmp_path / name)]
+
+
+@pytest.mark.parametrize(
+    ("written", "place"),
+    [
+        ("a%3Ab/p%20q.parquet", "s3://b/wh/t/a:b/p q.parquet"),
+        ("s3a://b/x%20y%253A.parquet", "s3://b/x y%3A.parquet"),
+        ("S3N://other/x", "s3://other/x"),
+        ("a//b/../c", "s3://b/wh/t/a//b/../c"),
+    ],
+)
+def test_a_path_of_a_table_in_s3(written: str, place: str) -> None:
+    client: Any = None
+    assert str(placed(S3Path(S3Location(bucket="b", key="wh/t"), client), written)) == place
+
+
+@pytest.mark.parametrize("written", ["/x", "file:/x", "gs://b/k", "a:b"])
+def test_a_table_in_s3_names_no_file_elsewhere(written: str) -> None:
+    client: Any = None
+    with pytest.raises(EstateError):
+        placed(S3Path(S3Location(bucket="b", key="wh/t"), client), written)
 
 
 @pytest.mark.parametrize("written", ["gs://b/k", "abfss://c@a/k", "file://other/x", "x:y", "s3://b/k", "a%FFb"])
