@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app import vault_inventories
 from pii_tracer.app.aws_refusals import unreadable
+from pii_tracer.app.changes_since_plan import declared_since, object_places, unseen
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
 from pii_tracer.model.actions import Action
@@ -40,7 +42,9 @@ from pii_tracer.verify.byte_search import (
     with_uploads,
 )
 from pii_tracer.verify.cluster_byte_search import searchers_of
+from pii_tracer.verify.refused_places import Refused, waived, with_refused
 from pii_tracer.verify.row_checks import Verifier, compare
+from pii_tracer.verify.scope import counts_uploads, looks_at, named_versions
 from pii_tracer.verify.topic_expiry import compare_topic
 from pii_tracer.verify.verdicts import (
     Baseline,
@@ -174,17 +178,21 @@ class Verification:
     def _objects(self, copy: Copy) -> ByteVerdict:
         with self.bucket(copy):
             verdict = verify_objects(copy, self.patterns, self._versions(copy))
-            return with_uploads(verdict, self._uploads(copy))
+        uploads, refused = self._uploads(copy)
+        return with_refused(with_uploads(verdict, uploads), refused, waived(self.plan, copy.location))
 
-    def _uploads(self, copy: Copy) -> int:
-        """Unfinished multipart uploads of a place: bytes that nobody can read. Old versions share their archive's."""
-        from pii_tracer.lake.stores.s3.archives import s3_clients
+    def _uploads(self, copy: Copy) -> tuple[int, tuple[Refused, ...]]:
+        """Unfinished multipart uploads of a place: bytes that nobody can read. Or that they cannot be listed."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
         from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
 
-        if copy.kind is CopyKind.OBJECT_VERSION:
-            return 0
-        bucket, _, prefix = copy.location.removeprefix("s3://").partition("/")
-        return sum(1 for _ in iter_uploads(s3_clients(self.estate)(copy.facts.get("region")), bucket, prefix))
+        if not counts_uploads(copy, self.plan.copies):
+            return 0, ()
+        try:
+            return sum(1 for _ in iter_uploads(*self._place(copy))), ()
+        except (BotoCoreError, ClientError) as error:
+            return 0, (Refused("ListMultipartUploads", error_code(error)),)
 
     def listed(self, copy: Copy) -> Iterator[ObjectVersion]:
         """Every version and marker in the copy's place, as the bucket lists them. Use inside `bucket`."""
@@ -205,16 +213,20 @@ class Verification:
         return s3_clients(self.estate)(copy.facts.get("region")), bucket, prefix
 
     def _versions(self, copy: Copy) -> Iterator[VersionBytes]:
-        """The object versions that are the copy's; read when they are opened."""
+        """The object versions that are the copy's, as they are now; read when they are opened.
+
+        Also those that the plan's steps name and that are still there, though the store does not list them.
+        """
         from pii_tracer.lake.stores.s3.archives import iter_version_bytes
+        from pii_tracer.lake.stores.s3.object_versions import hidden_versions
 
         others = {tuple(place) for place in copy.facts.get("of_others", ())}
-        versions = iter_version_bytes(*self._place(copy), self.now(), self.written(), unwanted=others)
-        if copy.kind is CopyKind.ARCHIVE:
-            versions = (v for v in versions if v.latest)
-        elif copy.kind is CopyKind.OBJECT_VERSION:
-            versions = (v for v in versions if not v.latest)
-        return versions
+        unlisted = named_versions(self.plan.steps, copy)
+        for version in iter_version_bytes(*self._place(copy), self.now(), self.written(), unwanted=others):
+            unlisted.discard((version.key, version.version_id))
+            if looks_at(copy, self.plan.copies, latest=version.latest):
+                yield version
+        yield from hidden_versions(*self._place(copy)[:2], self.now(), sorted(unlisted))
 
     def bucket(self, copy: Copy) -> AbstractContextManager[None]:
         """What the store refuses, as our own error."""
@@ -243,7 +255,10 @@ class Verification:
         if copy.kind in OBJECTS:
             with self.bucket(copy):
                 names = {f"{self.patterns.mask(v.key)}?versionId={v.version_id}" for v in self._versions(copy)}
-            return names != {path for path, _ in seen} or any(n.endswith("versionId=null") for n in names)
+            begun, _ = self._uploads(copy)
+            return (
+                bool(begun) or names != {path for path, _ in seen} or any(n.endswith("versionId=null") for n in names)
+            )
         return {(self.patterns.mask(f.path), f.sha256) for f in fingerprint(Path(copy.location))} != seen
 
     def elsewhere(self) -> tuple[ByteVerdict, ...]:
@@ -263,15 +278,27 @@ class Verification:
             if state.dataset not in known:
                 places.append((paths.real_path(state.dataset), f"(new) {state.table or state.dataset.name}"))
         new = [place for place in inventory.remote if place.dataset not in known]
-        verdicts = [topic for item in self.plan.examined if (topic := self._topic_of(item.dataset))]
-        verdicts += [self._lakefs_of(i.dataset) for i in self.plan.examined if in_lakefs(i.dataset.namespace)]
+        asked = [*(item.dataset for item in self.plan.examined), *declared_since(self.estate, known)]
+        verdicts = [topic for dataset in asked if (topic := self._topic_of(dataset))]
+        verdicts += [self._lakefs_of(dataset) for dataset in asked if in_lakefs(dataset.namespace)]
         for place, name in places:
             if place is None or not place.exists():
                 continue
             verdicts.append(
                 look_past(name, str(place), scan_tree(place, self.patterns, searchers=self.searchers).files)
             )
-        return (*verdicts, *self._in_s3(new))
+        return (*verdicts, *self._in_s3(new), *self._stored(), *unseen(self.plan, inventory, self.patterns))
+
+    def _stored(self) -> Iterator[ByteVerdict]:
+        """Archives that were empty at planning, and replicas that came since."""
+        for place in object_places(self.plan, self.estate):
+            if isinstance(place, ByteVerdict):
+                yield place
+                continue
+            try:
+                yield self._objects(place)
+            except (ScanError, EstateError) as error:
+                yield ByteVerdict(copy_id=place.id, root=place.location, files=(), unverified=(error.what,))
 
     def _in_s3(self, new: Sequence[RemotePlace]) -> Iterator[ByteVerdict]:
         """What was examined in S3, and places there that have come since."""

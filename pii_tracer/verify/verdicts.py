@@ -57,7 +57,8 @@ class ByteVerdict(Frozen):
     """One copy's files, decoded and searched. `files` is the scope of every claim.
 
     compared: columns whose cells were compared as a whole, as the plan's steps compare them: a longer word in them is
-    somebody else's key.
+    somebody else's key. not_asked: what the store refuses to tell, as it did at planning, and a named person waived: it
+    does not keep the copy from being clean, and proofs name it.
     """
 
     copy_id: str
@@ -68,6 +69,7 @@ class ByteVerdict(Frozen):
     same_digits: tuple[SameDigits, ...] = ()
     held: tuple[HeldValue, ...] = ()
     compared: tuple[str, ...] = ()
+    not_asked: tuple[str, ...] = ()
 
     @property
     def clean(self) -> bool:

@@ -154,30 +154,25 @@ class _Server:
 
         return none
 
-    def get_paginator(self, name: str) -> Any:
+    def list_object_versions(self, KeyMarker: str = "", **_: Any) -> dict[str, Any]:
         from datetime import datetime, timedelta, timezone
 
-        outer, begin = self, datetime(2024, 1, 1, tzinfo=timezone.utc)
-
-        class Pages:
-            def paginate(self, **_: Any) -> Any:
-                for first in range(0, outer._versions if name == "list_object_versions" else 0, _PAGE):
-                    yield {
-                        "Versions": [
-                            {
-                                "Key": f"{PREFIX}dt={n // 5000:04d}/part-{os.urandom(8).hex()}.snappy.parquet",
-                                "VersionId": os.urandom(16).hex(),
-                                "IsLatest": n % 4 == 0,
-                                "Size": n,
-                                "ETag": f'"{os.urandom(16).hex()}"',
-                                "StorageClass": "GLACIER",
-                                "LastModified": begin + timedelta(seconds=n),
-                            }
-                            for n in range(first, min(first + _PAGE, outer._versions))
-                        ]
-                    }
-
-        return Pages()
+        begin = datetime(2024, 1, 1, tzinfo=timezone.utc)
+        first = int(KeyMarker.rpartition("part-")[2].partition("-")[0]) + 1 if KeyMarker else 0
+        found = [
+            {
+                "Key": f"{PREFIX}dt={n // 5000:04d}/part-{n:08d}-{os.urandom(4).hex()}.snappy.parquet",
+                "VersionId": os.urandom(16).hex(),
+                "IsLatest": n % 4 == 0,
+                "Size": n,
+                "ETag": f'"{os.urandom(16).hex()}"',
+                "StorageClass": "GLACIER",
+                "LastModified": begin + timedelta(seconds=n),
+            }
+            for n in range(first, min(first + _PAGE, self._versions))
+        ]
+        more = first + _PAGE < self._versions
+        return {"Versions": found, "IsTruncated": more, "NextKeyMarker": found[-1]["Key"] if more else ""}
 
 
 def main() -> None:

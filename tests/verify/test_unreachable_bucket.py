@@ -42,7 +42,7 @@ def verification(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Verificatio
         # port 9 (discard) is bound by nobody
         s3=S3(endpoint_url="http://127.0.0.1:9", region="ap-south-1"),
     )
-    nothing: dict[str, Any] = {"copies": (), "examined": ()}
+    nothing: dict[str, Any] = {"copies": (), "examined": (), "steps": (), "gaps": ()}
     return Verification(
         plan=ErasurePlan.model_construct(**nothing),
         estate=estate,

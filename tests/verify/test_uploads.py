@@ -48,7 +48,7 @@ def test_a_place_with_an_unfinished_upload_is_not_clean_until_it_is_gone(
         reason="",
         facts={"region": REGION},
     )
-    nothing: dict[str, Any] = {"copies": (copy,), "examined": ()}
+    nothing: dict[str, Any] = {"copies": (copy,), "examined": (), "steps": (), "gaps": ()}
     verification = Verification(
         plan=ErasurePlan.model_construct(**nothing),
         estate=estate(world.endpoint_url),

@@ -20,6 +20,7 @@ from executors.stores.s3.objects import (
     server_time,
 )
 from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.stores.s3.listing import upload_items
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory, S3Client
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy
@@ -107,10 +108,7 @@ class AbortingUploads:
     def _existing(self) -> list[UploadRef]:
         wanted = {upload.upload_id: upload for upload in self.parameters.uploads}
         try:
-            pages = self._client.get_paginator("list_multipart_uploads").paginate(
-                Bucket=self.parameters.bucket, Prefix=self.parameters.prefix
-            )
-            found = {item["UploadId"] for page in pages for item in page.get("Uploads", ())}
+            found = {item["UploadId"] for item in upload_items(self._client, self.parameters.bucket)}
         except (ClientError, BotoCoreError) as error:
             raise RunError(
                 f"ListMultipartUploads failed: {error_code(error)}",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, PaginationError
 
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import InventoryGap, ObjectSet
@@ -101,8 +101,10 @@ def _configurations(call: Callable[..., Mapping[str, Any]], bucket: str, kind: s
     while True:
         page = call(Bucket=bucket, **token)
         yield from page.get(f"{kind}ConfigurationList", ())
-        if not page.get("IsTruncated") or not page.get("NextContinuationToken"):
+        if not page.get("IsTruncated"):
             return
+        if page.get("NextContinuationToken") in (None, token.get("ContinuationToken")):
+            raise PaginationError(message="more is to come, and the server does not say where")
         token = {"ContinuationToken": page["NextContinuationToken"]}
 
 

@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError
 from pii_tracer.common.parallel_map import several
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import ObjectLock, ObjectVersion, Upload
+from pii_tracer.lake.stores.s3.listing import upload_items
 from pii_tracer.lake.stores.s3.object_versions import (
     GONE,
     S3Client,
@@ -21,22 +22,21 @@ _WORKERS = 8
 
 
 def iter_uploads(client: S3Client, bucket: str, prefix: str) -> Iterator[Upload]:
-    """Unfinished multipart uploads under a prefix (ListMultipartUploads, and ListParts of each; all pages).
+    """Unfinished multipart uploads under a prefix (ListMultipartUploads of the bucket, and ListParts of each).
 
     Raises:
-        botocore.exceptions.ClientError: refused.
+        botocore.exceptions.ClientError, PaginationError: refused, or the listing has no end.
     """
-    for page in client.get_paginator("list_multipart_uploads").paginate(Bucket=bucket, Prefix=prefix):
-        for item in page.get("Uploads", ()):
-            which = {"Bucket": bucket, "Key": item["Key"], "UploadId": item["UploadId"]}
-            try:
-                parts = client.get_paginator("list_parts").paginate(**which)
-                times = [part["LastModified"] for found in parts for part in found.get("Parts", ())]
-            except ClientError as error:
-                if error_code(error) == "NoSuchUpload":
-                    continue  # finished or aborted since it was listed
-                raise
-            yield Upload(key=item["Key"], upload_id=item["UploadId"], touched=iso(max([item["Initiated"], *times])))
+    for item in upload_items(client, bucket, prefix):
+        which = {"Bucket": bucket, "Key": item["Key"], "UploadId": item["UploadId"]}
+        try:
+            parts = client.get_paginator("list_parts").paginate(**which)
+            times = [part["LastModified"] for found in parts for part in found.get("Parts", ())]
+        except ClientError as error:
+            if error_code(error) == "NoSuchUpload":
+                continue  # finished or aborted since it was listed
+            raise
+        yield Upload(key=item["Key"], upload_id=item["UploadId"], touched=iso(max([item["Initiated"], *times])))
 
 
 def with_locks(client: S3Client, bucket: str, versions: Iterable[ObjectVersion]) -> Iterator[ObjectVersion]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -12,9 +12,11 @@ from typing import Any, BinaryIO
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from pii_tracer.common.parallel_map import several
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import ObjectVersion
+from pii_tracer.lake.stores.s3.listing import version_pages
 from pii_tracer.model.errors import EstateError
 
 # boto3 makes its clients at run time; without its stub packages they have no static type
@@ -26,6 +28,9 @@ ARCHIVED_CLASSES = frozenset({"GLACIER", "DEEP_ARCHIVE"})
 GONE = frozenset({"404", "NoSuchKey", "NoSuchVersion", "405", "MethodNotAllowed"})
 """HeadObject says 404 for a missing version and 405 for a delete marker."""
 
+_HEADS = 8
+"""So many HeadObjects at once."""
+
 NULL = "null"
 """The id of the version that was written while the bucket kept none."""
 
@@ -36,12 +41,13 @@ def region_of(client: S3Client, bucket: str) -> str:
 
 
 def iter_object_versions(client: S3Client, bucket: str, prefix: str) -> Iterator[ObjectVersion]:
-    """Every version and delete marker under a prefix (ListObjectVersions, all pages), as S3 orders them.
+    """Every version and delete marker under a prefix (ListObjectVersions, to its end), as S3 orders them.
 
     Raises:
         botocore.exceptions.ClientError: the bucket is missing or may not be listed.
+        botocore.exceptions.PaginationError: the listing has no end that can be relied on.
     """
-    for page in client.get_paginator("list_object_versions").paginate(Bucket=bucket, Prefix=prefix):
+    for page in version_pages(client, bucket, prefix):
         yield from _versions_in(page)
 
 
@@ -49,10 +55,10 @@ def versions_by_key(client: S3Client, bucket: str, prefix: str) -> Iterator[list
     """As `iter_object_versions`, all of one key together, in no order; key by key.
 
     Raises:
-        botocore.exceptions.ClientError: as `iter_object_versions`.
+        botocore.exceptions.ClientError, PaginationError: as `iter_object_versions`.
     """
     waiting: dict[str, list[ObjectVersion]] = {}
-    for page in client.get_paginator("list_object_versions").paginate(Bucket=bucket, Prefix=prefix):
+    for page in version_pages(client, bucket, prefix):
         for version in _versions_in(page):
             waiting.setdefault(version.key, []).append(version)
         # S3 lists in the order of UTF-8; the next page may go on here
@@ -193,6 +199,26 @@ def iter_version_bytes(
         if (*place, version.etag) in unwanted or (wanted is not None and place not in wanted):
             continue
         yield _evidence(client, bucket, version, now, (written or {}).get(place))
+
+
+def hidden_versions(
+    client: S3Client, bucket: str, now: datetime, places: Iterable[tuple[str, str]]
+) -> Iterator[VersionBytes]:
+    """Those of some versions (key, id) that a listing did not show, and that are there all the same, one HeadObject
+    each. A delete marker that is not listed has no bytes, and no HeadObject tells it from a version that is gone.
+    """
+
+    def asked(place: tuple[str, str]) -> VersionBytes | None:
+        try:
+            size = head_version(client, bucket, *place)["ContentLength"]
+        except (ClientError, BotoCoreError) as error:
+            if error_code(error) in GONE:
+                return None
+            size = 0
+        version = ObjectVersion(key=place[0], version_id=place[1], latest=False, size=size, modified="")
+        return _evidence(client, bucket, version, now, None)
+
+    yield from (found for found in several(asked, places, _HEADS) if found is not None)
 
 
 def _evidence(

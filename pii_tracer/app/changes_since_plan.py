@@ -1,0 +1,151 @@
+"""What belongs to an estate now and was unknown to a plan: looked at, or told. Else what came after planning is seen by
+nobody, and a verification would say "clean" of the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.inventory import Inventory
+from pii_tracer.lake.stores.s3.archives import dataset_of, s3_clients
+from pii_tracer.lake.stores.s3.object_versions import region_of
+from pii_tracer.lake.stores.s3.replicas import replicas_of
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.identities import CopyKind, DatasetId, Strategy
+from pii_tracer.model.locations import is_s3, names_place
+from pii_tracer.model.plan import Copy, ErasurePlan
+from pii_tracer.scan.value_forms import Patterns
+from pii_tracer.verify.refused_places import Refused, waived, with_refused
+from pii_tracer.verify.verdicts import ByteVerdict
+
+_UNSEEN = frozenset(
+    {
+        GapKind.CATALOG_UNREADABLE,
+        GapKind.EXTERNAL_FILES,
+        GapKind.EXTERNAL_METADATA,
+        GapKind.MISSING_ROOT,
+        GapKind.MOVED_TABLE,
+        GapKind.OUTSIDE_LINK,
+        GapKind.OUTSIDE_ROOTS,
+        GapKind.REMOTE_TABLE,
+        GapKind.UNKNOWN_CATALOG,
+        GapKind.UNKNOWN_TABLE,
+        GapKind.UNKNOWN_VERSION,
+        GapKind.UNREADABLE,
+    }
+)
+"""What discovery says where something of the estate lies, or may lie, that no verification reads."""
+
+
+def unseen(plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Iterator[ByteVerdict]:
+    """What discovery cannot tell now and could at planning: a catalog that no longer answers, files beyond a table's
+    folder. Values of the persons are masked in it."""
+    told = {(str(gap.kind), str(gap.dataset or gap.evidence)) for gap in plan.gaps}
+    left_out = {gap.dataset for gap in plan.gaps if gap.kind == GapKind.LEFT_OUT}
+    remote = {place.dataset for place in inventory.remote}  # looked at in their own right
+    for gap in inventory.gaps:
+        evidence = patterns.mask(gap.evidence)
+        if gap.kind not in _UNSEEN or (str(gap.kind), str(gap.dataset or evidence)) in told:
+            continue
+        if gap.dataset in left_out or (gap.kind == GapKind.REMOTE_TABLE and gap.dataset in remote):
+            continue
+        reason = f"{gap.kind}: {patterns.mask(gap.reason)} ({evidence}); at planning it was not so"
+        yield ByteVerdict(copy_id=f"(new) {evidence}", root=evidence, files=(), unverified=(reason,))
+
+
+def declared_since(estate: Estate, known: set[DatasetId]) -> Iterator[DatasetId]:
+    """Topics and repositories that the estate file declares and the plan does not know."""
+    found: list[DatasetId] = []
+    if estate.kafka:
+        from pii_tracer.lake.streams.kafka.topics import topic_dataset
+
+        found += [topic_dataset(cluster, topic.name) for cluster in estate.kafka for topic in cluster.topics]
+    if estate.lakefs:
+        from pii_tracer.lake.stores.lakefs.repositories import repository_dataset
+
+        found += [repository_dataset(server, repo) for server in estate.lakefs for repo in server.repositories]
+    yield from (dataset for dataset in found if dataset not in known)
+
+
+def object_places(plan: ErasurePlan, estate: Estate) -> Iterator[Copy | ByteVerdict]:
+    """Places of archives, and of what rules copy from objects of the plan's copies, that are no copies of the plan: an
+    archive that was empty at planning, a replica since. As copies to look at, or why they are not known.
+    """
+    if estate.s3 is None:
+        return
+    known = {_place(copy) for copy in plan.copies if is_s3(copy.location)} | set(_told(plan))
+    roots = {_place(c): c for c in plan.copies if is_s3(c.location) and c.strategy is not Strategy.EXEMPT}
+    for copy in _empty_archives(plan, estate):
+        if _place(copy) not in known:
+            known.add(_place(copy))
+            roots[_place(copy)] = copy
+            yield _reached(estate, copy)
+    clients = s3_clients(estate)
+    for (bucket, prefix), root in roots.items():
+        try:
+            for target in replicas_of(clients, bucket, prefix):
+                if (target, prefix) not in known:
+                    known.add((target, prefix))
+                    yield _reached(estate, _as_place(root, target, prefix))
+        except (BotoCoreError, ClientError) as error:
+            verdict = ByteVerdict(copy_id=root.id, root=root.location, files=())
+            refusal = Refused("GetBucketReplication", error_code(error))
+            yield with_refused(verdict, (refusal,), waived(plan, root.location))
+
+
+def _place(copy: Copy) -> tuple[str, str]:
+    """Bucket, and what the keys in it begin with."""
+    if copy.s3_table:
+        return copy.s3_table.bucket, copy.s3_table.prefix
+    bucket, _, prefix = copy.location.removeprefix("s3://").partition("/")
+    return bucket, prefix
+
+
+def _told(plan: ErasurePlan) -> Iterator[tuple[str, str]]:
+    """Places in S3 that the plan names and that are no copies, with and without the slash at their end."""
+    named = [item.dataset for item in plan.examined] + [gap.dataset for gap in plan.gaps if gap.dataset]
+    for dataset in named:
+        if is_s3(dataset.namespace):
+            bucket = dataset.namespace.partition("://")[2]
+            yield from ((bucket, dataset.name), (bucket, f"{dataset.name}/"))
+
+
+def _empty_archives(plan: ErasurePlan, estate: Estate) -> Iterator[Copy]:
+    """Archives of the plan's tables in which nothing was at planning, so that no copy stands for them."""
+    for archive in estate.archives:
+        for table in plan.copies:
+            named = names_place(archive.of, table.table, table.location, table.dataset.name)
+            if named and table.origin is None and table.strategy is not Strategy.EXEMPT:
+                made = _as_place(table, archive.bucket, archive.prefix)
+                yield made.model_copy(update={"format": archive.format or made.format})
+                break
+
+
+def _as_place(of: Copy, bucket: str, prefix: str) -> Copy:
+    """A place to look at as a whole, as at a replica: old versions and all. of: whose rows lie there."""
+    location = f"s3://{bucket}/{prefix}"
+    update = {
+        "id": f"(new) {location}",
+        "kind": CopyKind.REPLICA,
+        "dataset": dataset_of(bucket, prefix),
+        "location": location,
+        "table": None,
+        "facts": {},
+        "origin": of.id,
+    }
+    return of.model_copy(update=update)
+
+
+def _reached(estate: Estate, copy: Copy) -> Copy | ByteVerdict:
+    """The place with its region, or that its bucket does not answer."""
+    bucket = copy.location.removeprefix("s3://").partition("/")[0]
+    try:
+        region = region_of(s3_clients(estate)(None), bucket)
+    except (BotoCoreError, ClientError) as error:
+        told = f"the bucket cannot be listed: {error_code(error)}"
+        return ByteVerdict(copy_id=copy.id, root=copy.location, files=(), unverified=(told,))
+    return copy.model_copy(update={"facts": {"region": region}})
