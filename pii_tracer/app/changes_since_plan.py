@@ -20,7 +20,7 @@ from pii_tracer.model.locations import is_s3, names_place
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.refused_places import Refused, waived, with_refused
-from pii_tracer.verify.verdicts import ByteVerdict
+from pii_tracer.verify.verdicts import SINCE, ByteVerdict
 
 _UNSEEN = frozenset(
     {
@@ -47,14 +47,17 @@ def unseen(plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Itera
     told = {(str(gap.kind), str(gap.dataset or gap.evidence)) for gap in plan.gaps}
     left_out = {gap.dataset for gap in plan.gaps if gap.kind == GapKind.LEFT_OUT}
     remote = {place.dataset for place in inventory.remote}  # looked at in their own right
+    read = {copy.dataset for copy in plan.copies} | {item.dataset for item in plan.examined}
     for gap in inventory.gaps:
         evidence = patterns.mask(gap.evidence)
         if gap.kind not in _UNSEEN or (str(gap.kind), str(gap.dataset or evidence)) in told:
             continue
         if gap.dataset in left_out or (gap.kind == GapKind.REMOTE_TABLE and gap.dataset in remote):
             continue
+        if gap.kind == GapKind.UNREADABLE and gap.dataset in read:
+            continue  # what of its bytes cannot be read is told by the look at them
         reason = f"{gap.kind}: {patterns.mask(gap.reason)} ({evidence}); at planning it was not so"
-        yield ByteVerdict(copy_id=f"(new) {evidence}", root=evidence, files=(), unverified=(reason,))
+        yield ByteVerdict(copy_id=f"{SINCE}{evidence}", root=evidence, files=(), unverified=(reason,))
 
 
 def declared_since(estate: Estate, known: set[DatasetId]) -> Iterator[DatasetId]:
@@ -92,7 +95,7 @@ def object_places(plan: ErasurePlan, estate: Estate) -> Iterator[Copy | ByteVerd
                     known.add((target, prefix))
                     yield _reached(estate, _as_place(root, target, prefix))
         except (BotoCoreError, ClientError) as error:
-            verdict = ByteVerdict(copy_id=root.id, root=root.location, files=())
+            verdict = ByteVerdict(copy_id=f"{SINCE}replicas of {root.id}", root=root.location, files=())
             refusal = Refused("GetBucketReplication", error_code(error))
             yield with_refused(verdict, (refusal,), waived(plan, root.location))
 
@@ -129,7 +132,7 @@ def _as_place(of: Copy, bucket: str, prefix: str) -> Copy:
     """A place to look at as a whole, as at a replica: old versions and all. of: whose rows lie there."""
     location = f"s3://{bucket}/{prefix}"
     update = {
-        "id": f"(new) {location}",
+        "id": f"{SINCE}{location}",
         "kind": CopyKind.REPLICA,
         "dataset": dataset_of(bucket, prefix),
         "location": location,

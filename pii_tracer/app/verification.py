@@ -47,6 +47,8 @@ from pii_tracer.verify.row_checks import Verifier, compare
 from pii_tracer.verify.scope import counts_uploads, looks_at, named_versions
 from pii_tracer.verify.topic_expiry import compare_topic
 from pii_tracer.verify.verdicts import (
+    NO_COPY,
+    SINCE,
     Baseline,
     Bystanders,
     ByteVerdict,
@@ -270,13 +272,13 @@ class Verification:
         from pii_tracer.lake.discovery import discover
 
         paths = EstatePaths(self.estate, self.base)
-        places = [(paths.real_path(i.dataset), f"(no copy) {i.table or i.dataset.name}") for i in self.plan.examined]
+        places = [(paths.real_path(i.dataset), f"{NO_COPY}{i.table or i.dataset.name}") for i in self.plan.examined]
         known = {i.dataset for i in self.plan.examined} | {c.dataset for c in self.plan.copies}
         known |= {gap.dataset for gap in self.plan.gaps if gap.dataset}
         inventory = discover(self.estate, self.base)
         for state in inventory.tables:
             if state.dataset not in known:
-                places.append((paths.real_path(state.dataset), f"(new) {state.table or state.dataset.name}"))
+                places.append((paths.real_path(state.dataset), f"{SINCE}{state.table or state.dataset.name}"))
         new = [place for place in inventory.remote if place.dataset not in known]
         asked = [*(item.dataset for item in self.plan.examined), *declared_since(self.estate, known)]
         verdicts = [topic for dataset in asked if (topic := self._topic_of(dataset))]
@@ -302,9 +304,9 @@ class Verification:
 
     def _in_s3(self, new: Sequence[RemotePlace]) -> Iterator[ByteVerdict]:
         """What was examined in S3, and places there that have come since."""
-        examined = [(s3_place(i.dataset), f"(no copy) {i.table or i.dataset.name}") for i in self.plan.examined]
+        examined = [(s3_place(i.dataset), f"{NO_COPY}{i.table or i.dataset.name}") for i in self.plan.examined]
         places = [(place, name) for place, name in examined if place is not None]
-        places += [(place.location, f"(new) {', '.join(place.tables) or place.dataset.name}") for place in new]
+        places += [(place.location, f"{SINCE}{', '.join(place.tables) or place.dataset.name}") for place in new]
         if places:
             from pii_tracer.app.s3_places import elsewhere
 

@@ -138,6 +138,7 @@ def _of_plan(plan_file: Path | None, settings: Settings, fmt: str) -> int:
         "copies_exempt": plan.totals.exempt,
         "residue": [r.as_json() for r in residue],
         "unverified": list(verdict.unverified),
+        "not_asked": list(verdict.not_asked),
         "rows_erased": None,
         "bystander_rows_lost": None,
         "waiting_until": None,
@@ -152,6 +153,8 @@ def _of_plan(plan_file: Path | None, settings: Settings, fmt: str) -> int:
             click.echo(f"residue: {item['copy']}: {item['file'] or '(rows)'}: {item['where']} ({item['form']})")
         for line in result["unverified"][:50]:
             click.echo(f"unverified: {line}")
+        for line in result["not_asked"]:
+            click.echo(f"not asked: {line}")
         click.echo(
             f"{result['copies_erased']}/{result['copies_total']} copies without the person ·"
             f"{' ' + str(plan.totals.exempt) + ' kept by a hold ·' if plan.totals.exempt else ''}"

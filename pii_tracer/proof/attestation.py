@@ -36,6 +36,7 @@ from pii_tracer.proof.evidence_leaves import (
     scope_lines,
 )
 from pii_tracer.proof.findings import PREDICATE_TYPE
+from pii_tracer.proof.unlisted_places import unlisted
 from pii_tracer.review import dsse
 from pii_tracer.review.plan_file import LoadedPlan
 from pii_tracer.run.journal import (
@@ -72,7 +73,7 @@ class Proven:
     own verdict says that nothing is left. exceptions: beside those that the plan itself
     holds. confirmations: signed words of persons, kept in the evidence; their digests are in the steps' results.
     history: the lines of the estate's log of attestations (`proof.log`). authority: URL of the time stamp authority
-    that will be asked about the envelope.
+    that will be asked about the envelope. not_asked: what stores refuse to tell and a named person waived.
     """
 
     loaded: LoadedPlan
@@ -90,6 +91,7 @@ class Proven:
     authority: str | None = None
     others: Others = Others()
     request: str | None = None
+    not_asked: Sequence[str] = ()
 
     @property
     def requests(self) -> tuple[PlannedRequest, ...]:
@@ -195,7 +197,11 @@ def _predicate(
         "statement": f"not found in scope {scope_digest} ({len(scope)} files) at time {at}",
         "log": position(proven.history),
         "timestamp": {"authority": proven.authority},
-        "not_proved": [*LIMITS, *([] if proven.authority else [NO_AUTHORITY])],
+        "not_proved": [
+            *LIMITS,
+            *unlisted(plan, proven.not_asked),
+            *([] if proven.authority else [NO_AUTHORITY]),
+        ],
     }
 
 

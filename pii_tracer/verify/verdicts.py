@@ -53,6 +53,12 @@ class ScannedFile(Frozen):
     decoded_as: str
 
 
+SINCE = "(new) "
+"""What a verdict's name begins with that is about nothing the plan knows."""
+NO_COPY = "(no copy) "
+"""And one about what was examined at planning."""
+
+
 class ByteVerdict(Frozen):
     """One copy's files, decoded and searched. `files` is the scope of every claim.
 
@@ -70,6 +76,11 @@ class ByteVerdict(Frozen):
     held: tuple[HeldValue, ...] = ()
     compared: tuple[str, ...] = ()
     not_asked: tuple[str, ...] = ()
+
+    @property
+    def since(self) -> bool:
+        """Whether it is about what the plan does not know: it came, or was found out, after planning."""
+        return self.copy_id.startswith(SINCE)
 
     @property
     def clean(self) -> bool:
@@ -226,6 +237,11 @@ class RunVerdict(Frozen):
         return tuple(f"{copy.copy_id}: {item}" for copy in self.copies for item in copy.unverified)
 
     @property
+    def not_asked(self) -> tuple[str, ...]:
+        """What stores refuse to tell and a named person waived, of all copies."""
+        return tuple(told for copy in self.copies if copy.bytes for told in copy.bytes.not_asked)
+
+    @property
     def erased(self) -> tuple[str, ...]:
         """Ids of the copies that are erased."""
         return tuple(copy.copy_id for copy in self.copies if copy.erased)
@@ -261,3 +277,13 @@ def with_unseen(verdict: RunVerdict, wanted: Iterable[Copy]) -> RunVerdict:
         if copy.id not in seen
     )
     return RunVerdict(copies=(*verdict.copies, *unseen))
+
+
+def with_since(verdict: RunVerdict, elsewhere: Iterable[ByteVerdict]) -> RunVerdict:
+    """The verdict of a run with what came after planning and could not be looked at: nobody can call it complete.
+
+    What of it was found is told apart, as all that is no copy.
+    """
+    late = (v for v in elsewhere if v.since and v.unverified)
+    told = (ByteVerdict(copy_id=v.copy_id, root=v.root, files=(), unverified=v.unverified) for v in late)
+    return RunVerdict(copies=(*verdict.copies, *(CopyVerdict(copy_id=v.copy_id, bytes=v) for v in told)))

@@ -76,3 +76,18 @@ def test_what_cannot_be_read_in_what_is_no_copy_is_not_clean(
     data = (shop.base / "people.parquet").read_bytes()
     (shop.base / name).write_bytes(data) if where == "here" else shop.put(name, data)
     assert verified(shop, capsys)[0] == ExitCode.RESIDUE
+
+
+def test_what_discovery_can_no_longer_tell_is_not_clean(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    """A link that leads out of the roots since planning: what lies there is seen by nobody."""
+    shop.plan()
+    assert verified(shop, capsys)[0] == ExitCode.DONE
+    beyond = shop.base / "beyond"
+    beyond.mkdir()
+    pq.write_table(PEOPLE, beyond / "1.parquet")
+    (shop.base / "w" / "more").symlink_to(beyond)
+    code, found = verified(shop, capsys)
+    assert (code, found["state"]) == (ExitCode.PARTIAL, "partial")
+    [told] = found["unverified"]
+    assert told.startswith("(new) ")
+    assert "outside_link: " in told

@@ -105,6 +105,7 @@ def _proven(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict]) -> 
         clean=frozenset(verdict.erased),
         erased=erased_by(ran, verdict),
         exceptions=_unread(elsewhere),
+        not_asked=[*verdict.not_asked, *(told for seen in elsewhere for told in seen.not_asked)],
         tools=_tools(),
         authority=authority.url if authority else None,
         others=Others(

@@ -23,7 +23,12 @@ from pii_tracer.proof.evidence_leaves import lines_digest, scope_lines
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.openlineage_events import step_runs
 from pii_tracer.run.runner import State
-from pii_tracer.verify.verdicts import RunVerdict, to_be_seen, with_unseen
+from pii_tracer.verify.verdicts import (
+    RunVerdict,
+    to_be_seen,
+    with_since,
+    with_unseen,
+)
 
 
 def conclude(ran: Ran) -> dict[str, Any]:
@@ -35,6 +40,7 @@ def conclude(ran: Ran) -> dict[str, Any]:
     verdict = read_verdicts(ran.folder.verdicts, ran.loaded.plan.copies)
     verdict = with_unseen(verdict, to_be_seen(ran.loaded.plan)) if done else verdict
     elsewhere = ran.verification.elsewhere() if done else ()
+    verdict = with_since(verdict, elsewhere)
     log = _deletion_log(ran, verdict)
     table = fill_table(log, ran.loaded.plan.estate, ran.verification.estate.deletion_log.kind)
     attestation = attest_run(ran, verdict, elsewhere)
@@ -56,6 +62,7 @@ def conclude(ran: Ran) -> dict[str, Any]:
         "beyond_erased": sum(copy.state.value == "erased" for copy in view.beyond),
         "residue": [r.model_dump(by_alias=True) for r in view.residue],
         "unverified": list(verdict.unverified),
+        "not_asked": list(verdict.not_asked),
         "rows_erased": view.rows_erased,
         "bystander_rows_lost": view.bystander_rows_lost,
         "waiting_until": ran.state.waiting_until.isoformat() if ran.state.waiting_until else None,

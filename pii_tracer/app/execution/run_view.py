@@ -18,6 +18,7 @@ from pii_tracer.model.identities import CopyKind, Strategy
 from pii_tracer.model.plan import HELD, Copy, ErasurePlan
 from pii_tracer.proof.attestation import LIMITS
 from pii_tracer.proof.deletion_log import DeletionLog
+from pii_tracer.proof.unlisted_places import unlisted
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.runner import RunState as Walked
 from pii_tracer.run.runner import State
@@ -83,7 +84,7 @@ def run_view(
         bytes_checked=_bytes(verdict, {c.id: copy_name(c) for c in plan.copies}),
         bystanders=_bystanders(ran, verdict),
         proofs=_proofs(ran, log, attestation),
-        limits=tuple(LIMITS),
+        limits=(*LIMITS, *unlisted(plan, verdict.not_asked)),
         waiting_until=ran.state.waiting_until,
         left_out=tuple(str(g.dataset) for g in plan.gaps if g.kind == GapKind.LEFT_OUT),
         demo=ran.info.demo,
@@ -100,7 +101,8 @@ def how_far(ran: Ran, verdict: RunVerdict) -> State:
     words = {s.copy_ for s in plan.steps if s.action is Action.BACKUP_CONFIRM}
     unseen = any(copy.id not in clean for copy in to_be_seen(plan))
     unsaid = any(c.kind is CopyKind.BACKUP and c.strategy not in HELD and c.id not in words for c in plan.copies)
-    return State.PARTIAL if unseen or unsaid or not plan.complete else State.COMPLETE
+    open_ = unseen or unsaid or bool(verdict.unverified) or not plan.complete
+    return State.PARTIAL if open_ else State.COMPLETE
 
 
 def _rows_erased(ran: Ran) -> int:
