@@ -64,16 +64,18 @@ def recheck(estate_file: Path, state: Path, as_of: str | None, fmt: str) -> int:
     erased = erased_from(settings, estate.estate)
     back = [r for s in estate.subjects for r in returned(s, erased, inventory, paths, settings.key())]
     known = SuppressionList(state / FILE, settings.key()) if erased or (state / FILE).exists() else None
+    done = finished(state)
     if known is not None:
         told = {(r.subject, r.source) for r in back}  # the log and the list may have other times for one erasure
-        back += [r for r in elsewhere(known, finished(state), inventory, paths) if (r.subject, r.source) not in told]
+        back += [r for r in elsewhere(known, done, inventory, paths) if (r.subject, r.source) not in told]
+    unseen = not_looked_at(done, inventory)
     waiting = rechecks(state)
     due = [item for item in waiting if item.recheck_on <= now]
     look = min((e.recheck_on for e in (known.entries if known else ()) if e.recheck_on > now), default=None)
     if fmt == "json":
-        click.echo(json.dumps(_as_json(back, due, waiting, look), indent=2))
+        click.echo(json.dumps(_as_json(back, due, waiting, look, unseen), indent=2))
     else:
-        _tell(back, due, waiting, look)
+        _tell(back, due, waiting, look, unseen)
     return int(ExitCode.RESIDUE if back else ExitCode.PARTIAL if due else ExitCode.DONE)
 
 
@@ -217,7 +219,18 @@ def rechecks(state: Path) -> list[Due]:
     return sorted(due, key=lambda item: (item.recheck_on, item.plan_id))
 
 
-def _as_json(back: list[Returned], due: list[Due], waiting: list[Due], look: datetime | None) -> dict[str, Any]:
+def not_looked_at(plans: Sequence[ErasurePlan], inventory: Inventory) -> list[str]:
+    """Places that finished plans erased persons from and that no `recheck` looks into: archives, topics, vaults,
+    repositories, backups, and tables that are not where they were."""
+    states = {s.location for s in inventory.tables}
+    copies = (copy for plan in plans for copy in plan.copies if copy.origin is None)
+    unseen = (c for c in copies if c.strategy is not Strategy.EXEMPT and not (c.places and c.folder in states))
+    return sorted({copy.table or copy.id.removeprefix("c-") for copy in unseen})
+
+
+def _as_json(
+    back: list[Returned], due: list[Due], waiting: list[Due], look: datetime | None, unseen: list[str]
+) -> dict[str, Any]:
     return {
         "back": [{"subject": r.subject, "source": r.source, "erased_at": r.erased_at.isoformat()} for r in back],
         "due": [
@@ -225,17 +238,21 @@ def _as_json(back: list[Returned], due: list[Due], waiting: list[Due], look: dat
         ],
         "next": next((d.recheck_on.isoformat() for d in waiting if d not in due), None),
         "look_again_on": look.isoformat() if look else None,
+        "not_looked_at": unseen,
     }
 
 
-def _tell(back: list[Returned], due: list[Due], waiting: list[Due], look: datetime | None) -> None:
+def _tell(back: list[Returned], due: list[Due], waiting: list[Due], look: datetime | None, unseen: list[str]) -> None:
     for item in back:
         click.echo(f"back: {item.subject} stands in {item.source} again, erased on {item.erased_at.date()}")
     for one in due:
         click.echo(
             f"due: plan {', '.join(one.requests)} again: a hold of {one.plan_id} lapsed on {one.recheck_on.date()}"
         )
+    if unseen:
+        click.echo(f"not looked at: {', '.join(unseen)}")
     if not back and not due:
         later = next((f"; the next hold lapses on {d.recheck_on.date()}" for d in waiting), "")
         again = f"; look again on {look.date()}" if look else ""
-        click.echo(f"nobody is back, and no hold has lapsed{later}{again}")
+        where = " in what was looked at" if unseen else ""
+        click.echo(f"nobody is back{where}, and no hold has lapsed{later}{again}")

@@ -110,7 +110,10 @@ def estate(tmp_path: Path) -> Estate:
 def test_who_is_back_is_found_and_named_by_reference_only(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
     assert estate.recheck(capsys)[0] == 0
     estate.erased(8841302)
-    assert estate.recheck(capsys) == (0, {"back": [], "due": [], "next": None, "look_again_on": None})
+    assert estate.recheck(capsys) == (
+        0,
+        {"back": [], "due": [], "next": None, "look_again_on": None, "not_looked_at": []},
+    )
     estate.users(1, 8841302)
     code, told = estate.recheck(capsys)
     assert code == 9
@@ -145,8 +148,13 @@ def test_a_hold_that_has_lapsed_is_due(estate: Estate, capsys: pytest.CaptureFix
     estate.ran(held("plan-1", LAPSES))
     assert estate.recheck(capsys, "--as-of", "2026-12-31T00:00:00Z") == (
         0,
-        {"back": [], "due": [], "next": LAPSES.isoformat(), "look_again_on": None},
+        {"back": [], "due": [], "next": LAPSES.isoformat(), "look_again_on": None, "not_looked_at": ["lake.c1"]},
     )
+    there = ["--estate", str(estate.base / "e.yaml"), "--state", str(estate.state)]
+    assert run(["recheck", *there, "--as-of", "2026-12-31T00:00:00Z"]) == 0
+    said = capsys.readouterr().out
+    assert "not looked at: lake.c1\n" in said  # its folder is not there: nobody knows who is where it went
+    assert "nobody is back in what was looked at" in said
     code, told = estate.recheck(capsys, "--as-of", "2027-01-01T00:00:00Z")
     assert (code, [item["requests"] for item in told["due"]]) == (7, [["REQ-1"]])
     # what is not finished is no reason to rest, and a newer finished plan of the same person replaces the old one

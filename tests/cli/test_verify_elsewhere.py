@@ -91,3 +91,24 @@ def test_what_discovery_can_no_longer_tell_is_not_clean(shop: Shop, capsys: pyte
     [told] = found["unverified"]
     assert told.startswith("(new) ")
     assert "outside_link: " in told
+
+
+def test_an_old_version_that_came_after_planning_is_found(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A writer put another object over the archive's only version: the plan has no copy that stands for old versions."""
+    bucket = f"elsewhere-{next(_numbers)}"
+    archive = f"archives: [{{name: a, of: shop.people, bucket: {bucket}, prefix: a/, format: parquet}}]\n"
+    shop = Shop(tmp_path, store, bucket, more=HELD + archive)
+    for name, rows in (("people", PEOPLE), ("others", OTHERS)):
+        pq.write_table(rows, tmp_path / f"{name}.parquet")
+    people, others = ((tmp_path / f"{name}.parquet").read_bytes() for name in ("people", "others"))
+    first = shop.put("a/1.parquet", people)
+    plan = shop.plan()
+    assert [c["kind"] for c in plan["copies"] if c["location"].startswith("s3://")] == ["ARCHIVE"]
+    shop.put("a/1.parquet", others)
+    code, found = verified(shop, capsys)
+    assert (code, found["state"]) == (ExitCode.RESIDUE, "partial")
+    assert {item["file"] for item in found["residue"]} == {f"a/1.parquet?versionId={first['VersionId']}"}
+    shop.store.client().delete_object(Bucket=bucket, Key="a/1.parquet", VersionId=first["VersionId"])
+    assert verified(shop, capsys)[0] == ExitCode.DONE

@@ -35,6 +35,7 @@ from pii_tracer.proof.evidence_leaves import (
     ScopeFile,
 )
 from pii_tracer.proof.findings import PREDICATE_TYPE, Check
+from pii_tracer.proof.unlisted_places import ANYWHERE
 from pii_tracer.review import dsse
 from pii_tracer.review.plan_file import parse_plan
 from pii_tracer.run.journal import Journal
@@ -100,6 +101,29 @@ def test_a_whole_attestation_holds_and_says_what_it_cannot_prove(tmp_path: Path)
     assert said["steps"][0]["result"] == {"snapshot": str(2**60 + 1)}
     assert statement["subject"][0] == {"name": "s3://b/k?versionId=v1", "digest": {"sha256": "cc" * 32}}
     assert set(statement["subject"][1]["digest"]) == {"evidenceLeafSha256"}
+
+
+def test_it_names_the_stores_that_may_hold_what_they_do_not_list(tmp_path: Path) -> None:
+    """Whoever trusts a listing is told whose: each bucket, broker and server, and what a store refused to tell."""
+    places = ("s3://logs/a/", "s3://logs/b/", "s3://copy/a", "kafka://broker:9092/t", "glacier://eu/vault", "/lake/c1")
+    copies = [copy(f"c{number}").model_copy(update={"location": place}) for number, place in enumerate(places, 1)]
+    refused = "s3://logs/a/: ListMultipartUploads is refused (AccessDenied): what it would show is unknown"
+    gone = [Erased(copy_id=c.id, uri=c.location) for c in copies]
+    given = replace(proven(tmp_path, plan(copies=copies)), not_asked=[refused, refused], erased=gone)
+    envelope = made(tmp_path, given)
+    assert check(envelope, tmp_path) == []
+    said = dsse.unseal(envelope, [KEY.public_key()]).statement["predicate"]["not_proved"]
+    assert [line.rpartition(" (")[2] for line in said if line.endswith(")")] == [
+        "s3://copy, s3://logs)",
+        "kafka://broker:9092)",
+        "glacier://eu)",
+    ]
+    assert "object versions and unfinished uploads that a bucket keeps and does not list" in "\n".join(said)
+    assert said.count(f"not asked, as a named person allowed: {refused}") == 1
+    (tmp_path / "plain").mkdir()
+    plain = dsse.unseal(made(tmp_path / "plain"), [KEY.public_key()]).statement["predicate"]["not_proved"]
+    assert ANYWHERE in plain
+    assert not any("s3://" in line for line in plain)
 
 
 @pytest.mark.parametrize(

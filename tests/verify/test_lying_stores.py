@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import PaginationError
 
+from pii_tracer.app.s3_places import look_at
 from pii_tracer.app.verification import Verification
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.stores.s3.archives import discover_archives
 from pii_tracer.lake.stores.s3.listing import upload_items, version_pages
 from pii_tracer.model.actions import Action
@@ -22,9 +24,11 @@ from pii_tracer.model.identities import (
     KeySet,
     Strategy,
 )
+from pii_tracer.model.locations import S3Location
 from pii_tracer.model.plan import (
     Copy,
     ErasurePlan,
+    Examined,
     Gap,
     Waiver,
 )
@@ -304,3 +308,39 @@ def test_a_version_that_the_plan_names_and_no_listing_shows_is_found(store: tupl
     assert looked(world, copy).clean  # nobody named it: a proof says that this cannot be noticed
     world.client().delete_object(Bucket=bucket, Key="archive/a.csv", VersionId=named["version_id"])
     assert looked(world, copy, steps=(delete,)).clean
+
+
+# --- tables in S3, and what is no copy ---
+
+
+@pytest.mark.parametrize("lie", [{"page": 1}, {"nowhere": True}, {"refused": {"versions": "AccessDenied"}}])
+@pytest.mark.parametrize("what", ["table", "examined", "values"])
+def test_no_listing_of_a_table_that_is_cut_or_refused_is_clean(
+    store: tuple[World, Lies], what: str, lie: dict[str, Any]
+) -> None:
+    world, lies = store
+    bucket = filled(world)
+    place = DatasetId(namespace=f"s3://{bucket}", name="archive")
+    for name, value in lie.items():
+        setattr(lies, name, value)
+    if what == "table":
+        location = f"s3://{bucket}/archive"
+        table = archive(bucket, CopyKind.SOURCE, location=location, format=DELTA, table="sales.orders")
+        found = looked(world, table)
+    elif what == "examined":
+        examined = (Examined(dataset=place, table=None, carries=Carries.NONE, reason=""),)
+        [found] = verification(world, examined=examined).elsewhere()
+    else:
+        at, patterns = S3Location(bucket=bucket, key="archive"), verification(world).patterns
+        found = look_at(estate(world.endpoint_url), at, "values", patterns, alone=True)
+    assert bool(found.residue) is (lie == {"page": 1})
+    assert bool(found.unverified) is (lie != {"page": 1})
+
+
+def test_uploads_of_a_table_are_seen_where_a_server_lists_them_by_their_key_alone(store: tuple[World, Lies]) -> None:
+    world, lies = store
+    bucket = filled(world)
+    lies.uploads_by_key = True
+    world.client().create_multipart_upload(Bucket=bucket, Key="archive/half.parquet")
+    table = archive(bucket, CopyKind.SOURCE, location=f"s3://{bucket}/archive", format=DELTA)
+    assert "1 unfinished multipart upload(s)" in looked(world, table).unverified[-1]

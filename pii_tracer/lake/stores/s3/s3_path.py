@@ -206,6 +206,9 @@ class S3Path:
         pages = iter(listing.paginate(Bucket=self.location.bucket, Prefix=self.location.prefix, **more))
         while (page := _asked(lambda: next(pages, None), self.location)) is not None:
             yield page
+            # boto3 takes a page that says so for the last one
+            if page.get("IsTruncated") and not page.get("NextContinuationToken"):
+                raise OSError(f"{self.location}: its listing breaks off")
 
 
 AnyPlace = Path | S3Path
