@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import PaginationError
 
+from pii_tracer.app.changes_since_plan import declared_since
 from pii_tracer.app.s3_places import look_at
 from pii_tracer.app.verification import Verification
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
@@ -32,7 +33,13 @@ from pii_tracer.model.plan import (
     Gap,
     Waiver,
 )
-from pii_tracer.verify.verdicts import ByteVerdict
+from pii_tracer.verify.verdicts import (
+    NO_COPY,
+    SINCE,
+    ByteVerdict,
+    RunVerdict,
+    with_since,
+)
 from sample_lineage import s3_standin
 from tests.lyingstore import Lies, lying
 from tests.s3support import REGION, World, estate, standin, step
@@ -344,3 +351,25 @@ def test_uploads_of_a_table_are_seen_where_a_server_lists_them_by_their_key_alon
     world.client().create_multipart_upload(Bucket=bucket, Key="archive/half.parquet")
     table = archive(bucket, CopyKind.SOURCE, location=f"s3://{bucket}/archive", format=DELTA)
     assert "1 unfinished multipart upload(s)" in looked(world, table).unverified[-1]
+
+
+# --- what the end of a run makes of it ---
+
+
+def test_what_came_since_and_cannot_be_looked_at_keeps_a_run_from_being_complete() -> None:
+    unread = ("it cannot be read",)
+    verdicts = {
+        name: ByteVerdict(copy_id=name, root="r", files=(), unverified=unread if name != f"{SINCE}read" else ())
+        for name in (f"{SINCE}unread", f"{SINCE}read", f"{NO_COPY}examined at planning")
+    }
+    whole = with_since(RunVerdict(copies=()), verdicts.values())
+    assert whole.unverified == (f"{SINCE}unread: it cannot be read",)
+    assert whole.erased == ()
+
+
+def test_topics_and_repositories_that_are_declared_since_are_looked_at() -> None:
+    topic = {"name": "t", "of": "prod.a", "value": {"format": "json"}}
+    cluster = {"name": "k", "bootstrap": "broker:9092", "topics": [topic, {**topic, "name": "u"}]}
+    told = estate("http://127.0.0.1:9", kafka=[cluster])
+    known = {DatasetId(namespace="kafka://broker:9092", name="t")}
+    assert [d.name for d in declared_since(told, known)] == ["u"]
