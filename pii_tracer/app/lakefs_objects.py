@@ -5,6 +5,7 @@ past it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from pii_tracer.config.estate_file import Estate
@@ -47,6 +48,7 @@ def read_evidence(
             persons[item.address] = item.scan.size
             if item.stray:
                 strays.add(item.address)
+    unread += begun_uploads(estate, base, state)
     names = {path for tree in state.trees.values() for path in tree}
     names |= {path for branch in state.branches for path in branch.staged}
     names |= {branch.name for branch in state.branches} | set(state.tags)
@@ -94,17 +96,36 @@ def look(estate: Estate, base: Path, copy: Copy, patterns: Patterns, plan_id: st
     """
     state = _state(estate, base, copy.dataset)
     whole = patterns.comparing(key_columns(copy.match))
-    return judge_repository(copy, state, _objects(estate, base, state, patterns, whole), whole, plan_id)
+    found = judge_repository(copy, state, _objects(estate, base, state, patterns, whole), whole, plan_id)
+    return replace(found, bytes=_with_begun(found.bytes, begun_uploads(estate, base, state)))
 
 
 def look_elsewhere(estate: Estate, base: Path, dataset: DatasetId, patterns: Patterns) -> ByteVerdict:
     """A repository that was examined and is no copy, looked at again. Short numbers do not count in it."""
     name, root = f"(no copy) {dataset.name}", f"{dataset.namespace}/{dataset.name}"
     try:
-        found = [i.scan for i in _objects(estate, base, _state(estate, base, dataset), patterns)]
+        state = _state(estate, base, dataset)
+        found = [i.scan for i in _objects(estate, base, state, patterns)]
     except EstateError as error:
         return ByteVerdict(copy_id=name, root=root, files=(), unverified=(error.what,))
-    return look_past(name, root, found)
+    return _with_begun(look_past(name, root, found), begun_uploads(estate, base, state))
+
+
+def begun_uploads(estate: Estate, base: Path, state: LakefsState) -> list[str]:
+    """Unfinished uploads in the storage below a repository, or why they are not known."""
+    server, _ = declared_repository(estate, state.dataset)
+    storage = storage_of(state.storage, server, estate, base)
+    if storage is None:
+        return []
+    try:
+        number = storage.uploads()
+    except EstateError as error:
+        return [f"{state.storage}: unfinished uploads: {error.what}"]
+    return [f"{state.storage}: {number} unfinished multipart upload(s), whose bytes nobody can read"] if number else []
+
+
+def _with_begun(verdict: ByteVerdict, begun: list[str]) -> ByteVerdict:
+    return verdict.model_copy(update={"unverified": (*verdict.unverified, *begun)})
 
 
 def _state(estate: Estate, base: Path, dataset: DatasetId) -> LakefsState:

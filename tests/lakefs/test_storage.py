@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from pii_tracer.app.lakefs_objects import begun_uploads
 from pii_tracer.config.lakefs import LakefsServer
+from pii_tracer.lake.stores.lakefs.repositories import repository_dataset
+from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
 from pii_tracer.lake.stores.lakefs.underlying_storage import Storage, Stored, storage_of
 from pii_tracer.model.errors import EstateError
 from tests.s3support import World, estate, standin, world
@@ -76,3 +79,21 @@ def test_local_addresses_do_not_lead_out_of_the_servers_folder(tmp_path: Path) -
 def test_other_storages_cannot_be_seen_from_here() -> None:
     assert storage_of("gs://bucket/ns", SERVER, estate("http://127.0.0.1:1"), Path()) is None
     assert storage_of("local://shop", SERVER, estate("http://127.0.0.1:1"), Path()) is None
+
+
+def test_unfinished_uploads_below_a_repository_are_told(world: World) -> None:
+    """lakeFS uploads in parts, and what a broken upload leaves no listing of objects shows."""
+    bucket = world.new("parts")
+    server = SERVER.model_copy(update={"name": "lake"})
+    told = estate(world.endpoint_url).model_copy(update={"lakefs": (server,)})
+    dataset = repository_dataset(server, server.repositories[0])
+    state = LakefsState.model_construct(dataset=dataset, storage=f"s3://{bucket}/ns")
+    for key in ("ns/data/a", "elsewhere/b"):
+        world.client().create_multipart_upload(Bucket=bucket, Key=key)
+    assert begun_uploads(told, Path(), state) == [
+        f"s3://{bucket}/ns: 1 unfinished multipart upload(s), whose bytes nobody can read"
+    ]
+    gone = state.model_copy(update={"storage": "s3://there-is-none/ns"})
+    [refused] = begun_uploads(told, Path(), gone)
+    assert "NoSuchBucket" in refused
+    assert begun_uploads(told, Path(), state.model_copy(update={"storage": "gs://b/ns"})) == []

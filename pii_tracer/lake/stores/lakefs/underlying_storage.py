@@ -42,6 +42,9 @@ class Storage(Protocol):
     def read(self, item: Stored) -> bytes:
         """The bytes."""
 
+    def uploads(self) -> int:
+        """How many unfinished uploads there are: bytes that nobody can read."""
+
 
 def storage_of(namespace: str, server: LakefsServer, estate: Estate, base: Path) -> Storage | None:
     """The storage of a namespace, or None where this estate has no way to it."""
@@ -81,6 +84,9 @@ class _Local:
         except OSError as error:
             raise self._failed(error.strerror or type(error).__name__) from None
 
+    def uploads(self) -> int:
+        return 0  # files of a folder
+
     def _path(self, address: str) -> Path:
         path = (self.root / address.removeprefix("local://")).resolve()
         if not path.is_relative_to(self.root):
@@ -118,6 +124,16 @@ class _Bucket:
         except (BotoCoreError, ClientError) as error:
             raise self._failed(error) from None
         return data
+
+    def uploads(self) -> int:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        from pii_tracer.lake.stores.s3.listing import upload_items
+
+        try:
+            return sum(1 for _ in upload_items(self._client(), *self._split(self.namespace + "/")))
+        except (BotoCoreError, ClientError) as error:
+            raise self._failed(error) from None
 
     def _listed(self, place: str) -> Iterator[tuple[str, str]]:
         from botocore.exceptions import BotoCoreError, ClientError
