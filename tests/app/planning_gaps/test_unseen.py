@@ -14,10 +14,13 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import CopyKind, Strategy
 from pii_tracer.run.runner import State
 from pii_tracer.verify.verdicts import (
+    NO_COPY,
+    SINCE,
     ByteVerdict,
     CopyVerdict,
     RunVerdict,
     to_be_seen,
+    with_since,
     with_unseen,
 )
 from tests.review.plans import copy, plan, step
@@ -56,3 +59,18 @@ def test_only_holds_and_persons_words_stand_for_a_verdict(copies: list[Any], ste
 
 def test_a_run_that_waits_is_not_called_partial() -> None:
     assert how_far(ended([copy("c2")], state=State.WAITING), LOOKED) is State.WAITING
+
+
+def test_what_came_since_and_cannot_be_looked_at_makes_a_run_partial() -> None:
+    """What was examined at planning and cannot be read is an exception of the attestation; what nobody saw is more."""
+    unread = ("the bucket cannot be listed: AccessDenied",)
+    since, examined = (
+        ByteVerdict(copy_id=f"{name}s3://b/a/", root="s3://b/a/", files=(), unverified=unread)
+        for name in (SINCE, NO_COPY)
+    )
+    ran = ended([copy("c1")])
+    assert how_far(ran, with_since(LOOKED, [examined])) is State.COMPLETE
+    late = with_since(LOOKED, [examined, since])
+    assert late.unverified == (f"{SINCE}s3://b/a/: {unread[0]}",)
+    assert how_far(ran, late) is State.PARTIAL
+    assert attest_run(ran, late, [examined, since]) is None
