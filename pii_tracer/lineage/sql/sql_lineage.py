@@ -19,6 +19,7 @@ from pii_tracer.lineage.sql.clone_call_alter import (
     cloned,
     moved,
 )
+from pii_tracer.lineage.sql.multi_inserts import inserts
 from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.relations import (
     Relation,
@@ -174,8 +175,7 @@ class Script:
             return self._statement(replace(statement, text=task))
         for node in _parsed(prepared(statement.text), self.dialect):
             if isinstance(node, exp.MultitableInserts):
-                queries = ((self._query(), insert) for insert in writes.several(node))
-                return [self._finish(statement, q, self._draft(q, i)) for q, i in queries]
+                return self._inserts(statement, node)
             made = []
             for part in hoisted(node):
                 query = self._query()
@@ -183,6 +183,17 @@ class Script:
                 made.append(self._finish(statement, query, self._draft(query, part)))
             return made
         return []
+
+    def _inserts(self, statement: Statement, node: exp.MultitableInserts) -> list[StatementLineage]:
+        """Several INSERTs of one statement: all read what was there before it."""
+        made = []
+        for insert, doubt in inserts(node):
+            query = self._query()
+            if doubt is not None:
+                query.findings.opaque = True
+                query.findings.doubt(doubt)
+            made.append((query, self._draft(query, insert)))
+        return [self._finish(statement, query, draft) for query, draft in made]
 
     def _moved(self, statement: Statement, moves: Sequence[Move]) -> list[StatementLineage]:
         made = []

@@ -99,27 +99,6 @@ def _option(listed: Sequence[exp.Expression]) -> str | None:
     return None
 
 
-def several(node: exp.MultitableInserts) -> list[exp.Insert]:
-    """The single inserts of Hive's FROM … INSERT … INSERT … and of INSERT ALL."""
-    source = node.args.get("source")
-    result = []
-    for item in node.expressions:
-        insert = (item.this if isinstance(item, exp.ConditionalInsert) else item).copy()
-        body = insert.expression
-        if isinstance(source, exp.Query):
-            values = body.expressions[0].expressions if isinstance(body, exp.Values) else [exp.Star()]
-            body = exp.Select(expressions=values).from_(exp.Subquery(this=source.copy()))
-            if isinstance(item, exp.ConditionalInsert) and item.expression is not None:
-                body = body.where(item.expression.copy())
-            insert.set("expression", body)
-        elif isinstance(body, exp.Select) and source is not None and body.args.get("from_") is None:
-            body.set("from_", exp.From(this=source.copy()))
-        if node.args.get("with_") is not None:
-            insert.set("with_", node.args["with_"].copy())
-        result.append(insert)
-    return result
-
-
 def inserted(query: Query, node: exp.Insert) -> Draft:
     """INSERT INTO and OVERWRITE: by position, by name, with a column list, partitions, or into a directory."""
     place = node.this
