@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import sqlglot
 from sqlglot import exp
 
+from pii_tracer.lineage.computed import computed_by, fields_of
 from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.relations import Field, Relation, table_field
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect
@@ -12,7 +15,12 @@ from pii_tracer.lineage.sql.text.script_splitting import Call, Clone
 from pii_tracer.lineage.sql.text.table_moves import Move
 from pii_tracer.lineage.sql.text.table_names import is_location, path_table
 
-_COPIES = {"snapshot": ("source_table", "table"), "migrate": ("table", "table"), "add_files": ("source_table", "table")}
+_COPIES = {
+    "snapshot": ("source_table", "table"),
+    "migrate": ("table", "table"),
+    "add_files": ("source_table", "table"),
+    "register_table": ("metadata_file", "table"),
+}
 """Iceberg's procedures that take over another table's files, with the names of their arguments
 (https://iceberg.apache.org/docs/latest/spark-procedures/#table-migration)."""
 
@@ -37,7 +45,6 @@ _KEEP_DATA = frozenset(
         "create_savepoint",
         "delete_savepoint",
         "show_savepoints",
-        "register_table",
         "compute_table_stats",
     ]
 )
@@ -51,7 +58,7 @@ def _table(query: Query, written: str) -> str:
     return query.names.of(sqlglot.to_table(written, dialect="spark"))
 
 
-def _whole(query: Query, effect: Effect, source: str, target: str) -> Draft:
+def whole(query: Query, effect: Effect, source: str, target: str) -> Draft:
     """Every column of one table is the other's column of the same name."""
     query.findings.tables[source] = None
     relation: Relation = query.lookup(source)
@@ -67,17 +74,20 @@ def _whole(query: Query, effect: Effect, source: str, target: str) -> Draft:
 
 def cloned(query: Query, clone: Clone) -> Draft:
     """CREATE TABLE … SHALLOW or DEEP CLONE."""
-    draft = _whole(query, Effect.CLONE, _table(query, clone.source), _table(query, clone.to))
+    draft = whole(query, Effect.CLONE, _table(query, clone.source), _table(query, clone.to))
     draft.location = clone.location
+    if not clone.plain:
+        query.findings.doubt("what follows CLONE and the table's name is not understood")
     return draft
 
 
 def moved(query: Query, move: Move) -> Draft:
     """A whole table's columns come to another table or folder."""
-    draft = _whole(query, move.effect, _table(query, move.source), _table(query, move.target))
+    draft = whole(query, move.effect, _table(query, move.source), _table(query, move.target))
     if move.effect is Effect.RENAME and draft.output is not None:
         old = _table(query, move.source)
         query.names.learn(draft.output, query.names.columns(old))
+        query.names.compute(draft.output, query.names.computed(old))
         query.names.forget(old)
     return draft
 
@@ -85,6 +95,8 @@ def moved(query: Query, move: Move) -> Draft:
 def called(query: Query, call: Call) -> Draft:
     """CALL: procedures that take over files are copies; maintenance brings nothing; any other is opaque."""
     procedure = call.procedure.rsplit(".", 1)[-1].lower()
+    if procedure == "register_table":
+        call = _registered(call)
     if procedure in _KEEP_DATA:
         return Draft(Effect.NONE, None)
     if procedure not in _COPIES:
@@ -92,7 +104,8 @@ def called(query: Query, call: Call) -> Draft:
         query.findings.doubt(f"what the procedure {call.procedure} reads and writes is not known")
         return Draft(Effect.NONE, None)
     from_name, to_name = _COPIES[procedure]
-    order = ("table", "source_table") if procedure == "add_files" else ("source_table", "table")
+    table_first = procedure in ("add_files", "register_table")
+    order = ("table", from_name) if table_first else ("source_table", "table")
     given = {**dict(zip(order, call.positional, strict=False)), **call.named}
     if procedure == "migrate":
         given.setdefault("table", given.get("source_table", ""))
@@ -104,7 +117,18 @@ def called(query: Query, call: Call) -> Draft:
     catalog = call.procedure.split(".")[0] if call.procedure.count(".") == 2 else ""
     if catalog and target.count(".") == 1 and "`" not in target:
         target = f"{catalog}.{target}"
-    return _whole(query, Effect.CLONE, _table(query, source), _table(query, target))
+    return whole(query, Effect.CLONE, _table(query, source), _table(query, target))
+
+
+def _registered(call: Call) -> Call:
+    """Of a metadata file the folder of the table that it belongs to."""
+    named = dict(call.named)
+    positional = [*call.positional]
+    if "metadata_file" in named:
+        named["metadata_file"] = re.sub(r"/metadata/[^/]*$", "", named["metadata_file"])
+    elif len(positional) > 1:
+        positional[1] = re.sub(r"/metadata/[^/]*$", "", positional[1])
+    return Call(call.procedure, named, tuple(positional))
 
 
 def _new_name(action: exp.Expression) -> str:
@@ -155,14 +179,20 @@ def _beside(old: exp.Table, new: exp.Table) -> exp.Table:
 
 def altered(query: Query, node: exp.Alter) -> Draft:
     """ALTER TABLE: a rename carries everything along, a renamed column its values; added columns are empty."""
-    target = query.names.of(node.this)
+    actions = node.args.get("actions") or []
+    if node.this is None and actions and all(isinstance(a, exp.AlterSession) for a in actions):
+        return Draft(Effect.NONE, None)  # a setting of the session
+    target = query.target(node.this)
+    if str(node.args.get("kind") or "").upper() not in ("TABLE", "VIEW", "MATERIALIZED VIEW"):
+        query.findings.doubt(f"what ALTER {node.args.get('kind')} does is not known")
     known = list(query.names.columns(target))
     renamed: list[Field] = []
-    for action in node.args.get("actions") or ():
+    for action in actions:
         if isinstance(action, exp.AlterRename):
             new = query.names.of(_beside(node.this, action.this))
-            draft = _whole(query, Effect.RENAME, target, new)
+            draft = whole(query, Effect.RENAME, target, new)
             query.names.learn(new, known)
+            query.names.compute(new, query.names.computed(target))
             query.names.forget(target)
             return draft
         new_name = _new_name(action)
@@ -175,12 +205,15 @@ def altered(query: Query, node: exp.Alter) -> Draft:
         elif gone := {name.lower() for name in _dropped(action)}:
             known = [(c, t) for c, t in known if c.lower() not in gone]
         else:
-            added = action.find_all(exp.ColumnDef)
+            added = list(action.find_all(exp.ColumnDef))
             known += [(c.name, c.kind.sql("spark") if c.kind is not None else "") for c in added if known]
+            if rules := computed_by(added):
+                query.names.compute(target, (*query.names.computed(target), *rules))
+                renamed += fields_of(query, rules, query.lookup(target))
             location = _placed(action)
             if location:
-                return _whole(query, Effect.APPEND, path_table(location.rstrip("/")), target)
-            if isinstance(action, exp.SwapTable) or action.find(exp.Query):
+                return whole(query, Effect.APPEND, path_table(location.rstrip("/")), target)
+            if isinstance(action, exp.SwapTable | exp.ReplacePartition) or action.find(exp.Query):
                 query.findings.opaque = True
                 query.findings.doubt(f"ALTER of {target} brings other data in, in a way that is not followed")
     if known:

@@ -13,6 +13,7 @@ from typing import cast
 
 from sqlglot import exp
 
+from pii_tracer.lineage.function_names import AGGREGATE_NAMES, MASK_NAMES
 from pii_tracer.lineage.sql.relations import (
     AGGREGATION,
     CONDITIONAL,
@@ -31,102 +32,6 @@ from pii_tracer.lineage.sql.relations import (
 )
 
 _MASKS = (exp.MD5, exp.MD5Digest, exp.SHA, exp.SHA1Digest, exp.SHA2, exp.SHA2Digest, exp.StandardHash)
-_MASK_NAMES = frozenset(
-    [
-        "hash",
-        "xxhash64",
-        "crc32",
-        "mask",
-        "sha",
-        "sha1",
-        "sha2",
-        "md5",
-        "murmur3hash",
-        "hive_hash",
-        "mask_hash",
-        "mask_first_n",
-        "mask_last_n",
-        "mask_show_first_n",
-        "mask_show_last_n",
-        "farm_fingerprint",
-        "sha224",
-        "sha256",
-        "sha384",
-        "sha512",
-        "hashbytes",
-        "ora_hash",
-        "hashrow",
-        "xxhash32",
-        "murmur_hash",
-        "crc32c",
-        "sha1_hex",
-        "sha2_hex",
-        "md5_hex",
-        "hmac_sha256",
-    ]
-)
-_AGGREGATE_NAMES = frozenset(
-    [
-        "collect_set",
-        "collect_list",
-        "histogram_numeric",
-        "bool_and",
-        "bool_or",
-        "every",
-        "some",
-        "any",
-        "any_value",
-        "bit_and",
-        "bit_or",
-        "bit_xor",
-        "kurtosis",
-        "skewness",
-        "try_sum",
-        "try_avg",
-        "mode",
-        "listagg",
-        "string_agg",
-        "hll_sketch_agg",
-        "hll_union_agg",
-        "count_min_sketch",
-        "approx_count_distinct",
-        "approx_percentile",
-        "percentile",
-        "percentile_approx",
-        "percentile_cont",
-        "percentile_disc",
-        "median",
-        "max_by",
-        "min_by",
-        "regr_avgx",
-        "regr_avgy",
-        "regr_count",
-        "regr_intercept",
-        "regr_r2",
-        "regr_slope",
-        "regr_sxx",
-        "regr_sxy",
-        "regr_syy",
-        "bitmap_construct_agg",
-        "bitmap_or_agg",
-        "std",
-        "first",
-        "last",
-        "array_agg",
-        "map_agg",
-        "multimap_agg",
-        "map_union",
-        "set_agg",
-        "checksum",
-        "numeric_histogram",
-        "approx_set",
-        "merge",
-        "geometric_mean",
-        "wm_concat",
-        "sum_if",
-        "avg_if",
-    ]
-)
 _RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile)
 _RANK_NAMES = frozenset({"rank", "dense_rank", "row_number", "percent_rank", "cume_dist", "ntile"})
 _OFFSETS = (exp.Lag, exp.Lead, exp.NthValue)
@@ -153,16 +58,16 @@ def kind_of(node: exp.Expression) -> Kind:
     """What a function or operator does to its operands."""
     if isinstance(node, exp.Anonymous):
         name = node.name.lower().rsplit(".", 1)[-1]
-        if name in _MASK_NAMES:
+        if name in MASK_NAMES:
             return MASKED
-        return AGGREGATION if name in _AGGREGATE_NAMES else TRANSFORMATION
+        return AGGREGATION if name in AGGREGATE_NAMES else TRANSFORMATION
     if isinstance(node, exp.Count | exp.CountIf):
         return COUNTED
     if isinstance(node, _MASKS):
         return MASKED
     if isinstance(node, exp.AggFunc) and not isinstance(node, (*_OFFSETS, *_RANKS)):
         return AGGREGATION
-    if isinstance(node, exp.Func) and node.sql_name().lower() in _MASK_NAMES:
+    if isinstance(node, exp.Func) and node.sql_name().lower() in MASK_NAMES:
         return MASKED
     return TRANSFORMATION
 
@@ -300,6 +205,14 @@ def _members(expression: exp.Expression, resolve: Resolve) -> Mapping[str, Field
     return result
 
 
+def _is_leaf(node: exp.Expression) -> bool:
+    """`$1`, `t.$1`, and functions that fetch another table's value by its name."""
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower().startswith(("dictget", "joinget"))
+    position = node.this if isinstance(node, exp.Column) else node
+    return isinstance(position, exp.Parameter) and isinstance(position.this, exp.Literal) and position.this.is_int
+
+
 def _leaves(
     node: exp.Expression,
     resolve: Resolve,
@@ -315,6 +228,9 @@ def _leaves(
             found[id(node)] = (node, resolve(node))
         return
     if named_by_text(node):
+        found[id(node)] = (node, resolve(node))
+        return
+    if _is_leaf(node):
         found[id(node)] = (node, resolve(node))
         return
     if isinstance(node, exp.Column):

@@ -5,18 +5,25 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from sqlglot import exp
 
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.lineage.sql.expressions import dependencies
 from pii_tracer.lineage.sql.relations import (
+    Elements,
     Field,
     Relation,
     limited,
     renamed,
 )
-from pii_tracer.lineage.sql.scopes import Findings, Scope, Source
+from pii_tracer.lineage.sql.scopes import (
+    Findings,
+    Scope,
+    Source,
+    shown,
+)
 from pii_tracer.lineage.sql.table_functions import generated, pivoted
 from pii_tracer.lineage.sql.text.table_names import Names, path_table
 
@@ -30,6 +37,16 @@ _MAKES_ROWS = frozenset(
      "variant_explode_outer", "regexp_split_to_table", "generator", "strtok_split_to_table", "jsonb_each",
      "jsonb_to_recordset", "json_to_recordset", "xmltable", "generate_subscripts", "repeat_row", "array_join"}
 )  # fmt: skip
+_MAKERS = (
+    exp.Explode,
+    exp.Inline,
+    exp.Unnest,
+    exp.GenerateSeries,
+    exp.OpenJSON,
+    exp.JSONTable,
+    exp.XMLTable,
+    exp.Stack,
+)
 _READS_TABLES = frozenset({"table_changes", "delta_table_changes", "hudi_table_changes"})
 _READS_FILES = frozenset(
     {"read_files", "cloud_files", "read_parquet", "parquet_scan", "read_csv", "read_csv_auto", "read_json",
@@ -57,6 +74,23 @@ class FromItems(ABC):
     @abstractmethod
     def resolver(self, scope: Scope, ctes: Ctes, *, aliases_first: bool = False) -> Callable[[exp.Expression], Field]:
         """Answers columns and nested queries of a scope."""
+
+    def target(self, node: exp.Expression, ctes: Ctes | None = None) -> str:
+        """The name of a table that is written to."""
+        self.findings.followed.add(id(node))
+        if ctes and not node.args.get("db") and node.name.lower() in ctes:
+            self.findings.opaque = True
+            self.findings.doubt(f"what is written through {shown([node.name])} goes to a table behind it: not followed")
+        return self._named(cast(exp.Table, node))
+
+    def _named(self, node: exp.Table) -> str:
+        """A table's name; doubted where it is another database's table that has it."""
+        if "*" in node.name or ("$" in node.name and self.dialect in ("trino", "presto", "athena")):
+            self.findings.doubt(f"the name {shown([node.name])} stands for several tables, or for what is told of one")
+        guess = self.names.guessed(node)
+        if guess is not None:
+            self.findings.doubt(f"the table {node.name} is taken for {guess}: name its database")
+        return self.names.of(node)
 
     def note(
         self,
@@ -140,6 +174,7 @@ class FromItems(ABC):
     def _called(self, source: Source, alias: exp.TableAlias, *, renames: bool) -> None:
         """An alias, with names for the columns where it has them."""
         if alias.this is not None:
+            source.hidden = tuple(n for n in source.names if n != alias.name.lower())
             source.names = (alias.name.lower(),)
         if renames:
             source.relation = self.renamed(source.relation, [c.name for c in alias.columns])
@@ -159,24 +194,61 @@ class FromItems(ABC):
             return self._table(node, ctes, scope)
         if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
             return Source((), self.relation(node.this, ctes, scope))
-        if isinstance(node, exp.Lateral | exp.Unnest | exp.TableFromRows | exp.Explode | exp.Inline):
+        if isinstance(node, exp.TableFromRows):
+            return self._rows_of(node, ctes, scope)
+        if isinstance(node, exp.Lateral) and not node.args.get("view") and isinstance(node.this, exp.Func):
+            self._makes_rows(node.this)
+        if isinstance(node, exp.Lateral | exp.Unnest | exp.Explode | exp.Inline):
             return Source((), generated(node, scope, lambda e: self.field(e, scope, ctes)))
         if isinstance(node, exp.Subquery) and _is_group(node):
             return self._group(node, ctes, scope)
         return Source((), self.relation(node, ctes, scope.outer))
+
+    def _nested(self, node: exp.Table, scope: Scope) -> Source | None:
+        """`FROM t, t.items AS i`: the elements of an array in a column, not a table (Redshift, BigQuery, Impala)."""
+        path = [p.name for p in node.parts]
+        prefix = ".".join(path[:-1]).lower()
+        if not prefix or self.names.columns(self.names.of(node)):
+            return None
+        owner = next((s.relation for s in scope.sources if prefix in s.names), None)
+        if owner is None:
+            table = self.names.of_text(prefix)
+            if not any(c.lower() == path[-1].lower() for c, _ in self.names.columns(table)):
+                return None
+            owner = self.lookup(table)
+            self.findings.tables[table] = None
+        column = owner.get(path[-1])
+        return None if column is None else Source((path[-1].lower(),), Elements(column))
 
     def _function(self, node: exp.Table, ctes: Ctes, scope: Scope) -> Source:
         """A function in the place of a table: one that reads a table or files, makes rows, or nobody knows what."""
         name = (node.this.name if isinstance(node.this, exp.Anonymous) else node.this.sql_name()).lower()
         read = self._read_by(name, node.this)
         if read is not None:
-            self.findings.followed |= {id(option) for option in node.this.find_all(exp.Column)}
+            self.findings.followed |= {id(node.this), *(id(option) for option in node.this.find_all(exp.Column))}
             self.findings.tables[read] = None
             return Source((name,), self.lookup(read))
-        if isinstance(node.this, exp.Anonymous) and name not in _MAKES_ROWS:
-            self.findings.opaque = True
-            self.findings.doubt(f"what the table function {name} reads is not known")
+        self._makes_rows(node.this)
         return Source((name,), generated(node, scope, lambda e: self.field(e, scope, ctes)))
+
+    def _makes_rows(self, function: exp.Func) -> None:
+        """Doubt a function of which nobody knows that it makes its rows of its arguments alone."""
+        named = function.name if isinstance(function, exp.Anonymous) else function.sql_name()
+        if named.lower() not in _MAKES_ROWS and not isinstance(function, _MAKERS):
+            self.findings.opaque = True
+            self.findings.doubt(f"what the table function {named.lower()} reads is not known")
+
+    def _rows_of(self, node: exp.TableFromRows, ctes: Ctes, scope: Scope) -> Source:
+        """Snowflake's TABLE(…): a table that a text names, or a function."""
+        maker = node.this
+        if isinstance(maker, exp.Literal) and maker.is_string:
+            return self._table(exp.to_table(maker.name, dialect=self.dialect), ctes, scope)
+        if isinstance(maker, exp.Func):
+            self._makes_rows(maker)
+        else:
+            self.findings.opaque = True
+            self.findings.doubt("what TABLE() reads is not known")
+        return Source((), generated(node, scope, lambda e: self.field(e, scope, ctes)))
 
     def _read_by(self, name: str, function: exp.Expression) -> str | None:
         first = next((a for a in function.iter_expressions() if isinstance(a, exp.Literal) and a.is_string), None)
@@ -204,9 +276,12 @@ class FromItems(ABC):
             return self._function(node, ctes, scope)
         if not node.args.get("db") and node.name.lower() in ctes:
             return Source((node.name.lower(),), ctes[node.name.lower()]())
+        nested = self._nested(node, scope)
+        if nested is not None:
+            return nested
         written = ".".join(p.name for p in node.parts).lower()
         ends = tuple(written.split(".", n)[-1] for n in range(written.count(".") + 1))
-        name = self.names.of(node)
+        name = self._named(node)
         self.findings.tables[name] = None
         relation = self.lookup(name)
         for item in relation.indirect:

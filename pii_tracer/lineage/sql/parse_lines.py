@@ -104,14 +104,14 @@ def answer_sql(
         LineageError: the text cannot be cut into statements, or the dialect is not known.
     """
     known = known_dialect(dialect)
-    made = Script(Names(schemas, default_db, default_schema), known, contract=True).run(sql)
+    made = Script(Names(schemas, default_db, default_schema, sure=True), known, contract=True).run(sql)
     last = list(_last(made))
     between = [s for s in made if s.effect in _STAYS and s not in last]
     ends: list[SqlEdge] = []
     if between:
-        plain = Script(Names(schemas, default_db, default_schema), known).run(sql)
+        plain = Script(Names(schemas, default_db, default_schema, sure=True), known).run(sql)
         ends = list(_left_standing(between, plain))
-    names = Names(schemas, default_db, default_schema)
+    names = Names(schemas, default_db, default_schema, sure=True)
     assumed = list(dict.fromkeys(r for s in made for r in s.assumed if all(map(names.columns, s.inputs))))
     reasons = [r for r in dict.fromkeys(r for s in made for r in s.reasons) if r not in assumed]
     unread = [s for s in made if s.opaque and s.effect is Effect.NONE]
@@ -131,7 +131,8 @@ _STAYS = frozenset({Effect.REPLACE, Effect.APPEND, Effect.CHANGE, Effect.CLONE})
 def _left_standing(between: Sequence[StatementLineage], plain: Sequence[StatementLineage]) -> Iterator[SqlEdge]:
     """Edges into columns of intermediate tables that no later statement takes a value from: they are ends as well."""
     dropped = {s.output for s in plain if s.effect is Effect.DROP}
-    taken = {(table.lower(), column.lower()) for s in plain for e in s.edges for table, column in (e.source,)}
+    reads = (s for s in plain if not (s.makes and s.effect is Effect.CHANGE))  # a table computes columns of its own
+    taken = {(table.lower(), column.lower()) for s in reads for e in s.edges for table, column in (e.source,)}
     for statement in between:
         for edge in statement.edges if statement.output not in dropped else ():
             table, column = (part.lower() for part in edge.target)

@@ -12,6 +12,7 @@ from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.lineage.sql.expressions import evaluate, is_star
 from pii_tracer.lineage.sql.from_clauses import Ctes, FromItems
 from pii_tracer.lineage.sql.relations import (
+    CONDITIONAL,
     TRANSFORMATION,
     Alt,
     Dep,
@@ -24,7 +25,12 @@ from pii_tracer.lineage.sql.relations import (
     union,
     union_by_name,
 )
-from pii_tracer.lineage.sql.scopes import Scope, Source, whole_row
+from pii_tracer.lineage.sql.scopes import (
+    Scope,
+    Source,
+    shown,
+    whole_row,
+)
 from pii_tracer.lineage.sql.star_expansion import meant, star
 
 MAX_ROUNDS = 20
@@ -65,8 +71,12 @@ class Query(FromItems):
             columns = meant(node, scope, resolve)
             if columns is not None:
                 return columns
+            if isinstance(node, exp.Parameter) or isinstance(node.this, exp.Parameter):
+                return scope.positional(node)
             if isinstance(node, exp.Column):
                 return scope.column(node, aliases_first=aliases_first)
+            if isinstance(node, exp.Anonymous):
+                return self._fetched(node, scope, ctes)
             if isinstance(node, exp.Exists):  # what it selects does not matter, only whether there are rows
                 self.relation(node.this, ctes, scope)
                 return constant("")
@@ -77,6 +87,22 @@ class Query(FromItems):
             return inner.fields[0] if len(inner.fields) == 1 and not inner.open else whole_row(inner)
 
         return resolve
+
+    def _fetched(self, node: exp.Anonymous, scope: Scope, ctes: Ctes) -> Field:
+        """ClickHouse's dictGet('table', 'column', key) and joinGet: another table's value, by a key."""
+        named = [a.name for a in node.expressions[:2] if isinstance(a, exp.Literal) and a.is_string]
+        keys = [d for a in node.expressions for d in self.field(a, scope, ctes).deps()]
+        deps = [Dep(d.table, d.column, CONDITIONAL.then(d.kind)) for d in keys]
+        if len(named) == 2:
+            self.findings.followed.add(id(node))
+            table = self.names.of_text(named[0])
+            self.findings.tables[table] = None
+            found = self.lookup(table).get(named[1])
+            if found is None:
+                self.findings.doubt(f"column {shown(named[1:])} was not found in {table}")
+            else:
+                deps += [Dep(d.table, d.column, TRANSFORMATION.then(d.kind)) for d in found.deps()]
+        return Field("", (Alt(None, tuple(deps)),))
 
     def _decides(self, relation: Relation) -> None:
         """A query in IN or EXISTS returns no value; what it selects decides which rows there are."""
@@ -206,13 +232,10 @@ class Query(FromItems):
         return renamed(Relation(fields), [c.name for c in alias.columns] if alias is not None else [])
 
     def _select(self, node: exp.Select, ctes: Ctes, outer: Scope | None) -> Relation:
-        for unknown in _unfollowed(node):
-            self.findings.doubt(f"the clause {unknown} of a query is not followed")
         scope = Scope(self.findings, outer=outer)
         self.from_clause(node, scope, ctes)
         result = self._projection(node, scope, ctes)
-        where = node.args.get("where")
-        if where is not None:
+        for where in filter(None, (node.args.get("prewhere"), node.args.get("where"))):
             scope.late, scope.aliases = scope.aliases, {}
             self.note([where.this], Subtype.FILTER, scope, ctes)
             scope.aliases, scope.late = scope.late, {}
@@ -292,20 +315,6 @@ class Query(FromItems):
         schema = item.args.get("schema")
         names = [c.name for c in schema.expressions] if schema is not None else ["key", "value"]
         return [Field(n, (Alt(None, weak),)) for n in names]
-
-
-_FOLLOWED = frozenset(
-    {
-        *("expressions", "from_", "joins", "laterals", "where", "group", "having", "qualify", "windows", "distinct"),
-        *("order", "sort", "cluster", "distribute", "limit", "offset", "with_", "connect", "kind", "into", "hint"),
-        *("locks", "sample", "settings", "format", "options", "operation_modifiers"),
-    }
-)
-"""Clauses of a SELECT that are followed, or that no column goes through."""
-
-
-def _unfollowed(node: exp.Select) -> list[str]:
-    return sorted(key for key, value in node.args.items() if value and key not in _FOLLOWED)
 
 
 def _reads(node: exp.Expression, name: str) -> bool:

@@ -168,6 +168,18 @@ class Relation:
             yield Dep(table, "*", IDENTITY)
 
 
+class Elements(Relation):
+    """The elements of an array in a column: whatever is asked of one comes from that column."""
+
+    def __init__(self, column: Field) -> None:
+        deps = tuple(Dep(d.table, d.column, TRANSFORMATION.then(d.kind)) for d in column.deps())
+        self._element = Field(column.name, (Alt(None, deps),))
+        super().__init__([self._element])
+
+    def get(self, name: str) -> Field:
+        return self._element.named(name)
+
+
 @lru_cache(maxsize=65536)
 def table_field(table: str, column: str, type_: str = "") -> Field:
     """A column of a table of the statement. Its expression is shared: whoever changes one, copies it first."""

@@ -64,11 +64,14 @@ class Findings:
 
 @dataclass
 class Source:
-    """One relation of a FROM clause. names: what it may be called in front of a column, lower case."""
+    """One relation of a FROM clause. names: what it may be called in front of a column, lower case; hidden: what it may
+    not, as it has an alias.
+    """
 
     names: tuple[str, ...]
     relation: Relation
     unseen: frozenset[str] = frozenset()
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass
@@ -91,11 +94,34 @@ class Scope:
         self.findings.followed.add(id(node))
         parts = [p.name for p in node.parts]
         found = self._lookup(parts, aliases_first=aliases_first) or self._special(parts)
+        if self._hidden(parts):
+            self.findings.doubt(f"the table of {shown(parts)} has another name in this query")
         if found is not None:
             return found
         self.findings.doubt(f"column {shown(parts)} was not found in any table of its scope")
         everything = tuple(dict.fromkeys(_weak(d) for s in self.sources for d in s.relation.all_deps()))
         return Field(parts[-1], (Alt(None, everything),))
+
+    def positional(self, node: exp.Expression) -> Field:
+        """Snowflake's `$1` and `t.$1`: a column by its position, of files of a stage too."""
+        self.findings.followed |= {id(node), id(node.this)}
+        number = (node if isinstance(node, exp.Parameter) else node.this).name
+        qualifier = node.text("table").lower() if isinstance(node, exp.Column) else ""
+        found = [s.relation for s in self.sources if not qualifier or qualifier in s.names]
+        if len(found) == 1 and number.isdigit():
+            if found[0].open:
+                return found[0].get(f"${number}") or constant(f"${number}")
+            if 0 < int(number) <= len(found[0].fields):
+                return found[0].fields[int(number) - 1]
+        self.findings.doubt(f"column ${number} was not found in any table of its scope")
+        return Field(f"${number}", (Alt(None, tuple(_weak(d) for r in found for d in r.all_deps())),))
+
+    def _hidden(self, parts: list[str]) -> bool:
+        """Whether what stands before a column names a table that has an alias, and is neither another nor a column."""
+        prefixes = {".".join(parts[:n]).lower() for n in range(1, len(parts))}
+        if not any(prefixes & set(s.hidden) for s in self.sources) or self._names(parts):
+            return False
+        return not any(s.relation.known(parts[0]) for s in self.sources)
 
     def _special(self, parts: list[str]) -> Field | None:
         """A name that no table has as a column: of the SELECT list, of a whole row, or of the engine itself."""
@@ -181,7 +207,7 @@ _PSEUDO = frozenset(
     {"level", "rownum", "rowid", "connect_by_isleaf", "connect_by_iscycle", "_metadata", "_partitiontime", "ctid",
      "_partitiondate", "_table_suffix", "_file_name", "metadata$filename", "metadata$file_row_number", "xmin",
      "_change_type", "_commit_version", "_commit_timestamp", "metadata$action", "metadata$isupdate", "$path",
-     "metadata$row_id", "_change_ordinal", "_commit_snapshot_id"}
+     "metadata$row_id", "_change_ordinal", "_commit_snapshot_id", "grouping__id"}
 )  # fmt: skip
 """Columns that engines make themselves and that hold nothing of a row."""
 

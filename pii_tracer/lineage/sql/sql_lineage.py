@@ -12,6 +12,9 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from pii_tracer.lineage.creates import created
+from pii_tracer.lineage.forms import plain
+from pii_tracer.lineage.quiet import form_without_data, without_data
 from pii_tracer.lineage.sql import writes
 from pii_tracer.lineage.sql.clone_call_alter import (
     altered,
@@ -45,44 +48,9 @@ from pii_tracer.lineage.sql.text.script_splitting import (
 )
 from pii_tracer.lineage.sql.text.table_moves import Move, moves_of
 from pii_tracer.lineage.sql.text.table_names import Names
+from pii_tracer.lineage.triggers import of_table
+from pii_tracer.lineage.updates import updated
 from pii_tracer.model.errors import LineageError
-
-_MAINTENANCE = frozenset(
-    [
-        "OPTIMIZE",
-        "VACUUM",
-        "EXPLAIN",
-        "MSCK",
-        "SHOW",
-        "DESCRIBE",
-        "DESC",
-        "ANALYZE",
-        "SET",
-        "RESET",
-        "USE",
-        "REFRESH",
-        "UNCACHE",
-        "CLEAR",
-        "GRANT",
-        "REVOKE",
-        "COMMENT",
-        "BEGIN",
-        "COMMIT",
-        "ROLLBACK",
-        "ADD",
-        "LIST",
-        "ZORDER",
-        "REORG",
-        "FSCK",
-    ]
-)
-_HARMLESS = (
-    exp.Use, exp.Set, exp.Refresh, exp.Analyze, exp.Describe, exp.Comment, exp.TruncateTable, exp.Uncache,
-    exp.Transaction, exp.Commit, exp.Rollback, exp.Show, exp.Pragma, exp.Grant, exp.Revoke,
-)  # fmt: skip
-
-
-_FOLLOWED = frozenset(Effect) - {Effect.SCHEMA, Effect.DROP, Effect.NONE, Effect.RENAME}
 
 
 @dataclass
@@ -161,26 +129,34 @@ class Script:
 
     def _statement(self, statement: Statement) -> list[StatementLineage]:
         query = self._query()
+        if form_without_data(statement.text):
+            return [self._finish(statement, query, Draft(Effect.NONE, None))]
         clone = clone_of(statement.text)
         if clone is not None:
             return [self._finish(statement, query, cloned(query, clone))]
         call = call_of(statement.text)
         if call is not None:
             return [self._finish(statement, query, called(query, call))]
-        moves = moves_of(statement.text)
+        moves = moves_of(statement.text, self.dialect)
         if moves is not None:
             return self._moved(statement, moves)
         task = task_of(statement.text)
         if task is not None:
             return self._statement(replace(statement, text=task))
         for node in _parsed(prepared(statement.text), self.dialect):
+            if statement.rows is not None:
+                of_table(node, statement.rows, self.dialect)
             if isinstance(node, exp.MultitableInserts):
                 return self._inserts(statement, node)
             made = []
             for part in hoisted(node):
                 query = self._query()
                 query.findings.evolves = evolves(statement.text)
-                made.append(self._finish(statement, query, self._draft(query, part)))
+                draft = self._draft(query, part)
+                made.append(self._finish(statement, query, draft))
+                if draft.computed and not self.contract:  # of rows to come: they are told with what is written
+                    of_itself = Draft(Effect.CHANGE, draft.output, draft.computed, makes=True)
+                    made.append(self._finish(statement, query, of_itself))
             return made
         return []
 
@@ -205,44 +181,25 @@ class Script:
         return [self._finish(statement, query, draft) for query, draft in made]
 
     def _draft(self, query: Query, node: exp.Expression) -> Draft:
-        handlers: Sequence[tuple[type | tuple[type, ...], Callable[[Query, Any], Draft]]] = (
-            (exp.Create, writes.created),
-            (exp.Insert, writes.inserted),
-            (exp.Merge, writes.merged),
-            (exp.Update, writes.updated),
-            (exp.Delete, writes.deleted),
-            (exp.Copy, writes.copied),
-            (exp.LoadData, writes.loaded),
-            (exp.Export, writes.exported),
-            (exp.Alter, altered),
-            ((exp.Query, exp.Values), writes.selected),
-        )
-        for kind, handler in handlers:
+        """What a statement writes; whatever is in it and no rule followed makes it partial."""
+        draft = self._resolved(query, node)
+        if draft is None:
+            query.findings.opaque = True
+            kind = node.name if isinstance(node, exp.Command) else node.key
+            query.findings.doubt(f"a statement of kind {kind.upper()} is not supported")
+            return Draft(Effect.NONE, None)
+        return draft
+
+    def _resolved(self, query: Query, node: exp.Expression) -> Draft | None:
+        for kind, handler in _HANDLERS:
             if isinstance(node, kind):
                 draft = handler(query, node)
-                if draft.effect in _FOLLOWED:
-                    audit(node, query.findings)
+                if draft.output is not None or draft.effect is not Effect.NONE:
+                    audit(node, query.findings, self.names)
                 return draft
-        if isinstance(node, exp.Cache):
-            name = query.names.of(node.this)
-            relation = query.relation(node.expression) if node.expression is not None else Relation([])
-            effect = Effect.TEMPORARY if node.expression is not None else Effect.NONE
-            return writes.drafted(
-                query, effect, name if node.expression is not None else None, relation, list(relation.fields)
-            )
         if isinstance(node, exp.Drop):
             return self._dropped(query, node)
-        if isinstance(node, _HARMLESS) or (
-            isinstance(node, exp.Command) and node.name.split()[0].upper() in _MAINTENANCE
-        ):
-            return Draft(Effect.NONE, None)
-        if isinstance(node, exp.Declare) and node.find(exp.Table, exp.Query) is None:
-            return Draft(Effect.NONE, None)  # variables: no table takes part
-        query.findings.opaque = True
-        query.findings.doubt(
-            f"a statement of kind {(node.name if isinstance(node, exp.Command) else node.key).upper()} is not supported"
-        )
-        return Draft(Effect.NONE, None)
+        return Draft(Effect.NONE, None) if without_data(node) else None
 
     def _dropped(self, query: Query, node: exp.Drop) -> Draft:
         tables = [t for t in node.args.get("tables") or [node.this] if isinstance(t, exp.Table)]
@@ -298,7 +255,7 @@ class Script:
             return
         fresh = draft.relation()
         if not whole and key not in self.created:
-            fresh = self._with_older_columns(draft.output or "", fresh)
+            fresh = self._with_older_columns(draft.output or "", fresh, stay=draft.effect is Effect.CHANGE)
         before = self.views.get(key)
         if before is None or whole:
             relation = Relation(fresh.fields, fresh.rest, indirect=frozenset(made.indirect))
@@ -316,9 +273,13 @@ class Script:
             tuple(dict.fromkeys((*before.reasons, *made.reasons))),
         )
 
-    def _with_older_columns(self, table: str, fresh: Relation) -> Relation:
-        """A table that was there before has columns that this write does not mention."""
+    def _with_older_columns(self, table: str, fresh: Relation, *, stay: bool) -> Relation:
+        """A table that was there before has columns that this write does not mention. stay: rows that it leaves as
+        they are have their values in those that it does.
+        """
         known = self._base(table)
+        if stay:
+            return union_by_name(fresh, known)
         rest = () if known.fields or not fresh.fields or fresh.rest else (known,)
         return Relation(
             [*fresh.fields, *(f for f in known.fields if fresh.known(f.name) is None)], (*fresh.rest, *rest)
@@ -333,11 +294,24 @@ def _parsed(text: str, dialect: str) -> list[exp.Expression]:
     level = logger.level
     logger.setLevel(logging.CRITICAL)
     try:
-        return [cast(exp.Expression, node) for node in sqlglot.parse(text, dialect=dialect) if node is not None]
+        return [plain(cast(exp.Expression, n), dialect) for n in sqlglot.parse(text, dialect=dialect) if n is not None]
     finally:
         logger.setLevel(level)
 
 
+_HANDLERS: Sequence[tuple[type | tuple[type, ...], Callable[[Query, Any], Draft]]] = (
+    (exp.Create, created),
+    (exp.Insert, writes.inserted),
+    (exp.Merge, writes.merged),
+    (exp.Update, updated),
+    (exp.Delete, writes.deleted),
+    (exp.Copy, writes.copied),
+    (exp.LoadData, writes.loaded),
+    (exp.Export, writes.exported),
+    (exp.Alter, altered),
+    (exp.Cache, writes.cached),
+    ((exp.Query, exp.Values), writes.selected),
+)
 _QUOTED_TEXT = re.compile(r"\s*but got\b.*|<Token.*|['\"].*", re.DOTALL)
 """Where a parser's message goes on to show the text."""
 

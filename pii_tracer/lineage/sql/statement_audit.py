@@ -1,74 +1,102 @@
-"""A second look at a resolved statement: every table and column of its text was followed, or stands where none counts.
+"""A second look at a resolved statement: every part of its text is accounted for, or the answer is partial.
 
-Resolution walks clause by clause and can pass over what it does not know; this walks the whole tree and cannot.
+Resolution walks clause by clause and can pass over what it does not know; this walks the whole tree and cannot. Each
+part is followed by a rule, moves no data for a reason (`accounts`), or is not understood and said so. Tables and
+columns count as followed when a rule looked at each of them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import cast
 
 from sqlglot import exp
 
+from pii_tracer.lineage.accounts import FOLLOWED, TRANSPARENT, clauses_of, is_quiet
+from pii_tracer.lineage.elsewhere import reads_elsewhere, stored_elsewhere
+from pii_tracer.lineage.forms import names_table
 from pii_tracer.lineage.sql.scopes import Findings, shown
-
-_WITHOUT_DATA = (
-    exp.Hint, exp.Properties, exp.Returning, exp.RenameColumn, exp.ColumnDef, exp.IndexParameters, exp.Index,
-    exp.Constraint, exp.PrimaryKey, exp.ForeignKey, exp.Partition, exp.Star, exp.Schema,
-    exp.DataType, exp.Pivot, exp.Lock, exp.TableAlias,
-)  # fmt: skip
-"""Parts of a statement whose names bring no data along, or that their own rule follows by name (PIVOT)."""
-
-_WRITES = (exp.Insert, exp.Merge, exp.Update, exp.Delete, exp.Create, exp.Into, exp.Copy, exp.LoadData)
+from pii_tracer.lineage.sql.text.table_names import Names
 
 
-def audit(node: exp.Expression, findings: Findings) -> None:
-    """Doubt the answer for every table and column that nobody followed. ALTER is followed action by action."""
-    if isinstance(node, exp.Alter):
-        return
-    for part in _unfollowed(node, findings.followed):
-        name = shown(p.name for p in part.parts)
-        what = "column" if isinstance(part, exp.Column) else "table"
-        findings.doubt(f"{what} {name} stands in a part of the statement that is not followed")
+def audit(node: exp.Expression, findings: Findings, names: Names) -> None:
+    """Doubt the answer for every part that nobody followed and that is not known to move no data."""
+    for reason in dict.fromkeys(_doubts(node, findings, names)):
+        findings.doubt(reason)
 
 
-def _unfollowed(node: exp.Expression, followed: set[int]) -> Iterator[exp.Column | exp.Table]:
+def _doubts(node: exp.Expression, findings: Findings, names: Names) -> Iterator[str]:
     """Walks without recursion: statements of megabytes are deep."""
     waiting: list[exp.Expression] = [node]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, _WITHOUT_DATA) and not part.find(exp.Query):
-            continue
-        if isinstance(part, exp.CTE) and id(part) not in followed:
+        if isinstance(part, exp.CTE) and id(part) not in findings.followed:
             continue  # nobody reads it
-        if (
-            isinstance(part, exp.Column | exp.Table)
-            and id(part) not in followed
-            and not isinstance(part.this, exp.Star)
-            and not _is_target(part)
-        ):
-            yield part
-        waiting += _children(part)
+        if isinstance(part, exp.Column | exp.Table | exp.Dot):
+            yield from _unfollowed(part, findings.followed)
+        elif isinstance(part, exp.Func | exp.Parameter) and id(part) not in findings.followed:
+            yield from reads_elsewhere(part, names)
+        stored = stored_elsewhere(part)
+        if stored is not None:
+            yield from [stored] if stored else []
+        elif type(part) in FOLLOWED:
+            for name, known in clauses_of(part):
+                if known is None:
+                    yield f"the clause {name.strip('_').upper()} of {_called(part)} is not understood"
+                elif known:
+                    waiting += _children(part, name)
+        elif is_quiet(part):
+            waiting += _queries(part)
+        elif isinstance(part, TRANSPARENT):
+            waiting += part.iter_expressions()
+        else:
+            yield f"a part of kind {_called(part)} is not understood"
 
 
-def _children(part: exp.Expression) -> list[exp.Expression]:
-    if isinstance(part, exp.Select) and part.args.get("windows"):
-        return [c for c in part.iter_expressions() if c.arg_key != "windows"]  # followed where they are used
-    if isinstance(part, exp.SetOperation):
-        return [c for c in part.iter_expressions() if c.arg_key != "on"]  # UNION BY NAME ON: names of the output
-    if isinstance(part, exp.OnConflict):
-        return [c for c in part.iter_expressions() if c.arg_key != "conflict_keys"]
-    return list(part.iter_expressions())
+def _unfollowed(part: exp.Expression, followed: set[int]) -> Iterator[str]:
+    if isinstance(part, exp.Dot):
+        if isinstance(part.this, exp.Identifier | exp.Placeholder) and not names_table(part):
+            yield f"the name {shown([part.this.name])} stands in a part of the statement that is not followed"
+        return
+    if id(part) in followed or isinstance(part.this, exp.Star) or _is_target(part):
+        return
+    what = "column" if isinstance(part, exp.Column) else "table"
+    name = shown(p.name for p in part.parts) if isinstance(part, exp.Column | exp.Table) else part.name
+    yield f"{what} {name} stands in a part of the statement that is not followed"
 
 
-def _is_target(part: exp.Column | exp.Table) -> bool:
-    """What is written to: the table of a write, the left side of SET, the columns of MERGE's INSERT."""
+def _children(part: exp.Expression, clause: str) -> list[exp.Expression]:
+    if isinstance(part, exp.Select) and clause == "windows":
+        return []  # followed where they are used
+    if isinstance(part, exp.Pivot):
+        return _queries(part)  # its columns are followed by name
+    value = part.args[clause]
+    found = [v for v in (value if isinstance(value, list) else [value]) if isinstance(v, exp.Expression)]
+    if isinstance(part, exp.Properties):
+        return [v for v in found if not isinstance(v, exp.Order)]  # how ClickHouse's rows are stored
+    return found
+
+
+def _queries(part: exp.Expression) -> list[exp.Expression]:
+    """Queries that stand where no data is expected."""
+    found = part.find(exp.Select, exp.SetOperation)
+    return [cast(exp.Expression, found)] if found is not None else []
+
+
+def _called(part: exp.Expression) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(part).__name__).upper()
+
+
+def _is_target(part: exp.Expression) -> bool:
+    """The columns that are written to: the left side of SET, the columns of MERGE's INSERT."""
     parent = part.parent
-    if isinstance(part, exp.Table):
-        while isinstance(parent, exp.Schema):
-            parent = parent.parent
-        return isinstance(parent, _WRITES) and part.arg_key in ("this", "expression")
+    if not isinstance(part, exp.Column):
+        return False
     if isinstance(parent, exp.Tuple) and isinstance(parent.parent, exp.Insert) and parent.arg_key == "this":
         return True
     if isinstance(parent, exp.Tuple) and parent.arg_key == "this":
         parent = parent.parent
+    elif part.arg_key != "this":
+        return False
     return isinstance(parent, exp.EQ) and isinstance(parent.parent, exp.Update | exp.OnConflict)

@@ -91,6 +91,8 @@ class Draft:
     location: str | None = None
     emptied: tuple[str, ...] = ()
     makes: bool = False
+    computed: list[Field] = field(default_factory=list)
+    """Columns of a new table that it makes of its others."""
 
     def relation(self) -> Relation:
         """What reading the output would give."""

@@ -7,19 +7,15 @@ from typing import cast
 
 from sqlglot import exp
 
+from pii_tracer.lineage.computed import with_computed
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.lineage.sql.column_placement import placed
 from pii_tracer.lineage.sql.from_clauses import Ctes
+from pii_tracer.lineage.sql.multi_inserts import inserts
 from pii_tracer.lineage.sql.queries import Query
-from pii_tracer.lineage.sql.relations import (
-    Field,
-    Relation,
-    constant,
-    renamed,
-)
+from pii_tracer.lineage.sql.relations import Field, Relation, constant
 from pii_tracer.lineage.sql.scopes import Scope, Source
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, by_name
-from pii_tracer.lineage.sql.text.global_temp_views import global_view
 from pii_tracer.lineage.sql.text.table_names import path_table
 
 BARE = "lineage_out"
@@ -38,65 +34,28 @@ def drafted(query: Query, effect: Effect, target: str | None, relation: Relation
 
 def selected(query: Query, node: exp.Expression) -> Draft:
     """A query that writes nowhere, or SELECT … INTO."""
-    into = node.args.get("into")
+    into = _into(node)
     relation = query.relation(node)
     if into is not None:
-        return drafted(query, Effect.REPLACE, query.names.of(into.this), relation, list(relation.fields))
+        return drafted(query, Effect.REPLACE, query.target(into.this), relation, list(relation.fields))
     return drafted(query, Effect.QUERY, BARE, relation, list(relation.fields))
 
 
-def created(query: Query, node: exp.Create) -> Draft:
-    """CREATE TABLE and VIEW, with a query or only a schema."""
-    body = node.expression
-    if str(node.args.get("kind") or "").upper() not in ("TABLE", "VIEW"):
-        if body is not None and body.find(exp.Table, exp.Query) is not None:
-            query.findings.doubt(f"the body of CREATE {node.args.get('kind')} is not followed")
+def cached(query: Query, node: exp.Cache) -> Draft:
+    """CACHE TABLE … AS: a view of the session; without a query it keeps a table's rows in memory."""
+    name = query.target(node.this)
+    if node.expression is None:
         return Draft(Effect.NONE, None)
-    table = node.this.this if isinstance(node.this, exp.Schema) else node.this
-    properties = node.args.get("properties")
-    listed = properties.expressions if properties is not None else []
-    location = next((p.this.name for p in listed if isinstance(p, exp.LocationProperty)), None) or _option(listed)
-    temporary = any(isinstance(p, exp.TemporaryProperty) for p in listed)
-    # a materialised view is a table that its engine fills
-    stored = any(isinstance(p, exp.MaterializedProperty) for p in listed)
-    view = str(node.args.get("kind") or "").upper() == "VIEW" and not stored
-    shared = view and temporary and any(isinstance(p, exp.GlobalProperty) for p in listed)
-    named = query.names.of(table) if isinstance(table, exp.Table) and not shared else ""
-    target = global_view(table.name) if shared else named
-    columns = (
-        [c.name for c in node.this.expressions if isinstance(c, exp.ColumnDef | exp.Identifier)]
-        if isinstance(node.this, exp.Schema)
-        else []
-    )
-    if isinstance(body, exp.Query | exp.Values | exp.Table):
-        relation = renamed(query.relation(cast(exp.Expression, body)), columns)
-        effect = (Effect.TEMPORARY if temporary else Effect.VIEW) if view else Effect.REPLACE
-        draft = drafted(query, effect, target, relation, list(relation.fields))
-        draft.location, draft.makes = location, True
-        return draft
-    if view and location:
-        source = path_table(location.rstrip("/"))
-        query.findings.tables[source] = None
-        return drafted(query, Effect.TEMPORARY, target, query.lookup(source), list(query.lookup(source).fields))
-    if body is not None:
-        query.findings.doubt(f"what CREATE TABLE takes {target} from is not followed")
-        query.findings.opaque = True
-    like = next((p.this for p in listed if isinstance(p, exp.LikeProperty)), None)
-    if like is not None:
-        query.names.learn(target, query.names.columns(query.names.of(like)))
-    elif isinstance(node.this, exp.Schema):
-        defs = [c for c in node.this.expressions if isinstance(c, exp.ColumnDef)]
-        query.names.learn(target, [(c.name, c.kind.sql("spark") if c.kind is not None else "") for c in defs])
-    return Draft(Effect.SCHEMA, target, location=location, makes=True)
+    relation = query.relation(node.expression)
+    return drafted(query, Effect.TEMPORARY, name, relation, list(relation.fields))
 
 
-def _option(listed: Sequence[exp.Expression]) -> str | None:
-    """The `path` of an OPTIONS clause."""
-    for item in listed:
-        for option in item.expressions if isinstance(item, exp.OptionsProperty) else ():
-            if option.name.lower() == "path" and isinstance(option.args.get("value"), exp.Expression):
-                return cast(str, option.args["value"].name)
-    return None
+def _into(node: exp.Expression) -> exp.Into | None:
+    """SELECT … INTO, of a set operation in its first SELECT."""
+    while isinstance(node, exp.SetOperation | exp.Subquery):
+        node = cast(exp.Expression, node.this)
+    into = node.args.get("into")
+    return into if isinstance(into, exp.Into) and isinstance(into.this, exp.Table) else None
 
 
 def inserted(query: Query, node: exp.Insert) -> Draft:
@@ -115,7 +74,7 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
     if isinstance(table, exp.Directory):
         target = path_table(table.this.name.rstrip("/"))
         return drafted(query, effect, target, relation, list(relation.fields))
-    target = query.names.of(table)
+    target = query.target(table, query.ctes_of(node))
     static, dynamic = _partitions(table)
     known = [c for c, _ in query.names.columns(target)]
     loose = not columns and query.names.loose(target)
@@ -134,7 +93,7 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
     fields += _conflict(query, node, table, target, fields)
     fields = by_name((f.name, f) for f in fields) if node.args.get("conflict") is not None else fields
     draft = drafted(query, effect, target, relation, fields)
-    draft.fields += [constant(n) for n in static]
+    draft.fields = [*with_computed(query, target, draft.fields), *(constant(n) for n in static)]
     return draft
 
 
@@ -143,8 +102,12 @@ def _conflict(query: Query, node: exp.Insert, table: exp.Expression, target: str
     clause = node.args.get("conflict")
     if clause is None or not clause.expressions:
         return []
-    sources = [Source(_called(table, target), query.lookup(target)), Source(("excluded",), Relation(fields))]
+    sources = [Source(called(table, target), query.lookup(target)), Source(("excluded",), Relation(fields))]
     scope = Scope(query.findings, sources)
+    if clause.args.get("duplicate") and isinstance(node.expression, exp.Select):
+        new = Scope(query.findings)  # MySQL: the tables that the new rows come from may be named
+        query.from_clause(node.expression, new, query.ctes_of(node))
+        scope.outer = new
     where = clause.args.get("where")
     if where is not None:
         query.findings.note(
@@ -168,10 +131,10 @@ def _partitions(table: exp.Expression) -> tuple[list[str], list[str]]:
 def merged(query: Query, node: exp.Merge) -> Draft:
     """MERGE with every clause."""
     target_node = node.this
-    target = query.names.of(target_node)
     ctes = query.ctes_of(node)
+    target = query.target(target_node, ctes)
     scope = Scope(query.findings)
-    into = Source(_called(target_node, target), query.lookup(target))
+    into = Source(called(target_node, target), query.lookup(target))
     source = query.source(node.args["using"], ctes, scope)
     scope.sources = [into, source]
     query.findings.tables.pop(target, None)
@@ -188,7 +151,8 @@ def merged(query: Query, node: exp.Merge) -> Draft:
         if when.args.get("condition") is not None:
             query.findings.note(query.field(when.args["condition"], scope, ctes), Subtype.FILTER)
         pairs += _clause(query, when.args["then"], target, scope, source.relation, ctes)
-    return Draft(Effect.CHANGE, target, by_name(pairs), _unknown(query, target, source.relation, pairs))
+    unknown = _unknown(query, target, source.relation, pairs)
+    return Draft(Effect.CHANGE, target, with_computed(query, target, by_name(pairs)), unknown)
 
 
 def _unknown(query: Query, target: str, source: Relation, pairs: list[tuple[str, Field]]) -> tuple[str, ...]:
@@ -210,7 +174,11 @@ def _clause(
             return _all_columns(source, known, evolves=query.findings.evolves)
         return assignments(query, then.expressions, scope, ctes)
     if not isinstance(then, exp.Insert):
+        if then.name.upper() not in ("DELETE", "DO NOTHING", "NOTHING"):
+            query.findings.doubt(f"what {then.name.upper() or then.key} of a MERGE does is not known")
         return []
+    if isinstance(then.this, exp.Var):
+        return _row(query, then.this, target, source, known)
     if isinstance(then.this, exp.Star):
         return _all_columns(source, known, evolves=query.findings.evolves)
     columns = [c.name for c in then.this.expressions] if then.this is not None else known
@@ -222,6 +190,13 @@ def _clause(
         every = [query.field(v, scope, ctes) for v in values]
         return [(c, f) for c in columns for f in every]
     return [(c, query.field(v, scope, ctes)) for c, v in zip(columns, values, strict=True)]
+
+
+def _row(query: Query, what: exp.Var, target: str, source: Relation, known: Sequence[str]) -> list[tuple[str, Field]]:
+    """BigQuery's INSERT ROW: all columns of the source, by position."""
+    if what.name.upper() != "ROW":
+        query.findings.doubt(f"INSERT {what.name.upper()} of a MERGE is not known")
+    return [(f.name, f) for f in placed(query, target, source, known, loose=query.names.loose(target))]
 
 
 def _all_columns(source: Relation, known: Sequence[str], *, evolves: bool) -> list[tuple[str, Field]]:
@@ -261,44 +236,29 @@ def _way_of(node: exp.Expression, scope: Scope) -> list[str]:
     return parts
 
 
-def _called(node: exp.Expression, target: str) -> tuple[str, ...]:
+def several(node: exp.MultitableInserts) -> list[exp.Insert]:
+    """The INSERTs of one statement; one that is not understood has no query."""
+    result = []
+    for insert, doubt in inserts(node):
+        if doubt is not None:
+            insert.set("expression", None)
+        result.append(insert)
+    return result
+
+
+def called(node: exp.Expression, target: str) -> tuple[str, ...]:
+    """What a table that is written to may be called in front of a column."""
     if node.alias:
         return (node.alias.lower(),)
     written = ".".join(p.name for p in node.parts).lower() if isinstance(node, exp.Table) else node.name.lower()
     return (*(written.split(".", n)[-1] for n in range(written.count(".") + 1)), target.lower())
 
 
-def updated(query: Query, node: exp.Update) -> Draft:
-    """UPDATE, with FROM and joins."""
-    ctes = query.ctes_of(node)
-    table = node.this
-    scope = Scope(query.findings)
-    clause = node.args.get("from_")
-    alias_of = next((s for s in _tables(clause) if isinstance(table, exp.Table) and s.alias == table.name), None)
-    target = query.names.of(alias_of if alias_of is not None else table)
-    if alias_of is None:
-        scope.sources.append(Source(_called(table, target), query.lookup(target)))
-    if clause is not None:
-        scope.sources.append(query.source(clause.this, ctes, scope))
-        query.joins(clause.this, scope, ctes)
-    if isinstance(table, exp.Table) and table.args.get("joins"):
-        query.joins(table, scope, ctes)
-    query.findings.tables.pop(target, None)
-    where = node.args.get("where")
-    if where is not None:
-        query.findings.note(query.field(where.this, scope, ctes), Subtype.FILTER)
-    return Draft(Effect.CHANGE, target, by_name(assignments(query, node.expressions, scope, ctes)))
-
-
-def _tables(clause: exp.Expression | None) -> list[exp.Table]:
-    return list(clause.find_all(exp.Table)) if clause is not None else []
-
-
 def deleted(query: Query, node: exp.Delete) -> Draft:
     """DELETE: no column goes anywhere; what decides is noted."""
     ctes = query.ctes_of(node)
-    target = query.names.of(node.this)
-    scope = Scope(query.findings, [Source(_called(node.this, target), query.lookup(target))])
+    target = query.target(node.this, ctes)
+    scope = Scope(query.findings, [Source(called(node.this, target), query.lookup(target))])
     using = node.args.get("using")
     for item in using if isinstance(using, list) else ():
         scope.sources.append(query.source(item, ctes, scope))
@@ -312,7 +272,7 @@ def deleted(query: Query, node: exp.Delete) -> Draft:
 def copied(query: Query, node: exp.Copy) -> Draft:
     """COPY INTO a table from a folder or a query over one; or from a table or query into a folder."""
     source = node.args["files"][0] if node.args.get("files") else None
-    if source is None:
+    if source is None or (isinstance(source, exp.Identifier) and not source.args.get("quoted")):
         query.findings.opaque = True
         query.findings.doubt("this form of COPY is not supported")
         return Draft(Effect.APPEND, None)
@@ -321,7 +281,7 @@ def copied(query: Query, node: exp.Copy) -> Draft:
         return drafted(query, Effect.REPLACE, path_table(source.name.rstrip("/")), relation, list(relation.fields))
     columns = [c.name for c in node.this.expressions] if isinstance(node.this, exp.Schema) else []
     table = node.this.this if isinstance(node.this, exp.Schema) else node.this
-    target = query.names.of(table)
+    target = query.target(table)
     loose = not columns and query.names.loose(target)
     columns = columns or [c for c, _ in query.names.columns(target)]
     if isinstance(source, exp.Subquery):
@@ -350,7 +310,7 @@ def exported(query: Query, node: exp.Export) -> Draft:
 
 def loaded(query: Query, node: exp.LoadData) -> Draft:
     """LOAD DATA INPATH: files come into the table as they are."""
-    target = query.names.of(node.this)
+    target = query.target(node.this)
     source = path_table(node.args["inpath"].name.rstrip("/"))
     return _loaded(query, target, source, [c for c, _ in query.names.columns(target)])
 

@@ -1,6 +1,8 @@
-"""Writes inside WITH clauses (PostgreSQL) as statements of their own.
+"""One statement that writes to several tables, as one statement for each of them.
 
-https://www.postgresql.org/docs/current/queries-with.html#QUERIES-WITH-MODIFYING
+Writes inside WITH clauses (https://www.postgresql.org/docs/current/queries-with.html#QUERIES-WITH-MODIFYING), rows that
+T-SQL's OUTPUT puts into another table (https://learn.microsoft.com/sql/t-sql/queries/output-clause-transact-sql), and
+ClickHouse's materialised views TO a table (https://clickhouse.com/docs/sql-reference/statements/create/view).
 """
 
 from __future__ import annotations
@@ -13,6 +15,13 @@ _WRITES = (exp.Insert, exp.Update, exp.Delete, exp.Merge)
 
 
 def hoisted(node: exp.Expression) -> list[exp.Expression]:
+    """The statement as statements that write to one table each, in the order in which they read each other's rows."""
+    if isinstance(node, exp.Create | exp.Alter):
+        return [one for part in _filled(node) for one in _kept_old(part)]
+    return [one for part in _of_with(node) for one in _put_out(part)]
+
+
+def _of_with(node: exp.Expression) -> list[exp.Expression]:
     """The writes of the WITH clause, in order, and the statement itself, which reads what they return as a query."""
     clause = node.args.get("with_")
     if clause is None or not any(isinstance(cte.this, _WRITES) for cte in clause.expressions):
@@ -45,3 +54,58 @@ def _returned(write: exp.Expression) -> exp.Select:
 def _from(write: exp.Expression) -> list[exp.Expression]:
     clause = write.args.get("from_")
     return [clause.this] if clause is not None else []
+
+
+def _put_out(write: exp.Expression) -> list[exp.Expression]:
+    """OUTPUT … INTO: rows as they were before the write go first, as they are after it last."""
+    clause = write.args.get("returning") if isinstance(write, _WRITES) else None
+    into = clause.args.get("into") if clause is not None else None
+    if clause is None or not isinstance(into, exp.Identifier | exp.Table):
+        return [write]
+    rows = exp.Select(expressions=[e.copy() for e in clause.expressions])
+    table = write.this.this if isinstance(write.this, exp.Schema) else write.this
+    alias = next((t for one in _from(write) for t in one.find_all(exp.Table) if t.alias == table.name), table)
+    sides = {c.table.lower() for e in clause.expressions for c in e.find_all(exp.Column)} & {"deleted", "inserted"}
+    named = [exp.alias_(_bare(alias), side, table=True) for side in sorted(sides)]
+    others = [o.copy() for o in (*_from(write), write.args.get("using")) if isinstance(o, exp.Expression)]
+    for number, source in enumerate((*named, *others)):
+        rows = rows.from_(source) if number == 0 else rows.join(source, join_type="cross")
+    kept = exp.Insert(this=into if isinstance(into, exp.Table) else exp.Table(this=into.copy()), expression=rows)
+    if write.args.get("with_") is not None:
+        kept.set("with_", write.args["with_"].copy())
+    write.set("returning", None)
+    return [write, kept] if "inserted" in sides else [kept, write]
+
+
+def _bare(table: exp.Table) -> exp.Table:
+    return exp.Table(**{part: table.args[part].copy() for part in ("this", "db", "catalog") if table.args.get(part)})
+
+
+def _kept_old(node: exp.Expression) -> list[exp.Expression]:
+    """SYSTEM_VERSIONING with a HISTORY_TABLE: rows as they were go there, by name."""
+    found = next((p for p in node.find_all(exp.WithSystemVersioningProperty) if isinstance(p.this, exp.Table)), None)
+    if found is None:
+        return [node]
+    table = node.this.this if isinstance(node.this, exp.Schema) else node.this
+    rows = exp.select("*").from_(table.copy())
+    kept = exp.Insert(this=found.this.copy(), expression=rows, by_name=True)
+    found.pop()
+    return [node, kept]
+
+
+def _filled(node: exp.Create | exp.Alter) -> list[exp.Expression]:
+    """CREATE MATERIALIZED VIEW … TO a table: the rows are the table's, by name, and the view shows them. ALTER VIEW …
+    AS: the view is made anew.
+    """
+    if isinstance(node, exp.Alter):
+        actions = node.args.get("actions") or []
+        if str(node.args.get("kind")).upper() != "VIEW" or len(actions) != 1 or not isinstance(actions[0], exp.Query):
+            return [node]
+        return [exp.Create(this=node.this.copy(), kind="VIEW", expression=actions[0].copy())]
+    properties = node.args.get("properties")
+    to = next((p for p in properties.expressions if isinstance(p, exp.ToTableProperty)), None) if properties else None
+    if to is None or not isinstance(to.this, exp.Table) or not isinstance(node.expression, exp.Query):
+        return [node]
+    insert = exp.Insert(this=to.this.copy(), expression=node.expression.copy(), by_name=True)
+    view = exp.Create(this=node.this.copy(), kind="VIEW", expression=exp.select("*").from_(to.this.copy()))
+    return [insert, view]

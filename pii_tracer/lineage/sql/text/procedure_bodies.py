@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pii_tracer.lineage.triggers import Rows, assigned
+
 Token = Any
 """A token of the parser's tokenizer: `text`, `start` and `end` (inclusive) in the text, `line`."""
 
@@ -31,7 +33,7 @@ _CONTROL = re.compile(
 )
 _QUIET = re.compile(
     r"^\s*(?:DECLARE|SET|RETURN|RAISE|RAISERROR|SIGNAL|RESIGNAL|PRINT|THROW|OPEN|CLOSE|FETCH|LEAVE|ITERATE|EXIT|CONTINUE"
-    r"|BREAK|NULL|GOTO|IF|WHILE|UNTIL|PERFORM|BEGIN\s+TRAN\w*|COMMIT|ROLLBACK|SAVE\s+TRAN\w*|LET|\w+\s*:=)(?:\b|\s|$)",
+    r"|BREAK|NULL|GOTO|IF|WHILE|UNTIL|BEGIN\s+TRAN\w*|COMMIT|ROLLBACK|SAVE\s+TRAN\w*|LET|\w+\s*:=)(?:\b|\s|$)",
     re.IGNORECASE,
 )
 _SELECTS = re.compile(r"\bSELECT\b", re.IGNORECASE)
@@ -49,6 +51,8 @@ _VERBS = frozenset({"SELECT", "VALUES", "INSERT", "UPDATE", "DELETE", "MERGE", "
 
 
 T_SQL = frozenset({"tsql", "fabric"})
+_RUNS = re.compile(r"^\s*PERFORM\b", re.IGNORECASE)
+_UNTOLD_ROW = "a trigger changes rows of a table that is not named with it"
 _VARIABLE = "values go through a variable or cursor of a procedure: not followed"
 
 
@@ -74,6 +78,12 @@ def is_function(text: str) -> bool:
     """True for CREATE FUNCTION: what it returns is used by statements that do not show it."""
     head = _HEAD.match(text)
     return head is not None and head["kind"].upper() == "FUNCTION"
+
+
+def is_trigger(text: str) -> bool:
+    """True for CREATE TRIGGER."""
+    head = _HEAD.match(text)
+    return head is not None and head["kind"].upper() == "TRIGGER"
 
 
 def block_end(tokens: Sequence[Token], first: int, dialect: str) -> int:
@@ -104,17 +114,17 @@ def _is_heading(tokens: Sequence[Token], first: int, position: int) -> bool:
     )
 
 
-def pieces(sql: str, tokens: Sequence[Token], dialect: str) -> Iterator[Piece]:
-    """The statements in the body of a block, control flow taken off."""
+def pieces(sql: str, tokens: Sequence[Token], dialect: str, rows: Rows | None = None) -> Iterator[Piece]:
+    """The statements in the body of a block, control flow taken off. rows: of the trigger whose body it is."""
     begin = next((n for n, t in enumerate(tokens) if t.text.upper() == "BEGIN"), None)
-    start = begin + 1 if begin is not None else _after_as(tokens)
+    start = begin + 1 if begin is not None else _after_as(tokens) if rows is None else _after_head(tokens)
     chunk: list[Token] = []
     for token in [*tokens[start:], None]:
         if token is not None and token.text != ";":
             chunk.append(token)
             continue
         for part in cut(chunk) if dialect in T_SQL else [chunk]:
-            yield from _cleaned(sql, part, dialect)
+            yield from _cleaned(sql, part, dialect, rows)
         chunk = []
 
 
@@ -122,7 +132,14 @@ def _after_as(tokens: Sequence[Token]) -> int:
     return next((n + 1 for n, t in enumerate(tokens) if t.text.upper() in ("AS", "IS")), len(tokens))
 
 
-def _cleaned(sql: str, part: Sequence[Token], dialect: str) -> Iterator[Piece]:
+def _after_head(tokens: Sequence[Token]) -> int:
+    """Behind a trigger's FOR EACH ROW, or its last AS."""
+    words = [t.text.upper() for t in tokens]
+    each = next((n + 3 for n in range(len(words)) if words[n : n + 2] == ["FOR", "EACH"]), None)
+    return _after_as(tokens) if each is None else each
+
+
+def _cleaned(sql: str, part: Sequence[Token], dialect: str, rows: Rows | None) -> Iterator[Piece]:
     if not part:
         return
     text = sql[part[0].start : part[-1].end + 1]
@@ -131,7 +148,12 @@ def _cleaned(sql: str, part: Sequence[Token], dialect: str) -> Iterator[Piece]:
     text = text.strip()
     if not text or _HEAD.match(text):
         return
-    if _QUIET.match(text):
+    change = assigned(text, rows)
+    if change is not None:
+        yield Piece(change, part[0].line, None if change else _UNTOLD_ROW)
+    elif _RUNS.match(text):
+        yield Piece("", part[0].line, "a routine that is called is not followed")
+    elif _QUIET.match(text):
         if _SELECTS.search(text) and not text.upper().startswith(("IF", "WHILE", "UNTIL")):
             yield Piece("", part[0].line, _VARIABLE)
     elif dialect not in T_SQL and _INTO_VARIABLE.match(text):

@@ -13,14 +13,22 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from pii_tracer.lineage.sql.text import procedure_bodies
+from pii_tracer.lineage.triggers import Rows, rows_of
+from pii_tracer.lineage.written import TABLE
 
-NAME = r"(?:[^\s`(;,\"\[]|`[^`]*`|\"[^\"]*\"|\[[^\]]*\])+"
+NAME = TABLE
 """A table's name as written: dotted, with quoted parts."""
 _CLONE = re.compile(
     rf"^\s*CREATE\s+(?:OR\s+REPLACE\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?P<to>{NAME})\s+"
     rf"(?P<how>SHALLOW|DEEP)?\s*CLONE\s+(?P<from>{NAME})(?P<rest>.*)$",
     re.IGNORECASE | re.DOTALL,
 )
+_CLONE_CLAUSES = re.compile(
+    r"(?:\s*(?:(?:VERSION|TIMESTAMP|FOR\s+SYSTEM_TIME)\s+AS\s+OF\s+(?:TIMESTAMP\s+)?(?:'[^']*'|[\w.]+(?:\([^()]*\))?)|TBLPROPERTIES\s*\([^()]*\)|LOCATION\s+'[^']*'"
+    r"|COPY\s+(?:GRANTS|TAGS)|(?:AT|BEFORE)\s*\([^()]*\)))*\s*",
+    re.IGNORECASE,
+)
+"""What may follow the names of a CLONE: of which moment, where to, and with which settings."""
 _LOCATION = re.compile(r"\bLOCATION\s+'([^']*)'", re.IGNORECASE)
 _CALL = re.compile(rf"^\s*CALL\s+(?P<procedure>{NAME})\s*\((?P<arguments>.*)\)\s*$", re.IGNORECASE | re.DOTALL)
 _ARGUMENT = re.compile(r"(?:(?P<name>\w+)\s*=>\s*)?'(?P<value>(?:[^']|'')*)'|(?:(?P<other>\w+)\s*=>\s*[^,']+)")
@@ -47,6 +55,10 @@ _UNLOAD = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _COMPOUND = re.compile(r"([\w.\[\]@]+)\s*([-+*/%&|^])=\s*")
+_TOP = re.compile(r"^(\s*INSERT)\s+TOP\s*\(\s*\d+\s*\)(?:\s+PERCENT)?\s+(?:INTO\s+)?", re.IGNORECASE)
+_MATERIALIZED = re.compile(r"^\s*CREATE\s+(?:OR\s+REPLACE\s+)?MATERIALIZED\s+VIEW\b", re.IGNORECASE)
+_FILLED = re.compile(r"\s+WITH\s+(?:NO\s+)?DATA\s*$|\s+POPULATE\s+(?=AS\b)", re.IGNORECASE)
+"""Whether a materialised view is filled at once."""
 _REPLACE_TABLE = re.compile(r"^(\s*)REPLACE\s+TABLE\b", re.IGNORECASE)
 _TABLE_QUERY = re.compile(rf"^(?P<head>.*?\bAS\s+|\s*)TABLE\s+(?P<name>{NAME})\s*$", re.IGNORECASE | re.DOTALL)
 
@@ -59,6 +71,8 @@ class Statement:
     line: int
     doubt: str | None = None
     """Why its outcome is not the whole truth, where that is known from its surroundings."""
+    rows: Rows | None = None
+    """The rows that a trigger's body speaks of."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +83,8 @@ class Clone:
     source: str
     shallow: bool
     location: str | None
+    plain: bool = True
+    """Whether all that is written after the two names is understood."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +152,12 @@ def _body(sql: str, part: Sequence[Any], whole: Statement, dialect: str) -> list
     if quoted:  # $$ … $$
         text, offset = quoted[0].text, quoted[0].line - 1
         part = _tokens(text, dialect)
-    made = [Statement(p.text, p.line + offset, p.doubt) for p in procedure_bodies.pieces(text, part, dialect)]
+    rows = rows_of(whole.text) if procedure_bodies.is_trigger(whole.text) else None
+    made = [
+        Statement(p.text, p.line + offset, p.doubt, rows) for p in procedure_bodies.pieces(text, part, dialect, rows)
+    ]
+    if not made and _VERB.search(text):
+        made.append(Statement("", whole.line, "the body of a routine or trigger is not followed"))
     if procedure_bodies.is_function(whole.text) and _VERB.search(whole.text):
         made.append(Statement("", whole.line, "what a function reads is not followed into the statements that call it"))
     return made
@@ -148,7 +169,7 @@ def recut(statement: Statement, dialect: str) -> list[Statement]:
         return [statement]
     parts = procedure_bodies.cut(_tokens(statement.text, dialect))
     made = [(statement.text[p[0].start : p[-1].end + 1], statement.line + p[0].line - 1) for p in parts]
-    return [Statement(text, line, statement.doubt) for text, line in made]
+    return [Statement(text, line, statement.doubt, statement.rows) for text, line in made]
 
 
 def prepared(text: str) -> str:
@@ -165,6 +186,9 @@ def prepared(text: str) -> str:
         if query_text.startswith(("'", "$$")):
             query_text = query_text.strip("$") if query_text[0] == "$" else query_text[1:-1].replace("''", "'")
         return f"INSERT OVERWRITE DIRECTORY {unload['path']} {query_text}"
+    text = _TOP.sub(r"\1 INTO ", text)
+    if _MATERIALIZED.match(text):
+        text = _FILLED.sub(" ", text)
     text = _REPLACE_TABLE.sub(r"\1CREATE OR REPLACE TABLE", text)
     text = _EVOLVES.sub(r"\1", text)
     text = _REPLACE_INTO.sub(r"\1INSERT INTO", text)
@@ -187,7 +211,8 @@ def clone_of(text: str) -> Clone | None:
         return None
     location = _LOCATION.search(found["rest"])
     shallow = (found["how"] or "DEEP").upper() == "SHALLOW"
-    return Clone(found["to"], found["from"], shallow, location[1] if location else None)
+    rest = _CLONE_CLAUSES.fullmatch(found["rest"]) is not None
+    return Clone(found["to"], found["from"], shallow, location[1] if location else None, rest)
 
 
 def call_of(text: str) -> Call | None:

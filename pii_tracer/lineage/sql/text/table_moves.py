@@ -9,10 +9,10 @@ import re
 from dataclasses import dataclass
 
 from pii_tracer.lineage.sql.statement_effects import Effect
-from pii_tracer.lineage.sql.text.script_splitting import NAME
+from pii_tracer.lineage.written import TABLE
 
 _PATH = r"'(?P<path>[^']*)'"
-_PARTITION = r"(?:PARTITION\s*(?:\([^)]*\)|\w+)\s*)?"
+_PARTITION = r"(?:(?:SUB)?PARTITION\s*(?:\([^)]*\)|\w+)\s*)?"
 
 
 @dataclass(frozen=True)
@@ -30,19 +30,23 @@ class _Form:
     effect: Effect
     ways: tuple[tuple[str, str], ...]
     """(source, target) groups of the pattern."""
+    dialects: frozenset[str] | None
+    """Where it is written so; None: everywhere."""
 
 
-def _form(pattern: str, effect: Effect, *ways: tuple[str, str]) -> _Form:
-    return _Form(re.compile(rf"^\s*{pattern}", re.IGNORECASE | re.DOTALL), effect, ways)
+def _form(pattern: str, effect: Effect, *ways: tuple[str, str], dialects: frozenset[str] | None = None) -> _Form:
+    return _Form(re.compile(rf"^\s*{pattern}", re.IGNORECASE | re.DOTALL), effect, ways, dialects)
 
 
-_A, _B = rf"(?P<a>{NAME})", rf"(?P<b>{NAME})"
+_A, _B = rf"(?P<a>{TABLE})", rf"(?P<b>{TABLE})"
+_EXCHANGE = rf"ALTER\s+TABLE\s+{_A}\s+EXCHANGE\s+{_PARTITION}WITH\s+TABLE\s+{_B}"
 _FORMS = (
     # https://cwiki.apache.org/confluence/display/Hive/LanguageManual+ImportExport
     _form(rf"EXPORT\s+TABLE\s+{_A}\s*{_PARTITION}TO\s+{_PATH}", Effect.REPLACE, ("a", "path")),
     _form(rf"IMPORT\s+(?:EXTERNAL\s+)?TABLE\s+{_A}\s*{_PARTITION}FROM\s+{_PATH}", Effect.REPLACE, ("path", "a")),
-    # Hive moves the partition from the table named last
-    _form(rf"ALTER\s+TABLE\s+{_A}\s+EXCHANGE\s+{_PARTITION}WITH\s+TABLE\s+{_B}", Effect.APPEND, ("b", "a")),
+    # Hive moves the partition from the table named last; other engines exchange it
+    _form(_EXCHANGE, Effect.APPEND, ("b", "a"), dialects=frozenset({"hive", "spark", "databricks", "spark2"})),
+    _form(_EXCHANGE, Effect.APPEND, ("b", "a"), ("a", "b")),
     # ClickHouse and MySQL exchange, T-SQL moves
     _form(rf"EXCHANGE\s+TABLES\s+{_A}\s+AND\s+{_B}", Effect.REPLACE, ("a", "b"), ("b", "a")),
     _form(rf"ALTER\s+TABLE\s+{_A}\s+SWITCH\s+{_PARTITION}TO\s+{_B}", Effect.APPEND, ("a", "b")),
@@ -50,19 +54,21 @@ _FORMS = (
     _form(rf"RENAME\s+(?:TABLE\s+)?(?:IF\s+EXISTS\s+)?{_A}\s+TO\s+{_B}\s*$", Effect.RENAME, ("a", "b")),
     # https://docs.databricks.com/aws/en/sql/language-manual/delta-convert-to-delta (the same files, under a new log)
     _form(r"CONVERT\s+TO\s+DELTA\s+(?P<a>parquet\.(?P<b>`[^`]*`))", Effect.CLONE, ("a", "b")),
+    # https://docs.aws.amazon.com/redshift/latest/dg/r_ALTER_TABLE_APPEND.html
+    _form(rf"ALTER\s+TABLE\s+{_A}\s+APPEND\s+FROM\s+{_B}", Effect.APPEND, ("b", "a")),
     _form(rf"APPLY\s+CHANGES\s+INTO\s+{_A}\s+FROM\s+{_B}", Effect.CHANGE, ("b", "a")),
     _form(rf"CREATE\s+(?:OR\s+REPLACE\s+)?STREAM\s+{_A}\s+ON\s+(?:TABLE|VIEW)\s+{_B}", Effect.VIEW, ("b", "a")),
 )
 _NOTHING_NEW = re.compile(
-    rf"^\s*(?:RESTORE\s+(?:TABLE\s+)?{NAME}\s+TO|UNDROP|CONVERT\s+TO\s+DELTA|REFRESH\s+MATERIALIZED\s+VIEW)\b",
+    rf"^\s*(?:RESTORE\s+(?:TABLE\s+)?{TABLE}\s+TO|UNDROP|CONVERT\s+TO\s+DELTA|REFRESH\s+MATERIALIZED\s+VIEW)\b",
     re.IGNORECASE,
 )
 
 
-def moves_of(text: str) -> tuple[Move, ...] | None:
+def moves_of(text: str, dialect: str) -> tuple[Move, ...] | None:
     """The moves of a statement of these forms; empty when it brings no other table's data; None for any other."""
     for form in _FORMS:
-        found = form.pattern.match(text)
+        found = form.pattern.match(text) if form.dialects is None or dialect in form.dialects else None
         if found:
             named = found.groupdict()
             delta = "CONVERT" in form.pattern.pattern

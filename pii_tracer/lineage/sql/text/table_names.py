@@ -48,11 +48,16 @@ class Names:
         schemas: Mapping[str, Sequence[tuple[str, str]]],
         default_db: str | None = None,
         default_schema: str | None = None,
+        *,
+        sure: bool = False,
     ) -> None:
+        """sure: a name without a database means a table of one only where a default says so; others are told."""
+        self._sure = sure
         self._schemas = {self._plain(name): (name, tuple(columns)) for name, columns in schemas.items()}
         self._loose = {self._plain(name) for name, columns in schemas.items() if isinstance(columns, Loose)}
         self._defaults = [d for d in (default_db, default_schema) if d]
         self._spelled: dict[str, str] = {}
+        self._computed: dict[str, tuple[tuple[str, exp.Expression], ...]] = {}
 
     @staticmethod
     def _plain(name: str) -> str:
@@ -76,6 +81,14 @@ class Names:
         if len(found) == 1:
             return self._schemas[found[0]][0]
         return self._spell(self._qualified(written.replace("`", "")), self._qualified(plain))
+
+    def guessed(self, table: exp.Table) -> str | None:
+        """The table that a name without a database is taken for, where nothing says so."""
+        plain = self._plain(table.name)
+        if not self._sure or self._defaults or len(table.parts) > 1 or plain in self._schemas:
+            return None
+        found = self._meant(plain)
+        return self._schemas[found[0]][0] if len(found) == 1 else None
 
     def _meant(self, plain: str) -> list[str]:
         """The tables with schemas that may be called so."""
@@ -137,7 +150,16 @@ class Names:
         self._schemas[self._plain(name)] = (name, tuple(columns))
         self._loose.discard(self._plain(name))
 
+    def compute(self, name: str, rules: Sequence[tuple[str, exp.Expression]]) -> None:
+        """A table computes these columns from its others."""
+        self._computed[self._plain(name)] = tuple(rules)
+
+    def computed(self, name: str) -> tuple[tuple[str, exp.Expression], ...]:
+        """The columns that a table computes from its others, as far as statements told."""
+        return self._computed.get(self._plain(name), ())
+
     def forget(self, name: str) -> None:
         """A table was dropped or renamed."""
         self._schemas.pop(self._plain(name), None)
+        self._computed.pop(self._plain(name), None)
         self._loose.discard(self._plain(name))

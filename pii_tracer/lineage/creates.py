@@ -1,0 +1,102 @@
+"""CREATE: tables and views with a query, a schema or a clone, columns that are computed, and what is no table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from sqlglot import exp
+
+from pii_tracer.lineage.computed import computed_by, fields_of
+from pii_tracer.lineage.elsewhere import PLACES
+from pii_tracer.lineage.quiet import defines_only
+from pii_tracer.lineage.sql.clone_call_alter import whole
+from pii_tracer.lineage.sql.queries import Query
+from pii_tracer.lineage.sql.relations import renamed
+from pii_tracer.lineage.sql.statement_effects import Draft, Effect
+from pii_tracer.lineage.sql.text.global_temp_views import global_view
+from pii_tracer.lineage.sql.text.table_names import path_table
+from pii_tracer.lineage.sql.writes import drafted
+
+
+def created(query: Query, node: exp.Create) -> Draft:
+    """CREATE TABLE and VIEW, with a query or only a schema; of anything else, whether it can make a copy."""
+    kind = str(node.args.get("kind") or "").upper()
+    if kind not in ("TABLE", "VIEW"):
+        return _other(query, node, kind)
+    table = node.this.this if isinstance(node.this, exp.Schema) else node.this
+    properties = node.args.get("properties")
+    listed = properties.expressions if properties is not None else []
+    location = next((p.this.name for p in listed if isinstance(p, exp.LocationProperty)), None) or _option(listed)
+    temporary = any(isinstance(p, exp.TemporaryProperty) for p in listed)
+    # a materialised view is a table that its engine fills
+    stored = any(isinstance(p, exp.MaterializedProperty) for p in listed)
+    view = kind == "VIEW" and not stored
+    shared = view and temporary and any(isinstance(p, exp.GlobalProperty) for p in listed)
+    if shared:
+        query.findings.followed.add(id(table))
+    named = query.target(table) if isinstance(table, exp.Table) and not shared else ""
+    target = global_view(table.name) if shared else named
+    if node.args.get("clone") is not None:
+        source = node.args["clone"].this
+        query.findings.followed.add(id(source))
+        return whole(query, Effect.CLONE, query.names.of(source), target)
+    body = node.expression
+    if isinstance(body, exp.Query | exp.Values | exp.Table):
+        relation = renamed(query.relation(cast(exp.Expression, body)), _columns(node))
+        effect = (Effect.TEMPORARY if temporary else Effect.VIEW) if view else Effect.REPLACE
+        draft = drafted(query, effect, target, relation, list(relation.fields))
+        draft.location, draft.makes = location, True
+        return draft
+    if view and location:
+        source = path_table(location.rstrip("/"))
+        query.findings.tables[source] = None
+        return drafted(query, Effect.TEMPORARY, target, query.lookup(source), list(query.lookup(source).fields))
+    if body is not None:
+        query.findings.doubt(f"what CREATE TABLE takes {target} from is not followed")
+        query.findings.opaque = True
+    if not location and any(isinstance(p, exp.ExternalProperty) for p in listed):
+        query.findings.doubt(f"where the rows of the external table {target} are is not followed")
+    _learn(query, node, target, listed)
+    rules = query.names.computed(target)
+    made = fields_of(query, rules, query.lookup(target)) if rules else []
+    return Draft(Effect.SCHEMA, target, location=location, makes=True, computed=made)
+
+
+def _other(query: Query, node: exp.Create, kind: str) -> Draft:
+    body = node.expression
+    if not defines_only(node):
+        query.findings.opaque = True
+        query.findings.doubt(f"what CREATE {kind} takes its rows from is not followed")
+    elif body is not None and body.find(exp.Table, exp.Query) is not None:
+        query.findings.doubt(f"the body of CREATE {kind} is not followed")
+    return Draft(Effect.NONE, None)
+
+
+def _columns(node: exp.Create) -> list[str]:
+    schema = node.this
+    listed = schema.expressions if isinstance(schema, exp.Schema) else []
+    return [c.name for c in listed if isinstance(c, exp.ColumnDef | exp.Identifier)]
+
+
+def _learn(query: Query, node: exp.Create, target: str, listed: Sequence[exp.Expression]) -> None:
+    """Remember a new table's columns, and how those are computed that are."""
+    like = next((p.this for p in listed if isinstance(p, exp.LikeProperty)), None)
+    if like is not None:
+        origin = query.names.of(like)
+        query.names.learn(target, query.names.columns(origin))
+        query.names.compute(target, query.names.computed(origin))
+    elif isinstance(node.this, exp.Schema):
+        defs = [c for c in node.this.expressions if isinstance(c, exp.ColumnDef)]
+        query.names.learn(target, [(c.name, c.kind.sql("spark") if c.kind is not None else "") for c in defs])
+        query.names.compute(target, computed_by(defs))
+
+
+def _option(listed: Sequence[exp.Expression]) -> str | None:
+    """The folder that an option names."""
+    options = [o for p in listed for o in ((p, *p.expressions) if isinstance(p, exp.OptionsProperty) else (p,))]
+    for option in options:
+        value = option.args.get("value")
+        if type(option) is exp.Property and option.name.lower() in PLACES and isinstance(value, exp.Literal):
+            return value.name
+    return None

@@ -1,0 +1,122 @@
+"""What a statement reads or writes without naming it as a table: by a function, a text, an engine or an option."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from pii_tracer.lineage.sql.text.table_names import Names
+
+_PREFIXES = (
+    "dictget", "dicthas", "joinget", "dblink", "lo_", "pg_read_", "pg_ls_", "utl_", "dbms_", "xp_", "sp_", "system$",
+    "openquery", "openrowset", "opendatasource", "load_file", "read_", "external_query", "remote", "azureblob",
+    "http_get", "http_post", "query_table",
+)  # fmt: skip
+_NAMES = frozenset(
+    {"query_to_xml", "table_to_xml", "query_to_xmlschema", "cursor_to_xml", "schema_to_xml", "database_to_xml", "query",
+     "set_config", "getvariable", "getvar", "result_scan", "last_query_id", "file", "url", "s3", "s3cluster", "mysql",
+     "postgresql", "mongodb", "redis", "sqlite", "jdbc", "odbc", "executable", "exec", "ts_stat", "sys_exec",
+     "sys_eval", "get_ddl"}
+)  # fmt: skip
+"""Functions, by name or by how their names begin, that read tables, files or variables, or run or write something."""
+_QUERY = re.compile(
+    r"\bSELECT\b.+\bFROM\b|\bINSERT\s+(?:INTO|OVERWRITE)\b|\bDELETE\s+FROM\b|\bMERGE\s+INTO\b|\bUPDATE\b.+\bSET\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A text that is a statement itself."""
+
+_DECIDES = (
+    exp.Where,
+    exp.Having,
+    exp.Qualify,
+    exp.PreWhere,
+    exp.Limit,
+    exp.Offset,
+    exp.Fetch,
+    exp.Join,
+    exp.TableSample,
+)
+_FORMATS = re.compile(
+    r"\b(?:parquet|delta|orc|csv|json|avro|text|textfile|iceberg|hudi|hive|rcfile|sequencefile|binaryfile|xml|jsonl|"
+    r"ion|tsv|newline_delimited_json|protobuf|ndjson|jsonfile|com\.databricks\.spark\.\w+|ducklake|paimon)\b",
+    re.IGNORECASE,
+)
+"""Formats of files that the table itself has."""
+PLACES = frozenset({"path", "location", "external_location"})
+"""Options that name the folder of a table's files."""
+_ENGINES = re.compile(
+    r"\w*MergeTree|Memory|\w*Log|Null|Set|Join|InnoDB|MyISAM|Aria|Rocksdb|Archive|CSV|OLAP|Heap|NDB\w*|TokuDB|"
+    r"KeeperMap|EmbeddedRocksDB|columnstore|DeltaLake|Iceberg|Hudi",
+    re.IGNORECASE,
+)
+"""Engines that keep a table's rows with the table."""
+_ELSEWHERE_KEYS = re.compile(
+    r"connector|dbtable|table(?:[._]?name)?|source(?:[._]?table)?|data_source|topic|kafka_topic|query|url|uris?|"
+    r"path|location|external_location|connection|host(?:name)?|server|database|subscribe|bucket|catalog_table_name|metadata_file_path|external_volume",
+    re.IGNORECASE,
+)
+"""Options that name where rows are, if not with the table."""
+
+
+def reads_elsewhere(part: exp.Expression, names: Names) -> Iterator[str]:
+    """Why a function or variable may bring in what the statement does not show."""
+    if isinstance(part, exp.Parameter):
+        if not _only_decides(part) and not isinstance(part.parent, exp.DeclareItem | exp.Table):
+            yield f"what the variable {part.name or 'of this statement'} holds is not known"
+        return
+    name = (part.name if isinstance(part, exp.Anonymous) else part.sql_name()).lower()  # type: ignore[attr-defined]
+    if name.startswith(_PREFIXES) or name in _NAMES:
+        yield f"what the function {name} reads or writes is not known"
+    for text in part.iter_expressions():
+        text = text.expression if isinstance(text, exp.Kwarg | exp.PropertyEQ) else text
+        if not isinstance(text, exp.Literal) or not text.is_string:
+            continue
+        if _QUERY.search(text.name):
+            yield f"the function {name} is given a statement as a text: not followed"
+        elif isinstance(part, exp.Anonymous) and names.columns(names.of_text(text.name or "''")):
+            yield f"the function {name} is given the name of a table as a text: not followed"
+
+
+def _only_decides(part: exp.Expression) -> bool:
+    """Whether a value only decides which rows there are."""
+    inner: exp.Expr = part
+    while inner.parent is not None and not isinstance(inner, exp.Query):
+        inner = inner.parent
+        if isinstance(inner, _DECIDES):
+            return True
+    return False
+
+
+def stored_elsewhere(part: exp.Expression) -> str | None:
+    """Of a part that says where a table's rows are: why that is not followed, or an empty text. Of others: None."""
+    if isinstance(part, exp.EngineProperty):
+        engine = part.this.name if isinstance(part.this, exp.Expression) else str(part.this)
+        return "" if _ENGINES.fullmatch(engine) else f"the engine {engine} may have its rows elsewhere"
+    if isinstance(part, exp.StorageHandlerProperty):
+        own = re.search(r"iceberg|delta|hudi|paimon", part.name, re.IGNORECASE)
+        return "" if own else "a table with a storage handler may have its rows elsewhere"
+    if isinstance(part, exp.FileFormatProperty):
+        text = part.this.sql() if isinstance(part.this, exp.Expression) else ""
+        return "" if not text or _FORMATS.search(text) else f"a table of the format {text} may have its rows elsewhere"
+    if isinstance(part, exp.OptionsProperty):
+        told = (stored_elsewhere(option) for option in part.expressions)
+        return next((why for why in told if why), "")
+    if isinstance(part, exp.Property) and type(part) is exp.Property:
+        return _option(part)
+    return None
+
+
+def _option(part: exp.Expression) -> str:
+    """An option is a setting, unless it is one that names a place or has a place as its value."""
+    value = part.args.get("value")
+    place = isinstance(value, exp.Expression) and any(
+        isinstance(v, exp.Parameter | exp.Table | exp.Query) or (isinstance(v, exp.Literal) and "://" in v.name)
+        for v in value.walk()
+    )
+    if part.name.lower() in PLACES and isinstance(value, exp.Literal):
+        return ""  # `created` tells of it
+    if place or _ELSEWHERE_KEYS.fullmatch(part.name):
+        return f"the option {part.name} says where rows are: not followed"
+    return ""

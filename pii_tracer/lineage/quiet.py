@@ -1,0 +1,95 @@
+"""Statements that move no data of any table, each with the reason. Whatever is not listed here is not understood."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+_MOVES = re.compile(
+    r"\b(?:SELECT|INSERT|UPDATE|DELETE|MERGE|COPY|UNLOAD|EXPORT|IMPORT|CALL|EXEC(?:UTE)?)\b", re.IGNORECASE
+)
+
+_COMMANDS: Mapping[str, frozenset[str]] = {
+    "the engine lays out the same rows anew, or removes old files": frozenset(
+        {"OPTIMIZE", "VACUUM", "MSCK", "ZORDER", "REORG", "FSCK", "REFRESH", "ANALYZE"}
+    ),
+    "it tells about tables": frozenset({"SHOW", "DESCRIBE", "DESC", "LIST", "EXPLAIN"}),
+    "a setting of the session": frozenset({"SET", "RESET", "USE", "ADD", "UNCACHE", "CLEAR"}),
+    "who may do what": frozenset({"GRANT", "REVOKE", "DENY"}),
+    "a description": frozenset({"COMMENT"}),
+    "the borders of a transaction": frozenset({"BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT"}),
+}
+"""First words of statements that the parser does not read further."""
+_SPEAKS_OF_VERBS = frozenset({"GRANT", "REVOKE", "DENY", "COMMENT", "SHOW", "DESCRIBE", "DESC"})
+"""Those that name kinds of statements, or quote them, and run none."""
+
+_NODES: Mapping[str, tuple[type[exp.Expression], ...]] = {
+    "a setting of the session": (exp.Use, exp.Set, exp.Pragma, exp.Uncache),
+    "it tells about tables": (exp.Describe, exp.Show, exp.Analyze),
+    "the same rows are read anew": (exp.Refresh,),
+    "rows go, and nothing comes": (exp.TruncateTable,),
+    "a description": (exp.Comment,),
+    "the borders of a transaction": (exp.Transaction, exp.Commit, exp.Rollback),
+    "who may do what": (exp.Grant, exp.Revoke),
+}
+DEFINITIONS: Mapping[str, frozenset[str]] = {
+    "a name for tables to come": frozenset({"SCHEMA", "DATABASE", "CATALOG", "NAMESPACE"}),
+    "a way to find rows of the same table": frozenset({"INDEX", "UNIQUE INDEX"}),
+    "numbers that come from no table": frozenset({"SEQUENCE"}),
+    "a type": frozenset({"TYPE", "DOMAIN"}),
+    "who may do what": frozenset({"ROLE", "USER", "GROUP"}),
+    "what the engine can use": frozenset({"WAREHOUSE", "TAG", "FILE_FORMAT", "FILE FORMAT", "STORAGE_INTEGRATION",
+                                          "STORAGE INTEGRATION"}),
+    "a name for a place: a statement that reads or writes it tells of it": frozenset({"STAGE"}),
+    "a computation: a statement that calls it is taken to use all of its arguments": frozenset({"FUNCTION", "MACRO"}),
+}  # fmt: skip
+"""Kinds of CREATE that make no copy by themselves."""
+
+_ANY_NAME = r"[\w.$\"`\[\]-]+"
+_FORMS: Mapping[str, tuple[str, ...]] = {
+    "a setting of the session": (r"ALTER\s+SESSION\s+(?:UN)?SET\s[^;]*",),
+    "who may do what": (
+        rf"ALTER\s+(?:TABLE|VIEW|SCHEMA|DATABASE|MATERIALIZED\s+VIEW)\s+(?:IF\s+EXISTS\s+)?{_ANY_NAME}\s+(?:SET\s+)?OWNER\s+TO\s+{_ANY_NAME}",
+        rf"ALTER\s+TABLE\s+{_ANY_NAME}\s+ALTER\s+COLUMN\s+{_ANY_NAME}\s+(?:SET\s+MASK\s+{_ANY_NAME}|DROP\s+MASK)",
+        rf"ALTER\s+TABLE\s+{_ANY_NAME}\s+(?:ENABLE|DISABLE|FORCE|NO\s+FORCE)\s+ROW\s+LEVEL\s+SECURITY",
+    ),
+    "what the engine can do": (rf"CREATE\s+EXTENSION\s+(?:IF\s+NOT\s+EXISTS\s+)?{_ANY_NAME}",),
+    "the engine counts rows": (rf"UPDATE\s+STATISTICS\s+{_ANY_NAME}(?:\s+WITH\s+\w+)?",),
+    "a name for tables to come": (
+        rf"CREATE\s+CATALOG\s+(?:IF\s+NOT\s+EXISTS\s+)?{_ANY_NAME}(?:\s+COMMENT\s+'[^']*')?",
+    ),
+}
+"""Whole statements that the parser does not read."""
+_READ_FORMS = tuple(re.compile(rf"\s*{form}\s*;?\s*", re.IGNORECASE) for forms in _FORMS.values() for form in forms)
+_QUIET_NODES = tuple(kind for kinds in _NODES.values() for kind in kinds)
+_QUIET_COMMANDS = frozenset().union(*_COMMANDS.values())
+_QUIET_KINDS = frozenset().union(*DEFINITIONS.values())
+
+
+def form_without_data(text: str) -> bool:
+    """Whether a text is a statement of administration from its first to its last word."""
+    return any(form.fullmatch(text) for form in _READ_FORMS)
+
+
+def without_data(node: exp.Expression) -> bool:
+    """Whether a parsed statement is of a kind that moves no data, and no part of it says otherwise."""
+    if isinstance(node, exp.Command):
+        words = node.name.split()
+        word = words[0].upper() if words else ""
+        rest = str(node.args.get("expression") or "") + " ".join(words[1:])
+        if word == "EXPLAIN" and not re.search(r"\bANALY[ZS]E\b", rest, re.IGNORECASE):
+            return True  # it shows how a statement would run
+        return word in _QUIET_COMMANDS and (word in _SPEAKS_OF_VERBS or not _MOVES.search(rest))
+    if isinstance(node, exp.Describe):
+        return str(node.args.get("style") or "").upper() not in ("ANALYZE", "ANALYSE")
+    if isinstance(node, exp.Declare):
+        return node.find(exp.Table, exp.Query) is None
+    return isinstance(node, _QUIET_NODES) and node.find(exp.Query) is None
+
+
+def defines_only(node: exp.Create) -> bool:
+    """Whether a CREATE of something that is no table or view makes no copy of any table."""
+    kind = str(node.args.get("kind") or "").upper()
+    return kind in _QUIET_KINDS and node.args.get("clone") is None

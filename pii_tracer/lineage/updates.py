@@ -1,0 +1,73 @@
+"""UPDATE, with FROM and joins, of a table or through a common table expression over one."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from pii_tracer.lineage.computed import with_computed
+from pii_tracer.lineage.graph.edges import Subtype
+from pii_tracer.lineage.sql.from_clauses import Ctes
+from pii_tracer.lineage.sql.queries import Query
+from pii_tracer.lineage.sql.relations import IDENTITY, Field, Relation
+from pii_tracer.lineage.sql.scopes import Scope, Source, shown
+from pii_tracer.lineage.sql.statement_effects import Draft, Effect, by_name
+from pii_tracer.lineage.sql.writes import assignments, called
+
+
+def updated(query: Query, node: exp.Update) -> Draft:
+    """The columns that are set, from what they are set to."""
+    ctes = query.ctes_of(node)
+    table = node.this
+    scope = Scope(query.findings)
+    clause = node.args.get("from_")
+    alias_of = next((s for s in _tables(clause) if isinstance(table, exp.Table) and s.alias == table.name), None)
+    meant = alias_of if alias_of is not None else table
+    through = _through(meant, ctes)
+    target = "" if through is not None else query.target(meant)
+    query.findings.followed |= {id(table), id(meant)}
+    if alias_of is None:
+        scope.sources.append(Source(called(table, target or table.name), through or query.lookup(target)))
+    if clause is not None:
+        scope.sources.append(query.source(clause.this, ctes, scope))
+        query.joins(clause.this, scope, ctes)
+    if isinstance(table, exp.Table) and table.args.get("joins"):
+        query.joins(table, scope, ctes)
+    pairs = assignments(query, node.expressions, scope, ctes)
+    if through is not None:
+        target, pairs = _behind(query, meant, through, pairs)
+    query.findings.tables.pop(target, None)
+    where = node.args.get("where")
+    if where is not None:
+        query.findings.note(query.field(where.this, scope, ctes), Subtype.FILTER)
+    return Draft(Effect.CHANGE, target, with_computed(query, target, by_name(pairs)))
+
+
+def _through(table: exp.Expression, ctes: Ctes) -> Relation | None:
+    """The common table expression, or the query in parentheses, that stands for the table."""
+    if isinstance(table, exp.Table) and not table.args.get("db") and table.name.lower() in ctes:
+        return ctes[table.name.lower()]()
+    return None
+
+
+def _behind(
+    query: Query, table: exp.Expression, through: Relation, pairs: list[tuple[str, Field]]
+) -> tuple[str, list[tuple[str, Field]]]:
+    """The table whose columns are set through a query, and those columns: a query's column has to be one of them."""
+    found: list[tuple[str, str, Field]] = []
+    for name, item in pairs:
+        column = through.get(name)
+        deps = set(column.deps()) if column is not None else set()
+        if len(deps) == 1 and (dep := deps.pop()).kind == IDENTITY:
+            found.append((dep.table, dep.column, item))
+    tables = {one for one, _, _ in found}
+    if any(column.lower() != name.lower() for (name, _), (_, column, _) in zip(pairs, found, strict=False)):
+        query.findings.doubt(f"columns are set under other names through {shown([table.name])}")
+    if len(tables) != 1 or len(found) != len(pairs):
+        query.findings.opaque = True
+        query.findings.doubt(f"which table is written to through {shown([table.name])} is not known")
+        return query.names.of_text(table.name), pairs
+    return tables.pop(), [(column, item) for _, column, item in found]
+
+
+def _tables(clause: exp.Expression | None) -> list[exp.Table]:
+    return list(clause.find_all(exp.Table)) if clause is not None else []
