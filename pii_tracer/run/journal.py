@@ -5,7 +5,8 @@ the line before it. So the hash of the last line, the head, stands for the whole
 (snapshot ids, counts, hashes), never a value of a person.
 
 A line that was torn by a crash has no newline at its end: its writer was never told that it stands, so it is cut off
-and the cut is noted. Anything else that does not fit the chain is refused.
+and the cut is noted. Anything else that does not fit the chain is refused, and so is a journal that ends before its
+last record (`journal_end`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,12 @@ import rfc8785
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.errors import JournalError
+from pii_tracer.run.journal_end import (
+    End,
+    read_end,
+    refuse_lost,
+    write_end,
+)
 
 GENESIS = "sha256:" + "0" * 64
 _LARGEST_JSON_INTEGER = 2**53 - 1
@@ -157,6 +164,28 @@ def parse(data: bytes, where: str = "journal") -> tuple[tuple[Record, ...], int]
     return tuple(records), len(torn)
 
 
+def read_journal(path: Path) -> tuple[tuple[Record, ...], int]:
+    """As `parse`, of a journal on the disk, whose runner may be writing; nothing where it is not there yet.
+
+    Raises:
+        JournalError: unreadable, a broken chain, or records are missing at its end.
+    """
+    _, records, torn = _read(path)
+    return records, torn
+
+
+def _read(path: Path) -> tuple[bytes | None, tuple[Record, ...], int]:
+    """The bytes (None where there is no file), the records and the torn bytes; refused as `read_journal` says."""
+    end = read_end(path)
+    try:
+        data = path.read_bytes() if path.exists() else None
+    except OSError as error:
+        raise _unusable(path, error) from None
+    records, torn = parse(data or b"", str(path))
+    refuse_lost(path, end, None if data is None else records)
+    return data, records, torn
+
+
 def _hash(line: bytes) -> str:
     return "sha256:" + hashlib.sha256(line).hexdigest()
 
@@ -215,19 +244,20 @@ class Journal:
         """Open for appending; create where missing; cut off a torn last line and note it.
 
         Raises:
-            JournalError: unreadable, or a broken chain.
+            JournalError: unreadable, a broken chain, or records are missing at its end; nothing was written then.
         """
+        data, records, torn = _read(path)
+        journal = cls(path, clock, write, records)
         try:
-            new = not path.exists()
-            data = b"" if new else path.read_bytes()
-            records, torn = parse(data, str(path))
-            if new:
+            journal._keep_end()  # before the journal: without its end it is never the work of a crash
+            if data is None:
                 path.touch(mode=0o600)
                 _sync_folder(path.parent)
-            journal = cls(path, clock, write, records)
-            journal._size = len(data) - torn
-            if torn:
+            elif torn:
+                journal._size = len(data) - torn
                 journal._cut(data, torn)
+            else:
+                journal._size = len(data)
         except OSError as error:
             raise _unusable(path, error) from None
         return journal
@@ -238,6 +268,9 @@ class Journal:
             stream.flush()
             os.fsync(stream.fileno())
         self.append(Kind.TORN_LINE_CUT, bytes=torn, digest=_hash(data[-torn:]))
+
+    def _keep_end(self) -> None:
+        write_end(self.path, End(len(self._records), self.head))
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -275,11 +308,12 @@ class Journal:
                 self._write(fd, line + b"\n")
             finally:
                 os.close(fd)
+            self._size += len(line) + 1
+            self._records.append(record)
+            self._keep_end()
         except OSError as error:
             raise _unusable(self.path, error) from None
         self._damaged = False
-        self._size += len(line) + 1
-        self._records.append(record)
         return record
 
     def _refuse_past(self, now: datetime) -> None:

@@ -28,6 +28,7 @@ from pii_tracer.verify.verdicts import (
 from tests.proof.test_attestation import proven
 from tests.review.plans import DEADLINE, NOW, plan
 from tests.run.fakes import Ticking
+from tests.run.placed import put_journal
 
 SCOPE = (ScannedFile(path="a.parquet", size=9, sha256="a" * 64, decoded_as="parquet"),)
 CLEAN = RunVerdict(copies=(CopyVerdict(copy_id="c1", bytes=ByteVerdict(copy_id="c1", root="/", files=SCOPE)),))
@@ -49,7 +50,7 @@ def ran(folder: Path, made: ErasurePlan) -> Ran:
     place.path.mkdir(parents=True)
     given = proven(place.path, made)
     (folder / "approval.json").write_bytes(given.approvals[0])
-    place.journal.write_bytes(given.journal)
+    put_journal(place.journal, given.journal)
     info = RunInfo(
         plan_id=made.plan_id,
         plan_digest=given.loaded.digest,

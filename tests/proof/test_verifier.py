@@ -30,6 +30,7 @@ from pii_tracer.run.journal import (
 )
 from tests.proof.test_attestation import APPROVER, KEY, made
 from tests.run.fakes import Ticking
+from tests.run.placed import put_journal
 
 OTHER = "sha256:" + "0" * 64
 
@@ -68,10 +69,9 @@ class Proof:
 
     def write_journal(self, told: Iterable[tuple[Kind, dict[str, Any]]]) -> dict[int, str]:
         """Another journal, chained as one is, and its end; the hash of each record by its number."""
-        path = self.folder / "journal.jsonl"
-        path.unlink()
-        journal = Journal.open(path, Ticking())
+        journal = Journal.open(self.folder.parent / "other.jsonl", Ticking())
         hashes = {number: journal.append(kind, **facts).hash for number, (kind, facts) in enumerate(told)}
+        self.write("journal.jsonl", journal.path.read_bytes())
         self.claims["journal"].update(head=journal.head, records=len(hashes))
         return hashes
 
@@ -129,8 +129,9 @@ def journal_of_another_length(proof: Proof) -> None:
 
 
 def journal_of_another_plan(proof: Proof) -> None:
-    journal = Journal.open(proof.folder / "journal.jsonl", Ticking())
+    journal = Journal.open(put_journal(proof.folder.parent / "other.jsonl", proof.read("journal.jsonl")), Ticking())
     journal.append(Kind.RUN_STARTED, plan_digest=OTHER)
+    proof.write("journal.jsonl", journal.path.read_bytes())
     proof.claims["journal"].update(head=journal.head, records=len(journal.records))
 
 

@@ -53,6 +53,8 @@ def test_a_torn_last_line_is_cut_and_noted_wherever_it_tore(tmp_path: Path) -> N
     start = whole[:-1].rindex(b"\n") + 1
     for end in range(start + 1, len(whole)):
         path = tmp_path / f"torn{end}"
+        written(path, 2)
+        assert whole[:start] == path.read_bytes()
         path.write_bytes(whole[:end])
         journal = Journal.open(path, clock)
         assert [r.kind for r in journal.records] == [Kind.STEP_INTENT, Kind.STEP_INTENT, Kind.TORN_LINE_CUT]
