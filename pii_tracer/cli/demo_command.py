@@ -94,7 +94,7 @@ def _remove_old(folder: Path, state: Path) -> None:
 
     for run in all_runs(state):
         try:
-            if run.info().demo:
+            if run.recorded().demo:
                 shutil.rmtree(run.path)
         except PiiTracerError:
             continue
@@ -201,7 +201,7 @@ def demo_interrupted(state: Path) -> bool:
     from pii_tracer.app.execution.run_folder import all_runs
 
     begun = (state / "demo" / _MARK).exists()
-    return begun and not any(run.info().demo for run in all_runs(state))
+    return begun and not any(run.recorded().demo for run in all_runs(state))
 
 
 def demo_resumed(state: Path) -> int:

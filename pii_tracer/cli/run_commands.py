@@ -51,8 +51,11 @@ def apply(
 @trusted_option
 @click.option("--wait", "patience", default=0.0, help="seconds to wait for steps that wait, before stopping")
 @click.option("--take-over", is_flag=True, help="the runner on another host is gone for good: take its lease")
+@click.option("--moved", is_flag=True, help="the state folder was moved, and is the only one of the run that is left")
 @format_option("text", "json")
-def resume(run: str | None, state: Path, trusted: Path | None, patience: float, take_over: bool, fmt: str) -> int:
+def resume(
+    run: str | None, state: Path, trusted: Path | None, patience: float, take_over: bool, moved: bool, fmt: str
+) -> int:
     """Go on with an interrupted or waiting RUN (a plan id); without one, with the newest that is not complete."""
     from pii_tracer.app.execution.plan_run import trust
     from pii_tracer.cli.demo_command import demo_interrupted, demo_resumed
@@ -60,6 +63,8 @@ def resume(run: str | None, state: Path, trusted: Path | None, patience: float, 
     if run is None and trusted is None and demo_interrupted(state):
         return demo_resumed(state)
     folder = choose_run(state, run, unfinished=run is None)
+    if moved:
+        folder.adopt()
     if trusted is not None:
         trust(folder, trusted)
     if folder.info().demo:

@@ -66,6 +66,8 @@ class Seen:
 
 BY_VERSION = frozenset({Action.S3_DELETE_VERSIONS, Action.S3_CLEAR_VERSIONS})
 """Actions that take away versions in a bucket, which are hashed before each of them."""
+BEFORE = "before"
+"""Folder in that of a run: what stood in its places before its acts."""
 
 Look = Callable[[Copy], Seen | None]
 """Lists a copy's place; None where that is not possible."""
@@ -151,12 +153,12 @@ def _difference(before: Seen, after: Seen | None) -> dict[str, Any]:
 
 def before_place(folder: Path, copy_id: str) -> Path:
     """Where the hashes of a folder are kept; ids of copies hold only harmless characters (`step_drafts.slug`)."""
-    return folder / "before" / f"{copy_id}.jsonl"
+    return folder / BEFORE / f"{copy_id}.jsonl"
 
 
 def before_step(folder: Path, step_id: str) -> Path:
     """Where the hashes of the versions are kept that a step is about to delete."""
-    return folder / "before" / f"{_short(step_id)}.versions.jsonl"
+    return folder / BEFORE / f"{_short(step_id)}.versions.jsonl"
 
 
 def read_before(path: Path) -> tuple[FileBefore, ...]:
@@ -175,7 +177,7 @@ def gone_files(before: Iterable[FileBefore], now: Iterable[ScopeFile]) -> Iterat
 
 
 def _listing(folder: Path, step: Step) -> Path:
-    return folder / "before" / f"{_short(step.id)}.listing.gz"
+    return folder / BEFORE / f"{_short(step.id)}.listing.gz"
 
 
 def _short(step_id: str) -> str:

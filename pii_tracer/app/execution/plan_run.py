@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app.execution.approvals import approval_files, read_approval
 from pii_tracer.app.execution.executor_search import finds
 from pii_tracer.app.execution.run_folder import RunFolder, RunInfo, folder_of
 from pii_tracer.app.execution.run_lock import held
+from pii_tracer.app.execution.run_traces import refuse_gone, refuse_unlike
+from pii_tracer.app.execution.step_status import Shows, teller
 from pii_tracer.app.execution.storage_witnesses import watched
 from pii_tracer.app.planning.value_masking import refuse_telling_approval, refuse_telling_word
 from pii_tracer.app.verification import Verification, VerifyExecutor
@@ -71,6 +73,7 @@ def start_run(
 
     Raises:
         PlanIncomplete, PolicyDenied, NotApproved, Drift, Refused: nothing was started.
+        JournalError: the run has begun before, and its journal is missing.
         ProofError, ReviewError: nobody could sign the attestation; nothing was started.
     """
     loaded = load_plan(plan_file)
@@ -94,6 +97,8 @@ def start_run(
         **more,
     )
     folder = folder_of(settings.state, loaded.plan.plan_id)
+    if folder.info_file.exists():
+        folder.info()  # one that was moved or copied is not begun again
     gate(folder, info, loaded)
     estate = settings.estate()
     # what nobody could attest in the end is not begun
@@ -122,14 +127,16 @@ class Gate:
 
 
 def gate(folder: RunFolder, info: RunInfo, loaded: LoadedPlan) -> Gate:
-    """Installation, policy, approvals, digests: asked at the start and again at every resume."""
+    """Installation, journal, policy, approvals, digests: asked at the start and again at every resume."""
     foreign = foreign_packages()
     if foreign:
         raise Refused(
             f"the packages {', '.join(foreign)} belong to another distribution",
             todo="install pii-tracer in an environment of its own; `pii-tracer doctor` shows it",
         )
-    settings = Settings(Path(info.estate_file), Path(info.state))
+    settings = Settings(Path(info.estate_file), folder.state)
+    consumed = consumed_by(settings.state / "consumed", loaded.digest)
+    refuse_gone(folder, consumed == folder.path.name)
     if loaded.digest != info.plan_digest:
         raise NotApproved("the plan file is not the one this run began with", where=info.plan_file, todo="put it back")
     if file_digest(settings.estate_file) != loaded.plan.estate_digest:
@@ -140,7 +147,6 @@ def gate(folder: RunFolder, info: RunInfo, loaded: LoadedPlan) -> Gate:
     estate = settings.estate()
     production = estate.environment == "production"
     enforce(evaluate(loaded.plan, policy, production=production, now=now(), holds=estate.holds))
-    registry = settings.state / "consumed"
     approvals = verify_approvals(
         loaded,
         [read_approval(Path(p)) for p in info.approvals],
@@ -150,22 +156,10 @@ def gate(folder: RunFolder, info: RunInfo, loaded: LoadedPlan) -> Gate:
         production=production,
         planner=loaded.plan.planned_by or None,
         now=now(),
-        consumed=consumed_by(registry, loaded.digest),
+        consumed=consumed,
         run=folder.path.name,
     )
     return Gate(loaded, approvals)
-
-
-class Shows(Protocol):
-    """Progress of long work (`reports.progress.Progress`)."""
-
-    def stage(self, title: str) -> None: ...
-
-    def step(self, name: str, detail: str = "") -> None: ...
-
-    def stop(self, why: str) -> None: ...
-
-    def warn(self, message: str) -> None: ...
 
 
 class Baselines(Frozen):
@@ -195,6 +189,7 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
 
     Raises:
         NotApproved, PolicyDenied, Drift, Refused: nothing was started.
+        JournalError: the journal is broken, or knows less than the run's other files.
         PlanError: the sealed manifest does not open.
         ReviewError: a value of the persons stands in an approval; nothing was started.
         ScanError: the baseline could not be taken; nothing was started.
@@ -211,6 +206,7 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
         for said in (a.predicate for a in passed.approvals):
             refuse_telling_approval(said.approver, said.role, said.reason, patterns)
     with held(settings, folder, now, take_over=take_over) as (journal, lease):
+        refuse_unlike(folder, settings.state, plan, journal.records)
         sweep_temporaries(folder.path)
         sweep_temporaries(folder.verdicts)
         consume(settings.state / "consumed", passed.loaded.digest, folder.path.name)
@@ -218,7 +214,7 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
         verification = _verification(settings, plan, keyring, ctx, journal, show)
         _baseline(folder, journal, verification, ctx, show)
         executors = _executors(ctx, verification, folder, passed.loaded, info, settings)
-        tell = _teller(show, plan)
+        tell = teller(show, plan)
         sender = Sender(plan, folder.events, show.warn)
 
         def on_event(event: StepEvent) -> None:
@@ -362,30 +358,6 @@ def _executors(
 
 def _undone(step: Step, plan: ErasurePlan, verifier: VerifyExecutor) -> str | None:
     return verifier.undone(step, plan.copy_by_id(step.copy_)) if step.executor == verifier.name and step.copy_ else None
-
-
-def _title(step: Step, names: Mapping[str, str]) -> str:
-    act = step.action.value.replace("_", " ")
-    return f"{act} · {names[step.copy_]}" if step.copy_ else act
-
-
-def _teller(show: Shows, plan: ErasurePlan) -> Callable[[StepEvent], None]:
-    from reports.wording import copy_name
-
-    names = {copy.id: copy_name(copy) for copy in plan.copies}
-    begun = False
-
-    def tell(event: StepEvent) -> None:
-        nonlocal begun
-        if not begun:
-            begun = True
-            show.stage(f"apply: {event.total} steps")
-        if event.kind is Kind.STEP_INTENT:
-            show.step(f"{event.position}/{event.total} {_title(event.step, names)}")
-        elif event.kind in (Kind.STEP_FAILED, Kind.STEP_WAITING):
-            show.stop(f"{event.kind.value.removeprefix('step_')} {event.detail}".rstrip())
-
-    return tell
 
 
 def _drift(settings: Settings) -> Callable[[Step], list[DriftItem]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 
 from pii_tracer.cli.settings import Settings
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.model.errors import ReviewError, UsageError
+from pii_tracer.model.errors import Refused, ReviewError, UsageError
 from pii_tracer.model.identities import Frozen
 
 if TYPE_CHECKING:
@@ -20,8 +21,11 @@ if TYPE_CHECKING:
 
 
 class RunInfo(Frozen):
-    """What a run was started with; a resumed run takes exactly these. Paths are absolute.
+    """What a run was started with; a resumed run takes exactly these. Paths are absolute; in the file, those inside the
+    state folder are relative to it.
 
+    state, inode: the state folder, and the inode of the run's own folder, when this was written (`write_info` fills
+    them in). The device is not kept: its number changes with a restart.
     result: a further place for the final object, as the demo wants it. naive: file with the demo's naive panel.
     """
 
@@ -33,9 +37,19 @@ class RunInfo(Frozen):
     approvals: tuple[str, ...]
     trusted: str | None
     state: str
+    inode: int | None = None
     result: str | None = None
     naive: str | None = None
     demo: bool = False
+
+    def with_paths(self, change: Callable[[str], str]) -> RunInfo:
+        """Every path but the state folder's changed."""
+        one = {name: getattr(self, name) for name in _PATHS}
+        changed = {name: None if path is None else change(path) for name, path in one.items()}
+        return self.model_copy(update={**changed, "approvals": tuple(change(path) for path in self.approvals)})
+
+
+_PATHS = ("plan_file", "estate_file", "policy_file", "trusted", "result", "naive")
 
 
 @dataclass(frozen=True)
@@ -99,22 +113,93 @@ class RunFolder:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
+    @property
+    def state(self) -> Path:
+        """The state folder that it lies in."""
+        return self.path.parents[1]
+
     def info(self) -> RunInfo:
         """What the run was started with.
 
         Raises:
             UsageError: this is no run folder.
+            Refused: the folder was moved, copied or put back from a copy since.
+        """
+        info = self.recorded()
+        if (what := self.displaced(info)) is not None:
+            raise Refused(
+                what,
+                where=str(self.path),
+                todo=f"go on in {info.state}, if the run is there; if this is the newest folder of it and the only one"
+                f" that is left, `pii-tracer resume {self.path.name} --moved`",
+            )
+        return info
+
+    def recorded(self) -> RunInfo:
+        """As `info`, wherever the folder lies now: for looking, and for what is compared with a digest.
+
+        Raises:
+            UsageError: this is no run folder.
         """
         try:
-            return RunInfo.model_validate_json(self.info_file.read_bytes())
+            info = RunInfo.model_validate_json(self.info_file.read_bytes())
         except (OSError, ValidationError):
             raise UsageError(
                 "this is no run", where=str(self.path), todo="`pii-tracer status` lists the runs"
             ) from None
+        return info.with_paths(lambda path: str(self.state / path))
+
+    def displaced(self, info: RunInfo) -> str | None:
+        """Why this is not the folder that the run was begun in, in words; None where it is.
+
+        A copy would run the plan a second time beside the first one, or again what was done after it was made.
+        """
+        began = Path(info.state) / "runs" / self.path.name
+        if began != self.path and not _same(began, self.path):
+            return f"the state folder was moved or copied: this run was begun in {info.state}"
+        if info.inode is not None and info.inode != self.path.stat().st_ino:
+            return "the run's folder is another one than it was: it was put back from a copy, which may be an old one"
+        return None
 
     def write_info(self, info: RunInfo) -> None:
-        """Write down what is run, before anything runs."""
-        write_atomic(self.info_file, (info.model_dump_json(indent=2) + "\n").encode())
+        """Write down what is run and where, before anything runs."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        here = info.model_copy(update={"state": str(self.state), "inode": self.path.stat().st_ino})
+        told = here.with_paths(self._inside)
+        write_atomic(self.info_file, (told.model_dump_json(indent=2) + "\n").encode())
+
+    def _inside(self, path: str) -> str:
+        return os.path.relpath(path, self.state) if Path(path).is_relative_to(self.state) else path
+
+    def adopt(self) -> None:
+        """From here on this is the run's folder: a person says so, who knows that there is no other one.
+
+        Files outside of the state folder are taken from beside it, where they came along.
+
+        Raises:
+            UsageError: this is no run folder.
+            Refused: the folder that the run was begun in is still there, or somebody runs the plan.
+        """
+        from pii_tracer.run.lease import who_runs
+
+        info = self.recorded()
+        if self.displaced(info) is None:
+            return
+        began = RunFolder(Path(info.state) / "runs" / self.path.name)
+        there = began.info_file.exists() and not _same(began.path, self.path)
+        if there or who_runs(self.path) is not None:
+            raise Refused(
+                f"the folder in which this run was begun is still there: {began.path}"
+                if there
+                else f"the plan is being run: {who_runs(self.path)}",
+                where=str(self.path),
+                todo="go on there; if it knows less than this one, remove it first" if there else "let it end first",
+            )
+        self.write_info(info.with_paths(lambda path: self._moved_along(path, info.state)))
+
+    def _moved_along(self, path: str, state: str) -> str:
+        beside = os.path.normpath(self.state / os.path.relpath(path, state))
+        return beside if Path(beside).exists() else path
 
     def approved(self) -> LoadedPlan:
         """The plan that the run was approved for: the run's own copy, or the plan file with the very same bytes.
@@ -124,7 +209,7 @@ class RunFolder:
         """
         from pii_tracer.review.plan_file import load_plan
 
-        info = self.info()
+        info = self.recorded()
         for path in (self.evidence / "plan.json", Path(info.plan_file)):
             try:
                 loaded = load_plan(path)
@@ -141,7 +226,7 @@ class RunFolder:
     def settings(self) -> Settings:
         """The settings of the run."""
         info = self.info()
-        return Settings(Path(info.estate_file), Path(info.state))
+        return Settings(Path(info.estate_file), self.state)
 
     def last_result(self) -> dict[str, Any] | None:
         """The final object of the run, if it came to one."""
@@ -150,6 +235,14 @@ class RunFolder:
         except (OSError, ValueError):
             return None
         return data if isinstance(data, dict) else None
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two names lead to one folder."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
 
 
 def evidence_of(attestation: Path) -> Path:

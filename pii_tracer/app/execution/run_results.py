@@ -73,6 +73,7 @@ def conclude(ran: Ran) -> dict[str, Any]:
         "attestation": str(attestation) if attestation else None,
         "report": str(ran.folder.report),
         "lineage_events": asdict(ran.events),
+        "journal_head": ran.state.journal_head,
     }
     data = (json.dumps(result, indent=2, sort_keys=True) + "\n").encode()
     write_atomic(ran.folder.result, data)

@@ -1,0 +1,118 @@
+"""What else knows of a run: a journal that lacks what they tell was cut off, lost or put back from an old copy.
+
+The end file beside the journal (`journal_end`) notices a cut by itself; this looks for the case that both were put back.
+Everything that is compared is written after the record it tells of, so a crash never makes one of them know more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pii_tracer.app.execution.run_folder import RunFolder
+from pii_tracer.model.errors import JournalError
+from pii_tracer.model.plan import ErasurePlan, digest_of
+from pii_tracer.proof.deletion_log import FILE, DeletionLog, Selection
+from pii_tracer.proof.storage_witness import BEFORE
+from pii_tracer.run.journal import Kind, Record, iso
+from pii_tracer.run.journal_end import RESTORE
+
+
+def refuse_gone(folder: RunFolder, consumed: bool) -> None:
+    """Refuse to begin anew what has begun. To be asked before the journal is opened, which makes it.
+
+    consumed: whether the approval was used up by this run; its journal was there before that.
+
+    Raises:
+        JournalError: the run began, and its journal is not there.
+    """
+    if folder.journal.exists():
+        return
+    trace = "its approval is used up" if consumed else next(_begun(folder), None)
+    if trace is not None:
+        raise JournalError(
+            f"the journal of a run that began is missing: {trace}", where=str(folder.journal), todo=RESTORE
+        )
+
+
+def refuse_unlike(folder: RunFolder, state: Path, plan: ErasurePlan, records: Sequence[Record]) -> None:
+    """Refuse a journal that knows less than the run's other files, before anything is added to any of them.
+
+    state: the state folder, with the deletion log.
+
+    Raises:
+        JournalError: says which record is missing, and who knows of it.
+    """
+    if plan.steps and not any(record.kind is Kind.STEP_INTENT for record in records):
+        trace = next(_begun(folder), None)
+        if trace is not None:
+            empty = "" if records else " is empty: it"
+            raise _lacks(folder, f"the journal{empty} knows of no step that began, and {trace}")
+    known = {record.hash for record in records}
+    for missing in (
+        *_by_the_log(state, plan, known),
+        *_by_the_results(folder, known),
+        *_by_the_events(folder.events, records),
+    ):
+        raise _lacks(folder, f"a record of the journal is missing: {missing}")
+
+
+def _lacks(folder: RunFolder, what: str) -> JournalError:
+    return JournalError(what, where=str(folder.journal), todo=RESTORE)
+
+
+def _begun(folder: RunFolder) -> Iterator[str]:
+    """Files that no run leaves before its first step has begun."""
+    for path in (folder.attestation, folder.evidence):
+        if path.exists():
+            yield f"there is its {path.name}"
+    for copy in sorted(folder.verdicts.glob("*.json")):
+        yield f"there is its verdict {copy.name}"
+    for place in sorted((folder.path / BEFORE).glob("*")):
+        yield f"files were hashed before its first act ({place.name})"
+
+
+def _by_the_log(state: Path, plan: ErasurePlan, known: set[str]) -> Iterator[str]:
+    if not (state / FILE).exists():
+        return
+    for entry in DeletionLog(state / FILE, plan.estate).entries(Selection(plan=plan.plan_id)):
+        if entry.evidence not in known:
+            about = f"step {entry.step_id}" if entry.step_id else f"the run, for {entry.copy_id}"
+            yield (
+                f"the deletion log has one of {iso(entry.run_at)} about {about}, {entry.state.value} ({entry.evidence})"
+            )
+
+
+def _by_the_results(folder: RunFolder, known: set[str]) -> Iterator[str]:
+    head = (folder.last_result() or {}).get("journal_head")
+    if head is not None and head not in known:
+        yield f"the run's result was written behind it ({head})"
+    for evidence in sorted({folder.evidence, *(folder.path / "requests").glob("*/evidence")}):
+        lines = _lines(evidence / "journal.jsonl")
+        for seq, line in enumerate(lines):
+            if digest_of(line) not in known:
+                yield f"the evidence has record {seq} ({evidence})"
+                break
+
+
+def _by_the_events(file: Path, records: Sequence[Record]) -> Iterator[str]:
+    """An event has the time of the record that it was made from."""
+    times = {iso(record.time) for record in records}
+    for number, line in enumerate(_lines(file)):
+        try:
+            raw = json.loads(line)
+            at, about = str(raw["eventTime"]), f"{raw['eventType']} of {raw['job']['name']}"
+        except (ValueError, LookupError, TypeError, RecursionError):
+            continue  # what it was nobody can tell; it says nothing against the journal
+        if at not in times:
+            yield f"event {number} of the run ({file}) tells of one of {at}, {about}"
+            return
+
+
+def _lines(file: Path) -> list[bytes]:
+    """Whole lines; none where there is no file."""
+    try:
+        return file.read_bytes().split(b"\n")[:-1]
+    except FileNotFoundError:
+        return []
