@@ -298,7 +298,9 @@ def sign_plan(
         role=role,
         reason=reason,
         expires=now + timedelta(hours=hours),
+        policy=rules,
         policy_digest=file_digest(policy_file),
+        production=key is None and settings.estate().environment == "production",
         now=now,
         nonce=secrets.token_hex(16),
     )

@@ -60,20 +60,19 @@ def approve(
     role: str,
     reason: str,
     expires: datetime,
+    policy: Policy,
     policy_digest: str,
+    production: bool,
     now: datetime,
     nonce: str,
 ) -> bytes:
     """The envelope of an approval for exactly the bytes of a plan file.
 
+    policy, production: as `verify_approvals` will ask them.
+
     Raises:
-        ReviewError: it would be expired already, a field is empty, or the name holds invisible characters.
+        ReviewError: a field is empty, or `apply` would not take it (`unsound`).
     """
-    if has_invisible(approver):
-        raise ReviewError(
-            "the approver's name holds characters that cannot be seen",
-            todo="write it without them, here and in the file of `--trusted`",
-        )
     try:
         predicate = ApprovalPredicate(
             plan_id=loaded.plan.plan_id,
@@ -88,10 +87,30 @@ def approve(
     except ValidationError as error:
         place = error.errors(include_input=False)[0]["loc"][0]
         raise ReviewError(f"the approval lacks a proper `{place}`", todo="give it") from None
-    if expires <= now:
-        raise ReviewError("the approval would be expired already", todo="give a later date")
+    wrong = unsound(predicate, policy, signed=key is not None, production=production)
+    if wrong is not None:
+        raise ReviewError(wrong[0], todo=wrong[1])
     subject = {"name": loaded.name, "digest": {"sha256": loaded.digest.removeprefix("sha256:")}}
     return dsse.seal(dsse.statement(PREDICATE_TYPE, [subject], predicate.model_dump(mode="json")), key)
+
+
+def unsound(predicate: ApprovalPredicate, policy: Policy, *, signed: bool, production: bool) -> tuple[str, str] | None:
+    """Why an approval counts for nothing, whenever it is asked, and what to do; None where nothing speaks against it.
+
+    Asked when it is signed and each time it is used: whoever signs has another program, or another policy, at hand.
+    """
+    if has_invisible(predicate.approver):
+        words = "the approver's name holds characters that cannot be seen"
+        return words, "write it without them, here and in the file of `--trusted`"
+    if not signed and production:
+        return "the approval is not signed", "sign it with a key of a trusted approver"
+    lives = predicate.expires - predicate.approved_at
+    if lives <= timedelta(0):
+        return "the approval would be expired already", "give a later date"
+    if lives > timedelta(hours=policy.max_approval_hours):
+        words = f"the approval is to live {lives.total_seconds() / 3600:g} hours, and the policy lets one live"
+        return f"{words} {policy.max_approval_hours} hours at most", "approve again, with fewer `--hours`"
+    return None
 
 
 def verify_approvals(
@@ -172,12 +191,15 @@ def _one(
         predicate = ApprovalPredicate.model_validate(opened.statement["predicate"])
     except (ReviewError, ValidationError):
         raise _no("an approval was tampered with or is none: it cannot be read", "approve again") from None
-    _signed_by(opened, by_key, predicate, production, now)
+    _signed_by(opened, by_key, predicate, now)
     _about(opened.statement, loaded, predicate)
+    wrong = unsound(predicate, policy, signed=bool(opened.keyids), production=production)
+    if wrong is not None:
+        raise _no(*wrong)
     if predicate.policy_digest != policy_digest:
         raise _no("the approval was given under another policy", "approve again under the policy of today")
     if now is not None:
-        _in_time(predicate, policy, now)
+        _in_time(predicate, now)
     return Approval(predicate, digest_of(envelope), bool(opened.keyids))
 
 
@@ -185,14 +207,11 @@ def _signed_by(
     opened: dsse.Opened,
     by_key: Mapping[str, Approver],
     predicate: ApprovalPredicate,
-    production: bool,
     now: datetime | None,
 ) -> None:
     if not opened.keyids:
         if opened.claimed:
             raise _no("the approval's signature is not of a trusted key, or it was tampered with", _WHO_IS_TRUSTED)
-        if production:
-            raise _no("the approval is not signed", "sign it with a key of a trusted approver")
         return
     signers = [by_key[k] for k in opened.keyids]
     own = [s for s in signers if s.name == predicate.approver and s.role == predicate.role]
@@ -211,9 +230,8 @@ def _about(statement: Mapping[str, Any], loaded: LoadedPlan, predicate: Approval
         raise _no("the approval is for other bytes than this plan file", "review and approve this very file")
 
 
-def _in_time(predicate: ApprovalPredicate, policy: Policy, now: datetime) -> None:
-    allowed = predicate.approved_at + timedelta(hours=policy.max_approval_hours)
-    if now >= min(predicate.expires, allowed):
+def _in_time(predicate: ApprovalPredicate, now: datetime) -> None:
+    if now >= predicate.expires:
         raise _no("the approval has expired", "review and approve again")
     if now < predicate.approved_at:
         raise _no("the approval is dated in the future", "set the clock right and approve again")

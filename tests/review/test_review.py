@@ -55,6 +55,7 @@ from pii_tracer.review.trusted_keys import (
     public_pem,
     trusted_yaml,
 )
+from pii_tracer.run.journal import canonical
 from tests.review.plans import DEADLINE, DIGEST, NOW, plan, snapshot, step
 
 KEY, OTHER = (Ed25519PrivateKey.from_private_bytes(bytes([n]) * 32) for n in (1, 2))
@@ -69,7 +70,9 @@ def approved(loaded: LoadedPlan = LOADED, key: Ed25519PrivateKey | None = KEY, *
         "role": "dpo",
         "reason": "REQ-1",
         "expires": NOW + timedelta(hours=24),
+        "policy": Policy(version=1),
         "policy_digest": DIGEST,
+        "production": key is not None,
         "now": NOW,
         "nonce": "0" * 32,
     }
@@ -132,6 +135,39 @@ def test_an_approval_holds_and_says_who() -> None:
     assert (one.predicate.approver, one.signed) == ("asha", True)
 
 
+def by_hand(**changes: Any) -> bytes:
+    """An approval that `approve` would not sign, by another program with the approver's own key."""
+    statement = json.loads(dsse.unseal(approved(), []).payload)
+    statement["predicate"].update(changes)
+    return dsse.seal(canonical(statement), KEY)
+
+
+@pytest.mark.parametrize("consumed", [None, "run-1"])
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"expires": (NOW + timedelta(hours=1000)).isoformat()}, "1000 hours, and the policy lets one live 72"),
+        ({"expires": (NOW + timedelta(hours=72, seconds=1)).isoformat()}, "lets one live 72 hours at most"),
+        ({"approved_at": (NOW + timedelta(hours=25)).isoformat()}, "expired already"),
+        ({"approver": "as\u200bha"}, "cannot be seen"),
+    ],
+)
+def test_what_approve_would_not_sign_apply_and_resume_do_not_take(
+    changes: dict[str, Any], words: str, consumed: str | None
+) -> None:
+    trusted = [ASHA.model_copy(update={"name": changes.get("approver", "asha")})]
+    with pytest.raises(NotApproved, match=words):
+        check([by_hand(**changes)], trusted=trusted, consumed=consumed)
+    assert check([by_hand()], consumed=consumed)
+
+
+def test_the_signer_is_asked_the_same() -> None:
+    with pytest.raises(ReviewError, match="1000 hours, and the policy lets one live 72"):
+        approved(expires=NOW + timedelta(hours=1000))
+    with pytest.raises(ReviewError, match="not signed"):
+        approved(key=None, production=True)
+
+
 def test_the_envelope_verifies_with_securesystemslib() -> None:
     def keys(name: str) -> list[SSlibKey]:
         key = (KEY if name == "right" else OTHER).public_key()
@@ -150,7 +186,11 @@ def test_the_envelope_verifies_with_securesystemslib() -> None:
         ([], {}, "there is no approval"),
         ([b"{}"], {}, "tampered"),
         ([approved()], {"now": NOW + timedelta(hours=24)}, "expired"),
-        ([approved()], {"policy": Policy(version=1, max_approval_hours=1, production_approvers=1)}, "expired"),
+        (
+            [approved()],
+            {"policy": Policy(version=1, max_approval_hours=1, production_approvers=1)},
+            "lets one live 1 h",
+        ),
         ([approved()], {"now": NOW - timedelta(hours=1)}, "future"),
         ([approved()], {"consumed": "run-0"}, "consumed by the run run-0"),
         ([approved()], {"loaded": parse_plan(LOADED.raw + b"\n", "p.plan.json")}, "other bytes"),

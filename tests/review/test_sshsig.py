@@ -148,7 +148,9 @@ def approved(key: SshSigner | KeygenSigner, **changes: Any) -> bytes:
         "role": "data protection officer",
         "reason": "REQ-1",
         "expires": NOW + timedelta(hours=24),
+        "policy": Policy(version=1),
         "policy_digest": DIGEST,
+        "production": key is not None,
         "now": NOW,
         "nonce": "0" * 32,
     }
