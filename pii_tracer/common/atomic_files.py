@@ -71,11 +71,11 @@ def read_bounded(path: Path, limit: int) -> bytes:
     return data
 
 
-def sweep_temporaries(folder: Path) -> None:
+def sweep_temporaries(folder: Path, seconds: float = _STALE_SECONDS) -> None:
     """Remove what writers left in a folder that were killed in the middle of `write_atomic`.
 
-    Only what is an hour old and whose process is gone: a folder can be shared with another machine, and its writer is
-    never that slow.
+    Only what is so many seconds old and whose process is gone: a folder can be shared with another machine, and its
+    writer is never slower than an hour. seconds: 0 where the caller is the only writer.
     """
     with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
@@ -83,7 +83,7 @@ def sweep_temporaries(folder: Path) -> None:
             if name is None or not entry.is_file(follow_symlinks=False) or _lives(int(name[1])):
                 continue
             with contextlib.suppress(FileNotFoundError, PermissionError):
-                if time.time() - entry.stat(follow_symlinks=False).st_mtime > _STALE_SECONDS:
+                if time.time() - entry.stat(follow_symlinks=False).st_mtime > seconds:
                     Path(entry.path).unlink()
 
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.common.atomic_files import write_atomic
+from pii_tracer.common.atomic_files import sweep_temporaries, write_atomic
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import ProofError
 from pii_tracer.model.identities import Strategy
@@ -47,6 +47,8 @@ from pii_tracer.run.journal import (
 )
 from pii_tracer.verify.verdicts import to_be_seen
 
+NUMBERED = ("approvals", "confirmations")
+"""Folders of the evidence whose files are `000.json` and so on."""
 LIMITS = (
     "copies outside the inventory that the plan names by its digest",
     "copies that people or jobs made outside the estate, or after the time of the scan",
@@ -107,9 +109,18 @@ class Attestation:
     evidence: Mapping[str, bytes]
 
     def write_evidence(self, folder: Path) -> None:
-        """Write the evidence folder, each file whole or not at all. The envelope comes last, see `proof.publish`."""
+        """Write the evidence folder, each file whole or not at all. The envelope comes last, see `proof.publish`.
+
+        What an earlier attestation of the run had beyond that, and what killed writers left, goes.
+        """
         for name, data in self.evidence.items():
             write_atomic(folder / name, data)
+        for numbered in NUMBERED:
+            for path in (folder / numbered).glob("[0-9][0-9][0-9].json"):
+                if f"{numbered}/{path.name}" not in self.evidence:
+                    path.unlink()
+            sweep_temporaries(folder / numbered, 0.0)
+        sweep_temporaries(folder, 0.0)
 
 
 def attest(proven: Proven, key: dsse.PrivateKey, *, nonce: Callable[[], str]) -> Attestation:
@@ -128,15 +139,22 @@ def attest(proven: Proven, key: dsse.PrivateKey, *, nonce: Callable[[], str]) ->
     first_erased = len(leaves) - len(proven.erased)
     subjects = [_subject(item, hashes[first_erased + i]) for i, item in enumerate(proven.erased)]
     subjects = subjects or [{"name": proven.loaded.name, "digest": {"sha256": _hex(proven.loaded.digest)}}]
+    taken = [data for data in proven.confirmations if digest_of(data) in confirmed_by(predicate)]
     evidence = {
         "plan.json": proven.loaded.raw,
         "journal.jsonl": proven.journal,
         "leaves.jsonl": _joined(leaves),
         "scope.jsonl": _joined(scope),
         **{f"approvals/{i:03}.json": data for i, data in enumerate(proven.approvals)},
-        **{f"confirmations/{i:03}.json": data for i, data in enumerate(proven.confirmations)},
+        **{f"confirmations/{i:03}.json": data for i, data in enumerate(taken)},
     }
     return Attestation(dsse.seal(dsse.statement(PREDICATE_TYPE, subjects, predicate), key), evidence)
+
+
+def confirmed_by(predicate: Mapping[str, Any]) -> dict[str, str]:
+    """The words of persons that steps took: digest of the word -> id of its step."""
+    results = ((step["result"], step["id"]) for step in predicate["steps"])
+    return {result["confirmation"]: step for result, step in results if "confirmation" in result}
 
 
 def open_steps(plan: ErasurePlan, records: Sequence[Record]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ It recomputes everything from the bytes; it believes no digest that it has not m
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -21,7 +22,7 @@ from pii_tracer.model.errors import (
 )
 from pii_tracer.model.plan import STAYS, ErasurePlan, digest_of
 from pii_tracer.proof import attestation_log, merkle_tree
-from pii_tracer.proof.attestation import open_steps
+from pii_tracer.proof.attestation import confirmed_by, open_steps
 from pii_tracer.proof.evidence_leaves import lines_digest
 from pii_tracer.proof.findings import Check, ProofFinding, Report, open_envelope
 from pii_tracer.proof.untrusted_json import (
@@ -36,6 +37,10 @@ from pii_tracer.run.journal import Kind, parse, parse_time
 
 _CLOCKS_APART = timedelta(minutes=5)
 """How far the machine's clock and the authority's may differ: the result of a scan is never stamped before its end."""
+
+
+_NAMED = 5
+"""Extra files that are named; there may be any number."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +132,7 @@ class _Check:
             self._scope(split_lines(scope), scope)
         self._approvals()
         self._confirmations()
+        self._extra()
         self._history()
         self._stamp()
 
@@ -244,7 +250,7 @@ class _Check:
 
     def _confirmations(self) -> None:
         """A person's word, where a step has nothing else: the very bytes that the run took, about step and plan."""
-        wanted = {step["result"]["confirmation"]: step["id"] for step in self.claims["steps"] if _word(step)}
+        wanted = confirmed_by(self.claims)
         if not wanted:
             return
         there = sorted(path.name for path in (self.folder / "confirmations").glob("*.json"))
@@ -273,6 +279,24 @@ class _Check:
         if self.given.approvers is not None:
             known = bool(opened.keyids)
             self.expect(known, Check.CONFIRMATION, f"the confirmation of step {step} is not signed by a known person")
+
+    def _extra(self) -> None:
+        """What is no part of the evidence nobody has signed, whatever it says."""
+        known = {"plan.json", "journal.jsonl", "leaves.jsonl", "scope.jsonl"}
+        known |= {f"approvals/{number:03}.json" for number in range(len(self.claims["approvals"]))}
+        known |= {f"confirmations/{number:03}.json" for number in range(len(confirmed_by(self.claims)))}
+        unlisted: list[OSError] = []
+        there: list[Path] = []
+        for here, folders, names in os.walk(self.folder, onerror=unlisted.append):
+            there += (
+                Path(here) / name for name in (*names, *folders) if name in names or Path(here, name).is_symlink()
+            )
+        extra = sorted({path.relative_to(self.folder).as_posix() for path in there} - known)
+        if extra:
+            first, more = ", ".join(extra[:_NAMED]), len(extra) - _NAMED
+            named = first + (f" and {more} more" if more > 0 else "")
+            self.find(Check.EXTRA, f"the evidence holds what the attestation does not know: {named}")
+        self.expect(not unlisted, Check.EXTRA, f"{len(unlisted)} folder(s) of the evidence cannot be listed")
 
     def _history(self) -> None:
         said = self.claims["log"]
@@ -313,7 +337,3 @@ class _Check:
                 return
             early = parse_time(self.claims["scope"]["at"]) - at > _CLOCKS_APART
             self.expect(not early, Check.TIMESTAMP, "the time stamp is older than the scan that is attested")
-
-
-def _word(step: Mapping[str, Any]) -> bool:
-    return isinstance(step["result"], dict) and "confirmation" in step["result"]

@@ -23,6 +23,7 @@ class Check(StrEnum):
     FORM = "form"
     MISSING = "missing_file"
     OVERSIZED = "oversized"
+    EXTRA = "extra_file"
     PLAN = "plan"
     APPROVAL = "approval"
     CONFIRMATION = "confirmation"

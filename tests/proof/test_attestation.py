@@ -181,6 +181,40 @@ def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
     assert [(f.check, name in f.message) for f in found.findings] == [(Check.MISSING, True)]
 
 
+@pytest.mark.parametrize("name", ["notes.txt", ".hidden", "approvals/001.json", "confirmations/000.json", "more/a/b"])
+def test_a_file_that_the_attestation_does_not_know_is_found(tmp_path: Path, name: str) -> None:
+    envelope = made(tmp_path)
+    path = tmp_path / "evidence" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes((tmp_path / "evidence" / "approvals" / "000.json").read_bytes())
+    found = verify_attestation(envelope, tmp_path / "evidence", [KEY.public_key()])
+    assert [(f.check, name in f.message) for f in found.findings] == [(Check.EXTRA, True)]
+
+
+def test_a_link_to_a_folder_is_extra_too_and_not_followed(tmp_path: Path) -> None:
+    envelope = made(tmp_path)
+    (tmp_path / "evidence" / "link").symlink_to("/")
+    found = verify_attestation(envelope, tmp_path / "evidence", [KEY.public_key()])
+    assert [(f.check, f.message.rpartition(" ")[2]) for f in found.findings] == [(Check.EXTRA, "link")]
+
+
+def test_of_many_extra_files_some_are_named(tmp_path: Path) -> None:
+    envelope = made(tmp_path)
+    for number in range(9):
+        (tmp_path / "evidence" / f"x{number}").touch()
+    (one,) = verify_attestation(envelope, tmp_path / "evidence", [KEY.public_key()]).findings
+    assert one.message.endswith("x0, x1, x2, x3, x4 and 4 more")
+
+
+def test_what_an_earlier_attestation_and_a_killed_writer_left_goes(tmp_path: Path) -> None:
+    evidence = tmp_path / "evidence"
+    left = ["approvals/007.json", "confirmations/000.json", ".plan.json.999999999.tmp", "approvals/.0.999999999.tmp"]
+    for name in left:
+        (evidence / name).parent.mkdir(parents=True, exist_ok=True)
+        (evidence / name).touch()
+    assert check(made(tmp_path), tmp_path) == []
+
+
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), name=st.sampled_from(sorted(FILES)), cut=st.booleans())
 def test_any_changed_byte_of_the_evidence_is_found(tmp_path: Path, data: st.DataObject, name: str, cut: bool) -> None:

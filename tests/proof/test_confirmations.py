@@ -84,6 +84,14 @@ def test_a_word_that_is_missing_or_changed_is_found(tmp_path: Path, monkeypatch:
     assert check(envelope, tmp_path) == [Check.MISSING]
 
 
+def test_a_word_that_no_step_took_is_no_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attestations, "FakeExecutor", lambda *a, **k: Asking(*a, words={"c1/2": word()}, **k))
+    made = attest(replace(proven(tmp_path, PLAN), confirmations=[word("c1/1"), word()]), KEY, nonce=nonces())
+    made.write_evidence(tmp_path / "evidence")
+    assert [name for name in made.evidence if name.startswith("confirmations/")] == ["confirmations/000.json"]
+    assert check(made.envelope, tmp_path) == []
+
+
 @pytest.mark.parametrize("said", [word("c1/1"), word(plan_digest="sha256:" + "0" * 64), b"a letter"])
 def test_a_word_about_something_else_is_found(tmp_path: Path, said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     assert check(attested(tmp_path, said, monkeypatch), tmp_path) == [Check.CONFIRMATION]
