@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pii_tracer.cli.settings import estate_option, format_option
+from pii_tracer.common.atomic_files import real_path
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.errors import ExitCode, PiiTracerError
 from pii_tracer.model.gap_kinds import GapKind
@@ -151,7 +152,7 @@ def _connect(estate_file: Path, remote: str) -> Iterator[Finding]:
     from pii_tracer.config.estate_file import load_estate
 
     try:
-        spark = open_session(load_estate(estate_file), estate_file.resolve().parent)
+        spark = open_session(load_estate(estate_file), real_path(estate_file).parent)
         yield Finding(Level.OK, "Spark Connect", f"{remote}: Spark {spark.version}")
         yield _workers(spark)
     except PiiTracerError as error:
@@ -241,10 +242,10 @@ def _estate(path: Path) -> Iterator[Finding]:
         return
     yield Finding(Level.OK, "estate file", f"{path}: {estate.estate}")
     for name, catalog in estate.catalogs.items():
-        folder = path.resolve().parent / str(catalog.warehouse)
+        folder = real_path(path).parent / str(catalog.warehouse)
         if catalog.type is CatalogType.ICEBERG_HADOOP and not folder.is_dir():
             yield Finding(Level.MISSING, f"catalog {name}", f"no folder {catalog.warehouse}", "correct `warehouse`")
-    yield from _catalogs(estate, path.resolve().parent)
+    yield from _catalogs(estate, real_path(path).parent)
     if estate.s3:
         yield _credentials()
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shlex
 from pathlib import Path
+from typing import Any
 
 import click
 
 from pii_tracer.app.execution.run_folder import RunFolder, all_runs, choose_run
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option, trusted_option
-from pii_tracer.model.errors import ExitCode, UsageError
+from pii_tracer.common.atomic_files import real_path
+from pii_tracer.model.errors import ExitCode, JournalError, UsageError
 
 
 @click.command()
@@ -40,7 +44,7 @@ def apply(
 
     settings = Settings(estate_file, state)
     folder = start_run(
-        settings, plan_file, policy, approvals, trusted, result=str(result.resolve()) if result else None
+        settings, plan_file, policy, approvals, trusted, result=str(real_path(result)) if result else None
     )
     return _go(folder, patience, fmt)
 
@@ -95,52 +99,74 @@ def _go(folder: RunFolder, patience: float, fmt: str, take_over: bool = False) -
 @format_option("text", "json")
 def status(run: str | None, state: Path, fmt: str) -> int:
     """How far a RUN has come, from its journal alone; without one, all runs."""
-    from pii_tracer.app.execution.run_lock import held_by
-    from pii_tracer.run.journal import Kind, parse
-    from pii_tracer.run.step_progress import track
-
     folders = (choose_run(state, run, unfinished=False),) if run else all_runs(state)
-    told = []
-    for folder in folders:
-        info = folder.info()
-        records, torn = parse(folder.journal.read_bytes()) if folder.journal.exists() else ((), 0)
-        try:
-            steps: int | None = len(folder.approved().plan.steps)
-        except UsageError:
-            steps = None  # the plan was made again into the same file, or is gone: its number is not this run's
-        tracks = track(records)
-        failed = {s for s, t in tracks.items() if t.last and t.last.kind is Kind.STEP_FAILED}
-        waiting = {
-            s: str(t.last.facts["until"]) for s, t in tracks.items() if t.last and t.last.kind is Kind.STEP_WAITING
-        }
-        told.append(
-            {
-                "plan_id": info.plan_id,
-                "steps": steps,
-                "done": sum(t.verified for t in tracks.values()),
-                "failed": sorted(failed),
-                "waiting": waiting,
-                "last": records[-1].time.isoformat() if records else None,
-                "torn_bytes": torn,
-                "run_by": held_by(Settings(Path(info.estate_file), Path(info.state)), folder),
-                "state": (folder.last_result() or {}).get("state", "not finished"),
-                "closed": folder.closed_at(),
-            }
-        )
+    told = [_how_far(folder) for folder in folders]
     if fmt == "json":
         click.echo(json.dumps(told, indent=2))
-    else:
-        for item in told:
-            of = "an unknown number of" if item["steps"] is None else item["steps"]
-            click.echo(f"{item['plan_id']}: {item['state']}, {item['done']} of {of} steps, last {item['last']}")
-            if item["closed"]:
-                click.echo(f"    closed {item['closed']}")
-            if item["run_by"]:
-                click.echo(f"    run by {item['run_by']}")
-            for step in item["failed"]:
-                click.echo(f"    failed: {step}")
-            for step, until in item["waiting"].items():
-                click.echo(f"    waits until {until}: {step}")
-        if not told:
-            click.echo("no runs")
+        return int(ExitCode.DONE)
+    for item in told:
+        of = "an unknown number of" if item["steps"] is None else item["steps"]
+        click.echo(f"{item['plan_id']}: {item['state']}, {item['done']} of {of} steps, last {item['last']}")
+        if item["closed"]:
+            click.echo(f"    closed {item['closed']}")
+        if item["run_by"]:
+            click.echo(f"    run by {item['run_by']}")
+        if item["problem"]:
+            click.echo(f"    cannot go on: {item['problem']}")
+        elif item["killed"]:
+            again = shlex.join(["pii-tracer", "resume", item["plan_id"], "--state", str(state)])
+            click.echo(f"    was killed or stopped in the middle; go on with `{again}`")
+        for step in item["failed"]:
+            click.echo(f"    failed: {step}")
+        for step, until in item["waiting"].items():
+            click.echo(f"    waits until {until}: {step}")
+    if not told:
+        click.echo("no runs")
     return int(ExitCode.DONE)
+
+
+def _how_far(folder: RunFolder) -> dict[str, Any]:
+    """As `status --format json` tells it. problem: why it cannot be gone on with in this folder; what its journal still
+    tells is told all the same. killed: its runner came to no end, and nobody runs it."""
+    from pii_tracer.app.execution.run_lock import held_by
+    from pii_tracer.run.journal import (
+        Kind,
+        Record,
+        parse,
+        read_journal,
+    )
+    from pii_tracer.run.lease import who_runs
+    from pii_tracer.run.step_progress import track
+
+    info = folder.recorded()
+    problem = folder.displaced(info)
+    # before the journal: what ends meanwhile was not killed
+    run_by = who_runs(folder.path) if problem else held_by(folder.settings(), folder)
+    records: tuple[Record, ...] = ()
+    torn = 0
+    try:
+        records, torn = read_journal(folder.journal)
+    except JournalError as error:
+        problem = problem or error.what
+        with contextlib.suppress(JournalError, OSError):
+            records, torn = parse(folder.journal.read_bytes())
+    try:
+        steps: int | None = len(folder.approved().plan.steps)
+    except UsageError:
+        steps = None  # the plan was made again into the same file, or is gone: its number is not this run's
+    tracks = track(records)
+    lasts = {step: found.last for step, found in tracks.items() if found.last}
+    return {
+        "plan_id": info.plan_id,
+        "steps": steps,
+        "done": sum(t.verified for t in tracks.values()),
+        "failed": sorted(step for step, last in lasts.items() if last.kind is Kind.STEP_FAILED),
+        "waiting": {s: str(last.facts["until"]) for s, last in lasts.items() if last.kind is Kind.STEP_WAITING},
+        "last": records[-1].time.isoformat() if records else None,
+        "torn_bytes": torn,
+        "run_by": run_by,
+        "killed": bool(records) and records[-1].kind is not Kind.RUN_FINISHED and run_by is None,
+        "problem": problem,
+        "state": (folder.last_result() or {}).get("state", "not finished"),
+        "closed": folder.closed_at(),
+    }

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
+from pii_tracer.common.atomic_files import real_path
 from pii_tracer.config.estate_file import (
     Estate,
     Policy,
@@ -36,7 +37,7 @@ class Settings:
     @property
     def base(self) -> Path:
         """Folder of the estate file; its relative paths start here."""
-        return self.estate_file.resolve().parent
+        return real_path(self.estate_file).parent
 
     def estate(self) -> Estate:
         """Read the estate file. Under `spark-submit`, the master is that which it was given."""
@@ -77,14 +78,21 @@ def estate_option(command: F) -> F:
     )(command)
 
 
+def _state_folder(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
+    if os.path.lexists(path) and not path.is_dir():
+        raise UsageError("the state folder is no folder", where=str(path), todo="name the folder that holds `runs`")
+    return path
+
+
 def state_option(command: F) -> F:
-    """`--state DIR`, also PII_TRACER_STATE."""
+    """`--state DIR`, also PII_TRACER_STATE. A folder that is not there yet is made by what needs it."""
     return click.option(
         "--state",
         type=click.Path(path_type=Path),
         envvar="PII_TRACER_STATE",
         default=DEFAULT_STATE,
         show_default=True,
+        callback=_state_folder,
         help="folder for keys, plans, runs and logs",
     )(command)
 

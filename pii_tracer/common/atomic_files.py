@@ -36,6 +36,12 @@ def write_atomic(path: Path, data: bytes, *, mode: int = 0o644) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def real_path(path: Path) -> Path:
+    """The absolute path without links; of links that lead in a circle as far as they lead, for whoever reads it to say
+    (`Path.resolve` raises a RuntimeError there before Python 3.13)."""
+    return Path(os.path.realpath(path))
+
+
 def system_reason(error: BaseException) -> str | None:
     """Why the system refused, in its own words for the error's number: they hold no data, whatever the message does."""
     number = error.errno if isinstance(error, OSError) else None

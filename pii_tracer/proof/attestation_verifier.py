@@ -288,9 +288,8 @@ class _Check:
         unlisted: list[OSError] = []
         there: list[Path] = []
         for here, folders, names in os.walk(self.folder, onerror=unlisted.append):
-            there += (
-                Path(here) / name for name in (*names, *folders) if name in names or Path(here, name).is_symlink()
-            )
+            links = [name for name in folders if Path(here, name).is_symlink()]
+            there += (Path(here, name) for name in (*names, *links))
         extra = sorted({path.relative_to(self.folder).as_posix() for path in there} - known)
         if extra:
             first, more = ", ".join(extra[:_NAMED]), len(extra) - _NAMED

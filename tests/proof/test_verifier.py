@@ -205,6 +205,7 @@ def empty_scope(proof: Proof) -> None:
 
 
 def no_approval(proof: Proof) -> None:
+    (proof.folder / "approvals" / "000.json").unlink()
     proof.claims["approvals"] = []
 
 

@@ -21,7 +21,7 @@ from pii_tracer.app.verification import Verification, VerifyExecutor
 from pii_tracer.cli.doctor_command import foreign_packages
 from pii_tracer.cli.plan_commands import manifest_path
 from pii_tracer.cli.settings import Settings
-from pii_tracer.common.atomic_files import sweep_temporaries, write_atomic
+from pii_tracer.common.atomic_files import real_path, sweep_temporaries, write_atomic
 from pii_tracer.config.estate_file import file_digest
 from pii_tracer.model.errors import (
     Drift,
@@ -88,12 +88,12 @@ def start_run(
     info = RunInfo(
         plan_id=loaded.plan.plan_id,
         plan_digest=loaded.digest,
-        plan_file=str(plan_file.resolve()),
-        estate_file=str(settings.estate_file.resolve()),
-        policy_file=str(policy_file.resolve()),
-        approvals=tuple(str(p.resolve()) for p in found),
-        trusted=str(trusted.resolve()) if trusted else None,
-        state=str(settings.state.resolve()),
+        plan_file=str(real_path(plan_file)),
+        estate_file=str(real_path(settings.estate_file)),
+        policy_file=str(real_path(policy_file)),
+        approvals=tuple(str(real_path(p)) for p in found),
+        trusted=str(real_path(trusted)) if trusted else None,
+        state=str(real_path(settings.state)),
         **more,
     )
     folder = folder_of(settings.state, loaded.plan.plan_id)
@@ -113,7 +113,7 @@ def trust(folder: RunFolder, trusted: Path) -> None:
     Raises:
         PolicyDenied, NotApproved, Drift, Refused, ReviewError: as the gate says; nothing was changed.
     """
-    info = folder.info().model_copy(update={"trusted": str(trusted.resolve())})
+    info = folder.info().model_copy(update={"trusted": str(real_path(trusted))})
     gate(folder, info, load_plan(Path(info.plan_file)))
     folder.write_info(info)
 

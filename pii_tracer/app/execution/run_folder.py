@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from pii_tracer.cli.settings import Settings
-from pii_tracer.common.atomic_files import write_atomic
+from pii_tracer.common.atomic_files import real_path, write_atomic
 from pii_tracer.model.errors import Refused, ReviewError, UsageError
 from pii_tracer.model.identities import Frozen
 
@@ -252,12 +252,12 @@ def evidence_of(attestation: Path) -> Path:
 
 def folder_of(state: Path, plan_id: str) -> RunFolder:
     """The folder of a plan's run: a plan is applied once, so its id names it."""
-    return RunFolder(state.resolve() / "runs" / plan_id)
+    return RunFolder(real_path(state) / "runs" / plan_id)
 
 
 def all_runs(state: Path) -> tuple[RunFolder, ...]:
     """Every run below a state folder, the oldest first."""
-    found = [RunFolder(p.parent) for p in (state.resolve() / "runs").glob("*/run.json")]
+    found = [RunFolder(p.parent) for p in (real_path(state) / "runs").glob("*/run.json")]
     return tuple(sorted(found, key=lambda r: r.info_file.stat().st_mtime))
 
 
