@@ -19,10 +19,12 @@ import pytest
 
 from pii_tracer.review.plan_file import load_plan
 from pii_tracer.run.journal import Kind, Record
+from pii_tracer.run.journal_end import end_file
 from tests.e2e import clinic
 from tests.e2e.processes import Ended, history, run_until
 from tests.leaks import leaks, watched_spark
 from tests.run.history import violations
+from tests.run.placed import put_journal
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
@@ -169,6 +171,8 @@ def test_killed_and_resumed_to_the_end(approved: Approved, kills: list[Kill], tm
         assert died.killed, (number, died)
         assert not (approved.journal.parent / "attestation.json").exists(), "attested before the end"
         words = ["resume", "--state", str(base / "state")]
+        if number == 0 and len(history(approved.journal)) > 5:
+            assert_a_cut_is_refused(approved, words, tmp_path)
     last = run_until([*words, "--format", "json"], tmp_path / "last", more=watched)
     assert last.code == 0, last
     assert_erased(approved, json.loads(last.stdout), history(approved.journal))
@@ -196,6 +200,25 @@ def test_an_engine_that_dies_alone_is_told_and_resumed_from(approved: Approved, 
     last = run_until(words, tmp_path / "b")
     assert last.code == 0, last
     assert_erased(approved, json.loads(last.stdout), history(approved.journal))
+
+
+def assert_a_cut_is_refused(approved: Approved, words: list[str], logs: Path) -> None:
+    """Without its last four records the journal is not gone on with, also when its end file was cut with it."""
+    journal, end = approved.journal, end_file(approved.journal)
+    whole, ended, before = journal.read_bytes(), end.read_bytes(), rows(approved.base)
+    cut = b"".join(whole.splitlines(keepends=True)[:-4])
+    for both, said in ((False, "the end of the journal is missing"), (True, "the journal")):
+        put_journal(journal, cut)
+        if not both:
+            end.write_bytes(ended)
+        told = run_until(words, logs / f"cut-{both}")
+        assert told.code == 1, told
+        assert said in told.stderr
+        assert "plan again" in told.stderr
+        assert journal.read_bytes() == cut
+    assert rows(approved.base) == before
+    journal.write_bytes(whole)
+    end.write_bytes(ended)
 
 
 def assert_nobody_is_named(approved: Approved, logs: Path) -> None:
