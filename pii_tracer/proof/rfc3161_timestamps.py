@@ -6,16 +6,14 @@ too. The certificate of the authority comes from the estate file or from the aud
 
 from __future__ import annotations
 
-import urllib.error
-import urllib.request
 from datetime import datetime
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from cryptography.x509 import Certificate, load_pem_x509_certificates
 from rfc3161_client import HashAlgorithm, TimestampRequestBuilder, VerificationError, VerifierBuilder
 from rfc3161_client import decode_timestamp_response as decode
 
+from pii_tracer.common.http import NoAnswer, ask
 from pii_tracer.model.errors import ProofError
 from pii_tracer.proof.untrusted_json import MAX_SMALL_BYTES, read_limited
 
@@ -42,21 +40,13 @@ def request_stamp(url: str, data: bytes, roots: list[Certificate]) -> bytes:
     Raises:
         ProofError: not reachable, or its answer does not hold.
     """
-    if urlsplit(url).scheme not in ("http", "https"):
-        raise ProofError("a time stamp authority is reached by http or https", where=url, todo="mend the estate file")
     asked = TimestampRequestBuilder().data(data).hash_algorithm(HashAlgorithm.SHA256).build()
-    request = urllib.request.Request(  # noqa: S310 (the scheme was checked)
-        url, data=asked.as_bytes(), headers={"Content-Type": "application/timestamp-query"}
-    )
+    headers = {"Content-Type": "application/timestamp-query"}
     try:
-        with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:  # noqa: S310
-            stamp: bytes = answer.read(MAX_SMALL_BYTES)
-    except (urllib.error.URLError, OSError, ValueError) as error:
-        raise ProofError(
-            f"the time stamp authority does not answer: {type(error).__name__}",
-            where=url,
-            todo="nothing was attested yet: `pii-tracer resume` when it does",
-        ) from None
+        stamp = ask(url, body=asked.as_bytes(), headers=headers, seconds=_TIMEOUT, limit=MAX_SMALL_BYTES)
+    except NoAnswer as error:
+        todo = "nothing was attested yet: mend its address or wait for it, then `pii-tracer resume`"
+        raise ProofError(f"the time stamp authority {error}", where=url, todo=todo) from None
     verify_stamp(stamp, data, roots, nonce=asked.nonce)
     return stamp
 

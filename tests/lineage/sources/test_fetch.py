@@ -72,7 +72,7 @@ def test_events_that_are_removed_meanwhile_push_no_other_over_the_edge(tmp_path:
 
 
 def test_the_standin_refuses_what_marquez_refuses(tmp_path: Path):
-    with marquez([]) as (url, _), pytest.raises(LineageError, match="it answers 422"):
+    with marquez([]) as (url, _), pytest.raises(LineageError, match="it refused: HTTP 422"):
         gather([MarquezSource(url, page=-1)], tmp_path / "events", NOW, quiet)
 
 

@@ -8,15 +8,13 @@ that the account may see: it has to be an account that sees all of them.
 from __future__ import annotations
 
 import json
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from email.message import Message
-from typing import IO, Any
+from typing import Any
+from urllib.parse import quote
 
+from pii_tracer.common.http import NoAnswer, ask, bearer
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.catalogs.catalog_lookup import secret
@@ -78,7 +76,6 @@ class NessieClient:
         self._name = name
         self._uri = str(catalog.uri).rstrip("/")
         self._token = secret(name, "TOKEN")
-        self._opener = urllib.request.build_opener(_NoRedirect())
 
     @property
     def has_token(self) -> bool:
@@ -132,8 +129,8 @@ class NessieClient:
 
     def create_branch(self, name: str, at: Reference) -> Reference:
         """A new branch at the commit of another reference."""
-        query = urllib.parse.urlencode({"name": name, "type": RefType.BRANCH.value})
-        return _reference(self._ask("POST", f"/trees?{query}", _body(at))["reference"])
+        query = {"name": name, "type": RefType.BRANCH.value}
+        return _reference(self._ask("POST", "/trees", _body(at), query)["reference"])
 
     def assign(self, reference: Reference, to: Reference) -> None:
         """Move a reference to another's commit.
@@ -141,7 +138,7 @@ class NessieClient:
         Raises:
             NessieConflict: it is not at the commit any more that was read.
         """
-        self._ask("PUT", f"/trees/{_at(reference)}?type={reference.type.value}", _body(to))
+        self._ask("PUT", f"/trees/{_at(reference)}", _body(to), {"type": reference.type.value})
 
     def delete(self, reference: Reference) -> None:
         """Delete a reference.
@@ -149,7 +146,7 @@ class NessieClient:
         Raises:
             NessieConflict: it is not at the commit any more that was read.
         """
-        self._ask("DELETE", f"/trees/{_at(reference)}?type={reference.type.value}")
+        self._ask("DELETE", f"/trees/{_at(reference)}", query={"type": reference.type.value})
 
     # -- wire ----------------------------------------------------------------------------------------------------
 
@@ -157,7 +154,7 @@ class NessieClient:
         token: str | None = None
         while True:
             words = {**query, "max-records": str(PAGE), **({"page-token": token} if token else {})}
-            answer = self._ask("GET", f"{path}?{urllib.parse.urlencode(words)}")
+            answer = self._ask("GET", path, query=words)
             if not isinstance(answer.get(part), list):
                 raise self._odd(f"the Nessie server's answer has no `{part}`", "look at the server")
             yield from answer[part]
@@ -168,26 +165,23 @@ class NessieClient:
                 raise self._odd("the Nessie server breaks a list off in the middle", "look at the server")
             token = str(following)
 
-    def _ask(self, method: str, path: str, body: Mapping[str, str] | None = None) -> dict[str, Any]:
-        data = json.dumps(body).encode() if body is not None else None
-        headers = {"Accept": "application/json", "Content-Type": "application/json"}
-        if self._token:
-            headers["Authorization"] = f"Bearer {self._token}"
-        # the scheme is http or https: the estate file's model lets no other through
-        request = urllib.request.Request(self._uri + path, method=method, data=data, headers=headers)  # noqa: S310
+    def _ask(
+        self, method: str, path: str, body: Mapping[str, str] | None = None, query: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        headers = {"Accept": "application/json", **bearer(self._token)}
+        given: dict[str, Any] = {"method": method, "query": query, "body": body, "headers": headers}
         try:
-            with self._opener.open(request, timeout=ANSWER_SECONDS) as answer:
-                text = answer.read(_LONGEST)
+            text = ask(self._uri + path, seconds=ANSWER_SECONDS, limit=_LONGEST, **given)
             found = json.loads(text) if text else {}
-        except urllib.error.HTTPError as error:
-            if error.code == 409:
+        except NoAnswer as error:
+            if error.status == 409:
                 raise NessieConflict(
                     "a Nessie reference has moved since it was read", where=self._where(), todo="resume the run"
                 ) from None
-            reason = "refuses this account" if error.code in (401, 403) else f"answers with HTTP {error.code}"
-            raise self._odd(f"the Nessie server {reason}", "look at its log and its access rules") from None
-        except (OSError, ValueError) as error:
-            raise self._odd(f"the Nessie server does not answer ({type(error).__name__})", "start it") from None
+            refused = "refuses this account" if error.status in (401, 403) else str(error)
+            raise self._odd(f"the Nessie server {refused}", "start it; look at its log and its access rules") from None
+        except ValueError:
+            found = None
         if not isinstance(found, dict):
             raise self._odd("the Nessie server's answer is not what its API promises", "look at `uri`")
         return found
@@ -199,17 +193,8 @@ class NessieClient:
         return f"catalog {self._name}"
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would take the token to another server."""
-
-    def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
-    ) -> None:
-        return None
-
-
 def _at(reference: Reference) -> str:
-    return urllib.parse.quote(reference.name, safe="") + "@" + urllib.parse.quote(reference.hash, safe="")
+    return quote(reference.name, safe="") + "@" + quote(reference.hash, safe="")
 
 
 def _body(reference: Reference) -> dict[str, str]:

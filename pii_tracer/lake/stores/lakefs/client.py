@@ -7,17 +7,14 @@ its own words is never repeated: only the status.
 
 from __future__ import annotations
 
-import base64
-import http.client
 import json
 import os
 import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.parse import quote, urlencode
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.parse import quote
 
+from pii_tracer.common.http import NoAnswer, ask, basic
 from pii_tracer.config.lakefs import LakefsServer
 from pii_tracer.model.errors import EstateError
 
@@ -29,7 +26,8 @@ PLAN_MARK = "pii-tracer-plan"
 
 _PAGE = 1000
 _LARGEST_ANSWER = 256 * 1024**2
-_NEXT = {
+_NEXT: dict[int | None, str] = {
+    None: "make it reachable, and see its log",
     400: "see the server's log",
     401: "set the key pair in the environment variables that the estate file names",
     403: "grant the key's user the right, or lift the branch's protection",
@@ -48,11 +46,6 @@ class LakefsError(EstateError):
         self.status = status
 
 
-class _Stay(HTTPRedirectHandler):
-    def redirect_request(self, *args: object, **given: object) -> None:
-        return None
-
-
 class LakefsClient:
     """One server. Every method raises `LakefsError` when it is refused or gets no whole answer."""
 
@@ -69,7 +62,7 @@ class LakefsClient:
                 where=server.name,
                 todo=f"set {server.access_key_env} and {server.secret_key_env}",
             )
-        self._authorization = "Basic " + base64.b64encode(f"{pair[0]}:{pair[1]}".encode()).decode()
+        self._authorization = basic(f"{pair[0]}:{pair[1]}")
 
     # --- reading ---
 
@@ -150,13 +143,11 @@ class LakefsClient:
 
     def prepare(self, repository: str) -> dict[str, Any]:
         """Let the server write its list of active commits, as a garbage collection begins. Changes no data."""
-        return self._json("POST", _path(repository, "gc", "prepare_commits"), data=b"")
+        return self._json("POST", _path(repository, "gc", "prepare_commits"), body=b"")
 
     def presigned(self, url: str) -> bytes:
         """What a presigned URL gives; no credentials go there."""
-        if not url.startswith(("http://", "https://")):
-            raise LakefsError("a presigned URL is none of HTTP", None, where=self._server.name, todo=_NEXT[400])
-        return self._send(Request(url), "a presigned URL", _LARGEST_ANSWER)  # noqa: S310 (the scheme was looked at)
+        return _asked(url, "a presigned URL", limit=_LARGEST_ANSWER)
 
     # --- writing ---
 
@@ -177,12 +168,11 @@ class LakefsClient:
         headers |= {f"x-lakefs-meta-{name}": value for name, value in {**(old.get("metadata") or {}), **mark}.items()}
         headers["If-Match"] = str(old["checksum"])
         place = _path(repository, "branches", branch, "objects")
-        self._bytes("POST", place, query={"path": path}, headers=headers, data=body)
+        self._bytes("POST", place, query={"path": path}, headers=headers, body=body)
 
     def reset(self, repository: str, branch: str, path: str) -> None:
         """Take back what is staged under one path."""
-        body = {"type": "object", "path": path}
-        self._bytes("PUT", _path(repository, "branches", branch), data=_encoded(body), headers=_JSON)
+        self._bytes("PUT", _path(repository, "branches", branch), body={"type": "object", "path": path})
 
     def commit(self, repository: str, branch: str, message: str, mark: Mapping[str, str]) -> dict[str, Any]:
         """Commit what is staged on a branch."""
@@ -191,7 +181,7 @@ class LakefsClient:
 
     def set_rules(self, repository: str, rules: Mapping[str, Any]) -> None:
         """Put rules in force, in place of what was there."""
-        self._bytes("PUT", _path(repository, "settings", "gc_rules"), data=_encoded(rules), headers=_JSON)
+        self._bytes("PUT", _path(repository, "settings", "gc_rules"), body=rules)
 
     def delete_rules(self, repository: str) -> None:
         """Take the rules away: nothing committed is collected any more."""
@@ -225,18 +215,8 @@ class LakefsClient:
                 return None
             raise
 
-    def _json(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        body: Mapping[str, Any] | None = None,
-        data: bytes | None = None,
-    ) -> dict[str, Any]:
-        headers = None if body is None else _JSON
-        data = data if body is None else _encoded(body)
-        found = self._decoded(path, self._bytes(method, path, query=query, data=data, headers=headers))
+    def _json(self, method: str, path: str, **given: Any) -> dict[str, Any]:
+        found = self._decoded(path, self._bytes(method, path, **given))
         if not isinstance(found, dict):
             raise self._odd(path)
         return found
@@ -258,39 +238,19 @@ class LakefsClient:
         *,
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
-        data: bytes | None = None,
+        body: bytes | Mapping[str, Any] | None = None,
         limit: int = _LARGEST_ANSWER,
     ) -> bytes:
-        url = self._base + path + ("?" + urlencode(query) if query else "")
-        given = {"Accept": "*/*", "Authorization": self._authorization, **(headers or {})}
-        request = Request(url, data=data, headers=given, method=method)  # noqa: S310 (http(s) only: the estate file)
-        return self._send(request, self._base + path, limit)
-
-    def _send(self, request: Request, where: str, limit: int) -> bytes:
-        try:
-            with build_opener(_Stay).open(request, timeout=ANSWER_SECONDS) as answer:
-                found: bytes = answer.read(limit + 1)
-                whole = answer.length in (None, 0)
-        except HTTPError as error:
-            error.close()
-            todo = _NEXT.get(error.code, "see the server's log, then `pii-tracer resume`")
-            raise LakefsError(f"lakeFS refused: HTTP {error.code}", error.code, where=where, todo=todo) from None
-        except (URLError, http.client.HTTPException, OSError, ValueError) as error:
-            kind = type(error.reason if isinstance(error, URLError) else error).__name__
-            what = f"the lakeFS server does not answer: {kind}"
-            raise LakefsError(what, None, where=where, todo="make it reachable") from None
-        if len(found) > limit or not whole:
-            raise LakefsError(
-                "an answer of the lakeFS server is cut off, or too large to be read", None, where=where, todo=_NEXT[400]
-            )
-        return found
+        url, headers = self._base + path, {**self._authorization, **(headers or {})}
+        return _asked(url, url, method=method, query=query, body=body, headers=headers, limit=limit)
 
 
-_JSON = {"Content-Type": "application/json"}
-
-
-def _encoded(body: Mapping[str, Any]) -> bytes:
-    return json.dumps(body).encode()
+def _asked(url: str, where: str, **given: Any) -> bytes:
+    try:
+        return ask(url, seconds=ANSWER_SECONDS, **given)
+    except NoAnswer as error:
+        todo = _NEXT.get(error.status, "see the server's log, then `pii-tracer resume`")
+        raise LakefsError(f"lakeFS {error}", error.status, where=where, todo=todo) from None
 
 
 def _text(found: Mapping[str, Any], key: str, where: str) -> str:

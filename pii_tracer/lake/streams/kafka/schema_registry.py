@@ -6,14 +6,13 @@ from __future__ import annotations
 import base64
 import json
 import os
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 from fastavro import parse_schema
 
+from pii_tracer.common.http import NoAnswer, ask, basic
 from pii_tracer.lake.streams.kafka.protobuf_messages import Schema
 from pii_tracer.lake.streams.kafka.protobuf_schemas import SchemaError, imports_of, schema_of_files
 from pii_tracer.lake.streams.kafka.records import Undecodable
@@ -22,6 +21,7 @@ from pii_tracer.model.errors import EstateError
 AUTH = "PII_TRACER_REGISTRY_AUTH"
 _TIMEOUT = 15.0
 _LARGEST = 4 * 1024**2
+_ACCEPT = {"Accept": "application/vnd.schemaregistry.v1+json"}
 _SERIALIZED = "format=serialized"
 
 T = TypeVar("T")
@@ -62,20 +62,19 @@ class SchemaRegistry:
 
     def _asked(self, path: str, read: Callable[[Any], T]) -> T:
         where = f"{self._url}/{path}"
-        request = urllib.request.Request(where, headers=_headers())  # noqa: S310 (the estate file allows http(s) only)
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:  # noqa: S310
-                return read(json.loads(answer.read(_LARGEST)))
-        except (Undecodable, EstateError):
+            headers = _ACCEPT | basic(os.environ.get(AUTH))
+            return read(json.loads(ask(where, headers=headers, seconds=_TIMEOUT, limit=_LARGEST)))
+        except Undecodable:
             raise
-        except urllib.error.HTTPError as error:
-            if error.code == 404:
+        except NoAnswer as error:
+            if error.status == 404:
                 raise Undecodable("the registry does not know a schema id") from None
-            todo = f"set {AUTH}" if error.code in (401, 403) else "see the registry's log"
-            raise EstateError(f"the schema registry refused: HTTP {error.code}", where=where, todo=todo) from None
-        except Exception as error:  # network and JSON errors, and fastavro's of many kinds
+            todo = f"set {AUTH}" if error.status in (401, 403) else "make it reachable, and see its log"
+            raise EstateError(f"the schema registry {error}", where=where, todo=todo) from None
+        except Exception as error:  # JSON's, and fastavro's of many kinds
             raise EstateError(
-                f"the schema registry cannot be read: {type(error).__name__}", where=where, todo="make it reachable"
+                f"the schema registry cannot be read: {type(error).__name__}", where=where, todo="see its log"
             ) from None
 
 
@@ -100,9 +99,3 @@ def _protobuf(found: Any) -> tuple[bytes, list[tuple[str, _Source]]]:
 
 def _version(subject: str, version: int) -> str:
     return f"subjects/{quote(subject, safe='')}/versions/{version}?{_SERIALIZED}&deleted=true"
-
-
-def _headers() -> dict[str, str]:
-    accept = {"Accept": "application/vnd.schemaregistry.v1+json"}
-    user = os.environ.get(AUTH)
-    return accept | ({"Authorization": "Basic " + base64.b64encode(user.encode()).decode()} if user else {})

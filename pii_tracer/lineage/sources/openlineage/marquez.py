@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from http.client import HTTPException
 from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.parse import urlencode, urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.parse import urlsplit
 
+from pii_tracer.common.http import NoAnswer, ask, bearer
 from pii_tracer.lineage.sources.evidence import iso, micros
 from pii_tracer.lineage.sources.log_lines import decoded
 from pii_tracer.lineage.sources.openlineage.event_fetching import Reading, Unreachable
@@ -25,13 +23,6 @@ _PAGE = 100
 _SECONDS = 30
 _LARGEST = 512 * 1024 * 1024
 _FIRST, _LAST = "1970-01-01T00:00:00Z", "9999-01-01T00:00:00Z"
-
-
-class _Stay(HTTPRedirectHandler):
-    """Follows no redirection: the key is for this server alone."""
-
-    def redirect_request(self, *args: object, **given: object) -> None:
-        return None
 
 
 class MarquezSource:
@@ -65,21 +56,12 @@ class MarquezSource:
 
     def _ask(self, after: str, offset: int) -> list[Any]:
         query = {"after": after, "before": _LAST, "sortDirection": "asc", "limit": self._page, "offset": offset}
-        headers = {"Accept": "application/json"}
-        key = os.environ.get("PII_TRACER_MARQUEZ_KEY")
-        if key:
-            headers["Authorization"] = f"Bearer {key}"
-        # the scheme is http or https: the estate file takes no other
-        request = Request(f"{self._url}/api/v1/events/lineage?{urlencode(query)}", headers=headers)  # noqa: S310
+        headers = {"Accept": "application/json", **bearer(os.environ.get("PII_TRACER_MARQUEZ_KEY"))}
+        url = f"{self._url}/api/v1/events/lineage"
         try:
-            with build_opener(_Stay).open(request, timeout=_SECONDS) as answer:
-                body = answer.read(_LARGEST)
-        except HTTPError as error:
-            raise Unreachable(f"it answers {error.code}") from None
-        except (URLError, HTTPException, OSError) as error:
-            cause = error.reason if isinstance(error, URLError) else error
-            raise Unreachable(type(cause).__name__) from None
-        content = decoded(body)
+            content = decoded(ask(url, query=query, headers=headers, seconds=_SECONDS, limit=_LARGEST))
+        except NoAnswer as error:
+            raise Unreachable(f"it {error}") from None
         events = content.get("events") if isinstance(content, dict) else None
         if not isinstance(events, list):
             raise Unreachable("its answer holds no list of events")

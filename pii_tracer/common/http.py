@@ -1,0 +1,82 @@
+"""Asks servers over HTTP(S): within a time and a size, whole or not at all, and silent about secrets where that fails.
+
+No redirection is followed: credentials go to the server that was named, and to no other.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from http.client import HTTPException
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+
+class NoAnswer(Exception):
+    """Its text goes on behind the server's name, and holds nothing that was sent or that the server said.
+
+    status: of HTTP, None where no whole answer came.
+    """
+
+    def __init__(self, what: str, status: int | None = None) -> None:
+        super().__init__(what)
+        self.status = status
+
+
+class _Stay(HTTPRedirectHandler):
+    def redirect_request(self, *_: object, **__: object) -> None:
+        return None
+
+
+def ask(
+    url: str,
+    *,
+    seconds: float,
+    limit: int,
+    method: str | None = None,
+    query: Mapping[str, Any] | None = None,
+    body: bytes | Mapping[str, Any] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> bytes:
+    """The whole answer to one request. limit: bytes of it. method: GET, with a body POST, unless said otherwise.
+
+    A body that is no bytes goes as JSON.
+
+    Raises:
+        NoAnswer: refused, redirected, silent for so many seconds, cut off, too large, or no address of HTTP.
+    """
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise NoAnswer("is not reached by http or https")
+    given = {"Accept": "*/*", **({} if body is None or isinstance(body, bytes) else _JSON), **(headers or {})}
+    data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+    try:
+        whole_url = url + ("?" + urlencode(query) if query else "")
+        request = Request(whole_url, data=data, headers=given, method=method)  # noqa: S310 (the scheme was looked at)
+        with build_opener(_Stay).open(request, timeout=seconds) as answer:
+            found: bytes = answer.read(limit + 1)
+            whole = answer.length in (None, 0)
+    except HTTPError as error:
+        error.close()
+        raise NoAnswer(f"refused: HTTP {error.code}", error.code) from None
+    except (URLError, HTTPException, OSError, ValueError) as error:
+        cause = error.reason if isinstance(error, URLError) else error
+        raise NoAnswer(f"does not answer: {type(cause).__name__}") from None
+    if len(found) > limit or not whole:
+        raise NoAnswer("gave an answer that is cut off, or too large to be read")
+    return found
+
+
+def basic(pair: str | None) -> dict[str, str]:
+    """The header for `user:password`; none without them."""
+    return {"Authorization": "Basic " + base64.b64encode(pair.encode()).decode()} if pair else {}
+
+
+def bearer(token: str | None) -> dict[str, str]:
+    """The header for a token; none without one."""
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+_JSON = {"Content-Type": "application/json"}

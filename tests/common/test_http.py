@@ -1,0 +1,113 @@
+"""One way to ask servers: credentials stay with the server that was named, and half an answer is none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pii_tracer.common.http import (
+    NoAnswer,
+    ask,
+    basic,
+    bearer,
+)
+from pii_tracer.config.catalogs import Catalog
+from pii_tracer.config.lakefs import LakefsServer
+from pii_tracer.lake.catalogs.nessie.client import NessieClient
+from pii_tracer.lake.stores.lakefs.client import LakefsClient
+from pii_tracer.lake.streams.kafka.schema_registry import AUTH, SchemaRegistry
+from pii_tracer.lineage.sources.openlineage.event_fetching import Reading, Unreachable
+from pii_tracer.lineage.sources.openlineage.marquez import MarquezSource
+from pii_tracer.model.errors import PiiTracerError
+from pii_tracer.proof.rfc3161_timestamps import request_stamp
+from tests.servers import Json, answering
+
+SECRET = "hunter2"
+Heads = list[str | None]
+
+
+@contextmanager
+def taking(heads: Heads, to: str | None = None, body: bytes = b"{}", promised: int | None = None) -> Iterator[str]:
+    """A server that keeps the credentials that it is given, and redirects, or answers with a body of another size."""
+
+    class Handler(Json):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            heads.append(self.headers.get("Authorization"))
+            self.send_response(307 if to else 200)
+            if to:
+                self.send_header("Location", to + self.path)
+            self.send_header("Content-Length", str(0 if to else promised or len(body)))
+            self.end_headers()
+            if not to:
+                self.wfile.write(body)
+
+        do_POST = do_GET
+
+    with answering(Handler) as url:
+        yield url
+
+
+def lakefs(url: str) -> Any:
+    server = {"name": "lake", "endpoint": url, "repositories": [{"name": "shop", "branch": "main"}]}
+    return LakefsClient(LakefsServer.model_construct(**server, access_key_env="K", secret_key_env="S")).repository(
+        "shop"
+    )
+
+
+CLIENTS: dict[str, Callable[[str], Any]] = {
+    "schema registry": lambda url: SchemaRegistry(url).avro(1),
+    "Nessie": lambda url: NessieClient("n", Catalog.model_construct(uri=url)).default_branch(),
+    "lakeFS": lakefs,
+    "Marquez": lambda url: list(MarquezSource(url).events(Reading(None))),
+    "time stamps": lambda url: request_stamp(url, b"x", []),
+}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_nothing_is_taken_along_to_another_server(client: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (AUTH, "PII_TRACER_CATALOG_N_TOKEN", "K", "S", "PII_TRACER_MARQUEZ_KEY"):
+        monkeypatch.setenv(name, SECRET)
+    first: Heads = []
+    other: Heads = []
+    refused = pytest.raises((PiiTracerError, Unreachable), match="HTTP 307")
+    with taking(other) as elsewhere, taking(first, to=elsewhere) as url, refused as caught:
+        CLIENTS[client](url)
+    assert len(first) == 1
+    assert other == []
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "promised", "reason"),
+    [(b"12345678", 9, "cut off"), (b"123456789", None, "too large")],
+    ids=["cut", "large"],
+)
+def test_half_an_answer_is_none(body: bytes, promised: int | None, reason: str) -> None:
+    with taking([], body=body, promised=promised) as url, pytest.raises(NoAnswer, match=reason) as caught:
+        ask(url, seconds=1, limit=8)
+    assert caught.value.status is None
+
+
+def test_only_servers_of_http_are_asked(tmp_path: Path) -> None:
+    (tmp_path / "here").write_text("x")
+    with pytest.raises(NoAnswer, match="http"):
+        ask((tmp_path / "here").as_uri(), seconds=1, limit=8)
+
+
+def test_a_secret_that_is_no_header_is_not_told() -> None:
+    with taking([]) as url, pytest.raises(NoAnswer, match="does not answer: ValueError") as caught:
+        ask(url, seconds=1, limit=8, headers=bearer("hunter2\nX: y"))
+    assert SECRET not in str(caught.value)
+
+
+def test_credentials_and_json_arrive() -> None:
+    heads: Heads = []
+    with taking(heads, body=json.dumps([1]).encode()) as url:
+        assert json.loads(ask(url, seconds=1, limit=8, query={"a": 1}, body={"b": 2}, headers=basic("u:p"))) == [1]
+    assert heads == ["Basic dTpw"]
