@@ -106,32 +106,6 @@ class Given:
     parser: Parser = parse_here
 
 
-def harvest(
-    sources: LineageSources,
-    base: Path,
-    relocations: Iterable[Relocation] = (),
-    aliases: Mapping[str, DatasetId] | None = None,
-    schemas: Mapping[str, Sequence[Column]] | None = None,
-    progress: Progress | None = None,
-) -> LineageGraph:
-    """The lineage graph of an estate's files. See `harvest_all`."""
-    return harvest_with_summary(sources, base, relocations, aliases, schemas, progress)[0]
-
-
-def harvest_with_summary(
-    sources: LineageSources,
-    base: Path,
-    relocations: Iterable[Relocation] = (),
-    aliases: Mapping[str, DatasetId] | None = None,
-    schemas: Mapping[str, Sequence[Column]] | None = None,
-    progress: Progress | None = None,
-) -> tuple[LineageGraph, Summary]:
-    """As `harvest`, with the numbers of what was read."""
-    given = Given(base, relocations, aliases or {}, schemas or {}, progress=progress or (lambda text: None))
-    found = harvest_all(sources, given)
-    return found.graph, found.summary
-
-
 @rare_collections()
 def harvest_all(sources: LineageSources, given: Given) -> Harvested:
     """Read every source and make the graph. Reads only: what streams and services tell is in the event log.

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.config.lineage import LineageSources
-from pii_tracer.lineage.harvest import harvest_with_summary
+from tests.lineage.harvesting import harvest_with_summary
 
 COLUMNS = 10
 _URL = "https://example.org/facet.json"

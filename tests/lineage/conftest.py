@@ -9,8 +9,8 @@ import pytest
 
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.lineage.harvest import harvest
 from pii_tracer.model.identities import Column, DatasetId
+from tests.lineage.harvesting import harvest
 
 PAYMENTS = DatasetId(namespace="file", name="/lakehouse/lake/prod/payments")
 COPY = DatasetId(namespace="file", name="/lakehouse/delta/copy")

@@ -10,10 +10,10 @@ from pathlib import Path
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Identifier, Subject
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.lineage.harvest import harvest
 from pii_tracer.model.identities import Carries, Column, DatasetId
 from planners.locate.edge_effects import Anonymisers
 from planners.locate.linkage import Carriage, follow
+from tests.lineage.harvesting import harvest
 
 PERSON = Subject(
     name="person",

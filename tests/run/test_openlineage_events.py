@@ -19,7 +19,6 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
 from pii_tracer.config.lineage import LineageSources
-from pii_tracer.lineage.harvest import harvest
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
@@ -36,6 +35,7 @@ from pii_tracer.run.openlineage_events import (
 )
 from pii_tracer.run.runner import run
 from pii_tracer.schemas import ERASURE_FACET_SCHEMA
+from tests.lineage.harvesting import harvest
 from tests.review.plans import NOW, copy, plan, snapshot, step
 from tests.run.fakes import (
     FakeExecutor,

@@ -22,7 +22,6 @@ from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.lineage.harvest import harvest
 from pii_tracer.model.identities import Carries, DatasetId
 from planners.copies.classification import match_of
 from planners.copies.match_keys import SourceRows, Wanted, resolve
@@ -31,6 +30,7 @@ from planners.locate.linkage import Carriage, follow
 from planners.locate.subject_survey import survey, title
 from sample_lineage.build import HERE, sample_estate
 from sample_lineage.people import PERSON
+from tests.lineage.harvesting import harvest
 from tests.sample_lineage.twin_worlds import JOBS
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

@@ -175,14 +175,6 @@ class LineageGraph:
         starts = self.columnar.edge_start
         return self._read.edges(range(int(starts[number]), int(starts[number + 1]))) if number is not None else ()
 
-    def edges_from(self, column: ColumnId) -> tuple[Edge, ...]:
-        """Edges out of one column, the DIRECT ones first."""
-        number = self._read.column_number(column)
-        if number is None:
-            return ()
-        starts = self.columnar.forward_start
-        return self._read.edges(self.columnar.forward_edge[int(starts[number]) : int(starts[number + 1])].tolist())
-
     def memberships_into(self, dataset: DatasetId) -> tuple[Membership, ...]:
         """What decides about the rows of a dataset."""
         number = self._read.number(dataset)
