@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-from pii_tracer.common.atomic_files import all_below, system_reason
+from pii_tracer.common.atomic_files import all_below, sync_folder, system_reason
 from pii_tracer.lake.formats.iceberg.metadata_json import METADATA_ENDS
 from pii_tracer.model.errors import RunError
 
@@ -124,7 +124,7 @@ def swap(path: Path, temporary: Path) -> None:
     # Hadoop would refuse the new file by the old one's checksum
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
     temporary.replace(path)
-    sync(path.parent)
+    sync_folder(path.parent)
 
 
 def let_in(old: Path, new: Path) -> None:
@@ -147,12 +147,3 @@ def let_in(old: Path, new: Path) -> None:
             where=str(old.parent),
             todo="run as root or as a member of that group, then `pii-tracer resume`",
         ) from None
-
-
-def sync(folder: Path) -> None:
-    """Have what was renamed or removed in a folder survive a power cut."""
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

@@ -42,6 +42,15 @@ def real_path(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
+def sync_folder(folder: Path) -> None:
+    """Have what was made, renamed or removed in a folder survive a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def system_reason(error: BaseException) -> str | None:
     """Why the system refused, in its own words for the error's number: they hold no data, whatever the message does."""
     number = error.errno if isinstance(error, OSError) else None

@@ -1,9 +1,9 @@
-"""Dates as people write them in estate files, requests, waivers and lists of trusted keys."""
+"""Times: as people write them in estate files, requests, waivers and trusted keys, and as systems tell them."""
 
 from __future__ import annotations
 
 import re
-from datetime import date, datetime
+from datetime import date, datetime, timezone
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
@@ -24,3 +24,13 @@ def _zoned(value: datetime) -> datetime:
 
 Moment = Annotated[datetime, BeforeValidator(_written), AfterValidator(_zoned)]
 """A time with a time zone, as ISO 8601 and YAML write it; never a number."""
+
+
+def instant(told: str) -> datetime:
+    """A time that a system, or a plan, tells as ISO 8601; without a time zone it is one of UTC.
+
+    Raises:
+        ValueError: it is no time.
+    """
+    time = datetime.fromisoformat(told.replace("Z", "+00:00"))  # Python 3.10 does not read the letter
+    return time if time.tzinfo else time.replace(tzinfo=timezone.utc)

@@ -6,11 +6,10 @@ The line in the log is the act. A crash before it leaves nothing that counts; a 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pii_tracer.common.atomic_files import write_atomic
+from pii_tracer.common.atomic_files import sync_folder, write_atomic
 from pii_tracer.model.plan import digest_of
 from pii_tracer.proof.attestation import Attestation
 from pii_tracer.proof.attestation_log import AttestationLog, log_line
@@ -82,8 +81,4 @@ def _rename(envelope: Path) -> None:
     if _pending(stamp).exists():
         _pending(stamp).replace(stamp)
     _pending(envelope).replace(envelope)
-    fd = os.open(envelope.parent, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    sync_folder(envelope.parent)

@@ -27,6 +27,7 @@ from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import Location, S3Location, is_s3
+from pii_tracer.model.timestamps import instant
 
 _BATCH = 50_000
 _COLUMNS = ("path", "length", "isDir", "modificationTime")
@@ -257,6 +258,4 @@ def _truth(value: Any, default: bool) -> bool:
 
 
 def _ms(value: Any) -> int:
-    when = value if isinstance(value, datetime) else datetime.fromisoformat(str(value).replace("Z", "+00:00"))
-    zoned = when if when.tzinfo else when.replace(tzinfo=timezone.utc)
-    return int(zoned.timestamp() * 1000)
+    return int(instant(str(value)).timestamp() * 1000)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import CopyKind
 from pii_tracer.model.plan import Gap
+from pii_tracer.model.timestamps import instant
 from planners.holds.column_holds import last_end
 from planners.holds.hold_effects import Held, gap_of
 from planners.locate.subject_survey import World
@@ -47,8 +48,7 @@ def _kept_for(item: CopyDraft) -> timedelta | None:
 def _written(item: CopyDraft, as_of: datetime) -> datetime:
     """When the oldest of what is held was written, as far as the system tells."""
     told = [v.modified for v in item.objects.versions if not v.delete_marker] if item.objects else []
-    moments = [datetime.fromisoformat(moment.replace("Z", "+00:00")) for moment in told]
-    return min((m if m.tzinfo else m.replace(tzinfo=timezone.utc) for m in moments), default=as_of)
+    return min(map(instant, told), default=as_of)
 
 
 def _refills(item: CopyDraft, held: Held, items: Sequence[CopyDraft], world: World) -> Iterable[Gap]:

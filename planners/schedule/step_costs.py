@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 from pii_tracer.config.estate_file import Prices
 from pii_tracer.model.actions import Action
+from pii_tracer.model.timestamps import instant
 from planners.schedule.step_dates import duration
 from planners.step_drafts import Draft
 
@@ -45,7 +46,6 @@ def _early(version: Mapping[str, Any], prices: Prices, at: datetime) -> float:
     minimum, modified = _MINIMUM_DAYS.get(version["storage_class"]), version.get("modified")
     if minimum is None or modified is None:
         return 0.0
-    since = datetime.fromisoformat(modified.replace("Z", "+00:00"))
-    age = (at - (since if since.tzinfo else since.replace(tzinfo=timezone.utc))).total_seconds() / 86400
+    age = (at - instant(modified)).total_seconds() / 86400
     months = max(0.0, minimum - age) / 30
     return prices.storage_gb_month * months * (version.get("size") or 0) / _GB

@@ -7,12 +7,13 @@ A tag that is older than its `max-ref-age-ms` goes with the next expiry of snaps
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from executors.context import ExecutionContext
 from executors.engine.spark_session import quote_table, string_literal
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Step
+from pii_tracer.model.timestamps import instant
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
 _LOOK_AGAIN = timedelta(hours=6)
@@ -44,7 +45,7 @@ class AwaitingRef:
         ref = self.step.parameters["ref"]
         if self._there() is None:
             return Outcome({"ref": ref, "lapsed": True})
-        until, give_up = (_moment(self.step.parameters[key]) for key in ("until", "give_up"))
+        until, give_up = (instant(self.step.parameters[key]) for key in ("until", "give_up"))
         now = self.ctx.now()
         if now >= give_up:
             raise RunError(
@@ -73,7 +74,3 @@ class AwaitingRef:
         query = f"SELECT snapshot_id, max_reference_age_in_ms FROM {table}.refs WHERE name = {name}"
         row = self.ctx.spark.sql(query).first()
         return None if row is None else (str(row[0]), row[1])
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text.replace("Z", "+00:00"))  # Python 3.10 does not read the letter

@@ -15,8 +15,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from executors.engine.local_paths import files_below, sync
+from executors.engine.local_paths import files_below
 from executors.stores.s3.arrow_match import BY_HAND
+from pii_tracer.common.atomic_files import sync_folder
 from pii_tracer.common.parquet_footer import is_encrypted_file, other_files
 from pii_tracer.lake.formats.plain_files.table_state import SUMMARY
 from pii_tracer.model.errors import RunError
@@ -55,7 +56,7 @@ def remove_stale(folder: Path, changing: Collection[Path] = ()) -> int:
     for path in found:
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
         path.unlink()
-        sync(path.parent)
+        sync_folder(path.parent)
     return len(found)
 
 

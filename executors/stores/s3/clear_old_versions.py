@@ -27,6 +27,7 @@ from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import S3Location
 from pii_tracer.model.plan import Copy
+from pii_tracer.model.timestamps import instant
 from pii_tracer.run.executor_protocol import (
     Check,
     Outcome,
@@ -241,12 +242,8 @@ def _old_since(version: ObjectVersion, versions: Sequence[ObjectVersion]) -> dat
 
     A listing can tell seconds only: of two with one time, each is taken for the next one of the other.
     """
-    own = _modified(version)
+    own = instant(version.modified)
     if version.delete_marker:
         return own
-    times = (_modified(other) for other in versions if other is not version)
+    times = (instant(other.modified) for other in versions if other is not version)
     return min((time for time in times if time >= own), default=own)
-
-
-def _modified(version: ObjectVersion) -> datetime:
-    return datetime.fromisoformat(version.modified.replace("Z", "+00:00"))

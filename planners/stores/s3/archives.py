@@ -15,6 +15,7 @@ from typing import Any
 from pii_tracer.lake.inventory import ObjectSet, ObjectVersion, Upload
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Override
+from pii_tracer.model.timestamps import instant
 from pii_tracer.run.journal import iso
 from planners.step_drafts import CopyDraft, Draft, StepWriter
 
@@ -54,11 +55,7 @@ def _until(version: ObjectVersion, bypass: bool) -> datetime | None:
     lock = version.lock
     if lock is None or lock.until is None or (bypass and lock.mode == "GOVERNANCE"):
         return None
-    return _moment(lock.until)
-
-
-def _moment(told: str) -> datetime:
-    return datetime.fromisoformat(told.replace("Z", "+00:00"))
+    return instant(lock.until)
 
 
 def archive_steps(item: CopyDraft, plan_id: str) -> tuple[Draft, ...]:
@@ -153,7 +150,7 @@ def add_abort(writer: StepWriter, prefix: str, uploads: Sequence[Upload], where:
             "unfinished uploads hold bytes that nobody can read, and no listing of objects shows them",
             hazards=("S7",),
             verification="none of the listed uploads exists",
-            not_before=max(_moment(upload.touched) for upload in uploads) + _IDLE,
+            not_before=max(instant(upload.touched) for upload in uploads) + _IDLE,
             prefix=prefix,
             uploads=[upload.model_dump() for upload in uploads],
             idle_hours=_IDLE // timedelta(hours=1),

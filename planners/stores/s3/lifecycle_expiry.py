@@ -23,6 +23,7 @@ from pii_tracer.lake.inventory import (
     TableState,
 )
 from pii_tracer.model.identities import BY_ROWS, CopyKind, Strategy
+from pii_tracer.model.timestamps import instant
 from planners.step_drafts import CopyDraft, Lapsing
 from planners.stores.s3.archives import current_of
 
@@ -114,7 +115,7 @@ class _Rule:
 
     def of_current(self, version: ObjectVersion) -> datetime:
         """In a versioned bucket a delete marker comes first, and from then on the version is not current."""
-        hidden = self._applied(_moment(version.modified) + self.current)
+        hidden = self._applied(instant(version.modified) + self.current)
         return hidden if self.noncurrent is None else self._applied(hidden + self.noncurrent)
 
     def of_noncurrent(self, since: datetime | None) -> datetime:
@@ -146,21 +147,16 @@ def _no_longer_current(versions: Iterable[ObjectVersion]) -> dict[tuple[str, str
     written: dict[str, list[datetime]] = {v.key: [] for v in versions if not v.latest}
     for version in versions:
         if version.key in written:
-            written[version.key].append(_moment(version.modified))
+            written[version.key].append(instant(version.modified))
     for moments in written.values():
         moments.sort()
     found = {}
     for version in versions:
         later = written.get(version.key, []) if not version.latest else []
-        at = bisect_right(later, _moment(version.modified)) if later else 0
+        at = bisect_right(later, instant(version.modified)) if later else 0
         if at < len(later):
             found[version.key, version.version_id] = later[at]
     return found
-
-
-def _moment(told: str) -> datetime:
-    moment = datetime.fromisoformat(told.replace("Z", "+00:00"))
-    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
 
 
 def _waiting(item: CopyDraft, lapse: datetime, price: Callable[[CopyDraft], str]) -> CopyDraft:

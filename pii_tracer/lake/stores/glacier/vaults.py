@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from pii_tracer.lake.stores.s3.archive_manifest import of_others
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import DatasetId
+from pii_tracer.model.timestamps import instant
 
 GONE = "ResourceNotFoundException"
 ASK = """aws glacier initiate-job --account-id {account} --region {region} --vault-name {vault} \
@@ -71,8 +72,8 @@ class VaultClient:
                     job["Action"] == "InventoryRetrieval",
                     job.get("ArchiveId"),
                     job["StatusCode"],
-                    moment(job["CreationDate"]),
-                    moment(done) if done else None,
+                    instant(job["CreationDate"]),
+                    instant(done) if done else None,
                 )
             if not answer.get("Marker"):
                 return
@@ -133,12 +134,6 @@ def _client(region: str, endpoint_url: str | None) -> Any:
     return boto3.client("glacier", region_name=region, endpoint_url=endpoint_url)
 
 
-def moment(text: str) -> datetime:
-    """Glacier's dates: ISO 8601 in UTC."""
-    told = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    return told if told.tzinfo else told.replace(tzinfo=timezone.utc)
-
-
 def read_inventory(data: bytes, where: str) -> VaultInventory:
     """The JSON output of an inventory job.
 
@@ -157,7 +152,7 @@ def read_inventory(data: bytes, where: str) -> VaultInventory:
             )
             for item in told["ArchiveList"]
         )
-        return VaultInventory(moment(told["InventoryDate"]), archives)
+        return VaultInventory(instant(told["InventoryDate"]), archives)
     except (ValueError, KeyError, TypeError):
         raise EstateError(
             "this is no vault inventory in JSON", where=where, todo="fetch the output of an inventory-retrieval job"

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from pii_tracer.common.atomic_files import sync_folder
 from pii_tracer.model.errors import LineageError
 
 SEGMENT_BYTES = 64 * 1024 * 1024
@@ -125,17 +126,9 @@ class EventLog:
             os.truncate(file, before)
             raise
         if not before:
-            _sync_folder(self._folder)
+            sync_folder(self._folder)
         self._read[file] = before + sum(map(len, lines))
 
 
 def _digest(line: bytes) -> bytes:
     return hashlib.blake2b(line, digest_size=16).digest()
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
