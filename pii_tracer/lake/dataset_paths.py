@@ -7,21 +7,21 @@ https://openlineage.io/docs/spec/naming); an estate's relocations say where that
 from __future__ import annotations
 
 import os
-import zlib
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 
-from pii_tracer.config.catalogs import CatalogType, DeclaredTable
+from pii_tracer.config.catalogs import DeclaredTable
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.catalogs.catalog_types import TABLES, WAREHOUSE
 from pii_tracer.lake.catalogs.registered_tables import (
     Registered,
     Registry,
     RemoteTable,
     read_registry,
 )
-from pii_tracer.lake.formats.iceberg.metadata_json import metadata_json
+from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import DatasetId
@@ -32,7 +32,7 @@ from pii_tracer.model.locations import (
     s3_location,
 )
 
-__all__ = ["SESSION_CATALOG", "EstatePaths", "iceberg_folders", "is_iceberg", "is_iceberg_view", "local_path"]
+__all__ = ["SESSION_CATALOG", "EstatePaths", "local_path"]
 
 SESSION_CATALOG = "spark_catalog."
 FILE_NAMESPACE = "file"
@@ -48,7 +48,7 @@ class EstatePaths:
         warehouses = {
             name: self._place(str(catalog.warehouse))
             for name, catalog in estate.catalogs.items()
-            if catalog.type is CatalogType.ICEBERG_HADOOP
+            if catalog.type is WAREHOUSE
         }
         self.warehouses = {name: warehouses[name] for name in sorted(warehouses)}
         here = {self._place(r) for r in estate.roots if not is_s3(r)}
@@ -223,7 +223,7 @@ class EstatePaths:
         real = path.resolve()
         best: tuple[int, str] | None = None
         for catalog, warehouse in self.warehouses.items():
-            if real == warehouse or not real.is_relative_to(warehouse) or not is_iceberg(real):
+            if real == warehouse or not real.is_relative_to(warehouse) or not _in_warehouse(real):
                 continue
             parts = real.relative_to(warehouse).parts
             if len(parts) >= 2 and not any("." in part for part in parts):
@@ -244,7 +244,7 @@ class EstatePaths:
             found.update(dict.fromkeys(registered.names, self.dataset_of(registered.location)))
         found.update({table.name: table.location.dataset for table in self.remote if table.name})
         for warehouse in self.warehouses.values():
-            for path in iceberg_folders(warehouse):
+            for path in _warehouse_tables(warehouse):
                 name = self.table_at(path)
                 if name:
                     found[name] = self.dataset_of(path)
@@ -271,36 +271,17 @@ def below(folder: str, places: Sequence[str]) -> Sequence[str]:
     return places[bisect_left(places, first) : bisect_left(places, first[:-1] + "0")]  # `0` comes after `/`
 
 
-def is_iceberg(folder: Path) -> bool:
-    """Whether a folder is an Iceberg table: `metadata/*.metadata.json`, which is not that of a view."""
-    metadata = folder / "metadata"
-    return metadata.is_dir() and any(metadata.glob("*.metadata.json")) and not is_iceberg_view(folder)
+def _in_warehouse(folder: Path) -> bool:
+    """Whether a folder below a warehouse is a table of it."""
+    return format_of(TABLES).is_table(folder)
 
 
-def is_iceberg_view(folder: Path) -> bool:
-    """Whether a folder is an Iceberg view's, by what every metadata file of one says of itself and no table's does.
-
-    A file that is no JSON tells nothing: the folder counts as a table's, which cannot be read.
-    https://iceberg.apache.org/view-spec/#view-metadata
-    """
-    files = sorted((folder / "metadata").glob("*.metadata.json"))
-    return bool(files) and all(map(_of_a_view, files))  # of a table's files only the first is read
-
-
-def _of_a_view(file: Path) -> bool:
-    try:
-        told = metadata_json(file.read_bytes())
-    except (OSError, ValueError, EOFError, zlib.error):
-        return False
-    return isinstance(told, dict) and "view-uuid" in told and "table-uuid" not in told
-
-
-def iceberg_folders(warehouse: Path) -> list[Path]:
-    """Every Iceberg table folder below a warehouse, sorted; links are not followed."""
+def _warehouse_tables(warehouse: Path) -> list[Path]:
+    """Every table folder below a warehouse, sorted; links are not followed."""
     found = []
     for current, folders, _ in os.walk(warehouse):
         path = Path(current)
-        if is_iceberg(path):
+        if _in_warehouse(path):
             found.append(path)
             folders.clear()
     return sorted(found)

@@ -9,9 +9,10 @@ from pathlib import Path
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths, below
 from pii_tracer.lake.duplicate_folders import with_originals
-from pii_tracer.lake.folder_walk import METADATA, Walk
+from pii_tracer.lake.folder_walk import Walk
 from pii_tracer.lake.formats.plain_files.data_files import DataFile, data_file
 from pii_tracer.lake.formats.plain_files.table_state import folder_state
+from pii_tracer.lake.formats.registry import metadata_folders
 from pii_tracer.lake.inventory import Inventory, InventoryGap
 from pii_tracer.lake.read_result import Found, gap, in_order
 from pii_tracer.lake.shared_files import with_sharing
@@ -99,7 +100,7 @@ def _files_of(found: Sequence[Found]) -> dict[str, tuple[DataFile, ...]]:
         files: list[DataFile] = []
         for current, folders, names in os.walk(location):
             here = Path(current)
-            folders[:] = [n for n in folders if n not in METADATA and here / n not in locations]
+            folders[:] = [n for n in folders if n not in metadata_folders() and here / n not in locations]
             plain = (here / n for n in names if not n.startswith("."))
             files.extend(f for p in plain if p.is_file() and not p.is_symlink() and (f := _readable(p)))
         result[str(location)] = tuple(sorted(files, key=lambda f: str(f.path)))

@@ -1,9 +1,9 @@
 """Tables in S3 that steps can erase, and of every other place there why nothing is erased in it.
 
-A Delta or Hudi table counts when the estate file declares it, an Iceberg table when a catalog names it; and when all
-its files lie in its folder and nobody else's do, and nothing keeps what is deleted there: no replica, no lock. A bare
-folder counts when the estate file declares it and all that lies there is its data files; Glue may have one's partitions
-elsewhere. The buckets' settings and the tables' metadata are read; nothing is written.
+A table counts when the estate file declares it (Delta, Hudi) or a catalog names it (Iceberg), whichever its format
+wants; and when all its files lie in its folder and nobody else's do, and nothing keeps what is deleted there: no
+replica, no lock. A bare folder counts when the estate file declares it and all that lies there is its data files; Glue
+may have one's partitions elsewhere. The buckets' settings and the tables' metadata are read; nothing is written.
 """
 
 from __future__ import annotations
@@ -13,23 +13,29 @@ from dataclasses import dataclass, field
 
 from pii_tracer.config.estate_file import Archive
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
-from pii_tracer.lake.formats.delta.s3_table import look_at_delta
-from pii_tracer.lake.formats.hudi.s3_table import look_at_hudi
-from pii_tracer.lake.formats.iceberg.s3_table import look_at_iceberg
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
-from pii_tracer.lake.formats.plain_files.s3_table import look_at_bare
+from pii_tracer.lake.formats.base import NamedBy, TableFormat
+from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
-from pii_tracer.lake.stores.s3.table_reading import Looked
-from pii_tracer.model.identities import Format
+from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
+from pii_tracer.model.identities import PLAIN, Format
 from pii_tracer.model.locations import S3Location
 
-OTHERS = (
-    "only tables are erased there that the estate file declares (Delta, Hudi, and folders of Parquet, ORC, Avro, CSV or"
-    " JSON) or a catalog names (Iceberg)"
-)
-_DECLARED = "Iceberg tables are erased there when a catalog names them, not when they are declared: add their catalog"
+
+def others() -> str:
+    """Why nothing is erased at a place in S3 that is named otherwise."""
+    declared = "".join(f"{one.title}, " for one in _tables(NamedBy.ESTATE_FILE))
+    registered = ", ".join(one.title for one in _tables(NamedBy.CATALOG))
+    return (
+        f"only tables are erased there that the estate file declares ({declared}and folders of Parquet, ORC, Avro, CSV"
+        f" or JSON) or a catalog names ({registered})"
+    )
+
+
+def _tables(by: NamedBy) -> list[TableFormat]:
+    """The formats with a log of their own whose tables are to be named by somebody."""
+    return [one for one in table_formats() if one.erased_in_s3 is by and one.name not in PLAIN]
 
 
 @dataclass(frozen=True)
@@ -57,19 +63,26 @@ def lake_tables(
     """
     folders = Folders(places, archives, clients)
     named = [*declared, *registered]
-    looked = [
-        *look_at_delta(declared, folders),
-        *look_at_iceberg(registered, _names(named), folders),
-        *look_at_hudi(declared, folders, options),
-        *look_at_bare(declared, sources, folders),
-    ]
+    asked = TablesAsked(declared, registered, _names(named), sources, folders, options)
+    looked = [one for adapter in table_formats() for one in adapter.tables_in_s3(asked)]
     against = _against(looked, named)
     wanted = {str(place) for place in places} - set(against)
     found = {str(o.location): o.result for o in looked if isinstance(o.result, Found) and str(o.location) in wanted}
-    why = {str(place): OTHERS for place in places}
-    why |= {str(table.location): _DECLARED for table in declared if table.format is ICEBERG}
+    why = dict.fromkeys(map(str, places), others())
+    why |= {
+        str(t.location): _unregistered(one)
+        for one in _tables(NamedBy.CATALOG)
+        for t in declared
+        if t.format is one.name
+    }
     why |= {location: "; ".join(reasons) for location, reasons in against.items()}
     return Lake(found, {location: reason for location, reason in why.items() if location not in found})
+
+
+def _unregistered(kind: TableFormat) -> str:
+    return (
+        f"{kind.title} tables are erased there when a catalog names them, not when they are declared: add their catalog"
+    )
 
 
 def _against(looked: Sequence[Looked], named: Sequence[RemoteTable]) -> dict[str, list[str]]:

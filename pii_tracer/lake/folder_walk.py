@@ -8,19 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pii_tracer.common.atomic_files import all_below
-from pii_tracer.lake.dataset_paths import EstatePaths, is_iceberg, is_iceberg_view
-from pii_tracer.lake.formats.delta.table_state import delta_state, is_delta
-from pii_tracer.lake.formats.hudi.table_state import hudi_state, is_hudi
-from pii_tracer.lake.formats.iceberg.reference_heads import iceberg_table
+from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.plain_files.data_files import PARTITION, DataFile, data_file
+from pii_tracer.lake.formats.registry import format_of, metadata_folders, table_formats
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lake.read_result import Found, gap
 from pii_tracer.lake.streaming_checkpoints import checkpoint_state, is_checkpoint
 from pii_tracer.model.gap_kinds import GapKind
 
 Reader = Callable[[Path, EstatePaths], Found]
-METADATA = frozenset({"_delta_log", ".hoodie", "metadata"})
-"""Folders of a table's metadata: no data files of the table lie in them."""
 
 
 @dataclass
@@ -46,8 +42,8 @@ class Walk:
     def visit(self, path: Path, owner: Path | None = None) -> None:
         """One folder: a table, or a folder that may hold data. `owner` is the bare folder it is a partition of."""
         try:
-            if is_iceberg_view(path):
-                self._view(path)
+            if view := _view_at(path):
+                self._view(path, view)
                 return
             reader = self._reader(path)
             entries = [] if reader else sorted(os.scandir(path), key=lambda e: e.name)
@@ -67,10 +63,10 @@ class Walk:
             except OSError as error:
                 self._gap(GapKind.UNREADABLE, f"it cannot be looked at: {error.strerror}", path / entry.name)
 
-    def _view(self, path: Path) -> None:
+    def _view(self, path: Path, called: str) -> None:
         """A view has a folder and metadata like a table, and no rows; the text of its query may name a person."""
         for file in (p for p in self._below(path) if p.is_file()):
-            reason = "the metadata of an Iceberg view cannot be read; whether it names a person cannot be told"
+            reason = f"the metadata of {called} cannot be read; whether it names a person cannot be told"
             self._gap(GapKind.UNKNOWN_FILE, reason, file)
 
     def _entry(self, child: Path, entry: os.DirEntry[str], folder: Path, owner: Path | None) -> None:
@@ -90,13 +86,14 @@ class Walk:
             self._gap(GapKind.UNREADABLE, "neither a file nor a folder", child)
 
     def _reader(self, path: Path) -> Reader | None:
-        """By the folder's markers; an Iceberg table whose metadata lies elsewhere is known by its catalog alone."""
+        """By the folder's markers; a table whose metadata lies elsewhere is known by its catalog alone."""
         found = _markers(path)
         if len(found) > 1:
             reason = "the folder is a table of more than one format: erasing it as one leaves or breaks the other"
             self._gap(GapKind.TWO_FORMATS, reason, path)
-        if not found and self.paths.metadata_at(path):
-            return iceberg_table
+        registered = self.paths.registered_at(path)
+        if not found and registered and registered.metadata:
+            return format_of(registered.format).read_state
         return found[0] if found else None
 
     def _inside_a_table(self, table: Path) -> None:
@@ -151,16 +148,15 @@ class Walk:
 
 def _markers(path: Path) -> list[Reader]:
     """How a folder is to be read, by the metadata in it. Metadata of UniForm stands beside that of Delta."""
-    found: list[Reader] = []
-    if is_delta(path):
-        found.append(delta_state)
-    if is_hudi(path):
-        found.append(hudi_state)
-    if is_iceberg(path):
-        found.append(iceberg_table)
+    found: list[Reader] = [one.read_state for one in table_formats() if one.is_table(path)]
     if is_checkpoint(path):
         found.append(checkpoint_state)
     return found
+
+
+def _view_at(path: Path) -> str | None:
+    """What the view in a folder is called, of whatever format; None where there is none."""
+    return next((view for one in table_formats() if (view := one.view_at(path))), None)
 
 
 def _holds(path: Path) -> bool:
@@ -171,7 +167,7 @@ def _holds(path: Path) -> bool:
 
 def _folders(table: Path) -> Iterator[Path]:
     for current, folders, _ in os.walk(table):
-        folders[:] = sorted(name for name in folders if name not in METADATA)
+        folders[:] = sorted(name for name in folders if name not in metadata_folders())
         yield Path(current)
 
 

@@ -28,16 +28,6 @@ from pii_tracer.model.locations import S3Location, is_s3
 ENCODING = "csv.encoding"
 """In `TableState.properties`: what the estate file declares of CSV files that are not UTF-8."""
 
-ICEBERG_DATA_PATHS = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
-"""Of an Iceberg table: where its data files go, newest name first
-(https://iceberg.apache.org/docs/latest/aws/#object-store-file-layout)."""
-
-HUDI_BOOTSTRAPPED = "hoodie.bootstrap.base.path"
-"""Of a Hudi table: the place whose files it was made of, and may read still."""
-
-HUDI_WRITABLE = frozenset({6, 8, 9})
-"""Versions of tables that Hudi 1.2 writes as they are (https://hudi.apache.org/docs/configurations/#hoodiewritetableversion)."""
-
 GENERATED = "a generated column"
 """In `TableState.fixed`: the table itself makes the column from others."""
 

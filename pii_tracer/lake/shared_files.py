@@ -10,14 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.lake.inventory import InventoryGap, Sharing, TableState
 from pii_tracer.lake.read_result import Found, gap
 from pii_tracer.model.gap_kinds import GapKind
-
-# engines whose clean-up takes no account of another table's files
-_CARELESS = frozenset({DELTA, HUDI})
 
 
 def with_sharing(found: Sequence[Found]) -> tuple[Found, ...]:
@@ -64,7 +60,9 @@ def _shared(found: Sequence[Found], by_location: dict[Path, Found]) -> Iterator[
 
 
 def _careless(state: TableState, others: Sequence[TableState], moved: set[str]) -> tuple[InventoryGap, ...]:
-    risky = [s for s in (state, *others) if s.format in _CARELESS or s.location in moved]
+    # engines whose clean-up takes no account of another table's files
+    careless = {one.name for one in table_formats() if not one.spares_shared_files}
+    risky = [s for s in (state, *others) if s.format in careless or s.location in moved]
     if not others or not risky:
         return ()
     names = ", ".join(sorted(s.table or s.location for s in others))

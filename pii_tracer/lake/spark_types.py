@@ -1,4 +1,4 @@
-"""Types of Delta, Iceberg and Arrow as Spark SQL's DDL writes them."""
+"""Types of Spark's schemas, Arrow and Avro as Spark SQL's DDL writes them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from pii_tracer.model.identities import Column
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyiceberg.types import IcebergType
 
-_DELTA = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
-_ICEBERG = {"long": "bigint", "uuid": "string", "timestamptz": "timestamp", "timestamp": "timestamp_ntz"}
+_SPARK = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 _ARROW = {
     "int64": "bigint",
     "int32": "int",
@@ -41,7 +39,7 @@ _ARROW = {
 def spark_type(node: Any) -> str:
     """A type of Spark's schema JSON (Delta protocol, "Schema Serialization Format"; Parquet's Spark metadata)."""
     if isinstance(node, str):
-        return _DELTA.get(node, node)
+        return _SPARK.get(node, node)
     kind = node["type"]
     if kind == "struct":
         return "struct<" + ",".join(f"{f['name']}:{spark_type(f['type'])}" for f in node["fields"]) + ">"
@@ -69,24 +67,6 @@ def padded_columns(schema: dict[str, Any]) -> tuple[str, ...]:
     """
     kinds = {str(f["name"]): (f.get("metadata") or {}).get("__CHAR_VARCHAR_TYPE_STRING") for f in schema["fields"]}
     return tuple(name for name, kind in kinds.items() if _CHAR.search(str(kind)))
-
-
-def iceberg_type(kind: IcebergType) -> str:
-    """An Iceberg type (spec, "Primitive Types"; mapping of Iceberg's Spark documentation, "Type compatibility")."""
-    from pyiceberg import types
-
-    if isinstance(kind, types.StructType):
-        return "struct<" + ",".join(f"{f.name}:{iceberg_type(f.field_type)}" for f in kind.fields) + ">"
-    if isinstance(kind, types.ListType):
-        return f"array<{iceberg_type(kind.element_type)}>"
-    if isinstance(kind, types.MapType):
-        return f"map<{iceberg_type(kind.key_type)},{iceberg_type(kind.value_type)}>"
-    if isinstance(kind, types.DecimalType):
-        return f"decimal({kind.precision},{kind.scale})"
-    if isinstance(kind, types.FixedType):
-        return "binary"
-    text = str(kind)
-    return _ICEBERG.get(text, text)
 
 
 def arrow_type(kind: pa.DataType) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -20,10 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.lake.formats.delta.log_paths import COMMIT, LOG
-from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.lake.formats.hudi.vocabulary import HUDI
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
+from pii_tracer.lake.formats.base import CommitLog
+from pii_tracer.lake.formats.registry import known_format
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import PiiTracerError
 from pii_tracer.model.identities import Format, Frozen
@@ -202,38 +199,37 @@ def _kept(path: Path) -> Seen | None:
 
 # -- the newest file of a table's own log ------------------------------------------------------------------------------
 
-_LOGS = {
-    DELTA: ((LOG,), COMMIT),
-    ICEBERG: (("metadata",), re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")),
-    HUDI: ((".hoodie/timeline", ".hoodie"), re.compile(r"(\d{17}(?:_\d{17})?)\.\w+")),
-}
-"""Folders and names of Delta's commits, Iceberg's metadata files and Hudi's instants (before table version 8 in the
-second folder).
-"""
 _DIGITS = 40
 
 
-def manifest_of(root: Path, kind: Format) -> str | None:
+def log_of(kind: Format | None) -> CommitLog | None:
+    """Where tables of a format keep a file for each version; None where there is no such log."""
+    adapter = known_format(kind)
+    return adapter.commit_log if adapter else None
+
+
+def manifest_of(root: Path, kind: Format | None) -> str | None:
     """SHA-256 of the newest commit (Delta), metadata file (Iceberg) or instant (Hudi); None where there is no such log.
 
     https://github.com/delta-io/delta/blob/master/PROTOCOL.md#delta-log-entries,
     https://iceberg.apache.org/spec/#table-metadata, https://hudi.apache.org/tech-specs-1point0/#timeline
     """
-    if kind not in _LOGS:
+    log = log_of(kind)
+    if log is None:
         return None
-    folders = [root / name for name in _LOGS[kind][0]]
+    folders = [root / name for name in log.folders]
     there = [path for folder in folders if folder.is_dir() for path in folder.iterdir()]
     found = ((order, path) for path in there if (order := in_log(path.relative_to(root).as_posix(), kind)))
     newest = max(found, default=None)
     return "sha256:" + hashlib.sha256(newest[1].read_bytes()).hexdigest() if newest else None
 
 
-def in_log(path: str, kind: Format) -> tuple[str, str] | None:
+def in_log(path: str, kind: Format | None) -> tuple[str, str] | None:
     """What orders a file among its table's commits, metadata files or instants; None of any other file.
 
     path: below the table's folder, with slashes.
     """
     folder, _, name = path.rpartition("/")
-    folders, pattern = _LOGS[kind]
-    match = pattern.fullmatch(name) if folder in folders else None
+    log = log_of(kind)
+    match = log.name.fullmatch(name) if log and folder in log.folders else None
     return (match[1].zfill(_DIGITS), name) if match else None

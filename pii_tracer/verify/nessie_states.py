@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.config.catalogs import Catalog, CatalogType
+from pii_tracer.lake.catalogs.catalog_types import NESSIE_TABLE
 from pii_tracer.lake.catalogs.nessie.client import Content, NessieClient, Reference
-from pii_tracer.lake.catalogs.nessie.tables import ICEBERG_TABLE, KINDS, table_name
+from pii_tracer.lake.catalogs.nessie.tables import KINDS, table_name
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.locations import local_path
 from pii_tracer.model.plan import Copy
@@ -88,7 +89,7 @@ def _load(spark: SparkSession, table: str | None) -> Callable[[], DataFrame]:
 
 def _of(content: Content, copy: Copy) -> bool:
     """Whether a content is the copy's table: by its place, since keys can be renamed."""
-    if content.kind != ICEBERG_TABLE or not content.metadata:
+    if content.kind != NESSIE_TABLE or not content.metadata:
         return False
     return _place(content).is_relative_to(Path(copy.location))
 

@@ -7,16 +7,11 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.properties import HUDI_BOOTSTRAPPED, HUDI_WRITABLE
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.formats.iceberg.properties import ICEBERG_DATA_PATHS
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
-from pii_tracer.lake.inventory import (
-    HUDI_BOOTSTRAPPED,
-    HUDI_WRITABLE,
-    ICEBERG_DATA_PATHS,
-    NessieTable,
-    RefKind,
-    TableState,
-)
+from pii_tracer.lake.inventory import NessieTable, RefKind, TableState
 from pii_tracer.model.column_paths import struct_fields
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import (

@@ -12,8 +12,9 @@ from executors.engine.local_paths import local_path
 from executors.formats.iceberg.referenced_files import list_table, loose, refuse_missing
 from executors.sweep.table_folders import Listed
 from pii_tracer.config.catalogs import CatalogType
+from pii_tracer.lake.catalogs.catalog_types import NESSIE_TABLE
 from pii_tracer.lake.catalogs.nessie.client import NessieClient, Reference
-from pii_tracer.lake.catalogs.nessie.tables import ICEBERG_TABLE, KINDS, table_name
+from pii_tracer.lake.catalogs.nessie.tables import KINDS, table_name
 from pii_tracer.lake.formats.iceberg.reference_heads import deletes_metadata
 from pii_tracer.lake.formats.iceberg.snapshot_expiry import reached
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
@@ -69,7 +70,7 @@ def heads(ctx: ExecutionContext, step: Step) -> tuple[LiveHead, ...]:
         (reference, content, placed(content.metadata).resolve())
         for reference in references
         for content in client.contents(reference)
-        if content.kind == ICEBERG_TABLE and content.metadata
+        if content.kind == NESSIE_TABLE and content.metadata
     ]
     ids = {content.content for _, content, place in tables if place.is_relative_to(folder)}
     found = tuple(

@@ -32,6 +32,7 @@ from executors.sweep.table_folders import (
     modified,
     refusals,
 )
+from pii_tracer.lake.formats.hudi.properties import HUDI_WRITABLE
 from pii_tracer.lake.formats.hudi.table_state import hudi_properties, timeline_of
 from pii_tracer.lake.formats.hudi.vocabulary import (
     HUDI_CLEAN,
@@ -42,7 +43,6 @@ from pii_tracer.lake.formats.hudi.vocabulary import (
     HUDI_REBUILD,
     HUDI_REBUILD_METADATA,
 )
-from pii_tracer.lake.inventory import HUDI_WRITABLE
 from pii_tracer.lake.stores.s3.s3_path import AnyPlace
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError

@@ -9,9 +9,6 @@ from pathlib import Path
 
 from pii_tracer.app.vault_inventories import in_vault
 from pii_tracer.app.verification import OBJECTS, Verification
-from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.lake.formats.hudi.vocabulary import HUDI
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import CopyKind
@@ -24,6 +21,7 @@ from pii_tracer.proof.storage_witness import (
     Seen,
     Witness,
     before_place,
+    log_of,
     manifest_of,
     read_before,
 )
@@ -31,8 +29,6 @@ from pii_tracer.run.executor_protocol import Executor
 from pii_tracer.run.journal import canonical
 from pii_tracer.scan.file_fingerprints import fingerprint
 from pii_tracer.scan.file_scan import walk_files
-
-_TABLES = (DELTA, ICEBERG, HUDI)
 
 
 def watched(executors: Mapping[str, Executor], verification: Verification, folder: Path) -> dict[str, Executor]:
@@ -81,7 +77,7 @@ class _Places:
         if not root.is_absolute():
             return None
         mask = self._verification.patterns.mask
-        if copy.format not in _TABLES:
+        if log_of(copy.format) is None:
             bare = [(mask(f.path), f) for f in fingerprint(root)]
             scope = scope_lines(ScopeFile(path=f"{copy.id}/{name}", sha256=f.sha256) for name, f in bare)
             return Seen({name: f.size for name, f in bare}, lines_digest(scope))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config.keys import Encrypted, KeyTable
 from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.registry import format_of, metadata_folders
 from pii_tracer.lake.inventory import Inventory, PlainCells, TableState
 from pii_tracer.lake.keys.envelope.cell_format import unlike_cells
 from pii_tracer.lake.keys.envelope.cells import Mode
@@ -19,9 +20,6 @@ from planners.keys.key_table_lineage import family_of, state_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_OWN = ("_delta_log", "metadata", ".hoodie")
-"""Folders of the table formats' own."""
 
 _DELETES = {"file_path", "pos"}
 """Columns of Iceberg's position deletes, which hold no row (https://iceberg.apache.org/spec/#position-delete-files)."""
@@ -54,7 +52,7 @@ def _look(entry: Encrypted, state: TableState, others: Collection[Any], paths: E
         if is_s3(state.location):
             raise EstateError("files of old versions in S3 are not looked at", where=state.location)
         current = dict.fromkeys((path for path in data_files(state, paths) if isinstance(path, Path)), False)
-        for path in sorted({*current, *_below(Path(state.location))}):
+        for path in sorted({*current, *_below(state)}):
             looked = _file(entry, state, path, others, counts, paths)
             if path in current:
                 current[path] = looked
@@ -67,12 +65,12 @@ def _look(entry: Encrypted, state: TableState, others: Collection[Any], paths: E
     return PlainCells(location=state.location, cells=tuple(sorted(counts.items())), files=unknown)
 
 
-def _below(folder: Path) -> Iterator[Path]:
-    """Files of rows, of whatever version; logs of Hudi and other formats cannot be told from here."""
+def _below(state: TableState) -> Iterator[Path]:
+    """Files that may hold rows, of whatever version; what is in those that are no Parquet cannot be told from here."""
+    folder, adapter = Path(state.location), format_of(state.format)
     for path in folder.rglob("*"):
         inside = path.relative_to(folder).parts
-        named = path.suffix in (".parquet", ".orc", ".avro") or ".log." in path.name
-        if inside[0] not in _OWN and not path.name.startswith(".hoodie") and named and path.is_file():
+        if inside[0] not in metadata_folders() and adapter.may_hold_rows(path) and path.is_file():
             yield path
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.rows.current_rows import data_files, guarded
 from pii_tracer.lake.rows.rows_of_files import names_in_files, read_part
@@ -152,8 +152,8 @@ class _Columns:
         self._rest = frozenset(c.name for c in state.columns if c.name.lower() not in keys)
         self._folders = self._rest & set(state.partition_columns)
         self._expected = {t.label().lower() for t in match.terms}
-        # what Hudi writes beside the columns is made of them
-        self._made = "_hoodie_" if state.format is HUDI else None
+        # what a format writes beside the columns is made of them
+        self._made = format_of(state.format).added_columns
 
     def beside_the_key(self, place: Place) -> frozenset[str]:
         """The columns to look at for a place; none where the match finds whatever stands there."""

@@ -11,6 +11,8 @@ from pii_tracer.app.planning.folder_search import evidence_of
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.base import ObjectKind
+from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.lake.inventory import Inventory, ObjectVersion, RemotePlace
 from pii_tracer.lake.read_result import in_order
 from pii_tracer.lake.stores.s3.table_places import gap_of
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
     Say = Callable[[str], None]
 
 _TELL_EVERY = 10_000
-_METADATA = (".avro", ".json", ".json.gz", ".puffin", ".stats", ".text")
 
 
 def with_lake(inventory: Inventory, estate: Estate, paths: EstatePaths) -> Inventory:
@@ -60,7 +61,7 @@ def with_remote(inventory: Inventory, estate: Estate, paths: EstatePaths, say: S
     """The inventory with its places in S3 listed, where the estate file says how S3 is reached."""
     if estate.s3 is None or not inventory.remote:
         return inventory
-    from pii_tracer.lake.erasable_s3_tables import OTHERS
+    from pii_tracer.lake.erasable_s3_tables import others
     from pii_tracer.lake.stores.s3.archives import s3_clients
     from pii_tracer.lake.stores.s3.table_versions import list_places
 
@@ -74,7 +75,7 @@ def with_remote(inventory: Inventory, estate: Estate, paths: EstatePaths, say: S
         if place.location in known:
             return known[place.location]
         # a table's metadata may lead to folders that nobody named
-        return next((by_table[name] for name in place.tables if name in by_table), OTHERS)
+        return next((by_table[name] for name in place.tables if name in by_table), others())
 
     return _with_places(inventory, [p.model_copy(update={"untreated": untreated(p)}) for p in places])
 
@@ -284,8 +285,7 @@ def _counted(kinds: Iterable[RemoteKind]) -> dict[RemoteKind, int]:
 def kind_of(key: str) -> RemoteKind:
     """What an object is for, by its place in a table's folder."""
     *folders, name = key.split("/")
-    if "_delta_log" in folders:
+    kinds = {one.object_kind(folders, name) for one in table_formats()}
+    if ObjectKind.LOG in kinds:
         return RemoteKind.LOG
-    if ".hoodie" in folders or role_of(key) is Role.ENGINE:
-        return RemoteKind.METADATA
-    return RemoteKind.METADATA if folders[-1:] == ["metadata"] and name.endswith(_METADATA) else RemoteKind.DATA
+    return RemoteKind.METADATA if ObjectKind.METADATA in kinds or role_of(key) is Role.ENGINE else RemoteKind.DATA

@@ -14,10 +14,11 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.formats.plain_files.data_files import csv_header
+from pii_tracer.lake.formats.plain_files.rows import folder_files
+from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import Inventory, TableState
-from pii_tracer.lake.rows.current_rows import data_files, folder_files, guarded
+from pii_tracer.lake.rows.current_rows import data_files, guarded
 from pii_tracer.lake.rows.rows_of_files import names_in_files, read_part
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.errors import EstateError
@@ -91,10 +92,10 @@ def _none(carriage: Carriage) -> bool:
 def _spelled(state: TableState, digits: Sequence[Digits], paths: EstatePaths) -> tuple[Digits, ...]:
     """Digits with the names that CSV files have for columns which the scan, on its guard, calls by their position.
 
-    What Hudi writes beside the columns is made of them.
+    What a format writes beside the columns is made of them.
     """
-    if state.format is HUDI:
-        return tuple(d for d in digits if not (d.column or "").startswith("_hoodie_")) or tuple(digits)
+    if made := format_of(state.format).added_columns:
+        return tuple(d for d in digits if not (d.column or "").startswith(made)) or tuple(digits)
     if state.format is not Format.CSV or not any(_BY_POSITION.fullmatch(d.column or "") for d in digits):
         return tuple(digits)
     try:

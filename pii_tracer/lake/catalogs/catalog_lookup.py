@@ -18,7 +18,7 @@ from typing import Any
 
 from pii_tracer.config.catalogs import Catalog, CatalogType
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
+from pii_tracer.lake.catalogs.catalog_types import REST, SQL, SQL_KIND, SQL_TABLES, TABLES
 from pii_tracer.lake.inventory import InventoryGap, RefKind
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
@@ -89,9 +89,9 @@ def secret(catalog: str, what: str) -> str | None:
 def list_catalogs(estate: Estate, base: Path) -> Iterator[Listing]:
     """Ask every catalog that lists its own tables, in the order of their names. base: folder of the estate file."""
     for name, catalog in sorted(estate.catalogs.items()):
-        if catalog.type is CatalogType.ICEBERG_SQL:
+        if catalog.type is SQL:
             yield _sql(name, catalog, base)
-        elif catalog.type is CatalogType.ICEBERG_REST:
+        elif catalog.type is REST:
             from pii_tracer.lake.catalogs.rest.tables import list_rest
 
             yield list_rest(name, catalog)
@@ -128,14 +128,14 @@ def _sql(name: str, catalog: Catalog, base: Path) -> Listing:
         if row["catalog_name"] != name:
             reason = "the database holds a table of another catalog, which the estate file does not name"
             gaps.append(catalog_gap(str(row["catalog_name"]), GapKind.UNKNOWN_CATALOG, reason, *parts))
-        elif (row.get("iceberg_type") or "TABLE") == "TABLE":
-            entries.append(CatalogEntry(sql_name(name, *parts), parts, ICEBERG, None, row["metadata_location"]))
+        elif (row.get(SQL_KIND) or "TABLE") == "TABLE":
+            entries.append(CatalogEntry(sql_name(name, *parts), parts, TABLES, None, row["metadata_location"]))
     return Listing(tuple(entries), tuple(gaps))
 
 
 def _rows(name: str, uri: str, base: Path) -> Iterable[Mapping[str, Any]]:
     """Rows of `iceberg_tables`. Catalogs of the first schema version have no `iceberg_type`: all of it are tables."""
-    query = "SELECT * FROM iceberg_tables ORDER BY catalog_name, table_namespace, table_name"
+    query = f"SELECT * FROM {SQL_TABLES} ORDER BY catalog_name, table_namespace, table_name"  # noqa: S608 (a constant)
     file = sqlite_file(uri, base)
     if file is not None:
         # read-only: a missing file must not be made

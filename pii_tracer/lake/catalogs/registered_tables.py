@@ -8,8 +8,7 @@ from pathlib import Path
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.catalog_lookup import CatalogEntry, Head, list_catalogs
-from pii_tracer.lake.formats.iceberg.metadata_json import metadata_json
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
+from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import InventoryGap, RefKind
 from pii_tracer.lake.read_result import gap
 from pii_tracer.model.errors import EstateError
@@ -105,7 +104,8 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
                 _add(found, gaps, placed)
         for location, group in heads.items():
             gaps += _two_keys(location, group)
-            _add(found, gaps, _of_heads(location, [head for _, head in group], listing.committed))
+            kind = group[0][0].format
+            _add(found, gaps, _of_heads(location, kind, [head for _, head in group], listing.committed))
     return Registry(found, tuple(remote), tuple(gaps))
 
 
@@ -113,7 +113,7 @@ def _add(found: dict[Path, Registered], gaps: list[InventoryGap], placed: Regist
     first = found.setdefault(placed.location, placed)
     if first is placed:
         return
-    if placed.format is ICEBERG:
+    if format_of(placed.format).registered_by_metadata:
         gaps.append(_twice(first, placed))
     names = tuple(sorted({*first.names, *placed.names}))
     found[placed.location] = Registered(names, first.format, first.location, first.metadata)
@@ -122,12 +122,12 @@ def _add(found: dict[Path, Registered], gaps: list[InventoryGap], placed: Regist
 _ORDER = (RefKind.NESSIE_BRANCH, RefKind.NESSIE_TAG)
 
 
-def _of_heads(location: Path, heads: list[PlacedHead], committed: frozenset[str] | None) -> Registered:
+def _of_heads(location: Path, kind: Format, heads: list[PlacedHead], committed: frozenset[str] | None) -> Registered:
     """The default branch's head first, then branches, then tags."""
     heads.sort(key=lambda h: (not h.head.default, _ORDER.index(h.head.kind), h.head.ref))
     # without a name for the first head there is none: another reference's name would mean other rows
     names = tuple(dict.fromkeys(h.table for h in heads if h.table)) if heads[0].table else ()
-    return Registered(names, ICEBERG, location, heads[0].metadata, tuple(heads), committed)
+    return Registered(names, kind, location, heads[0].metadata, tuple(heads), committed)
 
 
 def _two_keys(location: Path, group: list[tuple[CatalogEntry, PlacedHead]]) -> list[InventoryGap]:
@@ -172,19 +172,20 @@ def _twice(first: Registered, second: Registered) -> InventoryGap:
 
 def _place(entry: CatalogEntry, inside: Callable[[Path], bool]) -> Registered | RemoteTable | InventoryGap:
     title = ".".join(entry.parts)
-    text = entry.metadata if entry.format is ICEBERG else entry.location
+    adapter = format_of(entry.format)
+    text = entry.metadata if adapter.registered_by_metadata else entry.location
     if not text:
         return gap(None, GapKind.UNREADABLE, "the catalog names no metadata file of the table", title)
     try:
         place = location_of(text)
         if isinstance(place, S3Location):
             return _remote(entry, place)
-        metadata = place if entry.format is ICEBERG else None
+        metadata = place if adapter.registered_by_metadata else None
         if metadata is not None:
             if not inside(metadata):
                 reason = f"the metadata of {title} lies outside the estate's roots and was not read"
                 return gap(None, GapKind.OUTSIDE_ROOTS, reason, str(metadata))
-            place = location_of(_location_in(metadata))
+            place = location_of(adapter.location_told_by(metadata))
             if isinstance(place, S3Location):
                 return RemoteTable(entry.name or title, entry.name, entry.format, place)
     except EstateError as error:
@@ -200,21 +201,6 @@ def _place(entry: CatalogEntry, inside: Callable[[Path], bool]) -> Registered | 
 def _remote(entry: CatalogEntry, place: S3Location) -> RemoteTable:
     """A table in S3. Where its catalog does not tell its folder, it is the one that `metadata` lies in, as a rule."""
     title = entry.name or ".".join(entry.parts)
-    if entry.format is not ICEBERG:
+    if not format_of(entry.format).registered_by_metadata:
         return RemoteTable(title, entry.name, entry.format, place)
     return RemoteTable(title, entry.name, entry.format, place.parent.parent, place, entry.head is not None)
-
-
-def _location_in(metadata: Path) -> str:
-    """The table's `location` (Iceberg spec, "Table Metadata Fields").
-
-    Raises:
-        EstateError: no such file, or not a metadata file.
-    """
-    try:
-        data = metadata.read_bytes()
-        return str(metadata_json(data)["location"])
-    except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
-        raise EstateError(
-            f"the metadata file that its catalog points at cannot be read ({type(error).__name__})", where=str(metadata)
-        ) from None

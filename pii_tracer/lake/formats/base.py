@@ -7,17 +7,27 @@ execution and its reader for the verifier stand in groups of their own: `pii_tra
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from re import Pattern
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pii_tracer.lake.catalogs.glue.marks import GlueMarks
     from pii_tracer.lake.dataset_paths import EstatePaths
+    from pii_tracer.lake.inventory import TableState
     from pii_tracer.lake.read_result import Found
+    from pii_tracer.lake.rows.former_versions import Sought, Version
+    from pii_tracer.lake.stores.s3.s3_path import S3Path
+    from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
+    from pii_tracer.model.locations import S3Location
 
 
 class Role(Enum):
@@ -39,6 +49,31 @@ class Role(Enum):
     """Removes or replaces files that another table may read."""
     WAITS = auto()
     """Waits for something outside, and changes nothing."""
+
+
+class NamedBy(Enum):
+    """Who must name a table in S3, so that steps erase it there."""
+
+    ESTATE_FILE = auto()
+    CATALOG = auto()
+
+
+class ObjectKind(Enum):
+    """What a file of a table is for, beside its data."""
+
+    LOG = auto()
+    METADATA = auto()
+
+
+@dataclass(frozen=True)
+class CommitLog:
+    """Where a table keeps a file for each of its versions.
+
+    folders: below the table's folder, with slashes. name: of such a file, whole; its first group orders them.
+    """
+
+    folders: tuple[str, ...]
+    name: Pattern[str]
 
 
 class TableFormat:
@@ -65,3 +100,110 @@ class TableFormat:
             EstateError: its metadata cannot be read.
         """
         raise NotImplementedError
+
+    # -- what discovery and catalogs ask ------------------------------------------------------------------------------
+
+    registered_by_metadata: ClassVar[bool] = False
+    """Whether a catalog names a table of this format by a metadata file, which counts wherever it lies."""
+    spares_shared_files: ClassVar[bool] = False
+    """Whether its clean-up takes account of files that another table reads as well."""
+    erased_in_s3: ClassVar[NamedBy | None] = None
+    """Who must name a table of this format in S3, so that it is erased there; None where it is erased by nobody."""
+
+    def view_at(self, folder: Path) -> str | None:
+        """What a view in a folder is called ("an Example view"); None where there is none. A view has metadata like a
+        table, and no rows. A folder that cannot be listed raises OSError."""
+        return None
+
+    def is_in_glue(self, marks: GlueMarks) -> bool:
+        """Whether the marks of a table in the AWS Glue Data Catalog are those of this format."""
+        return False
+
+    def location_told_by(self, metadata: Path) -> str:
+        """The location that a metadata file tells of its table; asked where `registered_by_metadata`.
+
+        Raises:
+            EstateError: no such file, or not a metadata file.
+        """
+        raise NotImplementedError
+
+    def folders_told_by(self, metadata: bytes, file: S3Location) -> tuple[tuple[S3Location, ...], str | None]:
+        """The folders in S3 that a metadata file there leads to, the table's own first, none inside another; and what
+        of it leads out of S3, if anything. Asked where `registered_by_metadata`.
+
+        Raises:
+            OSError, EOFError, ValueError, KeyError, TypeError, AttributeError: not a table's metadata.
+        """
+        raise NotImplementedError
+
+    def tables_in_s3(self, asked: TablesAsked) -> Sequence[Looked]:
+        """Its tables among those that are named in S3: the state of each, or why nothing is erased in it."""
+        return ()
+
+    def object_kind(self, folders: Sequence[str], name: str) -> ObjectKind | None:
+        """What a file of a table is for, by its folders, from the outermost, and its name; None of data."""
+        return ObjectKind.METADATA if not self.metadata_folders.isdisjoint(folders) else None
+
+    # -- what rows are read by, without Spark -------------------------------------------------------------------------
+
+    added_columns: ClassVar[str | None] = None
+    """How the names of columns begin that the format itself writes beside the table's, made of them; None: there are
+    none."""
+
+    def data_files(self, state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
+        """Files that the current rows are read from, sorted.
+
+        Raises:
+            EstateError: the table's metadata cannot be read.
+        """
+        raise NotImplementedError
+
+    def read_columns(self, state: TableState, columns: Sequence[str], paths: EstatePaths) -> pa.Table:
+        """The current rows of a table, without those that are deleted, with at least these top-level columns.
+
+        Whatever its library raises becomes an EstateError of the caller.
+        """
+        raise NotImplementedError
+
+    def read_file_rows(
+        self, state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
+    ) -> Iterator[pa.RecordBatch]:
+        """The current rows in some of its data files, with these columns in this order; one a file lacks is NULL.
+
+        Whatever its library raises becomes an EstateError of the caller.
+        """
+        raise NotImplementedError
+
+    def field_names(self, state: TableState, paths: EstatePaths) -> Iterable[tuple[str, str]]:
+        """What top-level columns are called in files, each with the name of now. A name may mean several columns."""
+        return [(column.name, column.name) for column in state.columns]
+
+    def former_versions(self, state: TableState, sought: Sought, paths: EstatePaths) -> Iterator[Version]:
+        """The retained versions, the current one first and then the newest; none where `unread_history` says why."""
+        return iter(())
+
+    def unread_history(self, state: TableState) -> str | None:
+        """Why rows of former versions are not read; None where they are, or where the table keeps none."""
+        if state.versions <= 1:
+            return None
+        name = state.table or state.location
+        return f"{state.versions:,} versions of {name} are kept, and former rows of {self.title} tables are not read"
+
+    def may_hold_rows(self, path: Path) -> bool:
+        """Whether a file below a table's folder, in no folder of metadata, may hold rows of whatever version."""
+        return True
+
+    def own_texts(self, state: TableState, paths: EstatePaths) -> Mapping[str, Any]:
+        """By kind of place (`lake.table_texts`): documents with the texts that owners of a table wrote in it.
+
+        Raises:
+            EstateError: the table's metadata cannot be read.
+        """
+        from pii_tracer.lake.table_texts import PROPERTIES
+
+        return {PROPERTIES: state.properties}
+
+    # -- what a run's witness asks ------------------------------------------------------------------------------------
+
+    commit_log: ClassVar[CommitLog | None] = None
+    """Where a table's versions are written down, a file for each; None where every file is looked at instead."""

@@ -52,3 +52,14 @@ def known_actions() -> frozenset[Action]:
     """Every action that a step can have here: the tool's own, and those of the installed formats."""
     own = {word for word in vars(Action).values() if isinstance(word, Action)}
     return frozenset(own.union(*(one.actions for one in table_formats())))
+
+
+def known_format(name: Format | None) -> TableFormat | None:
+    """The adapter of a format; None where it is none of tables, such as a topic's."""
+    return format_of(name) if name is not None and name.value in format_names() else None
+
+
+@cache
+def metadata_folders() -> frozenset[str]:
+    """Folders of a table's metadata, of whatever format: no data files of the table lie in them."""
+    return frozenset[str]().union(*(one.metadata_folders for one in table_formats()))

@@ -14,11 +14,11 @@ from pii_tracer.app.planning.s3_table_search import search_places, with_remote
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
+from pii_tracer.lake.formats.iceberg.s3_folders import iceberg_folders
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Inventory, ObjectVersion, RemotePlace
 from pii_tracer.lake.stores.s3 import version_bytes
 from pii_tracer.lake.stores.s3.object_versions import iter_object_versions
-from pii_tracer.lake.stores.s3.table_places import iceberg_folders
 from pii_tracer.lake.stores.s3.version_bytes import fetch
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import KeySet

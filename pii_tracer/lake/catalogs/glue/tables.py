@@ -22,9 +22,9 @@ from pii_tracer.lake.catalogs.catalog_lookup import (
     catalog_gap,
     sql_name,
 )
-from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.lake.formats.hudi.vocabulary import HUDI
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
+from pii_tracer.lake.catalogs.glue.marks import GlueMarks
+from pii_tracer.lake.formats.base import TableFormat
+from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Format
@@ -74,10 +74,17 @@ def _entry(name: str, database: str, table: Mapping[str, Any]) -> CatalogEntry |
         return None
     parameters = {key.lower(): str(value) for key, value in (table.get("Parameters") or {}).items()}
     storage = table.get("StorageDescriptor") or {}
-    if parameters.get("table_type", "").upper() == "ICEBERG":
+    marks = GlueMarks(
+        provider=parameters.get("spark.sql.sources.provider", "").lower(),
+        table_type=parameters.get("table_type", "").lower(),
+        classification=parameters.get("classification", "").lower(),
+        reader=str(storage.get("InputFormat") or "").lower(),
+    )
+    adapter = _adapter(marks)
+    if adapter and adapter.registered_by_metadata:
         metadata = parameters.get("metadata_location")
-        return CatalogEntry(sql_name(name, *parts), parts, ICEBERG, storage.get("Location"), metadata)
-    kind = _format(parameters, storage)
+        return CatalogEntry(sql_name(name, *parts), parts, adapter.name, storage.get("Location"), metadata)
+    kind = adapter.name if adapter else _plain(marks)
     serde = (storage.get("SerdeInfo") or {}).get("Parameters") or {}
     # Spark keeps the path of a data source table beside the serializer; Location may be a placeholder
     location = serde.get("path") or storage.get("Location")
@@ -87,14 +94,11 @@ def _entry(name: str, database: str, table: Mapping[str, Any]) -> CatalogEntry |
     return CatalogEntry(sql_name(*parts), parts, kind, location)
 
 
-def _format(parameters: Mapping[str, str], storage: Mapping[str, Any]) -> Format | None:
-    words = [parameters.get(key, "").lower() for key in ("spark.sql.sources.provider", "table_type", "classification")]
-    reader = str(storage.get("InputFormat") or "").lower()
-    if "delta" in words:
-        return DELTA
-    if "hudi" in words or "org.apache.hudi" in reader:
-        return HUDI
-    for word, kind in _PLAIN.items():
-        if word in words or word in reader:
-            return kind
-    return None
+def _adapter(marks: GlueMarks) -> TableFormat | None:
+    """The table format whose marks these are. One that is named by its metadata file goes before the others."""
+    adapters = sorted(table_formats(), key=lambda one: not one.registered_by_metadata)
+    return next((one for one in adapters if one.is_in_glue(marks)), None)
+
+
+def _plain(marks: GlueMarks) -> Format | None:
+    return next((kind for word, kind in _PLAIN.items() if word in marks.words or word in marks.reader), None)

@@ -16,19 +16,18 @@ from pii_tracer.lake.catalogs.catalog_lookup import (
     catalog_gap,
     sql_name,
 )
+from pii_tracer.lake.catalogs.catalog_types import NESSIE_TABLE, NESSIE_VIEW, TABLES
 from pii_tracer.lake.catalogs.nessie.client import (
     Content,
     NessieClient,
     Reference,
     RefType,
 )
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import NESSIE_WORK_BRANCH, InventoryGap, RefKind
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 
-ICEBERG_TABLE = "ICEBERG_TABLE"
-_NO_BYTES = frozenset({"ICEBERG_VIEW", "UDF", "NAMESPACE"})
+_NO_BYTES = frozenset({NESSIE_VIEW, "UDF", "NAMESPACE"})
 KINDS = {RefType.BRANCH: RefKind.NESSIE_BRANCH, RefType.TAG: RefKind.NESSIE_TAG}
 
 
@@ -58,7 +57,7 @@ def list_nessie(name: str, catalog: Catalog) -> Listing:
             gaps.append(catalog_gap(name, GapKind.CATALOG_UNREADABLE, reason, reference.name))
             continue
         for content in contents:
-            if content.kind == ICEBERG_TABLE:
+            if content.kind == NESSIE_TABLE:
                 entries.append(_entry(name, content, reference, default))
             elif content.kind not in _NO_BYTES:
                 reason = f"a content of the kind {content.kind}, which is not known here"
@@ -87,7 +86,7 @@ def table_name(catalog: str, key: tuple[str, ...], ref: str, default: str) -> st
 def _entry(catalog: str, content: Content, reference: Reference, default: str) -> CatalogEntry:
     head = Head(catalog, reference.name, KINDS[reference.type], content.snapshot, reference.name == default)
     name = table_name(catalog, content.key, reference.name, default)
-    return CatalogEntry(name, content.key, ICEBERG, None, content.metadata, head)
+    return CatalogEntry(name, content.key, TABLES, None, content.metadata, head)
 
 
 def _committed(client: NessieClient, references: tuple[Reference, ...]) -> frozenset[str]:

@@ -16,7 +16,7 @@ from pii_tracer.lake.catalogs.catalog_lookup import (
     secret,
     sql_name,
 )
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
+from pii_tracer.lake.catalogs.catalog_types import TABLES
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.model.gap_kinds import GapKind
 
@@ -105,7 +105,7 @@ class _Walk:
                 self._gap(f"the table cannot be loaded ({type(error).__name__}): nothing is known of it", parts)
                 continue
             name = sql_name(self._name, *parts)
-            entry = CatalogEntry(name, parts, ICEBERG, table.location(), table.metadata_location)
+            entry = CatalogEntry(name, parts, TABLES, table.location(), table.metadata_location)
             self.entries.append(entry)
 
     def _gap(self, reason: str, parts: tuple[str, ...]) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.formats.base import Role, TableFormat
+from pii_tracer.lake.formats.base import CommitLog, NamedBy, ObjectKind, Role, TableFormat
+from pii_tracer.lake.formats.delta import former_rows, rows
+from pii_tracer.lake.formats.delta.log_paths import COMMIT, LOG
 from pii_tracer.lake.formats.delta.table_state import delta_state, is_delta
+from pii_tracer.lake.formats.delta.transaction_log import log_of
 from pii_tracer.lake.formats.delta.vocabulary import (
     DELTA,
     DELTA_CLEAN_LOG,
@@ -16,7 +21,17 @@ from pii_tracer.lake.formats.delta.vocabulary import (
     DELTA_REBUILD,
     DELTA_VACUUM,
 )
+from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.read_result import Found
+from pii_tracer.lake.rows.former_versions import Sought, Version
+from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.lake.table_texts import COLUMNS, NAME, PROPERTIES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pii_tracer.lake.catalogs.glue.marks import GlueMarks
+    from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
 
 
 class DeltaFormat(TableFormat):
@@ -39,3 +54,46 @@ class DeltaFormat(TableFormat):
 
     def read_state(self, folder: Path, paths: EstatePaths) -> Found:
         return delta_state(folder, paths)
+
+    # -- what discovery, readers of rows and witnesses ask ------------------------------------------------------------
+
+    erased_in_s3 = NamedBy.ESTATE_FILE
+    commit_log = CommitLog((LOG,), COMMIT)
+
+    def is_in_glue(self, marks: GlueMarks) -> bool:
+        return "delta" in marks.words
+
+    def tables_in_s3(self, asked: TablesAsked) -> Sequence[Looked]:
+        from pii_tracer.lake.formats.delta.s3_table import look_at_delta
+
+        return look_at_delta(asked.declared, asked.folders)
+
+    def object_kind(self, folders: Sequence[str], name: str) -> ObjectKind | None:
+        return ObjectKind.LOG if LOG in folders else None
+
+    def data_files(self, state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
+        return rows.data_files(state, paths)
+
+    def read_columns(self, state: TableState, columns: Sequence[str], paths: EstatePaths) -> pa.Table:
+        return rows.delta_rows(state, columns, int(state.snapshot), paths)
+
+    def read_file_rows(
+        self, state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
+    ) -> Iterator[pa.RecordBatch]:
+        return rows.file_rows(state, columns, files, paths)
+
+    def field_names(self, state: TableState, paths: EstatePaths) -> Iterable[tuple[str, str]]:
+        return rows.field_names(state, paths)
+
+    def former_versions(self, state: TableState, sought: Sought, paths: EstatePaths) -> Iterator[Version]:
+        return former_rows.versions(state, sought, paths)
+
+    def unread_history(self, state: TableState) -> str | None:
+        return None
+
+    def may_hold_rows(self, path: Path) -> bool:
+        return path.suffix in (".parquet", ".orc", ".avro") or ".log." in path.name
+
+    def own_texts(self, state: TableState, paths: EstatePaths) -> Mapping[str, Any]:
+        log = log_of(paths.place(state.location))
+        return {NAME: [log.name, log.comment], PROPERTIES: log.configuration, COLUMNS: log.schema}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.formats.base import Role, TableFormat
+from pii_tracer.lake.formats.base import CommitLog, NamedBy, Role, TableFormat
+from pii_tracer.lake.formats.hudi import rows
 from pii_tracer.lake.formats.hudi.table_state import hudi_state, is_hudi
 from pii_tracer.lake.formats.hudi.vocabulary import (
     HUDI,
@@ -17,7 +21,15 @@ from pii_tracer.lake.formats.hudi.vocabulary import (
     HUDI_REBUILD,
     HUDI_REBUILD_METADATA,
 )
+from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.read_result import Found
+from pii_tracer.lake.stores.s3.s3_path import S3Path
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pii_tracer.lake.catalogs.glue.marks import GlueMarks
+    from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
 
 
 class HudiFormat(TableFormat):
@@ -41,3 +53,39 @@ class HudiFormat(TableFormat):
 
     def read_state(self, folder: Path, paths: EstatePaths) -> Found:
         return hudi_state(folder, paths)
+
+    # -- what discovery, readers of rows and witnesses ask ------------------------------------------------------------
+
+    erased_in_s3 = NamedBy.ESTATE_FILE
+    added_columns = "_hoodie_"
+    # instants; before table version 8 in the second folder
+    commit_log = CommitLog((".hoodie/timeline", ".hoodie"), re.compile(r"(\d{17}(?:_\d{17})?)\.\w+"))
+
+    def is_in_glue(self, marks: GlueMarks) -> bool:
+        return "hudi" in marks.words or "org.apache.hudi" in marks.reader
+
+    def tables_in_s3(self, asked: TablesAsked) -> Sequence[Looked]:
+        from pii_tracer.lake.formats.hudi.s3_table import look_at_hudi
+
+        return look_at_hudi(asked.declared, asked.folders, asked.options)
+
+    def data_files(self, state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
+        return rows.data_files(state, paths)
+
+    def read_columns(self, state: TableState, columns: Sequence[str], paths: EstatePaths) -> pa.Table:
+        return rows.current_rows(state, paths)
+
+    def read_file_rows(
+        self, state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
+    ) -> Iterator[pa.RecordBatch]:
+        return rows.file_rows(state, columns, files, paths)
+
+    def unread_history(self, state: TableState) -> str | None:
+        if state.versions <= 1:
+            return None
+        name = state.table or state.location
+        return f"{state.versions:,} commits of {name} are on its timeline, and former rows of Hudi tables are not read"
+
+    def may_hold_rows(self, path: Path) -> bool:
+        named = path.suffix in (".parquet", ".orc", ".avro") or ".log." in path.name
+        return named and not path.name.startswith(".hoodie")

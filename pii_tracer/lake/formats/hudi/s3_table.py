@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
+from pii_tracer.lake.formats.hudi.properties import HUDI_BOOTSTRAPPED
 from pii_tracer.lake.formats.hudi.table_state import hudi_properties, load_hudi, state_of
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
-from pii_tracer.lake.inventory import HUDI_BOOTSTRAPPED
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.lake.stores.s3.s3_path import S3Path

@@ -13,13 +13,9 @@ from typing import TYPE_CHECKING
 
 from pii_tracer.common.parallel_map import several
 from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.hudi.properties import HUDI_BOOTSTRAPPED
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
-from pii_tracer.lake.inventory import (
-    HUDI_BOOTSTRAPPED,
-    Ref,
-    RefKind,
-    TableState,
-)
+from pii_tracer.lake.inventory import Ref, RefKind, TableState
 from pii_tracer.lake.read_result import Found, gap
 from pii_tracer.lake.spark_types import arrow_type
 from pii_tracer.lake.stores.s3.s3_path import AnyPlace, S3Path, opened

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
 from pii_tracer.lake.formats.iceberg.metadata_json import metadata_json
+from pii_tracer.lake.formats.iceberg.properties import LEADING
+from pii_tracer.lake.formats.iceberg.s3_folders import iceberg_folders
 from pii_tracer.lake.formats.iceberg.stray_files import other_metadata_in, strange_objects
 from pii_tracer.lake.formats.iceberg.table_state import (
     At,
@@ -22,7 +24,6 @@ from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.lake.stores.s3.s3_path import S3Path
-from pii_tracer.lake.stores.s3.table_places import LEADING, iceberg_folders
 from pii_tracer.lake.stores.s3.table_reading import Looked, judged
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import S3Location

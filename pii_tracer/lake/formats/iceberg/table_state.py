@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic
 
 from pii_tracer.lake.dataset_paths import EstatePaths, local_path
+from pii_tracer.lake.formats.iceberg.column_types import iceberg_type
 from pii_tracer.lake.formats.iceberg.history_loss import lost_columns, staged_snapshots
 from pii_tracer.lake.formats.iceberg.stray_files import OtherMetadata, other_metadata, strangers
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
@@ -26,7 +27,6 @@ from pii_tracer.lake.inventory import (
     TableState,
 )
 from pii_tracer.lake.read_result import Found, gap
-from pii_tracer.lake.spark_types import iceberg_type
 from pii_tracer.lake.stores.s3.s3_path import Place, S3Path, file_of
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind

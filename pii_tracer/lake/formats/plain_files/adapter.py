@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from pii_tracer.lake.formats.base import Role, TableFormat
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.base import NamedBy, Role, TableFormat
+from pii_tracer.lake.formats.plain_files import rows
+from pii_tracer.lake.inventory import TableState
+from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.lake.table_texts import FOOTERS
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
 
 
 class PlainFiles(TableFormat):
@@ -21,12 +33,42 @@ class PlainFiles(TableFormat):
     def is_table(self, folder: Path) -> bool:
         return False  # no marker: data files anywhere make a folder one
 
+    # -- what discovery and readers of rows ask -----------------------------------------------------------------------
+
+    spares_shared_files = True
+    erased_in_s3 = NamedBy.ESTATE_FILE
+
+    def tables_in_s3(self, asked: TablesAsked) -> Sequence[Looked]:
+        from pii_tracer.lake.formats.plain_files.s3_table import look_at_bare
+
+        return look_at_bare(self.name, asked.declared, asked.sources, asked.folders)
+
+    def data_files(self, state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
+        return tuple(file.path for file in rows.folder_files(state, paths))
+
+    def read_columns(self, state: TableState, columns: Sequence[str], paths: EstatePaths) -> pa.Table:
+        return rows.current_rows(state, columns, paths)
+
+    def read_file_rows(
+        self, state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
+    ) -> Iterator[pa.RecordBatch]:
+        return rows.file_rows(state, columns, files, paths)
+
+    def may_hold_rows(self, path: Path) -> bool:
+        return path.suffix in (".parquet", ".orc", ".avro") or ".log." in path.name
+
+    def own_texts(self, state: TableState, paths: EstatePaths) -> Mapping[str, Any]:
+        return {}
+
 
 class ParquetFiles(PlainFiles):
     """Folders of Parquet files."""
 
     name = Format.PARQUET
     title = "Parquet"
+
+    def own_texts(self, state: TableState, paths: EstatePaths) -> Mapping[str, Any]:
+        return {FOOTERS: rows.footer_texts(state, paths)}
 
 
 class OrcFiles(PlainFiles):

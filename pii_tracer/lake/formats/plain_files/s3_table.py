@@ -14,16 +14,22 @@ from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.lake.stores.s3.table_reading import Looked, judged
-from pii_tracer.model.identities import PLAIN
+from pii_tracer.model.identities import PLAIN, Format
 
 
-def look_at_bare(declared: Sequence[RemoteTable], sources: Collection[str], folders: Folders) -> list[Looked]:
-    """The bare folders among the tables that the estate file declares, each place once.
+def look_at_bare(
+    kind: Format, declared: Sequence[RemoteTable], sources: Collection[str], folders: Folders
+) -> list[Looked]:
+    """The bare folders of a format among the tables that the estate file declares, each place once: as named first.
 
     sources: tables that tell who the persons are.
     """
     first = {str(t.location): t for t in reversed(declared) if t.format in PLAIN}
-    return [Looked(table, judged(partial(_look, table, sources, folders))) for table in first.values()]
+    return [
+        Looked(table, judged(partial(_look, table, sources, folders)))
+        for table in first.values()
+        if table.format is kind
+    ]
 
 
 def _look(table: RemoteTable, sources: Collection[str], folders: Folders) -> Found | str:

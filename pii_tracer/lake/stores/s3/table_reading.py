@@ -1,8 +1,8 @@
-"""What looking at one table in S3 gave, of whatever format."""
+"""What is asked of the tables in S3, and what looking at one of them gave, of whatever format."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -10,8 +10,25 @@ from botocore.exceptions import BotoCoreError, ClientError
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
 from pii_tracer.lake.read_result import Found
+from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import S3Location
+
+
+@dataclass(frozen=True)
+class TablesAsked:
+    """What is named in S3, for a format to look at the tables of its own.
+
+    declared: by the estate file; registered: by catalogs. names: by location, of all that anybody names there. sources:
+    tables that tell who the persons are. options: how libraries reach S3.
+    """
+
+    declared: Sequence[RemoteTable]
+    registered: Sequence[RemoteTable]
+    names: Mapping[str, Collection[str]]
+    sources: Collection[str]
+    folders: Folders
+    options: Callable[[], Mapping[str, str]]
 
 
 @dataclass(frozen=True)

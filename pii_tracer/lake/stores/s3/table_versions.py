@@ -10,12 +10,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
-from pii_tracer.lake.formats.iceberg.metadata_json import metadata_json
+from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import ObjectSet, ObjectVersion, RemotePlace
 from pii_tracer.lake.packed_versions import Packed
 from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory, iter_object_versions, region_of
-from pii_tracer.lake.stores.s3.table_places import iceberg_folders, joined
+from pii_tracer.lake.stores.s3.table_places import joined
 from pii_tracer.model.locations import S3Location
 
 _TELL_EVERY = 10_000
@@ -41,12 +41,13 @@ def list_places(
 
 
 def _spread(table: RemoteTable, clients: ClientFactory) -> list[RemotePlace]:
-    """The places of a table's files: an Iceberg table's metadata may lead to more than its folder."""
+    """The places of a table's files: its metadata may lead to more than its folder."""
     doubt = None
     folders: tuple[S3Location, ...] = (table.location,)
-    if table.metadata is not None:
+    if table.metadata is not None and table.format is not None:
+        adapter = format_of(table.format)
         try:
-            folders, doubt = iceberg_folders(_metadata(table.metadata, clients), table.metadata)
+            folders, doubt = adapter.folders_told_by(_metadata(table.metadata, clients), table.metadata)
         except (ClientError, BotoCoreError) as error:
             doubt = f"its metadata file cannot be read ({error_code(error)})"
         except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -55,14 +56,13 @@ def _spread(table: RemoteTable, clients: ClientFactory) -> list[RemotePlace]:
     return [RemotePlace(location=f, tables=names, format=table.format, doubt=doubt) for f in folders]
 
 
-def _metadata(file: S3Location, clients: ClientFactory) -> object:
+def _metadata(file: S3Location, clients: ClientFactory) -> bytes:
     client = clients(region_of(clients(None), file.bucket))
     answer = client.get_object(Bucket=file.bucket, Key=file.key)
     with closing(answer["Body"]) as body:
         if answer["ContentLength"] > _LARGEST_METADATA:
             raise ValueError("a metadata file of this size is none")
-        data = body.read()
-    return metadata_json(data)
+        return bytes(body.read())
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pii_tracer.lake.discovery import discover
-from pii_tracer.lake.inventory import HUDI_BOOTSTRAPPED
+from pii_tracer.lake.formats.hudi.properties import HUDI_BOOTSTRAPPED
 from pii_tracer.model.gap_kinds import GapKind
 from planners.copies.executor_support import unsupported
 from tests.sparksession import SparkEstate

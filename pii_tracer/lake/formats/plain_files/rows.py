@@ -1,0 +1,205 @@
+"""Rows of bare folders, without Spark: whole files of Parquet, ORC, Avro, CSV or JSON."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.plain_files.data_files import (
+    DataFile,
+    StoredFile,
+    csv_header,
+    data_file,
+    decompressed,
+    objects_below,
+    partition_values,
+)
+from pii_tracer.lake.formats.plain_files.json_types import Shape
+from pii_tracer.lake.formats.plain_files.json_types import rows as json_rows
+from pii_tracer.lake.inventory import ENCODING, TableState
+from pii_tracer.lake.rows.batches import Batches, parquet_batches, with_columns
+from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import is_s3
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def folder_files(state: TableState, paths: EstatePaths) -> Sequence[StoredFile]:
+    """Data files of a bare folder as engines read it: hidden ones and tables of their own are left out.
+
+    Raises:
+        EstateError, OSError: it lies in S3, which refuses.
+    """
+    place = paths.place(state.location) if is_s3(state.location) else None
+    found: Iterable[StoredFile] = (
+        objects_below(place, place.walk())[0] if isinstance(place, S3Path) else _files_here(state)
+    )
+    mine = (replace(f, encoding=state.properties.get(ENCODING)) for f in found if f.format is state.format)
+    return sorted(mine, key=lambda f: str(f.path))
+
+
+def _files_here(state: TableState) -> list[DataFile]:
+    found = []
+    for current, folders, names in os.walk(state.location):
+        here = Path(current)
+        deeper = here != Path(state.location)
+        folders[:] = sorted(n for n in folders if not n.startswith((".", "_")) and "=" in n)
+        if deeper and "=" not in here.name:
+            continue
+        for name in sorted(names):
+            path = here / name
+            if not name.startswith((".", "_")) and not path.is_dir() and (file := data_file(path)):
+                found.append(file)
+    return found
+
+
+def folder_of(state: TableState, file: StoredFile) -> Path | S3Path:
+    """The folder of a table of such files."""
+    return file.path.placed(state.location) if isinstance(file.path, S3Path) else Path(state.location)
+
+
+def current_rows(state: TableState, columns: Sequence[str], paths: EstatePaths) -> pa.Table:
+    """Some columns of all files, and whatever errors the libraries raise."""
+    import pyarrow as pa
+
+    files = folder_files(state, paths)
+    try:
+        return _tables(state, files, columns, rows_of_file)
+    except pa.ArrowException:
+        if state.format is not Format.JSON:
+            raise
+    shape = Shape()  # a column has another type in another file
+    for file in files:
+        with decompressed(file) as stream:
+            shape.read(stream)
+
+    def read(file: StoredFile, wanted: Sequence[str]) -> pa.Table:
+        with decompressed(file) as stream:
+            return json_rows(stream, wanted, shape.types)
+
+    return _tables(state, files, columns, read)
+
+
+def _tables(
+    state: TableState,
+    files: Sequence[StoredFile],
+    columns: Sequence[str],
+    read: Callable[[StoredFile, Sequence[str]], pa.Table],
+) -> pa.Table:
+    import pyarrow as pa
+
+    tables = []
+    for file in files:
+        partition = partition_values(folder_of(state, file), file.path)
+        table = read(file, [c for c in columns if c not in partition])
+        for name in columns:
+            if name not in table.schema.names:  # a partition column, or one that came with later files
+                value = partition.get(name)
+                kind = pa.null() if value is None else pa.string()
+                table = table.append_column(name, pa.array([value] * table.num_rows, kind))
+        tables.append(table.select(columns))
+    if not tables:
+        return pa.table({name: pa.array([], pa.string()) for name in columns})
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+def rows_of_file(file: StoredFile, columns: Sequence[str]) -> pa.Table:
+    """The rows of one file of a bare folder, whole; only Parquet is read by columns, those of these that it has."""
+    import pyarrow as pa
+
+    if file.format is Format.PARQUET:
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(file.source) as opened:
+            table = opened.read(columns=[c for c in columns if c in opened.schema_arrow.names])
+            # a table without columns has lost how many rows it had
+            return table if table.num_columns else pa.table({"": pa.nulls(opened.metadata.num_rows)})
+    if file.format is Format.ORC:
+        from pyarrow import orc
+
+        return orc.ORCFile(file.source).read()
+    if file.format is Format.AVRO:
+        import fastavro
+
+        with file.path.open("rb") as stream:
+            return pa.Table.from_pylist(list(fastavro.reader(stream)))
+    if file.format is Format.CSV:
+        return _csv(file)
+    return _json(file, columns)
+
+
+def _json(file: StoredFile, columns: Sequence[str]) -> pa.Table:
+    """By Arrow, where all lines have the same types."""
+    import pyarrow as pa
+    from pyarrow import json
+
+    try:
+        with decompressed(file) as stream:
+            return json.read_json(stream)
+    except pa.ArrowInvalid:
+        shape = Shape()
+        with decompressed(file) as stream:
+            shape.read(stream)
+        with decompressed(file) as stream:
+            return json_rows(stream, columns, shape.types)
+
+
+def _csv(file: StoredFile) -> pa.Table:
+    """All columns as text, as Spark reads CSV without a schema; empty fields are null."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    names, header = csv_header(file)
+    with decompressed(file) as stream:
+        return csv.read_csv(
+            stream,
+            read_options=csv.ReadOptions(
+                column_names=list(names), skip_rows=1 if header else 0, encoding=file.encoding or "utf8"
+            ),
+            parse_options=csv.ParseOptions(newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True
+            ),
+        )
+
+
+def file_rows(
+    state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
+) -> Batches:
+    """The rows of some files."""
+    for file in folder_files(state, paths):
+        if file.path in files:
+            partition = partition_values(folder_of(state, file), file.path)
+            for batch in _of_file(file, columns):
+                yield with_columns(batch, columns, partition)
+
+
+def _of_file(file: StoredFile, columns: Sequence[str]) -> Batches:
+    if file.format is Format.PARQUET:
+        return parquet_batches(file.path, columns)
+    return iter(rows_of_file(file, columns).to_batches())
+
+
+def footer_texts(state: TableState, paths: EstatePaths) -> list[str]:
+    """`key_value_metadata` of Parquet footers (https://parquet.apache.org/docs/file-format/metadata/).
+
+    Files that cannot be read tell nothing here.
+    """
+    return [told for file in folder_files(state, paths) for told in _key_values(file)]
+
+
+def _key_values(file: StoredFile) -> list[str]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        told = pq.read_metadata(file.source).metadata or {}
+    except (OSError, ValueError, pa.ArrowException):
+        return []
+    return [text.decode("utf-8", "replace") for pair in told.items() for text in pair]
