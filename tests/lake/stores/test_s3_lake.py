@@ -16,7 +16,7 @@ from pii_tracer.app.planning.s3_table_search import with_remote
 from pii_tracer.app.retention.s3_tables import with_delta_tables
 from pii_tracer.lake.catalogs import registered_tables
 from pii_tracer.lake.catalogs.catalog_lookup import CatalogEntry, Head, Listing
-from pii_tracer.lake.erasable_s3_tables import OTHERS
+from pii_tracer.lake.erasable_s3_tables import others
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import RefKind
 from pii_tracer.lake.stores.s3.archives import s3_clients
@@ -282,7 +282,7 @@ def test_other_tables_and_roots(house: House) -> None:
     root = f"s3://{house.bucket}/loose"
     house.more["roots"] = [root]
     (reason,) = [p.untreated for p in house.inventory().remote if str(p.location) == root]
-    assert reason == OTHERS
+    assert reason == others()
 
 
 def test_a_data_file_that_is_missing_is_told(house: House) -> None:
