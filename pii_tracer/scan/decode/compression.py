@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
 
+import cramjam
 import pyarrow as pa
 import zstandard
 
@@ -72,6 +73,9 @@ _MAGIC: tuple[tuple[bytes, str, Callable[[Any], Any]], ...] = (
 )
 _LZ4_BLOCK = b"LZ4Block"
 _LZ4_HEADER = 21
+_LZ4_RATIO = 255
+"""A byte of LZ4 stands for that many at the most: a length that goes on
+(https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md)."""
 _HADOOP = {".snappy": "snappy", ".deflate": "deflate", ".lz4": "lz4"}
 _SUFFIXES = (".gz", ".gzip", ".bz2", ".xz", ".zst", ".zstd", *_HADOOP)
 
@@ -212,23 +216,19 @@ def _zlib(data: memoryview, size: int) -> Iterator[bytes]:
 def _blocks(data: memoryview, codec: str) -> Iterator[bytes]:
     """Hadoop's block format: plain size 4, then chunks of size 4 and raw Snappy or LZ4, until the plain size is reached
     (https://github.com/apache/hadoop, `BlockCompressorStream`)."""
-    raw, size_of = {"snappy": ("snappy", _snappy_size), "lz4": ("lz4_raw", lz4_size)}[codec]
     position = 0
-    try:
-        while position < len(data):
-            target = int.from_bytes(data[position : position + 4], "big")
-            position += 4
-            while target > 0:
-                size = int.from_bytes(data[position : position + 4], "big")
-                chunk = bytes(data[position + 4 : position + 4 + size])
-                if len(chunk) != size or not size:
-                    raise PackedError(f"{codec} content cut short")
-                piece = bytes(pa.decompress(chunk, size_of(chunk), raw, asbytes=True))
-                yield piece
-                target -= len(piece)
-                position += 4 + size
-    except (pa.ArrowException, OSError, IndexError):
-        raise PackedError(f"{codec} content that cannot be unpacked") from None
+    while position < len(data):
+        target = int.from_bytes(data[position : position + 4], "big")
+        position += 4
+        while target > 0:
+            size = int.from_bytes(data[position : position + 4], "big")
+            chunk = bytes(data[position + 4 : position + 4 + size])
+            if len(chunk) != size or not size:
+                raise PackedError(f"{codec} content cut short")
+            piece = raw(codec, chunk, target)
+            yield piece
+            target -= len(piece)
+            position += 4 + size
 
 
 def _lz4_blocks(data: memoryview) -> Iterator[bytes]:
@@ -247,52 +247,27 @@ def _lz4_blocks(data: memoryview) -> Iterator[bytes]:
             raise PackedError("lz4 blocks cut short")
         ended = plain == 0
         if not ended:
-            yield block if method == 0x10 else _lz4_raw(block, plain)
+            piece = block if method == 0x10 else raw("lz4", block, min(plain, LIMIT))
+            if len(piece) != plain:
+                raise PackedError("lz4 block of impossible size")
+            yield piece
         position = start + packed
     if not ended:
         raise PackedError("lz4 blocks cut short")
 
 
-def _lz4_raw(block: bytes, size: int) -> bytes:
-    if size > LIMIT or size != lz4_size(block):
-        raise PackedError("lz4 block of impossible size")
+def raw(codec: str, chunk: bytes, most: int = LIMIT) -> bytes:
+    """What a chunk of Snappy or LZ4 without a frame unpacks to, at most so many bytes.
+
+    Raises:
+        PackedError: cut short, corrupt, or larger than that.
+    """
     try:
-        return bytes(pa.decompress(block, size, "lz4_raw", asbytes=True))
-    except (pa.ArrowException, OSError):
-        raise PackedError("lz4 blocks that cannot be unpacked") from None
-
-
-def _snappy_size(chunk: bytes) -> int:
-    size = shift = 0
-    for byte in chunk[:5]:
-        size |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            break
-    if size > LIMIT:
-        raise PackedError("snappy chunk of impossible size")
-    return size
-
-
-def lz4_size(block: bytes) -> int:
-    """What an LZ4 block unpacks to, told by its tokens (https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md)."""
-    size = position = 0
-    while position < len(block):
-        token, position = block[position], position + 1
-        literals, position = _length(block, position, token >> 4)
-        size, position = size + literals, position + literals
-        if position < len(block):
-            copied, position = _length(block, position + 2, token & 15)
-            size += copied + 4
-    if size > LIMIT:
-        raise PackedError("LZ4 block of impossible size")
-    return size
-
-
-def _length(block: bytes, position: int, value: int) -> tuple[int, int]:
-    """A length of 15 goes on in bytes, of which 255 go on."""
-    more = value == 15
-    while more:
-        more = block[position] == 255
-        value, position = value + block[position], position + 1
-    return value, position
+        if codec == "snappy":
+            if cramjam.snappy.decompress_raw_len(chunk) > most:
+                raise PackedError("snappy chunk of impossible size")
+            return bytes(cramjam.snappy.decompress_raw(chunk))
+        out = memoryview(bytearray(min(most, _LZ4_RATIO * len(chunk))))
+        return bytes(out[: cramjam.lz4.decompress_block_into(chunk, out, output_len=len(out))])
+    except cramjam.DecompressionError:
+        raise PackedError(f"{codec} content that cannot be unpacked, or of impossible size") from None
