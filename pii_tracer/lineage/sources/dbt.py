@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import networkx as nx
 
 from pii_tracer.lineage.sources.dataset_notes import Tag
 from pii_tracer.lineage.sources.evidence import Proof, in_file
@@ -167,20 +168,10 @@ def _index(column: Mapping[str, Any]) -> int:
 
 def _in_order(nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Upstream before downstream."""
-    done: dict[str, None] = {}
-    for start in sorted(nodes):
-        stack = [(start, iter(_depends(nodes[start])))]
-        open_ = {start}
-        while stack:
-            node_id, rest = stack[-1]
-            following = next((d for d in rest if d in nodes and d not in done and d not in open_), None)
-            if following is None:
-                done[node_id] = None
-                stack.pop()
-            else:
-                open_.add(following)
-                stack.append((following, iter(_depends(nodes[following]))))
-    return list(done)
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(sorted(nodes))
+    graph.add_edges_from((name, above) for name in sorted(nodes) for above in _depends(nodes[name]) if above in nodes)
+    return list(nx.dfs_postorder_nodes(graph))
 
 
 def _depends(node: Mapping[str, Any]) -> list[str]:
