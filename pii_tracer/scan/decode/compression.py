@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -25,50 +24,24 @@ class PackedError(ValueError):
     """The content cannot be had whole; the message says why."""
 
 
-class _View(io.RawIOBase):
-    """They may be a mapped file's that is larger than memory."""
-
-    def __init__(self, data: memoryview) -> None:
-        self._data, self._at = data, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = max(0, offset + {io.SEEK_CUR: self._at, io.SEEK_END: len(self._data)}.get(whence, 0))
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        piece = self._data[self._at : self._at + len(buffer)]
-        buffer[: len(piece)] = piece
-        self._at += len(piece)
-        return len(piece)
+def stream_of(data: memoryview) -> pa.NativeFile:
+    """Bytes as a stream, without a copy of them: they may be a mapped file's that is larger than memory."""
+    return pa.BufferReader(pa.py_buffer(data))
 
 
-def stream_of(data: memoryview) -> io.BufferedReader:
-    """Bytes as a stream, without a copy of them."""
-    return io.BufferedReader(_View(data))
-
-
-def _gzip(source: io.BufferedReader) -> Any:
+def _gzip(source: pa.NativeFile) -> Any:
     return gzip.GzipFile(fileobj=source)
 
 
-def _lz4(source: io.BufferedReader) -> Any:
-    return pa.CompressedInputStream(pa.PythonFile(source, "r"), "lz4")
+def _lz4(source: pa.NativeFile) -> Any:
+    return pa.CompressedInputStream(source, "lz4")
 
 
 _MAGIC: tuple[tuple[bytes, str, Callable[[Any], Any]], ...] = (
     (b"\x1f\x8b", "gzip", _gzip),
     (b"BZh", "bzip2", bz2.BZ2File),
     (b"\xfd7zXZ\0", "xz", lzma.LZMAFile),
-    (b"\x28\xb5\x2f\xfd", "zstd", io.BufferedReader),
+    (b"\x28\xb5\x2f\xfd", "zstd", lambda source: source),
     (b"\x04\x22\x4d\x18", "lz4", _lz4),
 )
 _LZ4_BLOCK = b"LZ4Block"
