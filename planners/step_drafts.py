@@ -11,6 +11,7 @@ from typing import Any
 
 from pii_tracer.config.backups import Backup
 from pii_tracer.lake.inventory import (
+    Inventory,
     ObjectSet,
     ObjectVersion,
     RemotePlace,
@@ -113,6 +114,14 @@ def short_digest(text: str) -> str:
 def is_named(name: str, copy: Copy) -> bool:
     """Whether people who write `name` mean this copy."""
     return names_place(name, copy.table, copy.location, copy.dataset.name)
+
+
+def in_inventory(name: str, inventory: Inventory) -> bool:
+    """Whether people who write `name` mean a table, an archive, a topic or a repository that is there."""
+    others = (*inventory.objects, *inventory.topics, *inventory.lakefs)
+    return any(names_place(name, s.table, s.location, s.dataset.name) for s in inventory.tables) or any(
+        names_place(name, None, o.location, o.dataset.name) for o in others
+    )
 
 
 def clone_origins(item: CopyDraft, states: Mapping[str, TableState]) -> Iterable[str]:
