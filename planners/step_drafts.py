@@ -118,10 +118,11 @@ def is_named(name: str, copy: Copy) -> bool:
 
 def in_inventory(name: str, inventory: Inventory) -> bool:
     """Whether people who write `name` mean a table, an archive, a topic or a repository that is there."""
-    others = (*inventory.objects, *inventory.topics, *inventory.lakefs)
-    return any(names_place(name, s.table, s.location, s.dataset.name) for s in inventory.tables) or any(
-        names_place(name, None, o.location, o.dataset.name) for o in others
-    )
+    places = [(s.table, s.location, s.dataset) for s in inventory.tables]
+    places += [(None, o.location, o.dataset) for o in inventory.objects]
+    places += [(None, t.location, t.dataset) for t in inventory.topics]
+    places += [(None, r.location, r.dataset) for r in inventory.lakefs]
+    return any(names_place(name, table, location, dataset.name) for table, location, dataset in places)
 
 
 def clone_origins(item: CopyDraft, states: Mapping[str, TableState]) -> Iterable[str]:
