@@ -65,35 +65,23 @@ def read_dbt(
     file: Path, shown: str, known: Mapping[str, Sequence[tuple[str, str]]], default: str, ledger: Ledger
 ) -> tuple[list[Told], list[Tag]]:
     """The statements of a manifest, upstream first. A file that cannot be read is a gap."""
+
+    def unreadable(reason: str, closes: str) -> None:
+        ledger.gap(None, LineageGapKind.UNREADABLE_DBT, reason, in_file(shown, "dbt"), closes)
+
     manifest = _json(file)
     nodes = _maps(manifest.get("nodes"))
     if not nodes:
-        reason = "it is not a dbt manifest, or one without nodes"
-        ledger.gap(
-            None,
-            LineageGapKind.UNREADABLE_DBT,
-            reason,
-            in_file(shown, "dbt"),
-            "run `dbt compile`, and name the target folder",
-        )
+        unreadable("it is not a dbt manifest, or one without nodes", "run `dbt compile`, and name the target folder")
         return [], []
     broken = len(manifest["nodes"]) - len(nodes)
     if broken:
         reason = f"{broken} nodes of the manifest are not as dbt writes them"
-        ledger.gap(
-            None,
-            LineageGapKind.UNREADABLE_DBT,
-            reason,
-            in_file(shown, "dbt"),
-            "write the manifest anew with `dbt compile`",
-        )
+        unreadable(reason, "write the manifest anew with `dbt compile`")
     catalog = file.with_name("catalog.json")
     columns = _catalog(_json(catalog))
     if not columns and catalog.exists():
-        reason = "the catalog.json beside it tells no columns"
-        ledger.gap(
-            None, LineageGapKind.UNREADABLE_DBT, reason, in_file(shown, "dbt"), "run `dbt docs generate`, or remove it"
-        )
+        unreadable("the catalog.json beside it tells no columns", "run `dbt docs generate`, or remove it")
     for name, listed in columns.items():
         dataset = ledger.identities.of_table(name)
         if dataset is not None and not ledger.columns.get(dataset):
