@@ -26,11 +26,6 @@ from executors.engine.match_sql import (
 )
 from executors.engine.spark_session import quote, quote_table
 from executors.formats.delta.checkpoint import Checkpoints, newest_version
-from executors.formats.delta.log_cleanup import (
-    complete_checkpoint,
-    files_below_checkpoint,
-    tombstones_with,
-)
 from executors.formats.delta.sweep_rules import (
     Due,
     due,
