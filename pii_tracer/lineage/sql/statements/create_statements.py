@@ -7,7 +7,7 @@ from typing import cast
 
 from sqlglot import exp
 
-from pii_tracer.lineage.sql.accounting.external_reads import PLACES
+from pii_tracer.lineage.sql.accounting.external_reads import PLACES, reads_elsewhere
 from pii_tracer.lineage.sql.accounting.harmless_statements import defines_only
 from pii_tracer.lineage.sql.clone_call_alter import whole
 from pii_tracer.lineage.sql.queries import Query
@@ -70,6 +70,9 @@ def _other(query: Query, node: exp.Create, kind: str) -> Draft:
         query.findings.doubt(f"what CREATE {kind} takes its rows from is not followed")
     elif body is not None and body.find(exp.Table, exp.Query) is not None:
         query.findings.doubt(f"the body of CREATE {kind} is not followed")
+    for part in node.find_all(exp.Func):
+        for why in reads_elsewhere(part, query.names):
+            query.findings.doubt(why)
     return Draft(Effect.NONE, None)
 
 
