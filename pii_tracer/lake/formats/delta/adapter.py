@@ -1,17 +1,14 @@
-"""Delta Lake for the rest of the tool: https://github.com/delta-io/delta/blob/master/PROTOCOL.md"""
+"""Delta Lake for the rest of the tool: https://github.com/delta-io/delta/blob/master/PROTOCOL.md
+
+What an action does is asked by who checks a proof, too: readers of tables are imported when a table is read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.base import CommitLog, NamedBy, ObjectKind, Role, TableFormat
-from pii_tracer.lake.formats.delta import former_rows, rows
 from pii_tracer.lake.formats.delta.log_paths import COMMIT, LOG
-from pii_tracer.lake.formats.delta.table_state import delta_state, is_delta
-from pii_tracer.lake.formats.delta.transaction_log import log_of
 from pii_tracer.lake.formats.delta.vocabulary import (
     DELTA,
     DELTA_CLEAN_LOG,
@@ -21,16 +18,20 @@ from pii_tracer.lake.formats.delta.vocabulary import (
     DELTA_REBUILD,
     DELTA_VACUUM,
 )
-from pii_tracer.lake.inventory import TableState
-from pii_tracer.lake.read_result import Found
-from pii_tracer.lake.rows.former_versions import Sought, Version
-from pii_tracer.lake.stores.s3.s3_path import S3Path
-from pii_tracer.lake.table_texts import COLUMNS, NAME, PROPERTIES
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
+
     import pyarrow as pa
 
     from pii_tracer.lake.catalogs.glue.marks import GlueMarks
+    from pii_tracer.lake.dataset_paths import EstatePaths
+    from pii_tracer.lake.inventory import TableState
+    from pii_tracer.lake.read_result import Found
+    from pii_tracer.lake.rows.former_versions import Sought, Version
+    from pii_tracer.lake.stores.s3.s3_path import S3Path
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
 
 
@@ -50,9 +51,13 @@ class DeltaFormat(TableFormat):
     }
 
     def is_table(self, folder: Path) -> bool:
+        from pii_tracer.lake.formats.delta.table_state import is_delta
+
         return is_delta(folder)
 
     def read_state(self, folder: Path, paths: EstatePaths) -> Found:
+        from pii_tracer.lake.formats.delta.table_state import delta_state
+
         return delta_state(folder, paths)
 
     # -- what discovery, readers of rows and witnesses ask ------------------------------------------------------------
@@ -72,20 +77,30 @@ class DeltaFormat(TableFormat):
         return ObjectKind.LOG if LOG in folders else None
 
     def data_files(self, state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
+        from pii_tracer.lake.formats.delta import rows
+
         return rows.data_files(state, paths)
 
     def read_columns(self, state: TableState, columns: Sequence[str], paths: EstatePaths) -> pa.Table:
+        from pii_tracer.lake.formats.delta import rows
+
         return rows.delta_rows(state, columns, int(state.snapshot), paths)
 
     def read_file_rows(
         self, state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
     ) -> Iterator[pa.RecordBatch]:
+        from pii_tracer.lake.formats.delta import rows
+
         return rows.file_rows(state, columns, files, paths)
 
     def field_names(self, state: TableState, paths: EstatePaths) -> Iterable[tuple[str, str]]:
+        from pii_tracer.lake.formats.delta import rows
+
         return rows.field_names(state, paths)
 
     def former_versions(self, state: TableState, sought: Sought, paths: EstatePaths) -> Iterator[Version]:
+        from pii_tracer.lake.formats.delta import former_rows
+
         return former_rows.versions(state, sought, paths)
 
     def unread_history(self, state: TableState) -> str | None:
@@ -95,5 +110,8 @@ class DeltaFormat(TableFormat):
         return path.suffix in (".parquet", ".orc", ".avro") or ".log." in path.name
 
     def own_texts(self, state: TableState, paths: EstatePaths) -> Mapping[str, Any]:
+        from pii_tracer.lake.formats.delta.transaction_log import log_of
+        from pii_tracer.lake.table_texts import COLUMNS, NAME, PROPERTIES
+
         log = log_of(paths.place(state.location))
         return {NAME: [log.name, log.comment], PROPERTIES: log.configuration, COLUMNS: log.schema}

@@ -1,16 +1,14 @@
-"""Apache Hudi for the rest of the tool: https://hudi.apache.org/tech-specs/"""
+"""Apache Hudi for the rest of the tool: https://hudi.apache.org/tech-specs/
+
+What an action does is asked by who checks a proof, too: readers of tables are imported when a table is read.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.base import CommitLog, NamedBy, Role, TableFormat
-from pii_tracer.lake.formats.hudi import rows
-from pii_tracer.lake.formats.hudi.table_state import hudi_state, is_hudi
 from pii_tracer.lake.formats.hudi.vocabulary import (
     HUDI,
     HUDI_CLEAN,
@@ -21,14 +19,18 @@ from pii_tracer.lake.formats.hudi.vocabulary import (
     HUDI_REBUILD,
     HUDI_REBUILD_METADATA,
 )
-from pii_tracer.lake.inventory import TableState
-from pii_tracer.lake.read_result import Found
-from pii_tracer.lake.stores.s3.s3_path import S3Path
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
+
     import pyarrow as pa
 
     from pii_tracer.lake.catalogs.glue.marks import GlueMarks
+    from pii_tracer.lake.dataset_paths import EstatePaths
+    from pii_tracer.lake.inventory import TableState
+    from pii_tracer.lake.read_result import Found
+    from pii_tracer.lake.stores.s3.s3_path import S3Path
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
 
 
@@ -49,9 +51,13 @@ class HudiFormat(TableFormat):
     }
 
     def is_table(self, folder: Path) -> bool:
+        from pii_tracer.lake.formats.hudi.table_state import is_hudi
+
         return is_hudi(folder)
 
     def read_state(self, folder: Path, paths: EstatePaths) -> Found:
+        from pii_tracer.lake.formats.hudi.table_state import hudi_state
+
         return hudi_state(folder, paths)
 
     # -- what discovery, readers of rows and witnesses ask ------------------------------------------------------------
@@ -70,14 +76,20 @@ class HudiFormat(TableFormat):
         return look_at_hudi(asked.declared, asked.folders, asked.options)
 
     def data_files(self, state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
+        from pii_tracer.lake.formats.hudi import rows
+
         return rows.data_files(state, paths)
 
     def read_columns(self, state: TableState, columns: Sequence[str], paths: EstatePaths) -> pa.Table:
+        from pii_tracer.lake.formats.hudi import rows
+
         return rows.current_rows(state, paths)
 
     def read_file_rows(
         self, state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
     ) -> Iterator[pa.RecordBatch]:
+        from pii_tracer.lake.formats.hudi import rows
+
         return rows.file_rows(state, columns, files, paths)
 
     def unread_history(self, state: TableState) -> str | None:

@@ -1,20 +1,14 @@
-"""Apache Iceberg for the rest of the tool: https://iceberg.apache.org/spec/"""
+"""Apache Iceberg for the rest of the tool: https://iceberg.apache.org/spec/
+
+What an action does is asked by who checks a proof, too: readers of tables are imported when a table is read.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.base import CommitLog, NamedBy, ObjectKind, Role, TableFormat
-from pii_tracer.lake.formats.iceberg import former_rows, rows
-from pii_tracer.lake.formats.iceberg.folders import is_iceberg, is_iceberg_view, location_in
-from pii_tracer.lake.formats.iceberg.metadata_json import metadata_json
-from pii_tracer.lake.formats.iceberg.reference_heads import iceberg_table
-from pii_tracer.lake.formats.iceberg.s3_folders import iceberg_folders
-from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
 from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG,
     ICEBERG_AWAIT_REF,
@@ -27,18 +21,22 @@ from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG_REWRITE_MANIFESTS,
     ICEBERG_REWRITE_REF,
 )
-from pii_tracer.lake.inventory import TableState
-from pii_tracer.lake.read_result import Found
-from pii_tracer.lake.rows.former_versions import Sought, Version
-from pii_tracer.lake.stores.s3.s3_path import S3Path
-from pii_tracer.lake.table_texts import COLUMNS, FORMER_COLUMNS, PROPERTIES
-from pii_tracer.model.locations import S3Location
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
+
     import pyarrow as pa
 
     from pii_tracer.lake.catalogs.glue.marks import GlueMarks
+    from pii_tracer.lake.dataset_paths import EstatePaths
+    from pii_tracer.lake.inventory import TableState
+    from pii_tracer.lake.read_result import Found
+    from pii_tracer.lake.rows.former_versions import Sought, Version
+    from pii_tracer.lake.stores.s3.s3_path import S3Path
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
+    from pii_tracer.model.locations import S3Location
 
 _METADATA = (".avro", ".json", ".json.gz", ".puffin", ".stats", ".text")
 
@@ -62,9 +60,13 @@ class IcebergFormat(TableFormat):
     }
 
     def is_table(self, folder: Path) -> bool:
+        from pii_tracer.lake.formats.iceberg.folders import is_iceberg
+
         return is_iceberg(folder)
 
     def read_state(self, folder: Path, paths: EstatePaths) -> Found:
+        from pii_tracer.lake.formats.iceberg.reference_heads import iceberg_table
+
         return iceberg_table(folder, paths)
 
     # -- what discovery, readers of rows and witnesses ask ------------------------------------------------------------
@@ -75,15 +77,22 @@ class IcebergFormat(TableFormat):
     commit_log = CommitLog(("metadata",), re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?"))
 
     def view_at(self, folder: Path) -> str | None:
+        from pii_tracer.lake.formats.iceberg.folders import is_iceberg_view
+
         return "an Iceberg view" if is_iceberg_view(folder) else None
 
     def is_in_glue(self, marks: GlueMarks) -> bool:
         return marks.table_type == "iceberg"
 
     def location_told_by(self, metadata: Path) -> str:
+        from pii_tracer.lake.formats.iceberg.folders import location_in
+
         return location_in(metadata)
 
     def folders_told_by(self, metadata: bytes, file: S3Location) -> tuple[tuple[S3Location, ...], str | None]:
+        from pii_tracer.lake.formats.iceberg.metadata_json import metadata_json
+        from pii_tracer.lake.formats.iceberg.s3_folders import iceberg_folders
+
         return iceberg_folders(metadata_json(metadata), file)
 
     def tables_in_s3(self, asked: TablesAsked) -> Sequence[Looked]:
@@ -96,20 +105,30 @@ class IcebergFormat(TableFormat):
         return ObjectKind.METADATA if own else None
 
     def data_files(self, state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
+        from pii_tracer.lake.formats.iceberg import rows
+
         return rows.data_files(state, paths)
 
     def read_columns(self, state: TableState, columns: Sequence[str], paths: EstatePaths) -> pa.Table:
+        from pii_tracer.lake.formats.iceberg import rows
+
         return rows.current_rows(state, columns, paths)
 
     def read_file_rows(
         self, state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
     ) -> Iterator[pa.RecordBatch]:
+        from pii_tracer.lake.formats.iceberg import rows
+
         return rows.file_rows(state, columns, files, paths)
 
     def field_names(self, state: TableState, paths: EstatePaths) -> Iterable[tuple[str, str]]:
+        from pii_tracer.lake.formats.iceberg import rows
+
         return rows.field_names(state, paths)
 
     def former_versions(self, state: TableState, sought: Sought, paths: EstatePaths) -> Iterator[Version]:
+        from pii_tracer.lake.formats.iceberg import former_rows
+
         return former_rows.versions(state, sought, paths)
 
     def unread_history(self, state: TableState) -> str | None:
@@ -119,6 +138,9 @@ class IcebergFormat(TableFormat):
         return path.suffix in (".parquet", ".orc", ".avro") or ".log." in path.name
 
     def own_texts(self, state: TableState, paths: EstatePaths) -> Mapping[str, Any]:
+        from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
+        from pii_tracer.lake.table_texts import COLUMNS, FORMER_COLUMNS, PROPERTIES
+
         metadata = load_iceberg(paths.place(state.location), state.metadata).metadata
         schemas = {s.schema_id: s.model_dump(mode="json") for s in metadata.schemas}
         current = schemas.pop(metadata.current_schema_id, None)

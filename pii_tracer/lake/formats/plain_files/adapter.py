@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.base import NamedBy, Role, TableFormat
-from pii_tracer.lake.formats.plain_files import rows
-from pii_tracer.lake.inventory import TableState
-from pii_tracer.lake.stores.s3.s3_path import S3Path
-from pii_tracer.lake.table_texts import FOOTERS
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import Format
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
+
     import pyarrow as pa
 
+    from pii_tracer.lake.dataset_paths import EstatePaths
+    from pii_tracer.lake.inventory import TableState
+    from pii_tracer.lake.stores.s3.s3_path import S3Path
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
 
 
@@ -44,14 +44,20 @@ class PlainFiles(TableFormat):
         return look_at_bare(self.name, asked.declared, asked.sources, asked.folders)
 
     def data_files(self, state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
+        from pii_tracer.lake.formats.plain_files import rows
+
         return tuple(file.path for file in rows.folder_files(state, paths))
 
     def read_columns(self, state: TableState, columns: Sequence[str], paths: EstatePaths) -> pa.Table:
+        from pii_tracer.lake.formats.plain_files import rows
+
         return rows.current_rows(state, columns, paths)
 
     def read_file_rows(
         self, state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
     ) -> Iterator[pa.RecordBatch]:
+        from pii_tracer.lake.formats.plain_files import rows
+
         return rows.file_rows(state, columns, files, paths)
 
     def may_hold_rows(self, path: Path) -> bool:
@@ -68,6 +74,9 @@ class ParquetFiles(PlainFiles):
     title = "Parquet"
 
     def own_texts(self, state: TableState, paths: EstatePaths) -> Mapping[str, Any]:
+        from pii_tracer.lake.formats.plain_files import rows
+        from pii_tracer.lake.table_texts import FOOTERS
+
         return {FOOTERS: rows.footer_texts(state, paths)}
 
 
