@@ -14,7 +14,6 @@ from pii_tracer.lake.inventory import Ref, TableState
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.identities import Format
 from pii_tracer.model.plan import Precondition
-from planners.hazards import Hazard
 
 if TYPE_CHECKING:
     from planners.step_drafts import CopyDraft, Draft
@@ -25,7 +24,6 @@ class FormatPlanner:
 
     executors: names of the executors that its steps call; those that are registered for formats need not be named.
     runs_on_spark: whether these executors are paid for as hours of Spark.
-    hazards: where the bytes of erased rows survive in the format, with what removes them.
     keeps_column_order: Spark gives a table's columns in the order of its schema, partition columns among them.
     shares_files: a table may read data files of other tables' folders, and executors ask which those are (hazard I7).
     own_column_prefixes: how columns begin that the format adds to those of its writers.
@@ -34,7 +32,6 @@ class FormatPlanner:
 
     executors: ClassVar[frozenset[str]] = frozenset()
     runs_on_spark: ClassVar[bool] = True
-    hazards: ClassVar[tuple[Hazard, ...]] = ()
     keeps_column_order: ClassVar[bool] = False
     shares_files: ClassVar[bool] = False
     own_column_prefixes: ClassVar[tuple[str, ...]] = ()

@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.plan import Precondition
 from planners.formats.base import FormatPlanner
-from planners.formats.delta.hazards import HAZARDS
 from planners.formats.delta.steps import table_steps
 from planners.step_drafts import CopyDraft, Draft
 
@@ -25,7 +24,6 @@ class DeltaPlanner(FormatPlanner):
     """Plans for Delta tables: rows, deletion vectors, old files, and the log's own statistics."""
 
     executors = frozenset({"delta"})
-    hazards = HAZARDS
     keeps_column_order = True
 
     def table_steps(self, item: CopyDraft) -> tuple[Draft, ...]:

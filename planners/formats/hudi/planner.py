@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping
 from pii_tracer.lake.inventory import HUDI_BOOTSTRAPPED, HUDI_WRITABLE, Ref, RefKind, TableState
 from pii_tracer.model.plan import Precondition
 from planners.formats.base import FormatPlanner
-from planners.formats.hudi.hazards import HAZARDS
 from planners.formats.hudi.steps import table_steps
 from planners.step_drafts import CopyDraft, Draft
 
@@ -25,7 +24,6 @@ class HudiPlanner(FormatPlanner):
     """Plans for Hudi tables: savepoints, rows, log files, old file slices, and the metadata table."""
 
     executors = frozenset({"hudi"})
-    hazards = HAZARDS
     own_column_prefixes = ("_hoodie_",)
     overwrite_modes = ("hoodie.datasource.overwrite.mode",)
 

@@ -19,7 +19,6 @@ from planners.catalogs.nessie import steps as nessie_steps
 from planners.catalogs.nessie import support as nessie_support
 from planners.formats.base import FormatPlanner
 from planners.formats.iceberg import steps
-from planners.formats.iceberg.hazards import HAZARDS
 from planners.step_drafts import CopyDraft, Draft
 
 _METADATA_FILE = re.compile(r"\.metadata\.json(\.gz)?$|\.gz\.metadata\.json$")
@@ -29,7 +28,6 @@ class IcebergPlanner(FormatPlanner):
     """Plans for Iceberg tables: rows, delete files, manifests, snapshots and orphans; branches and tags as copies."""
 
     executors = frozenset({"iceberg", nessie_steps.EXECUTOR})
-    hazards = HAZARDS
     keeps_column_order = True
     shares_files = True
 

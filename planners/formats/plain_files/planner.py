@@ -8,7 +8,6 @@ from collections.abc import Collection
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.identities import Format
 from planners.formats.base import FormatPlanner
-from planners.formats.plain_files.hazards import HAZARDS
 from planners.formats.plain_files.steps import folder_steps
 from planners.step_drafts import CopyDraft, Draft
 
@@ -31,7 +30,6 @@ class PlainFilesPlanner(FormatPlanner):
 
     executors = frozenset({"files"})
     runs_on_spark = False
-    hazards = HAZARDS
 
     def table_steps(self, item: CopyDraft) -> tuple[Draft, ...]:
         return folder_steps(item)
