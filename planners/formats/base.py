@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class FormatPlanner:
     """How a person leaves the tables of a format, and what stands against it. A simple format only has `table_steps`.
 
-    executors: names of the executors that its steps call; those that are registered for formats need not be named.
+    executors: names of the executors that its steps call.
     runs_on_spark: whether these executors are paid for as hours of Spark.
     keeps_column_order: Spark gives a table's columns in the order of its schema, partition columns among them.
     shares_files: a table may read data files of other tables' folders, and executors ask which those are (hazard I7).
