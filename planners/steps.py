@@ -6,19 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.lake.formats.hudi.vocabulary import HUDI
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
-from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.identities import CopyKind, Strategy
 from pii_tracer.model.plan import LAPSES, Precondition
-from planners.catalogs.nessie import steps as nessie_steps
 from planners.copies import backups
-from planners.formats.delta import steps as delta_steps
-from planners.formats.hudi import steps as hudi_steps
-from planners.formats.iceberg import steps as iceberg_steps
-from planners.formats.plain_files import steps as plain_files_steps
+from planners.formats.registry import planner_of
 from planners.keys import key_tables
 from planners.step_drafts import CopyDraft, Draft
 from planners.stores.glacier import vaults
@@ -67,30 +59,17 @@ def _own(item: CopyDraft, by_id: Mapping[str, CopyDraft], plan_id: str) -> tuple
         origin = by_id.get(copy.origin or "")
         return archives.replica_steps(item, origin.objects if origin else None, plan_id)
     if copy.kind is CopyKind.TABLE_HISTORY and item.lapse is not None:
-        return iceberg_steps.ref_lapse_steps(item, item.lapse, REF_SLACK)
+        return planner_of(copy.format).ref_lapse_steps(item, item.lapse, REF_SLACK)
     if copy.kind is CopyKind.TABLE_HISTORY:
-        if "nessie" in copy.facts:
-            return nessie_steps.ref_steps(item, copy.facts["ref_kind"], copy.facts["ref"])
-        return iceberg_steps.ref_steps(item, copy.facts["ref_kind"], copy.facts["ref"])
+        return planner_of(copy.format).ref_steps(item, copy.facts["ref_kind"], copy.facts["ref"])
     if copy.kind is CopyKind.KEY:
         return key_tables.key_steps(item, _of_table(item, plan_id))
     return _of_table(item, plan_id)
 
 
 def _of_table(item: CopyDraft, plan_id: str) -> tuple[Draft, ...]:
-    drafts = _by_format(item)
+    drafts = planner_of(item.copy.format).table_steps(item)
     return table_version_steps.version_steps(item, item.place, drafts, plan_id) if item.place is not None else drafts
-
-
-def _by_format(item: CopyDraft) -> tuple[Draft, ...]:
-    copy = item.copy
-    if copy.format is ICEBERG:
-        return nessie_steps.table_steps(item) if "nessie" in copy.facts else iceberg_steps.table_steps(item)
-    if copy.format is DELTA:
-        return delta_steps.table_steps(item)
-    if copy.format is HUDI:
-        return hudi_steps.table_steps(item)
-    return plain_files_steps.folder_steps(item)
 
 
 def _sized(item: CopyDraft, drafts: Sequence[Draft]) -> tuple[Draft, ...]:
@@ -154,24 +133,8 @@ def preconditions(item: CopyDraft) -> tuple[Precondition, ...]:
     refs = ", ".join(f"{r.kind.value} {r.name}={r.at}" for r in state.refs)
     columns = ", ".join(f"{c.name} {c.type}" for c in state.columns)
     return (
-        *_readers(state),
+        *planner_of(state.format).readers(state),
         Precondition(kind="columns", target=state.location, expected=columns),
         Precondition(kind="refs", target=state.location, expected=refs),
         Precondition(kind="snapshot", target=state.location, expected=state.snapshot),
     )
-
-
-def _readers(state: TableState) -> tuple[Precondition, ...]:
-    """Who else reads the table's files: one that the plan does not know would be broken by its clean-up (D8, I7).
-
-    And what is staged in it, which its clean-up takes away.
-    """
-    if state.format is DELTA:
-        return (Precondition(kind="clones", target=state.location, expected="\n".join(state.clones)),)
-    if state.format is HUDI:
-        return ()
-    sharers = sorted(other.location for other in state.sharing)
-    shared = Precondition(kind="sharing", target=state.location, expected="\n".join(sharers))
-    if state.format is not ICEBERG:
-        return (shared,)
-    return shared, Precondition(kind="staged", target=state.location, expected="\n".join(state.staged))

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import ENCODING, TableState
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import (
@@ -42,6 +41,7 @@ from planners.copies.dependent_objects import (
 from planners.copies.executor_support import astray, unsupported
 from planners.copies.scan_evidence import Evidence
 from planners.copies.shallow_clones import clones_taken_along
+from planners.formats.registry import planner_of
 from planners.gaps.blocking_risks import (
     doubts,
     former_unread,
@@ -251,17 +251,13 @@ def _stranger(
 
 
 def _executable(state: TableState, carriage: Carriage, strategy: Strategy) -> bool:
-    """Whether an executor can do it: Iceberg needs a name; of bare folders only those are rebuilt whose files carry
-    their schema.
-    """
-    if unsupported(state, carriage.key_names) is not None:
+    """Whether an executor can do it."""
+    planner = planner_of(state.format)
+    if planner.without_name(state) is not None or unsupported(state, carriage.key_names) is not None:
         return False
     if strategy in BY_ROWS and astray(state, carriage.ways) is not None:
         return False
-    if state.format is ICEBERG:
-        return state.table is not None and (state.nessie is None or strategy is not Strategy.REBUILD)
-    never = state.in_objects or state.format in (Format.AVRO, Format.CSV, Format.JSON)
-    return strategy is not Strategy.REBUILD or not never
+    return strategy is not Strategy.REBUILD or planner.no_rebuild(state) is None
 
 
 def _copy(

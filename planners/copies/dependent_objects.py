@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from pii_tracer.lake.formats.registry import format_names
-from pii_tracer.lake.inventory import ObjectSet, RefKind
+from pii_tracer.lake.inventory import ObjectSet
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import (
     BY_ROWS,
@@ -18,6 +18,7 @@ from pii_tracer.model.identities import (
 )
 from pii_tracer.model.plan import Copy, Gap, Override
 from planners.copies.declared_origins import origin_of
+from planners.formats.registry import planner_of
 from planners.holds.hold_effects import gap_of
 from planners.locate.subject_survey import World
 from planners.step_drafts import NO_ROWS, CopyDraft, slug
@@ -165,9 +166,7 @@ def with_history(items: Iterable[CopyDraft]) -> tuple[CopyDraft, ...]:
         result.append(item)
         if item.state is None or item.copy.places is None:
             continue
-        for ref in item.state.refs:
-            if ref.kind is RefKind.SAVEPOINT:
-                continue
+        for ref in planner_of(item.state.format).history(item.state) if item.state.refs else ():
             history = item.copy.model_copy(
                 update={
                     "id": f"{item.copy.id}@{ref.kind.value}.{_distinct(ref.name)}",

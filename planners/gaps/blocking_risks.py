@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container
 
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.graph.edges import RENAME, LineageGap
@@ -19,6 +18,7 @@ from pii_tracer.model.plan import Gap
 from planners.copies.executor_support import astray, unsupported
 from planners.copies.match_keys import Derived
 from planners.copies.scan_evidence import Evidence
+from planners.formats.registry import planner_of
 from planners.gaps.unerasable_s3_tables import remote_gap
 from planners.locate.identifier_traces import Trace
 from planners.locate.linkage import Carriage
@@ -29,22 +29,20 @@ from planners.step_drafts import CopyDraft, slug
 
 
 def _no_way(state: TableState, item: CopyDraft) -> str:
-    if state.format is ICEBERG and state.table is None:
-        return "no catalog of the estate file names this Iceberg table, and only by a name can it be written"
+    planner = planner_of(state.format)
+    if nameless := planner.without_name(state):
+        return nameless
     why = unsupported(state, item.carriage.key_names if item.carriage else ())
     why = why or (astray(state, item.carriage.ways) if item.carriage and not item.rebuild_sql else None)
     if why is not None:
         return why
-    if state.nessie is not None and item.rebuild_sql:
-        return "it would have to be rebuilt, on every branch and tag of its Nessie catalog: run its job on each"
+    if item.rebuild_sql and (why := planner.no_rebuild(state)):
+        return why
     if item.carriage and item.carriage.mixed and not item.rebuild_sql:
         return (
             f"a row can name several people, so none is deleted, and {item.no_rebuild}; or name it under the subject's"
             " `tables`, with each column that has the key"
         )
-    if item.rebuild_sql:
-        where = " in S3" if state.in_objects else ""
-        return f"rebuilding a bare {state.format} folder{where} is not supported yet: run its job after the erasure"
     return f"no key to delete by, and {item.no_rebuild}"
 
 

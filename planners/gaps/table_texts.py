@@ -7,15 +7,12 @@ from collections.abc import Iterable
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Strategy
 from pii_tracer.model.plan import Gap
+from planners.formats.registry import format_planners
 from planners.holds.hold_effects import gap_of
 from planners.locate.subject_survey import World
 from planners.step_drafts import CopyDraft
 
-_TODO = (
-    "its owner takes the value out (ALTER TABLE … UNSET TBLPROPERTIES, DROP CONSTRAINT, ALTER COLUMN … COMMENT; out of"
-    " Iceberg schemas of before: expire_snapshots with clean_expired_metadata; of Parquet files: by writing them again"
-    " without the entry), then plan again: the plan's steps remove the metadata that told it before"
-)
+_STATEMENTS = "ALTER TABLE … UNSET TBLPROPERTIES, DROP CONSTRAINT, ALTER COLUMN … COMMENT"
 
 
 def table_texts(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
@@ -25,5 +22,13 @@ def table_texts(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
         told = world.described.get(item.state.location, ()) if item.state else ()
         if told and item.copy.origin is None and item.copy.strategy is not Strategy.EXEMPT:
             reason = f"the table tells the person in its {', '.join(told)}, which erasing rows leaves as it is"
-            gaps.append(gap_of(item, GapKind.TABLE_TEXT, reason, _TODO))
+            gaps.append(gap_of(item, GapKind.TABLE_TEXT, reason, _todo()))
     return tuple(gaps)
+
+
+def _todo() -> str:
+    more = (planner.text_remedy(name) for name, planner in format_planners())
+    return (
+        f"its owner takes the value out ({'; '.join((_STATEMENTS, *(one for one in more if one)))}), then plan again:"
+        " the plan's steps remove the metadata that told it before"
+    )

@@ -6,36 +6,23 @@ is told that the rest is gone.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 
-from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.lake.formats.hudi.vocabulary import HUDI
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import GENERATED, TableState
 from pii_tracer.model.column_paths import struct_fields
 from pii_tracer.model.identities import (
     BY_ROWS,
-    PLAIN,
     CopyKind,
     Strategy,
 )
 from pii_tracer.model.legal_holds import Hold
 from pii_tracer.model.plan import HeldColumn, Mask
+from planners.formats.registry import planner_of
 from planners.step_drafts import CopyDraft
 
 Part = tuple[Hold, tuple[str, ...]]
 """A hold, and the columns of one copy that it keeps."""
-
-FORMATS = frozenset({DELTA, HUDI, ICEBERG}) | PLAIN
-_CONSTRAINT = "delta.constraints."
-_HUDI_KEYS = {
-    "hoodie.table.recordkey.fields": "part of the record key",
-    "hoodie.table.precombine.field": "the precombine field",
-    "hoodie.table.ordering.fields": "an ordering field",
-}
-"""https://hudi.apache.org/docs/configurations/#Hudi-Table-Basic-Configs"""
 
 
 def named_columns(hold: Hold, item: CopyDraft) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -71,14 +58,8 @@ def mask_of(item: CopyDraft, parts: Sequence[Part]) -> Mask | str:
         return "no row of the person can be changed by itself in here"
     if item.copy.mentions:
         return "a row in here can name several persons, and is not held for one of them alone"
-    if state.format not in FORMATS:
-        return f"single columns cannot be erased in the format {state.format} yet"
-    if state.nessie is not None:
-        return "single columns cannot be erased in a table of a Nessie catalog yet"
-    if state.properties.get("delta.columnMapping.mode", "none") != "none":
-        return (
-            "its columns are mapped: files name them otherwise, and what is held cannot be told from the rest in them"
-        )
+    if why := planner_of(state.format).no_mask(state):
+        return why
     held = _held(parts, [c.name for c in state.columns])
     names = {column.name.lower() for column in held}
     found_by: tuple[str, ...] = ()
@@ -127,19 +108,7 @@ def fixed_columns(state: TableState) -> Mapping[str, str]:
     """Columns (lower case) that cannot become NULL, and why."""
     fixed = {name.lower(): why for name, why in state.fixed.items()}
     fixed |= dict.fromkeys((name.lower() for name in state.partition_columns), "a partition column")
-    for key, expression in state.properties.items():
-        if key.startswith(_CONSTRAINT):
-            fixed |= {
-                c.name.lower(): f"in the constraint {key.removeprefix(_CONSTRAINT)}"
-                for c in state.columns
-                if re.search(rf"(?<!\w){re.escape(c.name)}(?!\w)", expression, re.IGNORECASE)
-            }
-    if state.format is HUDI:
-        for key, why in _HUDI_KEYS.items():
-            fixed |= dict.fromkeys(
-                (name.strip().lower() for name in state.properties.get(key, "").split(",") if name.strip()), why
-            )
-    return fixed
+    return {**fixed, **planner_of(state.format).fixed_columns(state)}
 
 
 def described(mask: Mask, cited: Sequence[str]) -> str:

@@ -10,10 +10,11 @@ import re
 
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Format, Strategy
+from pii_tracer.model.identities import Strategy
 from pii_tracer.model.plan import Gap
 from pii_tracer.model.whole_numbers import EXACT
 from planners.copies.scan_evidence import Evidence, Padded
+from planners.formats.registry import planner_of
 from planners.locate.leaf_types import leaf_type
 from planners.locate.linkage import Carriage
 from planners.locate.subject_survey import Survey, title
@@ -26,7 +27,7 @@ _AS_STORED = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?\Z")
 
 def misfits(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]:
     """A gap for each column of keys in which some of the persons' values are stored as others."""
-    if state.format is Format.CSV or carriage.mixed:  # texts, whatever type they look like; rows that nobody deletes
+    if carriage.mixed or planner_of(state.format).holds_texts(state):  # rows that nobody deletes; texts
         return []
     types = {c.name.lower(): c.type for c in state.columns}
     gaps = {}

@@ -9,11 +9,11 @@ from typing import Any
 from pii_tracer.config.estate_file import Prices
 from pii_tracer.model.actions import Action
 from pii_tracer.model.timestamps import instant
+from planners.formats.registry import spark_executors
 from planners.schedule.step_dates import duration
 from planners.step_drafts import Draft
 
 _GB = 1_000_000_000
-_SPARK = {"iceberg", "nessie", "delta", "hudi", "verify"}
 _BATCH = 1000
 
 
@@ -24,7 +24,7 @@ _MINIMUM_DAYS = {"GLACIER": 90, "DEEP_ARCHIVE": 180}
 def cost(draft: Draft, prices: Prices, at: datetime) -> float:
     """Cost of one step that begins then, in the price table's currency, rounded to 1/100."""
     total = 0.0
-    if draft.executor in _SPARK:
+    if draft.executor == "verify" or draft.executor in spark_executors():
         total += prices.spark_hour * duration(draft).total_seconds() / 3600
         total += prices.scanned_gb * draft.bytes / _GB
     if draft.action in (Action.S3_RESTORE, Action.VAULT_RETRIEVE):

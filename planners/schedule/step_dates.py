@@ -18,6 +18,7 @@ from pii_tracer.config.windows import WEEKDAYS, weekly
 from pii_tracer.lake.formats.base import Role
 from pii_tracer.lake.formats.registry import actions_with
 from pii_tracer.model.actions import Action
+from planners.formats.registry import format_executors
 from planners.step_drafts import CopyDraft, Draft
 
 
@@ -140,7 +141,9 @@ def _ready(draft: Draft, finished: Mapping[str, datetime], as_of: datetime) -> t
     return (finished[before], before) if before else (as_of, None)
 
 
-_DATA = frozenset({"iceberg", "delta", "hudi", "files", "s3", "vault", "kafka", "lakefs"})
+_OTHER_DATA = frozenset({"s3", "vault", "kafka", "lakefs"})
+"""Executors that change what is no table."""
+
 _RESTORES = frozenset({Action.S3_RESTORE, Action.VAULT_RETRIEVE})
 _WAITS = _RESTORES | {
     Action.S3_AWAIT_EXPIRY,
@@ -153,7 +156,8 @@ _WAITS = _RESTORES | {
 
 def writes(draft: Draft) -> bool:
     """Whether a step changes data or removes some, and does not only wait or look."""
-    return draft.executor in _DATA and draft.action not in (_WAITS | actions_with(Role.WAITS))
+    data = _OTHER_DATA | format_executors()
+    return draft.executor in data and draft.action not in (_WAITS | actions_with(Role.WAITS))
 
 
 def opening(draft: Draft, after: datetime, estate: Estate, *, archive: bool) -> datetime:

@@ -17,10 +17,12 @@ from pii_tracer.lake.formats.iceberg.vocabulary import (
 from planners.formats.iceberg import steps as iceberg
 from planners.step_drafts import CopyDraft, Draft, StepWriter
 
+EXECUTOR = "nessie"
+
 
 def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     """Delete on the branch that names the table, forget snapshots on every reference, remove what none reaches."""
-    steps = StepWriter(item.copy, "nessie", _base(item))
+    steps = StepWriter(item.copy, EXECUTOR, _base(item))
     iceberg.delete_rows(steps, item)
     iceberg.rewrite_manifests(steps)
     steps.add(
@@ -42,7 +44,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
 
 def ref_steps(item: CopyDraft, kind: str, name: str) -> tuple[Draft, ...]:
     """A branch is erased in place, a tag through a branch to whose head it is then moved; other rows stay."""
-    steps = StepWriter(item.copy, "nessie", _base(item))
+    steps = StepWriter(item.copy, EXECUTOR, _base(item))
     steps.add(
         ICEBERG_REWRITE_REF,
         f"the {kind} reaches files that hold the person, whatever other references do",

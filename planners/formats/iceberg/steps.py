@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pii_tracer.lake.formats.iceberg.vocabulary import (
-    ICEBERG,
     ICEBERG_AWAIT_REF,
     ICEBERG_DELETE_ROWS,
     ICEBERG_EXPIRE_SNAPSHOTS,
@@ -18,6 +17,7 @@ from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG_REWRITE_REF,
 )
 from pii_tracer.run.journal import iso
+from planners.formats.shared_files import sharers
 from planners.locate.sql.shared_rows import mask_mentions
 from planners.step_drafts import CopyDraft, Draft, StepWriter
 
@@ -103,12 +103,6 @@ def rewrite_manifests(steps: StepWriter) -> None:
         verification="no manifest of the current snapshot has a DELETED entry",
         irreversible=False,
     )
-
-
-def sharers(item: CopyDraft) -> list[dict[str, str | None]]:
-    """The Iceberg tables that share files with a copy, as parameters of the steps that must spare them (I7)."""
-    sharing = item.state.sharing if item.state else ()
-    return [{"table": o.table, "location": o.location} for o in sharing if o.format is ICEBERG]
 
 
 def ref_steps(item: CopyDraft, kind: str, name: str) -> tuple[Draft, ...]:

@@ -8,7 +8,7 @@ from pii_tracer.lake.formats.plain_files.table_state import SUMMARY
 from pii_tracer.lake.inventory import ENCODING
 from pii_tracer.lake.streaming_checkpoints import SINK_LOG
 from pii_tracer.model.actions import Action
-from planners.formats.iceberg.steps import sharers
+from planners.formats.shared_files import sharers
 from planners.locate.sql.shared_rows import mask_mentions
 from planners.step_drafts import CopyDraft, Draft, StepWriter
 

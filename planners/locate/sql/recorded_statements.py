@@ -15,11 +15,10 @@ from typing import cast
 
 from sqlglot import exp
 
-from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lineage.graph.edges import JobRef
 from pii_tracer.lineage.sql.text.script_splitting import prepared
+from planners.formats.registry import format_planners, planner_of
 from planners.locate.renamed_columns import ALTER
 from planners.locate.sql.column_expressions import function_name
 from planners.locate.sql.query_branches import table_name
@@ -31,8 +30,8 @@ from planners.locate.sql.query_skeletons import (
 )
 from planners.locate.sql.statement_rows import parsed
 
-_MODES = ("spark.sql.sources.partitionOverwriteMode", "hoodie.datasource.overwrite.mode")
-"""https://spark.apache.org/docs/3.5.6/configuration.html (Runtime SQL) and https://hudi.apache.org/docs/configurations"""
+_MODE = "spark.sql.sources.partitionOverwriteMode"
+"""https://spark.apache.org/docs/3.5.6/configuration.html (Runtime SQL)"""
 
 _CHANGING = frozenset(
     {
@@ -126,7 +125,8 @@ def _suspicious(projections: str) -> bool:
 
 def splits_partitions(conf: Mapping[str, str]) -> bool:
     """Whether INSERT OVERWRITE replaces, under these Spark settings, only partitions that its query gives."""
-    return any(str(conf.get(name, "")).lower() == "dynamic" for name in _MODES)
+    modes = (_MODE, *(name for _, planner in format_planners() for name in planner.overwrite_modes))
+    return any(str(conf.get(name, "")).lower() == "dynamic" for name in modes)
 
 
 def recorded(
@@ -236,9 +236,10 @@ def _changing(node: exp.Expression) -> str | None:
 
 def _misfit(one: _Overwrite, state: TableState) -> str | None:
     """Why the statement's columns are not the table's; None where they are, or where the text does not tell."""
-    have = [c.name.lower() for c in state.columns if not c.name.startswith("_hoodie_")]
+    own = tuple(prefix for _, planner in format_planners() for prefix in planner.own_column_prefixes)
+    have = [c.name.lower() for c in state.columns if not c.name.startswith(own)]
     made = [name.lower() for name in one.names or ()]
-    ordered = state.format in (DELTA, ICEBERG)  # the others' partition columns come last in Spark
+    ordered = planner_of(state.format).keeps_column_order  # the others' partition columns come last in Spark
     if not made or not have or (made == have if ordered else sorted(made) == sorted(have)):
         return None
     if ordered and one.placed and len(made) == len(have) and sorted(made) != sorted(have):

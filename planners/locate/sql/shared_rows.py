@@ -20,7 +20,8 @@ from pii_tracer.model.plan import (
     Mask,
     Mention,
 )
-from planners.holds.column_holds import FORMATS, fixed_columns
+from planners.formats.registry import planner_of
+from planners.holds.column_holds import fixed_columns
 from planners.holds.hold_effects import gap_of
 from planners.locate.leaf_types import leaf_type
 from planners.locate.linkage import Carriage, field_name
@@ -47,10 +48,8 @@ def _cannot(state: TableState, carriage: Carriage) -> str | None:
     inside = [field_name(m.column, m.trace.access) for m in carriage.mentions if m.trace.access]
     if inside:
         return f"{inside[0]} is a field of a struct, and only a whole column becomes NULL in rows that stay"
-    if state.format not in FORMATS or state.nessie is not None or state.in_objects:
-        where = "a table of a Nessie catalog" if state.nessie is not None else f"the format {state.format}"
-        if state.in_objects:
-            where = "a bare folder in S3"
+    where = "a bare folder in S3" if state.in_objects else planner_of(state.format).no_clearing(state)
+    if where is not None:
         return f"columns of rows that stay cannot be cleared in {where} yet"
     fixed = fixed_columns(state)
     named = [name for m in carriage.mentions for name in (m.column, *m.clears)]

@@ -7,11 +7,11 @@ asks, the operator's garbage collection is waited for, and the rules are put bac
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsRules, LakefsState
 from pii_tracer.model.gap_kinds import GapKind
@@ -29,6 +29,7 @@ from pii_tracer.model.plan import (
 )
 from planners.copies.classification import Recognised, match_of, pii_columns
 from planners.copies.scan_evidence import LakefsEvidence
+from planners.formats.registry import format_planners
 from planners.locate.linkage import Carriage, other_key_columns
 from planners.locate.subject_survey import Survey, World
 from planners.schedule.step_dates import Retention
@@ -217,10 +218,10 @@ class _Case:
             gaps.append(self._no_way("no column of its table holds an identifier of the person", state.declared.of))
         if seen.unread:
             gaps.append(self._no_way("not every object could be decoded", "; ".join(seen.unread[:3])))
-        tables = _tables(state)
-        if tables:
+        logs = _logs(state)
+        if logs:
             reason = "tables with logs of their own lie under the declared prefixes: rewriting their files breaks them"
-            gaps.append(self._no_way(reason, f"{len(tables)} path(s) of Delta, Iceberg or Hudi logs"))
+            gaps.append(self._no_way(reason, f"{len(logs)} path(s) of {' and '.join(sorted(set(logs.values())))} logs"))
         foreign = sorted(a for a in seen.persons if not a.startswith(state.storage + "/"))
         if foreign:
             reason = (
@@ -299,12 +300,10 @@ def lakefs_match(
     return (match_of(found, origin, by_location) if origin else None), origin
 
 
-_LOGS = re.compile(r"(^|/)(_delta_log|\.hoodie)/|\.metadata\.json(\.gz)?$|\.gz\.metadata\.json$")
-
-
-def _tables(state: LakefsState) -> set[str]:
-    """Declared paths of tables' own logs, in any commit."""
-    return {p for tree in state.trees.values() for p in tree if state.declares(p) and _LOGS.search(p)}
+def _logs(state: LakefsState) -> Mapping[str, str]:
+    """Declared paths of tables' own logs, in any commit, with what their format is called."""
+    named = {p for tree in state.trees.values() for p in tree if state.declares(p)}
+    return {p: format_of(name).title for p in named for name, planner in format_planners() if planner.is_log(p)}
 
 
 def repository_of(state: LakefsState) -> Repository:

@@ -179,6 +179,13 @@ def test_what_writes_begins_in_a_window_and_what_looks_does_not_wait() -> None:
     assert at_once.by_step["a"].start == NOW
 
 
+def test_steps_under_nessie_wait_for_the_window_too() -> None:
+    estate = ESTATE.model_copy(update={"windows": Windows(weekly=(KOLKATA,))})
+    steps = [replace(DELETE, executor="nessie")]
+    dated = date_steps(steps, [item("c1", True)], estate, NOW, NOW + timedelta(days=28), Retention.RETAIN)
+    assert dated.by_step["a"].start == datetime(2026, 11, 21, 16, 30, tzinfo=timezone.utc)
+
+
 def test_a_window_that_comes_too_late_is_said() -> None:
     estate = ESTATE.model_copy(update={"windows": Windows(weekly=(KOLKATA,))})
     steps = [draft("x", ICEBERG_DELETE_ROWS)]

@@ -1,0 +1,27 @@
+"""What is not done to tables that a Nessie catalog keeps, and why."""
+
+from __future__ import annotations
+
+from pii_tracer.lake.inventory import NessieTable, RefKind, TableState
+
+NO_REBUILD = "it would have to be rebuilt, on every branch and tag of its Nessie catalog: run its job on each"
+PLACE = "a table of a Nessie catalog"
+"""Where single columns cannot become NULL."""
+
+
+def unsupported(state: TableState, place: NessieTable) -> str | None:
+    """Why a table cannot be erased on every reference of its catalog; None where it can. On some it is on none."""
+    if place.kind is RefKind.NESSIE_TAG:
+        return f"only tags of its Nessie catalog have it, first {place.ref}: make a branch of one, then plan again"
+    own = [ref.name for ref in state.refs if ref.kind in (RefKind.BRANCH, RefKind.TAG)]
+    if own:
+        return f"it has branches or tags of Iceberg's own below those of Nessie, first {own[0]}: drop them"
+    unnamed = [ref.name for ref in state.refs if ref.table is None]
+    if unnamed or state.table is None:
+        return (
+            f"{len(unnamed) or 1} references of its Nessie catalog have no name that SQL can write"
+            f" (a dot, `@` or `#`), first {unnamed[0] if unnamed else 'the default branch'}: rename or delete them"
+        )
+    if state.sharing or state.outside:
+        return "it shares data files with another table, and Nessie's references would have to be asked for both"
+    return None

@@ -1,0 +1,143 @@
+"""What the planner asks of a table format. A format's planner answers it; nobody else knows the format.
+
+A package registers a planner in the entry-point group `pii_tracer.format_planners` under the format's name, beside the
+adapter that reads the format (`pii_tracer.lake.formats.base`). One class may plan for several formats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, ClassVar
+
+from pii_tracer.lake.inventory import Ref, TableState
+from pii_tracer.model.errors import PlanError
+from pii_tracer.model.identities import Format
+from pii_tracer.model.plan import Precondition
+
+if TYPE_CHECKING:
+    from planners.step_drafts import CopyDraft, Draft
+
+
+class FormatPlanner:
+    """How a person leaves the tables of a format, and what stands against it. A simple format only has `table_steps`.
+
+    executors: names of the executors that its steps call.
+    runs_on_spark: whether these executors are paid for as hours of Spark.
+    keeps_column_order: Spark gives a table's columns in the order of its schema, partition columns among them.
+    shares_files: a table may read data files of other tables' folders, and executors ask which those are (hazard I7).
+    own_column_prefixes: how columns begin that the format adds to those of its writers.
+    overwrite_modes: settings of Spark by which INSERT OVERWRITE replaces single partitions, where one is `dynamic`.
+    """
+
+    executors: ClassVar[frozenset[str]] = frozenset()
+    runs_on_spark: ClassVar[bool] = True
+    keeps_column_order: ClassVar[bool] = False
+    shares_files: ClassVar[bool] = False
+    own_column_prefixes: ClassVar[tuple[str, ...]] = ()
+    overwrite_modes: ClassVar[tuple[str, ...]] = ()
+
+    # --- steps ---
+
+    def table_steps(self, item: CopyDraft) -> tuple[Draft, ...]:
+        """The drafts by which the person leaves a table, in order: out of its rows, then out of what keeps old rows."""
+        raise NotImplementedError
+
+    def history(self, state: TableState) -> tuple[Ref, ...]:
+        """The references of a table that become copies of their own; `table_steps` takes care of the others."""
+        return state.refs
+
+    def ref_steps(self, item: CopyDraft, kind: str, name: str) -> tuple[Draft, ...]:
+        """The drafts by which the person leaves a reference. kind: a `RefKind`.
+
+        Raises:
+            PlanError: the format has no such references.
+        """
+        raise _no_references(item.copy.format)
+
+    def ref_lapse_steps(self, item: CopyDraft, lapse: datetime, patience: timedelta) -> tuple[Draft, ...]:
+        """A dated wait for a reference that the table's own maintenance removes. patience: how long after the date.
+
+        Raises:
+            PlanError: the format has no such references.
+        """
+        raise _no_references(item.copy.format)
+
+    def readers(self, state: TableState) -> tuple[Precondition, ...]:
+        """Who else reads the table's files: one that the plan does not know would be broken by its clean-up (D8, I7).
+
+        And what is staged in it, which its clean-up takes away. Each kind is compared with the world by
+        `pii_tracer.review.drift`.
+        """
+        sharers = sorted(other.location for other in state.sharing)
+        return (Precondition(kind="sharing", target=state.location, expected="\n".join(sharers)),)
+
+    # --- what stands against them: reasons for people, with what the owner can do ---
+
+    def without_name(self, state: TableState) -> str | None:
+        """Why a table cannot be addressed by any step; None where it can."""
+        return None
+
+    def unsupported(self, state: TableState, keys: Collection[str]) -> str | None:
+        """Why a table cannot be erased by any step; None where one can. keys: columns with a key of the persons."""
+        return None
+
+    def no_rebuild(self, state: TableState) -> str | None:
+        """Why no step writes a table again by its recorded query; None where one does."""
+        return f"rebuilding a table of the format {state.format} is not supported yet: run its job after the erasure"
+
+    def no_clearing(self, state: TableState) -> str | None:
+        """Where single columns cannot become NULL in rows that stay; None where they can."""
+        return f"the format {state.format}"
+
+    def no_mask(self, state: TableState) -> str | None:
+        """Why a hold cannot keep single columns of a table; None where it can."""
+        place = self.no_clearing(state)
+        return place and f"single columns cannot be erased in {place} yet"
+
+    def fixed_columns(self, state: TableState) -> Mapping[str, str]:
+        """Columns (lower case) that cannot become NULL, and why, beside what the schema and the partitions tell."""
+        return {}
+
+    def missing_column(self, state: TableState) -> str:
+        """What it means that lineage names a column, and the table has none of that name."""
+        return (
+            "the table has no such column: renamed or dropped since; add the statement (ALTER TABLE … RENAME COLUMN) to"
+            " the lineage's SQL, or harvest the newest statement of the job that writes it, then plan again"
+        )
+
+    def unnamed_column(self, state: TableState, column: str) -> str | None:
+        """Why a column is none of the table's own, whatever its schema says; None where it is."""
+        return None
+
+    def incomparable(self, state: TableState, kind: str) -> bool:
+        """Whether no step compares keys in columns of a type."""
+        return False
+
+    def unguarded(self, conf: Collection[str]) -> str | None:
+        """Why rows of other writers of tables in S3 could be lost during a run; None where they cannot.
+
+        conf: names of the settings of the estate's Spark sessions.
+        """
+        return None
+
+    # --- what is known of its tables and files ---
+
+    def holds_texts(self, state: TableState) -> bool:
+        """Whether values are stored as texts, whatever type their columns seem to have."""
+        return False
+
+    def is_log(self, path: str) -> bool:
+        """Whether a path, by its name, is one of a table's own logs, which name its data files."""
+        return False
+
+    def text_remedy(self, name: Format) -> str | None:
+        """How a text of the table's description leaves files of this format for good, where that takes more."""
+        return None
+
+
+def _no_references(name: Format) -> PlanError:
+    return PlanError(
+        f"no step erases a branch or tag of the table format `{name}`",
+        todo="install a newer version of the package that brings the format, or drop the reference, then plan again",
+    )

@@ -1,0 +1,91 @@
+"""Delta for the planner: https://docs.delta.io/latest/delta-utility.html"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+
+from pii_tracer.lake.inventory import TableState
+from pii_tracer.model.plan import Precondition
+from planners.formats.base import FormatPlanner
+from planners.formats.delta.steps import table_steps
+from planners.step_drafts import CopyDraft, Draft
+
+CATALOG_MANAGED = ("delta.feature.catalogManaged", "delta.feature.catalogOwned-preview")
+_APPEND_ONLY = "delta.appendOnly"
+_UNIFORM = "delta.universalFormat.enabledFormats"
+_CONSTRAINT = "delta.constraints."
+_MAPPING = "delta.columnMapping.mode"
+_GUARDS = ("spark.delta.logStore.s3a.impl", "spark.delta.logStore.class")
+"""Settings with a log store for several clusters: https://docs.delta.io/latest/delta-storage.html#multi-cluster-setup"""
+
+
+class DeltaPlanner(FormatPlanner):
+    """Plans for Delta tables: rows, deletion vectors, old files, and the log's own statistics."""
+
+    executors = frozenset({"delta"})
+    keeps_column_order = True
+
+    def table_steps(self, item: CopyDraft) -> tuple[Draft, ...]:
+        return table_steps(item)
+
+    def readers(self, state: TableState) -> tuple[Precondition, ...]:
+        return (Precondition(kind="clones", target=state.location, expected="\n".join(state.clones)),)
+
+    def unsupported(self, state: TableState, keys: Collection[str]) -> str | None:
+        """https://docs.delta.io/latest/delta-uniform.html, https://docs.delta.io/latest/table-properties.html,
+        https://github.com/delta-io/delta/blob/master/PROTOCOL.md, section "Catalog-managed tables".
+        """
+        if any(name in state.properties for name in CATALOG_MANAGED):
+            return (
+                "a catalog-managed Delta table: its catalog commits, and refuses VACUUM and REORG to others;"
+                " its owner erases it there, or drops the feature"
+            )
+        if state.properties.get(_APPEND_ONLY, "").lower() == "true":
+            return (
+                f"a Delta table that refuses every DELETE ({_APPEND_ONLY} is true): its owner sets it to false until"
+                " the erasure is over, then plan again"
+            )
+        formats = state.properties.get(_UNIFORM)
+        if formats:
+            return (
+                f"a Delta table that is written as {formats} as well (UniForm): the other format's metadata keeps"
+                f" bounds and file names, and only its own engine writes it; its owner unsets {_UNIFORM} and removes"
+                " that metadata"
+            )
+        return None
+
+    def no_rebuild(self, state: TableState) -> str | None:
+        return None
+
+    def no_clearing(self, state: TableState) -> str | None:
+        return None
+
+    def no_mask(self, state: TableState) -> str | None:
+        if state.properties.get(_MAPPING, "none") == "none":
+            return None
+        return (
+            "its columns are mapped: files name them otherwise, and what is held cannot be told from the rest in them"
+        )
+
+    def fixed_columns(self, state: TableState) -> Mapping[str, str]:
+        return {
+            column.name.lower(): f"in the constraint {key.removeprefix(_CONSTRAINT)}"
+            for key, expression in state.properties.items()
+            if key.startswith(_CONSTRAINT)
+            for column in state.columns
+            if re.search(rf"(?<!\w){re.escape(column.name)}(?!\w)", expression, re.IGNORECASE)
+        }
+
+    def unguarded(self, conf: Collection[str]) -> str | None:
+        """Two commits from different clusters can be one (https://docs.delta.io/latest/delta-storage.html#amazon-s3)."""
+        if any(name in conf for name in _GUARDS):
+            return None
+        return (
+            "S3 does not keep two clusters from writing the same commit of a Delta table: rows of a job that"
+            " commits during the run would be lost. Name the jobs that write to it under `writers` and stop them, or"
+            " set a log store for several clusters in `spark.conf` as these jobs do; waive it where nobody writes"
+        )
+
+    def is_log(self, path: str) -> bool:
+        return re.search(r"(^|/)_delta_log/", path) is not None

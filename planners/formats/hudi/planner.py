@@ -1,0 +1,100 @@
+"""Hudi for the planner: https://hudi.apache.org/docs/procedures"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+
+from pii_tracer.lake.inventory import HUDI_BOOTSTRAPPED, HUDI_WRITABLE, Ref, RefKind, TableState
+from pii_tracer.model.plan import Precondition
+from planners.formats.base import FormatPlanner
+from planners.formats.hudi.steps import table_steps
+from planners.step_drafts import CopyDraft, Draft
+
+_CDC = "hoodie.table.cdc.enabled"
+_KEYS = {
+    "hoodie.table.recordkey.fields": "part of the record key",
+    "hoodie.table.precombine.field": "the precombine field",
+    "hoodie.table.ordering.fields": "an ordering field",
+}
+"""https://hudi.apache.org/docs/configurations/#Hudi-Table-Basic-Configs"""
+
+
+class HudiPlanner(FormatPlanner):
+    """Plans for Hudi tables: savepoints, rows, log files, old file slices, and the metadata table."""
+
+    executors = frozenset({"hudi"})
+    own_column_prefixes = ("_hoodie_",)
+    overwrite_modes = ("hoodie.datasource.overwrite.mode",)
+
+    def table_steps(self, item: CopyDraft) -> tuple[Draft, ...]:
+        return table_steps(item)
+
+    def history(self, state: TableState) -> tuple[Ref, ...]:
+        """Savepoints are deleted by the steps of their table."""
+        return tuple(ref for ref in state.refs if ref.kind is not RefKind.SAVEPOINT)
+
+    def readers(self, state: TableState) -> tuple[Precondition, ...]:
+        return ()
+
+    def unsupported(self, state: TableState, keys: Collection[str]) -> str | None:
+        return _of_old_version(state) or _logs_changes(state) or _bootstrapped(state) or _partitioned_by(state, keys)
+
+    def no_rebuild(self, state: TableState) -> str | None:
+        return None
+
+    def no_clearing(self, state: TableState) -> str | None:
+        return None
+
+    def fixed_columns(self, state: TableState) -> Mapping[str, str]:
+        fixed: dict[str, str] = {}
+        for key, why in _KEYS.items():
+            names = state.properties.get(key, "").split(",")
+            fixed |= dict.fromkeys((name.strip().lower() for name in names if name.strip()), why)
+        return fixed
+
+    def is_log(self, path: str) -> bool:
+        return re.search(r"(^|/)\.hoodie/", path) is not None
+
+
+def _of_old_version(state: TableState) -> str | None:
+    """https://hudi.apache.org/docs/deployment#upgrading"""
+    if state.format_version is None or state.format_version in HUDI_WRITABLE:
+        return None
+    return (
+        f"a Hudi table of version {state.format_version}, which Hudi 1.2 does not write as it is, and which its older"
+        " readers and writers cannot use once it is raised; its owner raises it (`CALL upgrade_table`), then plan again"
+    )
+
+
+def _logs_changes(state: TableState) -> str | None:
+    """https://hudi.apache.org/docs/sql_queries, "Change Data Capture": a write puts the rows as they were beside it."""
+    if state.properties.get(_CDC, "").lower() != "true":
+        return None
+    return (
+        f"a Hudi table that logs its changes ({_CDC} is true): the log of a DELETE holds the rows that it takes"
+        " out, and no step removes such logs; its owner switches it off and writes the table again, then plan again"
+    )
+
+
+def _bootstrapped(state: TableState) -> str | None:
+    """https://hudi.apache.org/docs/migration_guide, "Bootstrap with metadata only"."""
+    if HUDI_BOOTSTRAPPED not in state.properties:
+        return None
+    return (
+        "a Hudi table that was bootstrapped: it may read rows by their position in the files that it was made of"
+        f" ({state.properties[HUDI_BOOTSTRAPPED]}), and gives others' rows wrong keys once one is taken out there;"
+        " its owner writes it anew as a table that has all of its rows itself, then plan again"
+    )
+
+
+def _partitioned_by(state: TableState, keys: Collection[str]) -> str | None:
+    """https://hudi.apache.org/docs/timeline: a commit's metadata names its partitions, and no procedure rewrites it."""
+    fields = {name.partition(":")[0].lower() for name in state.partition_columns}  # `uid:simple`: with its generator
+    named = sorted(fields.intersection(name.lower() for name in keys))
+    if not named:
+        return None
+    return (
+        f"a Hudi table that is partitioned by a key of the person ({', '.join(named)}): its timeline goes on naming the"
+        " partition, and no procedure rewrites that; its owner writes the table again under other partitions"
+    )

@@ -1,0 +1,92 @@
+"""Iceberg for the planner, under catalogs of one history and under Nessie.
+
+https://iceberg.apache.org/docs/latest/spark-procedures/
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from pii_tracer.lake.inventory import ICEBERG_DATA_PATHS, TableState
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.identities import Format
+from pii_tracer.model.locations import S3Location, location_of
+from pii_tracer.model.plan import Precondition
+from planners.catalogs.nessie import steps as nessie_steps
+from planners.catalogs.nessie import support as nessie_support
+from planners.formats.base import FormatPlanner
+from planners.formats.iceberg import steps
+from planners.step_drafts import CopyDraft, Draft
+
+_METADATA_FILE = re.compile(r"\.metadata\.json(\.gz)?$|\.gz\.metadata\.json$")
+
+
+class IcebergPlanner(FormatPlanner):
+    """Plans for Iceberg tables: rows, delete files, manifests, snapshots and orphans; branches and tags as copies."""
+
+    executors = frozenset({"iceberg", nessie_steps.EXECUTOR})
+    keeps_column_order = True
+    shares_files = True
+
+    def table_steps(self, item: CopyDraft) -> tuple[Draft, ...]:
+        return nessie_steps.table_steps(item) if "nessie" in item.copy.facts else steps.table_steps(item)
+
+    def ref_steps(self, item: CopyDraft, kind: str, name: str) -> tuple[Draft, ...]:
+        if "nessie" in item.copy.facts:
+            return nessie_steps.ref_steps(item, kind, name)
+        return steps.ref_steps(item, kind, name)
+
+    def ref_lapse_steps(self, item: CopyDraft, lapse: datetime, patience: timedelta) -> tuple[Draft, ...]:
+        return steps.ref_lapse_steps(item, lapse, patience)
+
+    def readers(self, state: TableState) -> tuple[Precondition, ...]:
+        staged = Precondition(kind="staged", target=state.location, expected="\n".join(state.staged))
+        return *super().readers(state), staged
+
+    def without_name(self, state: TableState) -> str | None:
+        if state.table is not None:
+            return None
+        return "no catalog of the estate file names this Iceberg table, and only by a name can it be written"
+
+    def unsupported(self, state: TableState, keys: Collection[str]) -> str | None:
+        if state.nessie is not None:
+            return nessie_support.unsupported(state, state.nessie)
+        return _writes_elsewhere(state)
+
+    def no_rebuild(self, state: TableState) -> str | None:
+        return nessie_support.NO_REBUILD if state.nessie is not None else None
+
+    def no_clearing(self, state: TableState) -> str | None:
+        return nessie_support.PLACE if state.nessie is not None else None
+
+    def is_log(self, path: str) -> bool:
+        return _METADATA_FILE.search(path) is not None
+
+    def text_remedy(self, name: Format) -> str | None:
+        return "out of Iceberg schemas of before: expire_snapshots with clean_expired_metadata"
+
+
+def _writes_elsewhere(state: TableState) -> str | None:
+    """https://iceberg.apache.org/docs/latest/configuration/#write-properties; older names are longer."""
+    for name in ICEBERG_DATA_PATHS:
+        told = state.properties.get(name)
+        if told and not _is_inside(told, state.location):
+            return (
+                f"an Iceberg table whose data files go to a folder of their own ({name}): no step clears that folder,"
+                " and it is not searched with the table; its owner unsets the property and has the files written again"
+                " in the table's folder (rewrite_data_files, expire_snapshots), then plan again"
+            )
+    return None
+
+
+def _is_inside(text: str, location: str) -> bool:
+    try:
+        place, folder = location_of(text), location_of(location)
+    except EstateError:
+        return False
+    if isinstance(folder, S3Location):
+        return isinstance(place, S3Location) and folder.holds(place)
+    return isinstance(place, Path) and place.is_relative_to(folder)

@@ -1,0 +1,70 @@
+"""Bare folders for the planner: Parquet, ORC, Avro, CSV and JSON lines without a table format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from pii_tracer.lake.inventory import TableState
+from pii_tracer.model.identities import Format
+from planners.formats.base import FormatPlanner
+from planners.formats.plain_files.steps import folder_steps
+from planners.step_drafts import CopyDraft, Draft
+
+_TYPED = frozenset({Format.PARQUET, Format.ORC, Format.AVRO})
+"""Formats in which a value has a type, by which Arrow compares it and not Spark."""
+
+_WITHOUT_SCHEMA = frozenset({Format.AVRO, Format.CSV, Format.JSON})
+"""Formats of folders that are not rebuilt: their files do not carry the folder's schema as Spark writes it."""
+
+_TIMES = ("timestamp", "time32", "time64", "duration")
+"""How the types begin that have more than one text for a value."""
+
+_BY_PLACE = re.compile(r"_c\d+$", re.IGNORECASE)
+_NO_HEADER = "a file's first line is no list of names: one of them is empty, there twice, or has other signs in it"
+"""Discovery calls the columns of such a file `_c0`, `_c1`, …"""
+
+
+class PlainFilesPlanner(FormatPlanner):
+    """Plans for bare folders: the files that hold the person are written again."""
+
+    executors = frozenset({"files"})
+    runs_on_spark = False
+
+    def table_steps(self, item: CopyDraft) -> tuple[Draft, ...]:
+        return folder_steps(item)
+
+    def unsupported(self, state: TableState, keys: Collection[str]) -> str | None:
+        named = sorted({name.lower() for name in state.partition_columns} & {name.lower() for name in keys})
+        if not named:
+            return None
+        return (
+            f"a bare folder that is partitioned by a key of the person ({', '.join(named)}): no file tells whose its"
+            " rows are, and no step changes the names of folders; its owner removes the persons' folders, or writes"
+            " the rows again with the key in the files"
+        )
+
+    def no_rebuild(self, state: TableState) -> str | None:
+        if not state.in_objects and state.format not in _WITHOUT_SCHEMA:
+            return None
+        where = " in S3" if state.in_objects else ""
+        return f"rebuilding a bare {state.format} folder{where} is not supported yet: run its job after the erasure"
+
+    def no_clearing(self, state: TableState) -> str | None:
+        return None
+
+    def missing_column(self, state: TableState) -> str:
+        why = f": another delimiter than a comma, or no header ({_NO_HEADER})" if state.format is Format.CSV else ""
+        return f"the files have no such column{why}"
+
+    def unnamed_column(self, state: TableState, column: str) -> str | None:
+        return _NO_HEADER if state.format is Format.CSV and _BY_PLACE.match(column) else None
+
+    def incomparable(self, state: TableState, kind: str) -> bool:
+        return state.format in _TYPED and kind.startswith(_TIMES)
+
+    def holds_texts(self, state: TableState) -> bool:
+        return state.format is Format.CSV
+
+    def text_remedy(self, name: Format) -> str | None:
+        return "of Parquet files: by writing them again without the entry" if name is Format.PARQUET else None
