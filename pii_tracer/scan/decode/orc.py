@@ -15,6 +15,7 @@ import pyarrow.orc as orc
 
 from pii_tracer.scan.decode.arrow import search_batch
 from pii_tracer.scan.decode.compression import lz4_size
+from pii_tracer.scan.decode.file_kind import FileKind
 from pii_tracer.scan.hit_collector import Collector
 
 _NONE, _ZLIB, _LZ4 = 0, 1, 4
@@ -98,3 +99,11 @@ def _chunk(chunk: bytes, kind: int) -> bytes:
     if kind == _LZ4:
         return bytes(pa.decompress(chunk, lz4_size(chunk), "lz4_raw", asbytes=True))
     raise ValueError("compression of the tail is not known")
+
+
+KIND = FileKind(
+    name="orc",
+    rank=1,
+    fits=lambda data: bytes(data[:3]) == b"ORC",
+    decode=lambda data, collector, role: decode(data, collector),
+)

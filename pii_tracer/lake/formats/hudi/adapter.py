@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.base import Role, TableFormat
+from pii_tracer.lake.formats.hudi import retention
 from pii_tracer.lake.formats.hudi.table_state import hudi_state, is_hudi
 from pii_tracer.lake.formats.hudi.vocabulary import (
     HUDI,
@@ -17,6 +19,7 @@ from pii_tracer.lake.formats.hudi.vocabulary import (
     HUDI_REBUILD,
     HUDI_REBUILD_METADATA,
 )
+from pii_tracer.lake.formats.kept_settings import Kept, RefRetention
 from pii_tracer.lake.read_result import Found
 
 
@@ -41,3 +44,10 @@ class HudiFormat(TableFormat):
 
     def read_state(self, folder: Path, paths: EstatePaths) -> Found:
         return hudi_state(folder, paths)
+
+    keeps_history = True
+    where_not_stored = "the cleaner is set up by the writing jobs: set hoodie.clean.policy and its hours there"
+    not_swept = "their writers clean them"
+
+    def kept_by(self, properties: Mapping[str, str], refs: Sequence[RefRetention]) -> tuple[Kept, ...]:
+        return tuple(retention.kept_by(properties))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.lake.dataset_paths import EstatePaths, is_iceberg
 from pii_tracer.lake.formats.base import Role, TableFormat
+from pii_tracer.lake.formats.iceberg import retention
 from pii_tracer.lake.formats.iceberg.reference_heads import iceberg_table
 from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG,
@@ -19,7 +22,9 @@ from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG_REWRITE_MANIFESTS,
     ICEBERG_REWRITE_REF,
 )
+from pii_tracer.lake.formats.kept_settings import Kept, RefRetention
 from pii_tracer.lake.read_result import Found
+from pii_tracer.lake.stores.s3.s3_path import S3Path
 
 
 class IcebergFormat(TableFormat):
@@ -45,3 +50,22 @@ class IcebergFormat(TableFormat):
 
     def read_state(self, folder: Path, paths: EstatePaths) -> Found:
         return iceberg_table(folder, paths)
+
+    keeps_history = True
+    catalog_types = frozenset(CatalogType) - {CatalogType.DECLARED}
+    has_references = True
+    needs_catalog = True
+    not_swept = None
+    swept_catalogs = frozenset({CatalogType.ICEBERG_SQL, CatalogType.ICEBERG_REST})
+
+    def kept_by(self, properties: Mapping[str, str], refs: Sequence[RefRetention]) -> tuple[Kept, ...]:
+        return tuple(retention.kept_by(properties, refs))
+
+    def setting_for(self, setting: str, days: int) -> str | None:
+        return retention.value_for(setting, days)
+
+    def keeps_data(self, setting: str) -> bool:
+        return "metadata" not in setting
+
+    def reference_retention(self, location: Path | S3Path, metadata: str | None) -> tuple[RefRetention, ...]:
+        return retention.references(location, metadata)

@@ -21,6 +21,8 @@ class PlainFiles(TableFormat):
     def is_table(self, folder: Path) -> bool:
         return False  # no marker: data files anywhere make a folder one
 
+    not_swept = "bare folders keep no history"
+
 
 class ParquetFiles(PlainFiles):
     """Folders of Parquet files."""
