@@ -18,6 +18,7 @@ import click
 from pii_tracer.cli.settings import estate_option, format_option
 from pii_tracer.common.atomic_files import real_path
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.errors import ExitCode, PiiTracerError
 from pii_tracer.model.gap_kinds import GapKind
 
@@ -78,10 +79,7 @@ def _python() -> Finding:
 def _packages() -> Iterator[Finding]:
     needed = {
         "pyspark": "",
-        "delta-spark": "",
-        "pyiceberg": "",
-        "deltalake": "",
-        "hudi": "",
+        **{library: "" for one in table_formats() for library in one.libraries},
         "boto3": "",
         "confluent-kafka": "pip install 'pii-tracer[kafka]' (only estates with topics need it)",
         "protobuf": "pip install 'pii-tracer[kafka]' (only estates with topics need it)",

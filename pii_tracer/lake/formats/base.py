@@ -92,6 +92,16 @@ class TableFormat:
     """Whether a sweep can keep the files of one partition longer than others."""
     sweeps_beside_strange_files: ClassVar[bool] = False
     """Whether a sweep in S3 tells files that are not the table's own, and leaves them."""
+    libraries: ClassVar[tuple[str, ...]] = ()
+    """Distributions that read and write tables, as package indexes name them."""
+    columns_by_path: ClassVar[bool] = True
+    """Whether a table that is read by its path in SQL has the columns that discovery tells of it."""
+    table_engines: ClassVar[tuple[str, ...]] = ()
+    """What other databases call the engine of a table that is of this format."""
+    functions_of_tables: ClassVar[frozenset[str]] = frozenset()
+    """SQL functions that read a table by its name, in lower case."""
+    functions_of_paths: ClassVar[frozenset[str]] = frozenset()
+    """SQL functions that read a table by its path, in lower case."""
 
     def kept_by(self, properties: Mapping[str, str], refs: Sequence[RefRetention]) -> tuple[Kept, ...]:
         """The settings of a table that decide how long old data stays. Formats without history have none."""

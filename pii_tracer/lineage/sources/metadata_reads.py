@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pii_tracer.lineage.dataset_names import Identities
 from pii_tracer.lineage.graph.edges import EdgeType
 from pii_tracer.lineage.sql.statement_effects import StatementLineage
-from pii_tracer.lineage.sql.text.iceberg_identifiers import holds_values
+from pii_tracer.lineage.sql.text.names_inside_tables import holds_values
 
 CLOSES = (
     "leave these columns out of the statement, and what they brought out of what it wrote; waive it where no column"

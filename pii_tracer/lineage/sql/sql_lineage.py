@@ -34,7 +34,7 @@ from pii_tracer.lineage.sql.statement_audit import audit
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, StatementLineage
 from pii_tracer.lineage.sql.text.cte_writes import hoisted
 from pii_tracer.lineage.sql.text.global_temp_views import is_global_view
-from pii_tracer.lineage.sql.text.iceberg_identifiers import parts_of
+from pii_tracer.lineage.sql.text.names_inside_tables import parts_of
 from pii_tracer.lineage.sql.text.procedure_bodies import T_SQL, task_of
 from pii_tracer.lineage.sql.text.script_splitting import (
     Statement,

@@ -48,6 +48,10 @@ class DeltaFormat(TableFormat):
         return delta_state(folder, paths)
 
     keeps_history = True
+    libraries = ("delta-spark", "deltalake")
+    table_engines = ("DeltaLake",)
+    functions_of_tables = frozenset({"delta_table_changes"})
+    functions_of_paths = frozenset({"delta_scan"})
     caseless_properties = (retention.FILES, retention.LOG)
     not_swept = None
     sweeps_partitions = True

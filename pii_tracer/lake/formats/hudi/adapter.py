@@ -46,6 +46,9 @@ class HudiFormat(TableFormat):
         return hudi_state(folder, paths)
 
     keeps_history = True
+    libraries = ("hudi",)
+    table_engines = ("Hudi",)
+    functions_of_tables = frozenset({"hudi_table_changes"})
     where_not_stored = "the cleaner is set up by the writing jobs: set hoodie.clean.policy and its hours there"
     not_swept = "their writers clean them"
 

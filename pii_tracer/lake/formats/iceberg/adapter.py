@@ -52,6 +52,9 @@ class IcebergFormat(TableFormat):
         return iceberg_table(folder, paths)
 
     keeps_history = True
+    libraries = ("pyiceberg",)
+    table_engines = ("Iceberg",)
+    functions_of_paths = frozenset({"iceberg_scan"})
     catalog_types = frozenset(CatalogType) - {CatalogType.DECLARED}
     has_references = True
     needs_catalog = True

@@ -43,6 +43,7 @@ class AvroFiles(PlainFiles):
 
     name = Format.AVRO
     title = "Avro"
+    columns_by_path = False
 
 
 class CsvFiles(PlainFiles):
@@ -50,6 +51,7 @@ class CsvFiles(PlainFiles):
 
     name = Format.CSV
     title = "CSV"
+    columns_by_path = False
 
 
 class JsonFiles(PlainFiles):
@@ -57,3 +59,4 @@ class JsonFiles(PlainFiles):
 
     name = Format.JSON
     title = "JSON"
+    columns_by_path = False
