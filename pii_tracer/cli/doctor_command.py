@@ -225,7 +225,6 @@ def _jars(coordinates: tuple[str, ...], ivy: str, fetch: bool) -> Iterator[Findi
 
 
 def _estate(path: Path) -> Iterator[Finding]:
-    from pii_tracer.config.catalogs import CatalogType
     from pii_tracer.config.estate_file import load_estate
 
     if not path.exists():
@@ -239,9 +238,10 @@ def _estate(path: Path) -> Iterator[Finding]:
         yield Finding(Level.MISSING, "estate file", f"{path}: {error.what}", error.todo or "")
         return
     yield Finding(Level.OK, "estate file", f"{path}: {estate.estate}")
+    in_folders = {kind for one in table_formats() for kind in one.folder_catalogs}
     for name, catalog in estate.catalogs.items():
         folder = real_path(path).parent / str(catalog.warehouse)
-        if catalog.type is CatalogType.ICEBERG_HADOOP and not folder.is_dir():
+        if catalog.type in in_folders and not folder.is_dir():
             yield Finding(Level.MISSING, f"catalog {name}", f"no folder {catalog.warehouse}", "correct `warehouse`")
     yield from _catalogs(estate, real_path(path).parent)
     if estate.s3:

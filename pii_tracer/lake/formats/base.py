@@ -92,6 +92,10 @@ class TableFormat:
     """Whether a sweep can keep the files of one partition longer than others."""
     sweeps_beside_strange_files: ClassVar[bool] = False
     """Whether a sweep in S3 tells files that are not the table's own, and leaves them."""
+    folder_catalogs: ClassVar[frozenset[CatalogType]] = frozenset()
+    """Catalogs whose warehouse is a folder of this machine."""
+    takes_over_folders: ClassVar[bool] = False
+    """Whether SQL makes a table of a folder of Parquet files in place (`CONVERT TO` the format's name)."""
     libraries: ClassVar[tuple[str, ...]] = ()
     """Distributions that read and write tables, as package indexes name them."""
     columns_by_path: ClassVar[bool] = True

@@ -32,6 +32,6 @@ def taken(made: StatementLineage, table: str) -> list[str]:
 def reason(table: str, columns: Iterable[str]) -> str:
     """Why such a statement's output is not told."""
     return (
-        f"it takes {', '.join(columns)} of {table}: bounds, partitions, paths and rows in an Iceberg table's metadata"
+        f"it takes {', '.join(columns)} of {table}: bounds, partitions, paths and rows in a table's metadata"
         " are values of its rows, whole or cut off, and lineage does not tell whose"
     )

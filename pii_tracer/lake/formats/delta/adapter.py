@@ -48,6 +48,7 @@ class DeltaFormat(TableFormat):
         return delta_state(folder, paths)
 
     keeps_history = True
+    takes_over_folders = True
     libraries = ("delta-spark", "deltalake")
     table_engines = ("DeltaLake",)
     functions_of_tables = frozenset({"delta_table_changes"})

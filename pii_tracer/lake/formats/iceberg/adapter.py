@@ -59,6 +59,7 @@ class IcebergFormat(TableFormat):
     has_references = True
     needs_catalog = True
     not_swept = None
+    folder_catalogs = frozenset({CatalogType.ICEBERG_HADOOP})
     swept_catalogs = frozenset({CatalogType.ICEBERG_SQL, CatalogType.ICEBERG_REST})
 
     def kept_by(self, properties: Mapping[str, str], refs: Sequence[RefRetention]) -> tuple[Kept, ...]:

@@ -13,7 +13,7 @@ from pii_tracer.verify.formats.base import State, TableReader
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_INSTANT = re.compile(r"/(\d{14,17})(?:_\d{14,17})?\.(?:commit|deltacommit|replacecommit)\Z")
+_INSTANT = re.compile(r"/(\d{14,17})(?:_\d{14,17})?\.[a-z]*commit\Z")
 
 
 class HudiReader(TableReader):
