@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 HERE = Path(__file__).parent
+CONTENTS = "Iceberg, Delta, Hudi, Parquet, CSV, and a bucket with its replica"
 ESTATE_FILE = "pii-tracer.yaml"
 RECORDED_ROOT = "/lakehouse"
 BRANCH, TAG = "audit_2026q3", "q3_close"

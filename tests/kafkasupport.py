@@ -47,7 +47,7 @@ from pii_tracer.model.plan import Copy, Estimate, Step
 from pii_tracer.review.sealed_manifest import KeyRing
 from pii_tracer.run.executor_protocol import Outcome, Progress
 from pii_tracer.scan.value_forms import build_patterns
-from pii_tracer.verify.topic_records import TopicLook
+from pii_tracer.verify.streams.kafka.topic_records import TopicLook
 from planners.step_drafts import CopyDraft, Draft
 from planners.streams.kafka.topics import topic_steps
 from tests.servers import end, own_java, retrieved

@@ -22,7 +22,7 @@ from pii_tracer.scan.hits import FileScan, Hit
 from pii_tracer.scan.known_columns import key_columns
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.byte_search import look_past
-from pii_tracer.verify.lakefs_objects import LakefsLook, Shown, judge_repository
+from pii_tracer.verify.stores.lakefs.lakefs_objects import LakefsLook, Shown, judge_repository
 from pii_tracer.verify.verdicts import ByteVerdict
 from planners.copies.scan_evidence import LakefsEvidence
 from planners.locate.subject_survey import Survey

@@ -29,7 +29,7 @@ from pii_tracer.model.plan import Copy
 from pii_tracer.scan.hits import Hit
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.byte_search import look_past
-from pii_tracer.verify.topic_records import Reading, TopicLook, look_at_topic
+from pii_tracer.verify.streams.kafka.topic_records import Reading, TopicLook, look_at_topic
 from pii_tracer.verify.verdicts import ByteVerdict
 from planners.copies.scan_evidence import TopicEvidence
 from planners.locate.subject_survey import Survey

@@ -45,7 +45,7 @@ from pii_tracer.verify.cluster_byte_search import searchers_of
 from pii_tracer.verify.refused_places import Refused, waived, with_refused
 from pii_tracer.verify.row_checks import Verifier, compare
 from pii_tracer.verify.scope import counts_uploads, looks_at, named_versions
-from pii_tracer.verify.topic_expiry import compare_topic
+from pii_tracer.verify.streams.kafka.topic_expiry import compare_topic
 from pii_tracer.verify.verdicts import (
     NO_COPY,
     SINCE,
@@ -61,8 +61,8 @@ if TYPE_CHECKING:
 
     from pii_tracer.lake.inventory import ObjectVersion, RemotePlace
     from pii_tracer.lake.stores.s3.object_versions import S3Client, VersionBytes
-    from pii_tracer.verify.lakefs_objects import LakefsLook
-    from pii_tracer.verify.topic_records import TopicLook
+    from pii_tracer.verify.stores.lakefs.lakefs_objects import LakefsLook
+    from pii_tracer.verify.streams.kafka.topic_records import TopicLook
 
 OBJECTS = {CopyKind.ARCHIVE, CopyKind.OBJECT_VERSION, CopyKind.REPLICA}
 Written = Mapping[tuple[str, str], str]

@@ -60,10 +60,10 @@ def use_demo_credentials() -> None:
 def _build(folder: Path, state: Path, now: datetime, progress: Progress) -> Settings:
     """The lakehouse in a throwaway folder, and the stand-in for S3."""
     from executors.engine.spark_session import open_session
-    from sample_lineage.build import build, sample_estate
+    from sample_lineage.build import CONTENTS, build, sample_estate
     from sample_lineage.s3_standin import running, start, stop
 
-    progress.stage("build a lakehouse: Iceberg, Delta, Hudi, Parquet, CSV, and a bucket with its replica")
+    progress.stage(f"build a lakehouse: {CONTENTS}")
     use_demo_credentials()
     old = running(folder)
     if old is not None:
@@ -105,8 +105,8 @@ def _remove_old(folder: Path, state: Path) -> None:
 
 def _naive(settings: Settings, folder: Path, progress: Progress) -> Path:
     """What a plain DELETE leaves, on scratch copies of the source."""
-    from pii_tracer.app.naive_delete import naive_lines, show_naive
     from pii_tracer.config.estate_file import load_request
+    from sample_lineage.naive_delete import naive_lines, show_naive
 
     progress.stage("the problem: a plain DELETE, on scratch copies")
     request = load_request(_request(settings))

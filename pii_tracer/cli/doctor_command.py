@@ -18,6 +18,7 @@ import click
 from pii_tracer.cli.settings import estate_option, format_option
 from pii_tracer.common.atomic_files import real_path
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.errors import ExitCode, PiiTracerError
 from pii_tracer.model.gap_kinds import GapKind
 
@@ -78,10 +79,7 @@ def _python() -> Finding:
 def _packages() -> Iterator[Finding]:
     needed = {
         "pyspark": "",
-        "delta-spark": "",
-        "pyiceberg": "",
-        "deltalake": "",
-        "hudi": "",
+        **{library: "" for one in table_formats() for library in one.libraries},
         "boto3": "",
         "confluent-kafka": "pip install 'pii-tracer[kafka]' (only estates with topics need it)",
         "protobuf": "pip install 'pii-tracer[kafka]' (only estates with topics need it)",
@@ -227,7 +225,6 @@ def _jars(coordinates: tuple[str, ...], ivy: str, fetch: bool) -> Iterator[Findi
 
 
 def _estate(path: Path) -> Iterator[Finding]:
-    from pii_tracer.config.catalogs import CatalogType
     from pii_tracer.config.estate_file import load_estate
 
     if not path.exists():
@@ -241,9 +238,10 @@ def _estate(path: Path) -> Iterator[Finding]:
         yield Finding(Level.MISSING, "estate file", f"{path}: {error.what}", error.todo or "")
         return
     yield Finding(Level.OK, "estate file", f"{path}: {estate.estate}")
+    in_folders = {kind for one in table_formats() for kind in one.folder_catalogs}
     for name, catalog in estate.catalogs.items():
         folder = real_path(path).parent / str(catalog.warehouse)
-        if catalog.type is CatalogType.ICEBERG_HADOOP and not folder.is_dir():
+        if catalog.type in in_folders and not folder.is_dir():
             yield Finding(Level.MISSING, f"catalog {name}", f"no folder {catalog.warehouse}", "correct `warehouse`")
     yield from _catalogs(estate, real_path(path).parent)
     if estate.s3:

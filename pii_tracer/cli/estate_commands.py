@@ -4,44 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from importlib import resources
 from pathlib import Path
 
 import click
 
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
 from pii_tracer.model.errors import ExitCode, UsageError
-
-ESTATE_TEMPLATE = """\
-version: 1
-estate: my-lakehouse
-environment: local            # local | production (production needs signed approvals)
-catalogs:
-  lake:                       # the name Spark SQL knows it by
-    type: iceberg-hadoop
-    warehouse: warehouse/lake
-  spark_catalog:              # tables that are known by a path
-    type: declared
-    tables: []                # - {name: prod.customers, format: delta, location: warehouse/delta/customers}
-roots: [warehouse]            # every table and file below these is found, registered or not
-lineage:
-  events: []                  # OpenLineage events: NDJSON files or folders
-  sql: []                     # SQL files or folders
-subjects:
-  - name: customer
-    source: lake.prod.customers
-    key: customer_id          # a request names a person by this column
-    identifiers: []           # - {column: phone, category: phone}
-    record_keys: []           # columns unique to one row of one person, e.g. order_id
-    tables: []                # further tables with the key: - {table: prod.tickets, key: customer_id}
-"""
-
-POLICY_TEMPLATE = """\
-version: 1
-min_slack_days: 2
-allow_immediate_retention: false
-max_approval_hours: 72
-production_approvers: 2
-"""
 
 
 @click.command()
@@ -51,7 +20,7 @@ def init(folder: Path, state: Path) -> int:
     """Write what is not there yet of a first estate file and a policy into FOLDER, and of the estate's key."""
     from pii_tracer.common.atomic_files import write_atomic
 
-    files = {folder / "pii-tracer.yaml": ESTATE_TEMPLATE, folder / "policy.yaml": POLICY_TEMPLATE}
+    files = {folder / name: _template(name) for name in ("pii-tracer.yaml", "policy.yaml")}
     settings = Settings(folder / "pii-tracer.yaml", state)
     key = settings.key_file()
     _refuse_init([*files, key], state)
@@ -65,6 +34,11 @@ def init(folder: Path, state: Path) -> int:
     click.echo(f"the estate's key is {key}; keep it secret and keep it: plans are sealed with it")
     click.echo("next: describe your estate in pii-tracer.yaml, then run `pii-tracer doctor` and `pii-tracer inventory`")
     return int(ExitCode.DONE)
+
+
+def _template(name: str) -> str:
+    """What `init` writes into a file of that name."""
+    return (resources.files("pii_tracer.cli") / "templates" / name).read_text("utf-8")
 
 
 def _refuse_init(files: Sequence[Path], state: Path) -> None:

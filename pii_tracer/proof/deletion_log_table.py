@@ -8,20 +8,17 @@ When the log was pruned the table is made anew, so that the old rows' files are 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import re
-import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pii_tracer.config.proof import DeletionLogKind
+from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.model.errors import ProofError
+from pii_tracer.model.identities import Format
 from pii_tracer.proof.deletion_log import DeletionLog
 from pii_tracer.proof.deletion_log_export import arrow
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-_NAMES = ("log", "deletions")
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -38,10 +35,11 @@ def fill_table(log: DeletionLog, estate: str, kind: DeletionLogKind) -> Path:
     prunings = log.prunings
     pruned = prunings[-1].last_seq if prunings else 0
     try:
-        (_delta if kind is DeletionLogKind.DELTA else _iceberg)(folder, rows, pruned)
+        importlib.import_module(f"pii_tracer.proof.formats.{kind.value}.log_table").fill(folder, rows, pruned)
     except ImportError:
+        title = format_of(Format(kind.value)).title
         raise ProofError(
-            "Iceberg tables need a catalog that is not installed", todo="pip install 'pii-tracer[iceberg-log]'"
+            f"{title} tables need a catalog that is not installed", todo=f"pip install 'pii-tracer[{kind.value}-log]'"
         ) from None
     except ProofError:
         raise
@@ -57,54 +55,3 @@ def fill_table(log: DeletionLog, estate: str, kind: DeletionLogKind) -> Path:
 def _folder_name(estate: str) -> str:
     """An estate's name where it is harmless in paths and URIs, else a hash of it."""
     return estate if _PLAIN.fullmatch(estate) else "estate-" + hashlib.sha256(estate.encode()).hexdigest()[:16]
-
-
-def _delta(folder: Path, rows: pa.Table, pruned: int) -> None:
-    from deltalake import DeltaTable, write_deltalake
-
-    there = DeltaTable(folder).to_pyarrow_table(columns=["seq"]) if DeltaTable.is_deltatable(str(folder)) else None
-    missing = _missing(rows, there, folder, pruned)
-    if missing is None:
-        shutil.rmtree(folder)
-        there, missing = None, rows
-    if there is None or missing.num_rows:
-        # Delta's own guard: no writer may remove or change a row
-        configuration = {"delta.appendOnly": "true"}
-        write_deltalake(folder, missing, mode="append", schema_mode="merge", configuration=configuration)
-
-
-def _iceberg(folder: Path, rows: pa.Table, pruned: int) -> None:
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    folder.mkdir(parents=True, exist_ok=True)
-    base = folder.resolve()
-    catalog = SqlCatalog("deletion_log", uri=f"sqlite:///{base / 'catalog.sqlite'}", warehouse=base.as_uri())
-    try:
-        catalog.create_namespace_if_not_exists(_NAMES[0])
-        table = catalog.create_table_if_not_exists(_NAMES, schema=rows.schema)
-        missing = _missing(rows, table.scan(selected_fields=("seq",)).to_arrow(), folder, pruned)
-        if missing is not None and missing.num_rows:
-            with table.update_schema() as update:
-                update.union_by_name(rows.schema)
-            table.append(missing)
-    finally:
-        catalog.close()
-    if missing is None:
-        shutil.rmtree(folder)
-        _iceberg(folder, rows, pruned)
-
-
-def _missing(rows: pa.Table, there: pa.Table | None, folder: Path, pruned: int) -> pa.Table | None:
-    """The log's rows that the table lacks; None when it still has rows that the log's retention has removed."""
-    stands = sorted(there["seq"].to_pylist()) if there is not None else []
-    if not stands:
-        return rows
-    first, last = pruned + 1, pruned + rows.num_rows
-    gapless = stands == list(range(stands[0], stands[-1] + 1))
-    if not gapless or stands[-1] > last or stands[0] > first:
-        raise ProofError(
-            "the deletion log and its table do not agree: rows were taken out of one of them",
-            where=str(folder),
-            todo="compare them, and restore the one that lacks rows",
-        )
-    return None if stands[0] < first else rows.slice(stands[-1] - pruned)

@@ -12,7 +12,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from pii_tracer.lake.formats.registry import format_names
+from pii_tracer.lake.formats.registry import caseless_properties, format_names
 from pii_tracer.lineage.sql.text.literal_masking import literals
 from pii_tracer.lineage.sql.text.script_splitting import (
     NAME,
@@ -24,7 +24,6 @@ from pii_tracer.lineage.sql.text.script_splitting import (
 from pii_tracer.model.errors import LineageError
 from pii_tracer.model.identities import Format
 from pii_tracer.retention.current_schema import InUse, parts_of
-from pii_tracer.retention.native_settings import DELTA_FILES, DELTA_LOG
 
 
 @dataclass(frozen=True)
@@ -121,8 +120,6 @@ _UNSET = re.compile(
     rf"\s*ALTER\s+TABLE\s+(?P<table>{NAME})\s+UNSET\s+TBLPROPERTIES\s*(IF\s+EXISTS\s*)?\((?P<names>[^)]*)\)\s*$",
     re.IGNORECASE,
 )
-_SPELLED = {name.lower(): name for name in (DELTA_FILES, DELTA_LOG)}
-"""Delta's own names of properties ignore case; those of others do not."""
 
 
 def _made(tree: exp.Create, place: _Place) -> Created:
@@ -166,7 +163,8 @@ def _without(table: Created, names: set[str]) -> Created:
 
 
 def _spelled(name: str) -> str:
-    return _SPELLED.get(name.lower(), name)
+    """A property as tables keep it: names of some formats ignore case, those of others do not."""
+    return caseless_properties().get(name.lower(), name)
 
 
 def _selected(query: Any) -> tuple[str, ...]:

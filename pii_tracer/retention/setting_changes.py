@@ -7,18 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pii_tracer.config.estate_file import RetentionClasses
+from pii_tracer.lake.formats.kept_settings import MAIN
+from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import RefKind
 from pii_tracer.model.identities import Format, Frozen
 from pii_tracer.model.legal_holds import Hold
-from pii_tracer.retention.native_settings import (
-    DAY_MS,
-    DELTA_FILES,
-    DELTA_LOG,
-    ICEBERG_AGE,
-    ICEBERG_MIN,
-    ICEBERG_TRIM,
-    MAIN,
-)
 from pii_tracer.retention.retention_classes import class_of, hold_on
 from pii_tracer.retention.settings_check import (
     Finding,
@@ -29,7 +22,7 @@ from pii_tracer.retention.settings_check import (
 
 
 class RefField(Frozen):
-    """One retention field of an Iceberg reference: `max_ref_age_ms`, `max_snapshot_age_ms`, `min_snapshots_to_keep`."""
+    """One retention field of a branch or tag: `max_ref_age_ms`, `max_snapshot_age_ms`, `min_snapshots_to_keep`."""
 
     name: str
     kind: RefKind
@@ -75,7 +68,7 @@ def enforcement(
     """The changes that make the tables follow their classes.
 
     Only tables whose class is named are touched; none under a legal hold; no setting goes below a floor. with_refs:
-    also limit the age of branches and tags, which lets Iceberg's next expiry drop those that are older.
+    also limit the age of branches and tags, which lets the next expiry drop those that are older.
     """
     changes: list[Change] = []
     kept: list[Kept] = []
@@ -99,9 +92,9 @@ def _of_table(
     if why is None and (wanted.wrong or not wanted.explicit):
         why = wanted.wrong or "no class is named for this table"
     for finding in findings:
-        new = _new(finding, wanted.days)
+        new = _new(table, finding, wanted.days)
         if why or new is None or (finding.ref not in (None, MAIN) and not with_refs):
-            yield Kept(table=table.name, setting=finding.setting, reason=why or _why_not(finding, new))
+            yield Kept(table=table.name, setting=finding.setting, reason=why or _why_not(table, finding, new))
         else:
             yield Change(
                 table=table.name,
@@ -114,26 +107,18 @@ def _of_table(
             )
 
 
-def _new(finding: Finding, days: int) -> str | None:
+def _new(table: Table, finding: Finding, days: int) -> str | None:
     """The value that follows the class; None for settings that are somebody's decision or are not the table's own."""
-    name = str(finding.setting).rsplit(": ", 1)[-1]
     if finding.kind is FindingKind.NOT_STORED:
         return None
-    if name in (DELTA_FILES, DELTA_LOG):
-        return f"interval {days} days"
-    if name in (ICEBERG_AGE, "max-ref-age-ms", "max-snapshot-age-ms"):
-        # Iceberg refuses an age of nothing
-        return str(max(days * DAY_MS, 1))
-    if name in (ICEBERG_MIN, "min-snapshots-to-keep"):
-        return "1"
-    return "true" if name == ICEBERG_TRIM else None
+    return format_of(table.format).setting_for(str(finding.setting), days)
 
 
-def _why_not(finding: Finding, new: str | None) -> str:
+def _why_not(table: Table, finding: Finding, new: str | None) -> str:
     if new is not None:
         return f"limiting {finding.ref} lets the next expiry drop it: name --refs to do so"
     if finding.kind is FindingKind.NOT_STORED:
-        return "the cleaner is set up by the writing jobs: set hoodie.clean.policy and its hours there"
+        return format_of(table.format).where_not_stored
     return "left to the table's owner"
 
 

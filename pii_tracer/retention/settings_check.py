@@ -7,15 +7,10 @@ from dataclasses import dataclass
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.estate_file import RetentionClasses
-from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.lake.formats.hudi.vocabulary import HUDI
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
+from pii_tracer.lake.formats.kept_settings import RefRetention
+from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.model.identities import Format, Frozen
-from pii_tracer.retention.native_settings import RefRetention, kept_by
 from pii_tracer.retention.retention_classes import TableClass, class_of, unknown_names
-
-HISTORIES = frozenset({DELTA, ICEBERG, HUDI})
-"""Formats that keep old data by themselves. The others have no history, so nothing in them to compare."""
 
 
 class FindingKind(StrEnum):
@@ -71,7 +66,7 @@ class Table:
 def check_tables(rules: RetentionClasses, tables: Sequence[Table]) -> tuple[Finding, ...]:
     """Everything that is wrong with some tables, sorted by table."""
     # a table that is about to be created needs its class whatever its format
-    held = [table for table in tables if table.format in HISTORIES or table.where]
+    held = [table for table in tables if table.where or format_of(table.format).keeps_history]
     found = [finding for table in held for finding in check_table(rules, table)]
     found += [
         Finding(table=name, kind=FindingKind.UNKNOWN_TABLE, reason="the rules name it and no table has that name")
@@ -90,7 +85,7 @@ def check_table(rules: RetentionClasses, table: Table) -> Iterator[Finding]:
     elif table.pii and not wanted.explicit:
         reason = f"holds personal data ({', '.join(table.pii[:5])}) and no class is named for it"
         yield _finding(table, wanted, FindingKind.UNCLASSIFIED, reason)
-    for kept in kept_by(table.format, table.properties, table.refs):
+    for kept in format_of(table.format).kept_by(table.properties, table.refs):
         short = kept.history and kept.days is not None and kept.days < wanted.floor
         if kept.stored and not short and kept.days is not None and kept.days <= wanted.days:
             continue

@@ -8,14 +8,13 @@ from datetime import datetime, timedelta
 from urllib.parse import unquote
 
 from pii_tracer.config.estate_file import RetentionClasses
-from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
+from pii_tracer.lake.formats.kept_settings import MAIN, RefRetention
+from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Format, Frozen
 from pii_tracer.model.legal_holds import Hold
 from pii_tracer.model.locations import Location, is_s3, location_of
-from pii_tracer.retention.native_settings import MAIN, RefRetention
 from pii_tracer.retention.retention_classes import class_of, hold_on, partitions_of
 from pii_tracer.retention.settings_check import FindingKind, Table, check_table
 
@@ -145,8 +144,9 @@ def targets(
             continue
         held_to = class_of(rules, table.names, table.properties, table.pii)
         days, location = max(held_to.days, LEAST_DAYS), location_of(table.location)
-        # the engine knows Delta tables in S3 by their places alone
-        name = None if is_s3(state.location) and table.format is DELTA else state.table
+        # in S3 the engine knows tables by their places, where their format does without a catalog
+        by_place = is_s3(state.location) and not format_of(table.format).needs_catalog
+        name = None if by_place else state.table
         kept, pointed = partitions_of(rules, table.names), bool(state.metadata)
         found.append(Target(table.name, name, location, table.format, held_to.name, days, table.refs, pointed, kept))
     return tuple(found), tuple(skipped)
@@ -161,8 +161,9 @@ def _why_not(
     now: datetime,
     swept_catalogs: Collection[str],
 ) -> str | None:
-    if table.format not in (DELTA, ICEBERG):
-        return f"{table.format} tables are not swept: Hudi cleans by its writers, bare folders keep no history"
+    adapter = format_of(table.format)
+    if adapter.not_swept is not None:
+        return f"{table.format} tables are not swept: {adapter.not_swept}"
     if state.sharing:
         return "it shares data files with " + ", ".join(o.table or o.location for o in state.sharing)
     if state.nessie:
@@ -176,8 +177,9 @@ def _why_not(
     if held_to.wrong or not held_to.explicit:
         return held_to.wrong or "no class is named for this table"
     apart = partitions_of(rules, table.names)
-    if apart and table.format is ICEBERG:
-        return "its partitions have days of their own, and Iceberg expires snapshots, which are of all partitions"
+    if apart and not adapter.sweeps_partitions:
+        title = adapter.title
+        return f"its partitions have days of their own, and {title} expires snapshots, which are of all partitions"
     shorter = [folder for folder, days in apart if days < held_to.days]
     if shorter:
         return f"{shorter[0]} is to be kept shorter than the table: give the table the shortest class"
@@ -185,9 +187,7 @@ def _why_not(
     promises = [
         f for f in check_table(rules, table) if f.setting and f.ref in (None, MAIN) and f.kind is FindingKind.TOO_LONG
     ]
-    promised = next(
-        (f for f in promises if "metadata" not in str(f.setting) and "logRetention" not in str(f.setting)), None
-    )
+    promised = next((f for f in promises if adapter.keeps_data(str(f.setting))), None)
     if promised:
         return f"{promised.setting} keeps more than the class: run `pii-tracer retention enforce` first"
     clone = next((s for s in inventory.tables if s.clone_of == state.location), None)
@@ -196,7 +196,7 @@ def _why_not(
     gap = next((g for g in inventory.gaps if _blocks(g, state)), None)
     if gap:
         return f"{gap.reason} ({gap.evidence})" if gap.evidence != state.location else gap.reason
-    if table.format is ICEBERG and not state.table:
+    if adapter.needs_catalog and not state.table:
         return "it has no name in a catalog of the estate"
     return table.unread
 
@@ -204,6 +204,7 @@ def _why_not(
 def _blocks(gap: InventoryGap, state: TableState) -> bool:
     if gap.kind in _GAPS_OF_PLACES:
         return f"{gap.evidence}/".startswith(f"{state.location}/")
-    if gap.kind is GapKind.STRANGE_FILES and is_s3(state.location) and state.format is DELTA:
-        return False  # a sweep leaves them and counts them; of Iceberg also another table's metadata is so called
+    told_apart = is_s3(state.location) and format_of(state.format).sweeps_beside_strange_files
+    if gap.kind is GapKind.STRANGE_FILES and told_apart:
+        return False  # a sweep leaves them and counts them; elsewhere another table's metadata may be so called
     return gap.dataset == state.dataset and gap.kind in _BLOCKING_GAPS

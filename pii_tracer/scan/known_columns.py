@@ -1,25 +1,12 @@
-"""Columns of a place as the plan knows them, and the columns of its own in which Hudi repeats them."""
+"""Columns of a place as the plan knows them, and the columns of its own in which a table format repeats them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Protocol
+from collections.abc import Collection, Iterable, Sequence
 
-from pii_tracer.model.identities import Match
+from pii_tracer.model.identities import Format, Match
+from pii_tracer.scan.decode.table_traces import Folder, table_traces
 from pii_tracer.scan.key_boundaries import KeyColumns
-
-_HUDI_KEYS = {
-    "_hoodie_record_key": "hoodie.table.recordkey.fields",
-    "_hoodie_partition_path": "hoodie.table.partition.fields",
-}
-
-
-class Folder(Protocol):
-    """A table's folder, wherever it lies."""
-
-    def __truediv__(self, name: str, /) -> Folder: ...
-
-    def read_text(self, encoding: str) -> str: ...
 
 
 def key_columns(match: Match | None, root: Folder | None = None) -> KeyColumns:
@@ -36,27 +23,20 @@ def key_columns(match: Match | None, root: Folder | None = None) -> KeyColumns:
     return KeyColumns(columns)
 
 
-def with_hudi_keys(columns: Iterable[str], root: Folder | None) -> frozenset[str]:
-    """Columns, and Hudi's own key columns where all they are made of is among them."""
+def with_columns_made(columns: Iterable[str], root: Folder | None) -> frozenset[str]:
+    """Columns, and the format's own columns where all they are made of is among them."""
     given = frozenset(columns)
     return given | _made_of(given, root).keys()
 
 
-def _made_of(columns: Collection[str], root: Folder | None) -> dict[str, list[str]]:
-    """Hudi's own columns that are made of some, with those that each is made of."""
-    properties = _hudi_properties(root) if root is not None and columns else {}
-    found = {}
-    for column, key in _HUDI_KEYS.items():
-        fields = [name.strip() for name in properties.get(key, "").split(",") if name.strip()]
-        if fields and all(name in columns for name in fields):
-            found[column] = fields
-    return found
+def makes_columns(name: Format) -> bool:
+    """Whether tables of a format have columns that are made of others."""
+    return any(traces.makes_columns for traces in table_traces() if traces.format == name)
 
 
-def _hudi_properties(root: Folder) -> Mapping[str, str]:
-    try:
-        text = (root / ".hoodie" / "hoodie.properties").read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+def _made_of(columns: Collection[str], root: Folder | None) -> dict[str, Sequence[str]]:
+    """A format's own columns that are made of some, with those that each is made of."""
+    if root is None or not columns:
         return {}
-    pairs = (line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
-    return {key.strip(): value.strip() for key, value in pairs}
+    made = (item for traces in table_traces() for item in traces.columns_made(root).items())
+    return {column: fields for column, fields in made if all(name in columns for name in fields)}

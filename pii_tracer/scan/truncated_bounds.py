@@ -6,10 +6,9 @@ describes a data file. Where that very file was decoded to its end and holds not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from pii_tracer.lake.formats.delta.log_paths import LOG, decoded
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import (
     Location,
@@ -18,6 +17,7 @@ from pii_tracer.model.locations import (
     location_of,
 )
 from pii_tracer.scan.decode.table_metadata import Role, role_of
+from pii_tracer.scan.decode.table_traces import table_traces
 from pii_tracer.scan.hits import FileScan, Form, Hit
 
 _OF_ROWS = frozenset({"parquet", "orc", "avro"})
@@ -73,7 +73,11 @@ def _own(hit: Hit, scan: FileScan) -> bool:
 
 def _has_rows(scan: FileScan) -> bool:
     parts = PurePosixPath(scan.path).parts
-    return scan.decoded_as in _OF_ROWS and role_of(scan.path) is Role.DATA and ".hoodie" not in parts
+    return (
+        scan.decoded_as in _OF_ROWS
+        and role_of(scan.path) is Role.DATA
+        and not any(traces.own_folders.intersection(parts) for traces in table_traces())
+    )
 
 
 def _free_of(key_set: str, scan: FileScan) -> bool:
@@ -98,24 +102,26 @@ def _described(hit: Hit, scan: FileScan, root: Location, files: Mapping[str, Fil
     return found if found is not None and found.size == hit.of.size else None
 
 
-def _path(text: str, scan: FileScan, root: Path) -> Path | None:
-    """Iceberg writes whole paths or URIs; Delta percent-encodes, and mostly tells them from the table's folder."""
+def _told(text: str, scan: FileScan) -> tuple[str, Sequence[str] | None]:
+    """A path in plain, and the folder that it is told from; formats that say nothing write whole paths or URIs."""
     parts = PurePosixPath(scan.path).parts
-    if LOG in parts:
-        text, whole = decoded(text)
-        if not whole:
-            return root.joinpath(*parts[: parts.index(LOG)], text)
+    told = (traces.told_path(text, parts) for traces in table_traces())
+    return next((found for found in told if found is not None), (text, None))
+
+
+def _path(text: str, scan: FileScan, root: Path) -> Path | None:
+    text, folder = _told(text, scan)
+    if folder is not None:
+        return root.joinpath(*folder, text)
     path = local_path(text)
     return path if path.is_absolute() else None
 
 
 def _key(text: str, scan: FileScan, root: S3Location) -> str | None:
     """As `_path`, told from the folder in S3."""
-    parts = PurePosixPath(scan.path).parts
-    if LOG in parts:
-        text, whole = decoded(text)
-        if not whole:
-            return "/".join((*parts[: parts.index(LOG)], text))
+    text, folder = _told(text, scan)
+    if folder is not None:
+        return "/".join((*folder, text))
     place = location_of(text)
     if not (isinstance(place, S3Location) and root.holds(place)):
         return None

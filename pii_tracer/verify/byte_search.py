@@ -10,7 +10,7 @@ from pii_tracer.model.errors import EstateError
 from pii_tracer.model.plan import NUMBERED, Copy, Mask
 from pii_tracer.scan.file_scan import scan_bytes, scan_tree
 from pii_tracer.scan.hits import FileScan, Hit, column_of
-from pii_tracer.scan.known_columns import key_columns, with_hudi_keys
+from pii_tracer.scan.known_columns import key_columns, with_columns_made
 from pii_tracer.scan.object_metadata import search_beside
 from pii_tracer.scan.search_workers import THREADS, Searchers
 from pii_tracer.scan.value_forms import Patterns
@@ -84,7 +84,7 @@ def verify_bytes(
     """
     patterns = patterns.comparing(key_columns(copy.places, root))
     scanned = scan_tree(root, patterns, on_file, searchers=searchers)
-    others = with_hudi_keys(copy.other_keys, root)
+    others = with_columns_made(copy.other_keys, root)
     if copy.mask is None:
         verdict = judge(copy, str(root), scanned.files, others)
     else:
@@ -96,7 +96,7 @@ def _without_held(
     copy: Copy, mask: Mask, files: tuple[FileScan, ...], others: frozenset[str], patterns: Patterns, root: Path
 ) -> ByteVerdict:
     """The verdict where a hold keeps columns: what stands in them is told apart, unless its row holds more."""
-    kept, files = with_hudi_keys(mask.kept, root), with_names(copy, files, mask, root)
+    kept, files = with_columns_made(mask.kept, root), with_names(copy, files, mask, root)
     more, unread = rows_with_more(copy, mask, files, kept, root.__truediv__, patterns)
     return judge_held(copy, mask, judge(copy, str(root), files, others, kept), files, kept, more, unread)
 

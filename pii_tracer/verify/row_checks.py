@@ -16,7 +16,8 @@ from pii_tracer.model.identities import (
 )
 from pii_tracer.model.plan import Copy, Mask, Mention
 from pii_tracer.model.whole_numbers import EXACT, spellings
-from pii_tracer.verify.table_states import State, states
+from pii_tracer.verify.formats.base import State
+from pii_tracer.verify.table_states import states
 from pii_tracer.verify.verdicts import (
     Baseline,
     Bystanders,

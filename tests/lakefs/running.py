@@ -20,7 +20,7 @@ from pii_tracer.model.identities import KeySet
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 from pii_tracer.scan.value_forms import build_patterns
-from pii_tracer.verify.lakefs_objects import LakefsLook
+from pii_tracer.verify.stores.lakefs.lakefs_objects import LakefsLook
 from tests.lakefs.shop import MAIL, NOW, USER, Shop
 
 

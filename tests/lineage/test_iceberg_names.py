@@ -11,7 +11,7 @@ from pii_tracer.lineage.dataset_names import VIEW, Identities
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.harvest import Given, harvest_all
 from pii_tracer.lineage.sql.parse_lines import answer_sql
-from pii_tracer.lineage.sql.text.iceberg_identifiers import holds_values, parts_of
+from pii_tracer.lineage.sql.text.names_inside_tables import holds_values, parts_of
 from pii_tracer.model.identities import Column, DatasetId
 from tests.lineage.conftest import ALIASES, COPY, PAYMENTS, SCHEMAS
 

@@ -13,9 +13,9 @@ from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.formats.iceberg.snapshot_expiry import SnapshotNode, retained
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
+from pii_tracer.lake.formats.kept_settings import DAY_MS, RefRetention
 from pii_tracer.lake.inventory import RefKind
 from pii_tracer.model.identities import Format
-from pii_tracer.retention.native_settings import DAY_MS, RefRetention
 from pii_tracer.retention.setting_changes import enforcement
 from pii_tracer.retention.settings_check import Table, check_tables
 from tests.retention.hoard import hold

@@ -10,17 +10,14 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pii_tracer.config.estate_file import RetentionClasses
+from pii_tracer.lake.formats.delta.retention import interval_days
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
+from pii_tracer.lake.formats.kept_settings import DAY_MS, RefRetention
+from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import RefKind
 from pii_tracer.model.identities import Format
-from pii_tracer.retention.native_settings import (
-    DAY_MS,
-    RefRetention,
-    interval_days,
-    kept_by,
-)
 from pii_tracer.retention.retention_classes import (
     CLASS_PROPERTY,
     class_of,
@@ -131,7 +128,7 @@ def test_hudi_says_that_its_cleaner_is_not_stored_with_the_table() -> None:
 
 
 def test_bare_formats_have_no_history() -> None:
-    assert kept_by(Format.PARQUET, {}) == ()
+    assert format_of(Format.PARQUET).kept_by({}, ()) == ()
     assert check_tables(RetentionClasses(), [table(Format.PARQUET, {})]) == ()
 
 

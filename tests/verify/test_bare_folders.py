@@ -29,7 +29,7 @@ from pii_tracer.model.identities import (
     Match,
     MatchTerm,
 )
-from pii_tracer.verify.avro_rows import columns, rows
+from pii_tracer.verify.formats.plain_files.avro_rows import columns, rows
 from pii_tracer.verify.row_checks import Verifier, compare
 from tests.scan.support import PERSON_SCHEMA
 from tests.scan.support import avro as packed_avro

@@ -13,7 +13,7 @@ from pii_tracer.lake.streams.kafka.records import Record
 from pii_tracer.model.identities import Strategy
 from pii_tracer.model.plan import Copy
 from pii_tracer.verify.row_checks import compare
-from pii_tracer.verify.topic_records import Reading, _People
+from pii_tracer.verify.streams.kafka.topic_records import Reading, _People
 from pii_tracer.verify.verdicts import Baseline
 from tests.planners.copies.test_kafka import topic
 

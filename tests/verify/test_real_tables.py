@@ -18,8 +18,8 @@ from pii_tracer.model.identities import (
 )
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.byte_search import verify_bytes
+from pii_tracer.verify.formats.base import State
 from pii_tracer.verify.row_checks import Verifier, compare
-from pii_tracer.verify.table_states import State
 from tests.scan.support import BOTH, OTHER_PHONE, OTHER_USER, PHONE, PHONES, USER, USERS
 from tests.sparksession import SparkEstate
 from tests.verify.conftest import MATCH, NESTED, HudiTables, Tables, a_copy

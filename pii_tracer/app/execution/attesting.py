@@ -14,6 +14,7 @@ from pii_tracer.app import vault_inventories
 from pii_tracer.app.execution.plan_run import Ran, facts_of, now
 from pii_tracer.app.execution.run_folder import evidence_of
 from pii_tracer.config.proof import TimestampAuthority
+from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import STAYS, Step
 from pii_tracer.proof.attestation import (
@@ -43,17 +44,8 @@ from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.runner import State
 from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, RunVerdict
 
-_TOOLS = (
-    "pyspark",
-    "delta-spark",
-    "pyiceberg",
-    "deltalake",
-    "hudi",
-    "sqlglot",
-    "openlineage-python",
-    "confluent-kafka",
-    "protobuf",
-)
+_TOOLS = ("pyspark", "sqlglot", "openlineage-python", "confluent-kafka", "protobuf")
+"""Libraries whose versions attestations tell, besides those of the table formats."""
 
 
 def attest_run(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict]) -> Path | None:
@@ -232,7 +224,7 @@ def _versions_gone(step: Step, known: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _tools() -> dict[str, str]:
     found = {"pii-tracer": __version__}
-    for name in _TOOLS:
+    for name in (*_TOOLS, *(library for one in table_formats() for library in one.libraries)):
         try:
             found[name] = version(name)
         except PackageNotFoundError:

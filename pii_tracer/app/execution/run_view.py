@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer import __version__
-from pii_tracer.app.naive_delete import load_naive
 from pii_tracer.lake.formats.base import Role
 from pii_tracer.lake.formats.registry import actions_with
 from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
@@ -35,6 +34,7 @@ from reports.run.run_views import (
     CopyState,
     FormatCheck,
     Holding,
+    NaivePanel,
     Proofs,
     Residue,
     RunState,
@@ -80,7 +80,7 @@ def run_view(
         rows_erased=_rows_erased(ran),
         bystander_rows_lost=verdict.bystander_rows_lost,
         residue=tuple(Residue(copy_=r.copy_id, file=r.file, where=r.where, form=r.form) for r in residue),
-        naive=load_naive(Path(ran.info.naive)) if ran.info.naive else None,
+        naive=_naive(ran.info.naive),
         bytes_checked=_bytes(verdict, {c.id: copy_name(c) for c in plan.copies}),
         bystanders=_bystanders(ran, verdict),
         proofs=_proofs(ran, log, attestation),
@@ -329,3 +329,8 @@ def _root(attestation: Path | None) -> str | None:
     payload = json.loads(base64.b64decode(json.loads(attestation.read_bytes())["payload"]))
     merkle = payload["predicate"].get("merkle", {})
     return str(merkle.get("root")) if isinstance(merkle, dict) else None
+
+
+def _naive(panel: str | None) -> NaivePanel | None:
+    """What a demonstration wrote of a plain DELETE, where the run has one."""
+    return NaivePanel.model_validate_json(Path(panel).read_bytes()) if panel else None

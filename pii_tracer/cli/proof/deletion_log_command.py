@@ -32,7 +32,7 @@ def _selecting(command: F) -> F:
         click.option("--until", help="steps that ran before this time"),
         click.option("--since", help="steps that ran at this time or later (ISO 8601 with a time zone)"),
         click.option("--state-is", "standing", type=click.Choice(_STATES), help="only rows in this state"),
-        click.option("--action", help="one kind of step, e.g. delta_vacuum"),
+        click.option("--action", help="one kind of step, e.g. files_rewrite"),
         click.option("--dataset", help="datasets, with * and ?"),
         click.option("--copy", help="a copy of a plan"),
         click.option("--plan", help="a plan's id"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
+from pii_tracer.lake.formats.registry import format_of, table_formats
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.model.locations import is_s3
 from pii_tracer.retention.setting_changes import (
@@ -69,8 +69,9 @@ def _apply(settings: Settings, wanted: Enforcement) -> tuple[tuple[Change, str],
     paths = EstatePaths(estate, base)
     here = {c.location for c in wanted.changes if not is_s3(c.location)}
     names = {location: paths.table_at(Path(location)) for location in here}
-    # Delta's are known by their places
-    names |= {str(t.location): t.name for t in paths.registry.remote if t.format is ICEBERG}
+    # others are known by their places
+    catalogued = {one.name for one in table_formats() if one.needs_catalog}
+    names |= {str(t.location): t.name for t in paths.registry.remote if t.format in catalogued}
     spark = open_session(estate, base, s3=any(is_s3(c.location) for c in wanted.changes))
     return set_retention(spark, wanted.changes, names, lambda text: click.echo(text, err=True))
 
@@ -81,9 +82,8 @@ def _key(change: Change) -> tuple[str, str]:
 
 def _not_made(wanted: Enforcement, tables: tuple[Table, ...], refused: dict[tuple[str, str], str]) -> list[Kept]:
     """Changes that do not stand in the tables as they are now."""
-    from pii_tracer.retention.native_settings import kept_by
-
-    now = {(t.location, k.setting): k.value for t in tables for k in kept_by(t.format, t.properties, t.refs)}
+    kept = [(t.location, k) for t in tables for k in format_of(t.format).kept_by(t.properties, t.refs)]
+    now = {(location, k.setting): k.value for location, k in kept}
     raw = {(t.location, name): value for t in tables for name, value in t.properties.items()}
     left = []
     for change in wanted.changes:

@@ -14,7 +14,7 @@ from pii_tracer.cli.retention.sweep_command import sweep
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
+from pii_tracer.lake.formats.registry import format_in_catalog
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.model.errors import ConfigError, ExitCode
 from pii_tracer.model.gap_kinds import GapKind
@@ -86,14 +86,14 @@ def estate_tables(settings: Settings) -> tuple[Inventory, tuple[Table, ...]]:
     """What exists, and its tables as the rules see them."""
     from pii_tracer.app.planning.plan_creation import take_inventory
     from pii_tracer.app.retention.pii_columns import personal_columns
-    from pii_tracer.app.retention.s3_tables import with_delta_tables
+    from pii_tracer.app.retention.s3_tables import with_tables_in_s3
     from pii_tracer.lake.dataset_paths import EstatePaths
     from pii_tracer.retention.table_settings import tables_of
 
     estate, base = settings.estate(), settings.base
     # archives have no history of their own, so that buckets need not be asked
     inventory = take_inventory(estate, base, lambda _: None, stored=False)
-    inventory = with_delta_tables(inventory, estate, base)
+    inventory = with_tables_in_s3(inventory, estate, base)
     personal = personal_columns(settings, inventory)
     by_location = {s.location: s for s in inventory.tables}
     return inventory, tables_of(inventory, EstatePaths(estate, base), lambda s: personal.of_state(s, by_location))
@@ -139,13 +139,13 @@ def _in_order(file: Path) -> tuple[tuple[int, str], ...]:
 
 
 def _by_catalog(estate: Estate, table: str) -> Format:
-    """What a table is where its statement does not say: Iceberg in an Iceberg catalog, Spark's own default elsewhere.
+    """What a table is where its statement does not say: what its catalog holds, else Spark's own default.
 
     That default has no history.
     """
     first = table.split(".")[0].lower() if "." in table else ""
     named = {name.lower(): catalog.type for name, catalog in estate.catalogs.items()}
-    return Format.PARQUET if named.get(first, CatalogType.DECLARED) is CatalogType.DECLARED else ICEBERG
+    return format_in_catalog(named.get(first, CatalogType.DECLARED)) or Format.PARQUET
 
 
 def _text(file: Path) -> str:

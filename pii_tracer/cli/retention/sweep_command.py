@@ -15,8 +15,8 @@ import click
 from pii_tracer.app.retention.s3_tables import clients_of
 from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.errors import ConfigError, ExitCode, UsageError
 from pii_tracer.model.locations import S3Location
 from pii_tracer.retention.storage_listings import Listing
@@ -127,7 +127,7 @@ class _Record:
 
 def _swept(estate: Estate) -> frozenset[str]:
     """Catalogs whose tables were tried: Glue's was not."""
-    tried = (CatalogType.ICEBERG_SQL, CatalogType.ICEBERG_REST)
+    tried = frozenset().union(*(one.swept_catalogs for one in table_formats()))
     return frozenset(name for name, catalog in estate.catalogs.items() if catalog.type in tried)
 
 

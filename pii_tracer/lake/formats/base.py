@@ -20,11 +20,15 @@ from pii_tracer.model.identities import Format
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from pii_tracer.config.catalogs import CatalogType
     from pii_tracer.lake.catalogs.glue.marks import GlueMarks
+    from pii_tracer.lake.catalogs.registered_tables import RemoteTable
     from pii_tracer.lake.dataset_paths import EstatePaths
-    from pii_tracer.lake.inventory import TableState
+    from pii_tracer.lake.formats.kept_settings import Kept, RefRetention
+    from pii_tracer.lake.inventory import InventoryGap, TableState
     from pii_tracer.lake.read_result import Found
     from pii_tracer.lake.rows.former_versions import Sought, Version
+    from pii_tracer.lake.stores.s3.object_versions import ClientFactory
     from pii_tracer.lake.stores.s3.s3_path import S3Path
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
     from pii_tracer.model.locations import S3Location
@@ -207,3 +211,66 @@ class TableFormat:
 
     commit_log: ClassVar[CommitLog | None] = None
     """Where a table's versions are written down, a file for each; None where every file is looked at instead."""
+
+    # -- what retention, lineage and the doctor ask --------------------------------------------------------------------
+
+    keeps_history: ClassVar[bool] = False
+    """Whether tables keep old data by themselves; else there are no settings to compare."""
+    has_references: ClassVar[bool] = False
+    """Whether tables have branches or tags that keep old data."""
+    where_not_stored: ClassVar[str] = "left to the table's owner"
+    """What to do about settings that do not stand in the table."""
+    caseless_properties: ClassVar[tuple[str, ...]] = ()
+    """Names of properties that SQL may write in any case, as the table keeps them."""
+    catalog_types: ClassVar[frozenset[CatalogType]] = frozenset()
+    """Catalogs in which a table is of this format where its statement does not say what it is."""
+    needs_catalog: ClassVar[bool] = False
+    """Whether engines reach a table by its name in a catalog alone; else its place does."""
+    not_swept: ClassVar[str | None] = "nothing is known that removes their old files alone"
+    """Why `retention sweep` leaves tables alone; None where it sweeps them."""
+    swept_catalogs: ClassVar[frozenset[CatalogType]] = frozenset()
+    """Catalogs whose tables are swept although the catalog points at their metadata."""
+    sweeps_partitions: ClassVar[bool] = False
+    """Whether a sweep can keep the files of one partition longer than others."""
+    sweeps_beside_strange_files: ClassVar[bool] = False
+    """Whether a sweep in S3 tells files that are not the table's own, and leaves them."""
+    folder_catalogs: ClassVar[frozenset[CatalogType]] = frozenset()
+    """Catalogs whose warehouse is a folder of this machine."""
+    takes_over_folders: ClassVar[bool] = False
+    """Whether SQL makes a table of a folder of Parquet files in place (`CONVERT TO` the format's name)."""
+    libraries: ClassVar[tuple[str, ...]] = ()
+    """Distributions that read and write tables, as package indexes name them."""
+    columns_by_path: ClassVar[bool] = True
+    """Whether a table that is read by its path in SQL has the columns that discovery tells of it."""
+    table_engines: ClassVar[tuple[str, ...]] = ()
+    """What other databases call the engine of a table that is of this format."""
+    functions_of_tables: ClassVar[frozenset[str]] = frozenset()
+    """SQL functions that read a table by its name, in lower case."""
+    functions_of_paths: ClassVar[frozenset[str]] = frozenset()
+    """SQL functions that read a table by its path, in lower case."""
+
+    def kept_by(self, properties: Mapping[str, str], refs: Sequence[RefRetention]) -> tuple[Kept, ...]:
+        """The settings of a table that decide how long old data stays. Formats without history have none."""
+        return ()
+
+    def setting_for(self, setting: str, days: int) -> str | None:
+        """What a setting has to be to keep old data for some days; None where that is not the tool's to say."""
+        return None
+
+    def keeps_data(self, setting: str) -> bool:
+        """Whether a setting of `kept_by` decides over files with rows; else only over the table's notes about them."""
+        return True
+
+    def reference_retention(self, location: Path | S3Path, metadata: str | None) -> tuple[RefRetention, ...]:
+        """Branches and tags with what each keeps, sorted by name. metadata: what the table's catalog points at.
+
+        Raises:
+            EstateError: the table's metadata cannot be read.
+        """
+        return ()
+
+    def tables_of_sweeps_in_s3(
+        self, tables: Sequence[RemoteTable], clients: ClientFactory
+    ) -> tuple[Sequence[Found], Sequence[InventoryGap]]:
+        """This format's tables in S3 among some, also such as no step erases, and gaps where one cannot be read."""
+        return (), ()

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.lineage.dataset_names import UNRESOLVED, Identities
 from pii_tracer.lineage.graph.edges import (
     DIRECT_SUBTYPES,
@@ -18,7 +19,7 @@ from pii_tracer.lineage.graph.edges import (
 )
 from pii_tracer.lineage.sources.evidence import Proof, iso, united
 from pii_tracer.lineage.sql.text.global_temp_views import is_global_view
-from pii_tracer.lineage.sql.text.iceberg_identifiers import parts_of
+from pii_tracer.lineage.sql.text.names_inside_tables import parts_of
 from pii_tracer.lineage.sql.text.table_names import Loose
 from pii_tracer.model.gap_kinds import LineageGapKind
 from pii_tracer.model.identities import Column, ColumnId, DatasetId
@@ -118,9 +119,10 @@ class Ledger:
                 known[alias] = self._columns(dataset)
             elif any(parts_of(alias)):  # a table of its own, and nobody may take another one's columns for its
                 known.setdefault(alias, [])
+        kinds = [*(one.name.value for one in table_formats() if one.columns_by_path), "path"]
         for dataset in self.columns:
             if dataset.namespace == "file":
-                for kind in ("delta", "parquet", "iceberg", "hudi", "orc", "path"):
+                for kind in kinds:
                     known[f"{kind}.`{dataset.name}`"] = self._columns(dataset)
         return known
 

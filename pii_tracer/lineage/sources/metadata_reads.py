@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pii_tracer.lineage.dataset_names import Identities
 from pii_tracer.lineage.graph.edges import EdgeType
 from pii_tracer.lineage.sql.statement_effects import StatementLineage
-from pii_tracer.lineage.sql.text.iceberg_identifiers import holds_values
+from pii_tracer.lineage.sql.text.names_inside_tables import holds_values
 
 CLOSES = (
     "leave these columns out of the statement, and what they brought out of what it wrote; waive it where no column"
@@ -32,6 +32,6 @@ def taken(made: StatementLineage, table: str) -> list[str]:
 def reason(table: str, columns: Iterable[str]) -> str:
     """Why such a statement's output is not told."""
     return (
-        f"it takes {', '.join(columns)} of {table}: bounds, partitions, paths and rows in an Iceberg table's metadata"
+        f"it takes {', '.join(columns)} of {table}: bounds, partitions, paths and rows in a table's metadata"
         " are values of its rows, whole or cut off, and lineage does not tell whose"
     )

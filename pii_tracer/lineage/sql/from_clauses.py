@@ -9,6 +9,7 @@ from typing import cast
 
 from sqlglot import exp
 
+from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.lineage.sql.expressions import dependencies
 from pii_tracer.lineage.sql.relations import (
@@ -47,10 +48,9 @@ _MAKERS = (
     exp.XMLTable,
     exp.Stack,
 )
-_READS_TABLES = frozenset({"table_changes", "delta_table_changes", "hudi_table_changes"})
 _READS_FILES = frozenset(
     {"read_files", "cloud_files", "read_parquet", "parquet_scan", "read_csv", "read_csv_auto", "read_json",
-     "read_json_auto", "delta_scan", "iceberg_scan", "table_changes_by_path", "read_avro", "read_orc"}
+     "read_json_auto", "table_changes_by_path", "read_avro", "read_orc"}
 )  # fmt: skip
 
 
@@ -254,9 +254,10 @@ class FromItems(ABC):
         first = next((a for a in function.iter_expressions() if isinstance(a, exp.Literal) and a.is_string), None)
         if first is None:
             return None
-        if name in _READS_TABLES:
+        if name == "table_changes" or any(name in one.functions_of_tables for one in table_formats()):
             return self.names.of_text(first.name)
-        return path_table(first.name.rstrip("/")) if name in _READS_FILES else None
+        files = name in _READS_FILES or any(name in one.functions_of_paths for one in table_formats())
+        return path_table(first.name.rstrip("/")) if files else None
 
     def _group(self, node: exp.Subquery, ctes: Ctes, scope: Scope) -> Source:
         """Relations joined inside parentheses: one relation when they have an alias, otherwise each by its name."""

@@ -36,7 +36,7 @@ from pii_tracer.lineage.sql.statements.update_statements import updated
 from pii_tracer.lineage.sql.text.cte_writes import hoisted
 from pii_tracer.lineage.sql.text.dialect_forms import plain
 from pii_tracer.lineage.sql.text.global_temp_views import is_global_view
-from pii_tracer.lineage.sql.text.iceberg_identifiers import parts_of
+from pii_tracer.lineage.sql.text.names_inside_tables import parts_of
 from pii_tracer.lineage.sql.text.procedure_bodies import T_SQL, task_of
 from pii_tracer.lineage.sql.text.script_splitting import (
     Statement,

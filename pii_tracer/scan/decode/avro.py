@@ -11,7 +11,8 @@ import struct
 from decimal import Decimal
 from typing import Any
 
-from pii_tracer.scan.decode.avro_container import open_container
+from pii_tracer.scan.decode.avro_container import AvroError, open_container
+from pii_tracer.scan.decode.file_kind import FileKind
 from pii_tracer.scan.decode.table_metadata import Role, walk
 from pii_tracer.scan.hit_collector import Collector
 
@@ -125,3 +126,12 @@ def _typed(field_id: int, kind: Any, label: str, types: dict[int, tuple[str, str
         types[field_id] = (label, kind)
     else:
         _collect(kind, label, types)
+
+
+KIND = FileKind(
+    name="avro",
+    rank=2,
+    fits=lambda data: bytes(data[:4]) == b"Obj\x01",
+    decode=decode,
+    errors=(AvroError,),
+)

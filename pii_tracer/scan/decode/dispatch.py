@@ -4,29 +4,12 @@ from __future__ import annotations
 
 import itertools
 
-from pii_tracer.scan.decode import (
-    avro,
-    compression,
-    hfile,
-    hudi_log,
-    orc,
-    parquet,
-    puffin,
-    streaming_state,
-    text,
-)
-from pii_tracer.scan.decode.avro_container import AvroError
+from pii_tracer.scan.decode import compression, streaming_state, text
+from pii_tracer.scan.decode.file_kind import file_kinds, own_errors
 from pii_tracer.scan.decode.table_metadata import Role, role_of
 from pii_tracer.scan.hit_collector import Collector
 
-_OWN_ERRORS = (
-    AvroError,
-    hfile.HFileError,
-    hudi_log.HudiLogError,
-    puffin.PuffinError,
-    compression.PackedError,
-    streaming_state.StateError,
-)
+_OWN_ERRORS = (compression.PackedError, streaming_state.StateError)
 BLOCK = 32 * 1024 * 1024
 """Text of more bytes is read in such blocks of lines, so that memory does not follow the file."""
 
@@ -42,7 +25,7 @@ def search(name: str, data: memoryview, collector: Collector) -> str:
         return _search(name, data, collector, role_of(name), 0)
     except Exception as error:  # a hostile or corrupt file may fail anywhere in a decoder: unread, never clean
         collector.raw(data, "raw bytes")
-        known = isinstance(error, _OWN_ERRORS)
+        known = isinstance(error, (*_OWN_ERRORS, *own_errors()))
         # other libraries' messages may repeat content of the file, so only their type is kept
         collector.unread(str(error) if known else f"cannot be decoded: {type(error).__name__}")
         return "unreadable"
@@ -71,25 +54,10 @@ def _search(name: str, data: memoryview, collector: Collector, role: Role, depth
 
 
 def _binary(data: memoryview, collector: Collector, role: Role) -> str | None:
-    head, tail = bytes(data[:8]), bytes(data[-4:])
-    if head[:4] in (b"PAR1", b"PARE") or tail in (b"PAR1", b"PARE"):
-        parquet.decode(data, collector, role)
-        return "parquet"
-    if head[:3] == b"ORC":
-        orc.decode(data, collector)
-        return "orc"
-    if head[:4] == b"Obj\x01":
-        avro.decode(data, collector, role)
-        return "avro"
-    if head[:6] == hudi_log.MAGIC:
-        hudi_log.decode(data, collector)
-        return "hudi log"
-    if head[:4] == puffin.MAGIC:
-        puffin.decode(data, collector)
-        return "puffin"
-    if hfile.is_hfile(data) or head == hfile.DATA_MAGIC:
-        hfile.decode(data, collector)
-        return "hfile"
+    for kind in file_kinds():
+        if kind.fits(data):
+            kind.decode(data, collector, role)
+            return kind.name
     return None
 
 

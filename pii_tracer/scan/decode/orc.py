@@ -15,6 +15,7 @@ import pyarrow.orc as orc
 
 from pii_tracer.scan.decode.arrow import search_batch
 from pii_tracer.scan.decode.compression import raw
+from pii_tracer.scan.decode.file_kind import FileKind
 from pii_tracer.scan.hit_collector import Collector
 
 _NONE, _ZLIB, _RAW = 0, 1, {2: "snappy", 4: "lz4"}
@@ -95,3 +96,11 @@ def _chunk(chunk: bytes, kind: int) -> bytes:
     if kind not in _RAW:
         raise ValueError("compression of the tail is not known")
     return raw(_RAW[kind], chunk)
+
+
+KIND = FileKind(
+    name="orc",
+    rank=1,
+    fits=lambda data: bytes(data[:3]) == b"ORC",
+    decode=lambda data, collector, role: decode(data, collector),
+)

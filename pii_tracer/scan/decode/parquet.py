@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from pii_tracer.common.parquet_footer import is_encrypted, other_files
 from pii_tracer.scan.decode.arrow import search_batch, search_leaf, search_rows, unused_entries
+from pii_tracer.scan.decode.file_kind import FileKind
 from pii_tracer.scan.decode.parquet_encrypted import decode_encrypted
 from pii_tracer.scan.decode.parquet_footer import (
     holds_positions,
@@ -246,3 +247,11 @@ def _dictionaries(data: memoryview, group: int, chunks: list[_Chunk], collector:
         for number in sorted(found):
             if not set(collector.patterns.ints[number]) <= used.seen:
                 collector.number(number, "dictionary page", label_of(path))
+
+
+KIND = FileKind(
+    name="parquet",
+    rank=0,
+    fits=lambda data: not {bytes(data[:4]), bytes(data[-4:])}.isdisjoint((b"PAR1", b"PARE")),
+    decode=decode,
+)

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pii_tracer.scan.decode.table_metadata import Role, engine_bound
+from pii_tracer.scan.decode.table_traces import table_traces
 from pii_tracer.scan.hit_collector import Collector
 
 
@@ -17,7 +18,7 @@ def search_footer(file: pq.ParquetFile, collector: Collector, role: Role) -> Non
     skipped = {"pos"} if holds_positions(file) else set()
     for key, value in (meta.metadata or {}).items():
         collector.text(key, "key-value metadata")
-        owner = _hudi_key_column(key)
+        owner = _column_under(key)
         collector.text(value, "key-value metadata", owner, whole=collector.patterns.key_columns.of_cell(owner))
     collector.text(meta.created_by or "", "key-value metadata")
     for group in range(meta.num_row_groups):
@@ -41,9 +42,9 @@ def label_of(path: str) -> str:
     return path.replace(".list.element", "").replace(".bag.array_element", "").replace(".key_value.", ".")
 
 
-def _hudi_key_column(key: bytes) -> str | None:
-    """Hudi base files keep their smallest and largest record key in the footer."""
-    return "_hoodie_record_key" if key in (b"hoodie_min_record_key", b"hoodie_max_record_key") else None
+def _column_under(key: bytes) -> str | None:
+    """The column whose value a table format keeps under a key of the footer."""
+    return next((traces.footer_columns[key] for traces in table_traces() if key in traces.footer_columns), None)
 
 
 def _bounds(column: Any, collector: Collector) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any
 
+from pii_tracer.scan.decode.table_traces import table_traces
 from pii_tracer.scan.hit_collector import Collector, member
 
 _BOUNDS = frozenset({"minValues", "maxValues", "minValue", "maxValue"})
@@ -34,13 +35,7 @@ class Role(Enum):
 def role_of(path: str) -> Role:
     """Engine metadata by its place in the table's folder."""
     parts = path.replace("\\", "/").split("/")
-    name = parts[-1]
-    if "_delta_log" in parts[:-1] or name.endswith(".metadata.json"):
-        return Role.ENGINE
-    if ".hoodie" in parts[:-1]:
-        inside = parts[len(parts) - 1 - parts[::-1].index(".hoodie") :]
-        return Role.DATA if len(inside) > 2 and inside[1] == "metadata" else Role.ENGINE
-    return Role.ENGINE if name == ".hoodie_partition_metadata" else Role.DATA
+    return Role.ENGINE if any(traces.is_metadata(parts) for traces in table_traces()) else Role.DATA
 
 
 def walk(value: Any, collector: Collector, where: str, column: str | None = None, *, free: bool = False) -> None:

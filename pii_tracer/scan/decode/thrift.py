@@ -13,8 +13,8 @@ _STOP, _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _M
 _UUID = 13
 
 _VARINT = rb"[\x80-\xff]{0,9}[\x00-\x7f]"
-_heads = b"".join(b"\\x%x%x" % (delta, kind) for delta in range(1, 16) for kind in (_I16, _I32, _I64))
-_truths = b"".join(b"\\x%x%x" % (delta, kind) for delta in range(1, 16) for kind in (_TRUE, _FALSE))
+_heads = b"".join(b"\\x%x%x" % (step, kind) for step in range(1, 16) for kind in (_I16, _I32, _I64))
+_truths = b"".join(b"\\x%x%x" % (step, kind) for step in range(1, 16) for kind in (_TRUE, _FALSE))
 _NUMBERS = re.compile(rb"(?:[" + _heads + rb"]" + _VARINT + rb"|[" + _truths + rb"])*", re.DOTALL)
 """A run of fields that hold numbers and truth values: most of a footer, passed over at once."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from pii_tracer.lake.inventory import HUDI_BOOTSTRAPPED, HUDI_WRITABLE, Ref, RefKind, TableState
+from pii_tracer.lake.formats.hudi.properties import HUDI_BOOTSTRAPPED, HUDI_WRITABLE
+from pii_tracer.lake.inventory import Ref, RefKind, TableState
 from pii_tracer.model.plan import Precondition
 from planners.formats.base import FormatPlanner
 from planners.formats.hudi.steps import table_steps

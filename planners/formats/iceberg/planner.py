@@ -10,7 +10,8 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from pii_tracer.lake.inventory import ICEBERG_DATA_PATHS, TableState
+from pii_tracer.lake.formats.iceberg.properties import ICEBERG_DATA_PATHS
+from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import S3Location, location_of

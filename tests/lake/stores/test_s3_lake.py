@@ -13,7 +13,7 @@ import pytest
 from deltalake import write_deltalake
 
 from pii_tracer.app.planning.s3_table_search import with_remote
-from pii_tracer.app.retention.s3_tables import with_delta_tables
+from pii_tracer.app.retention.s3_tables import with_tables_in_s3
 from pii_tracer.lake.catalogs import registered_tables
 from pii_tracer.lake.catalogs.catalog_lookup import CatalogEntry, Head, Listing
 from pii_tracer.lake.erasable_s3_tables import others
@@ -362,7 +362,7 @@ def test_retention_looks_at_it_and_its_references(house: House) -> None:
     made = house.table()
     head = made.refresh().metadata.current_snapshot_id
     made.manage_snapshots().create_tag(head, "quarter", max_ref_age_ms=86_400_000).commit()
-    inventory = with_delta_tables(house.inventory(), house.estate, house.base)
+    inventory = with_tables_in_s3(house.inventory(), house.estate, house.base)
     [table] = tables_of(inventory, house.paths, lambda state: ("mail",))
     assert table.names[0] == "core.prod.orders"
     assert [(ref.name, ref.max_ref_age_ms) for ref in table.refs] == [("main", None), ("quarter", 86_400_000)]
@@ -382,7 +382,7 @@ def test_a_table_with_metadata_of_another_is_not_swept(house: House) -> None:
     house.table()
     house.table(catalog="theirs")
     del house.catalogs["theirs"]
-    inventory = with_delta_tables(house.inventory(), house.estate, house.base)
+    inventory = with_tables_in_s3(house.inventory(), house.estate, house.base)
     tables = tables_of(inventory, house.paths, lambda state: ("mail",))
     rules = house.estate.retention.model_copy(update={"tables": {"core.prod.orders": "pii"}})
     wanted, [skipped] = targets(rules, (), tables, inventory, datetime.now(timezone.utc), swept_catalogs={"core"})

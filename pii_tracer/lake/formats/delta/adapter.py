@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from pii_tracer.lake.formats.base import CommitLog, NamedBy, ObjectKind, Role, TableFormat
 from pii_tracer.lake.formats.delta.log_paths import COMMIT, LOG
+from pii_tracer.lake.formats.delta.retention import FILES
+from pii_tracer.lake.formats.delta.retention import LOG as LOGS
 from pii_tracer.lake.formats.delta.vocabulary import (
     DELTA,
     DELTA_CLEAN_LOG,
@@ -27,10 +29,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pii_tracer.lake.catalogs.glue.marks import GlueMarks
+    from pii_tracer.lake.catalogs.registered_tables import RemoteTable
     from pii_tracer.lake.dataset_paths import EstatePaths
-    from pii_tracer.lake.inventory import TableState
+    from pii_tracer.lake.formats.kept_settings import Kept, RefRetention
+    from pii_tracer.lake.inventory import InventoryGap, TableState
     from pii_tracer.lake.read_result import Found
     from pii_tracer.lake.rows.former_versions import Sought, Version
+    from pii_tracer.lake.stores.s3.object_versions import ClientFactory
     from pii_tracer.lake.stores.s3.s3_path import S3Path
     from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
 
@@ -115,3 +120,36 @@ class DeltaFormat(TableFormat):
 
         log = log_of(paths.place(state.location))
         return {NAME: [log.name, log.comment], PROPERTIES: log.configuration, COLUMNS: log.schema}
+
+    # -- what retention, lineage and the doctor ask ----------------------------------------------------------------
+
+    keeps_history = True
+    takes_over_folders = True
+    libraries = ("delta-spark", "deltalake")
+    table_engines = ("DeltaLake",)
+    functions_of_tables = frozenset({"delta_table_changes"})
+    functions_of_paths = frozenset({"delta_scan"})
+    caseless_properties = (FILES, LOGS)
+    not_swept = None
+    sweeps_partitions = True
+    sweeps_beside_strange_files = True
+
+    def kept_by(self, properties: Mapping[str, str], refs: Sequence[RefRetention]) -> tuple[Kept, ...]:
+        from pii_tracer.lake.formats.delta import retention
+
+        return tuple(retention.kept_by(properties))
+
+    def setting_for(self, setting: str, days: int) -> str | None:
+        from pii_tracer.lake.formats.delta import retention
+
+        return retention.value_for(setting, days)
+
+    def keeps_data(self, setting: str) -> bool:
+        return setting != LOGS
+
+    def tables_of_sweeps_in_s3(
+        self, tables: Sequence[RemoteTable], clients: ClientFactory
+    ) -> tuple[Sequence[Found], Sequence[InventoryGap]]:
+        from pii_tracer.lake.formats.delta.s3_log import delta_tables
+
+        return delta_tables(tables, clients)

@@ -21,13 +21,14 @@ from pii_tracer.lake.formats.hudi.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pyarrow as pa
 
     from pii_tracer.lake.catalogs.glue.marks import GlueMarks
     from pii_tracer.lake.dataset_paths import EstatePaths
+    from pii_tracer.lake.formats.kept_settings import Kept, RefRetention
     from pii_tracer.lake.inventory import TableState
     from pii_tracer.lake.read_result import Found
     from pii_tracer.lake.stores.s3.s3_path import S3Path
@@ -101,3 +102,17 @@ class HudiFormat(TableFormat):
     def may_hold_rows(self, path: Path) -> bool:
         named = path.suffix in (".parquet", ".orc", ".avro") or ".log." in path.name
         return named and not path.name.startswith(".hoodie")
+
+    # -- what retention, lineage and the doctor ask ----------------------------------------------------------------
+
+    keeps_history = True
+    libraries = ("hudi",)
+    table_engines = ("Hudi",)
+    functions_of_tables = frozenset({"hudi_table_changes"})
+    where_not_stored = "the cleaner is set up by the writing jobs: set hoodie.clean.policy and its hours there"
+    not_swept = "their writers clean them"
+
+    def kept_by(self, properties: Mapping[str, str], refs: Sequence[RefRetention]) -> tuple[Kept, ...]:
+        from pii_tracer.lake.formats.hudi import retention
+
+        return tuple(retention.kept_by(properties))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.lake.formats.base import CommitLog, NamedBy, ObjectKind, Role, TableFormat
 from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from pii_tracer.lake.catalogs.glue.marks import GlueMarks
     from pii_tracer.lake.dataset_paths import EstatePaths
+    from pii_tracer.lake.formats.kept_settings import Kept, RefRetention
     from pii_tracer.lake.inventory import TableState
     from pii_tracer.lake.read_result import Found
     from pii_tracer.lake.rows.former_versions import Sought, Version
@@ -145,3 +147,34 @@ class IcebergFormat(TableFormat):
         schemas = {s.schema_id: s.model_dump(mode="json") for s in metadata.schemas}
         current = schemas.pop(metadata.current_schema_id, None)
         return {PROPERTIES: metadata.properties, COLUMNS: current, FORMER_COLUMNS: list(schemas.values())}
+
+    # -- what retention, lineage and the doctor ask ----------------------------------------------------------------
+
+    keeps_history = True
+    libraries = ("pyiceberg",)
+    table_engines = ("Iceberg",)
+    functions_of_paths = frozenset({"iceberg_scan"})
+    catalog_types = frozenset(CatalogType) - {CatalogType.DECLARED}
+    has_references = True
+    needs_catalog = True
+    not_swept = None
+    folder_catalogs = frozenset({CatalogType.ICEBERG_HADOOP})
+    swept_catalogs = frozenset({CatalogType.ICEBERG_SQL, CatalogType.ICEBERG_REST})
+
+    def kept_by(self, properties: Mapping[str, str], refs: Sequence[RefRetention]) -> tuple[Kept, ...]:
+        from pii_tracer.lake.formats.iceberg import retention
+
+        return tuple(retention.kept_by(properties, refs))
+
+    def setting_for(self, setting: str, days: int) -> str | None:
+        from pii_tracer.lake.formats.iceberg import retention
+
+        return retention.value_for(setting, days)
+
+    def keeps_data(self, setting: str) -> bool:
+        return "metadata" not in setting
+
+    def reference_retention(self, location: Path | S3Path, metadata: str | None) -> tuple[RefRetention, ...]:
+        from pii_tracer.lake.formats.iceberg import retention
+
+        return retention.references(location, metadata)

@@ -15,15 +15,11 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+from pii_tracer.lake.formats.iceberg.retention import LEAST, REF_AGE
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
+from pii_tracer.lake.formats.kept_settings import MAIN, RefRetention
 from pii_tracer.lake.stores.s3.s3_path import S3Path, file_of
 from pii_tracer.model.errors import EstateError
-from pii_tracer.retention.native_settings import (
-    ICEBERG_MIN,
-    ICEBERG_REF_AGE,
-    MAIN,
-    RefRetention,
-)
 
 _FOREVER = 2**63 - 1
 
@@ -64,8 +60,8 @@ def retained(
     now_ms: int,
 ) -> tuple[frozenset[int], tuple[RefRetention, ...]]:
     """Snapshots that stay, and the references that stay."""
-    default_age = int(properties.get(ICEBERG_REF_AGE, _FOREVER))
-    least = int(properties.get(ICEBERG_MIN, "1"))
+    default_age = int(properties.get(REF_AGE, _FOREVER))
+    least = int(properties.get(LEAST, "1"))
     kept_refs = []
     keep: set[int] = set()
     for ref in refs:
@@ -139,7 +135,7 @@ class History:
             keep, kept_refs = retained(snapshots, refs, table.properties, int(cutoff.timestamp() * 1000), now_ms)
             gone = frozenset(snapshots) - keep
             freed = self._freed(gone) if gone else {}
-        default_age = int(table.properties.get(ICEBERG_REF_AGE, _FOREVER))
+        default_age = int(table.properties.get(REF_AGE, _FOREVER))
         holders = tuple(_holder(ref, snapshots[ref.snapshot], default_age) for ref in kept_refs if ref.name != MAIN)
         return Expiry(gone, freed, holders)
 

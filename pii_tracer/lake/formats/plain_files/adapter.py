@@ -66,6 +66,8 @@ class PlainFiles(TableFormat):
     def own_texts(self, state: TableState, paths: EstatePaths) -> Mapping[str, Any]:
         return {}
 
+    not_swept = "bare folders keep no history"
+
 
 class ParquetFiles(PlainFiles):
     """Folders of Parquet files."""
@@ -92,6 +94,7 @@ class AvroFiles(PlainFiles):
 
     name = Format.AVRO
     title = "Avro"
+    columns_by_path = False
 
 
 class CsvFiles(PlainFiles):
@@ -99,6 +102,7 @@ class CsvFiles(PlainFiles):
 
     name = Format.CSV
     title = "CSV"
+    columns_by_path = False
 
 
 class JsonFiles(PlainFiles):
@@ -106,3 +110,4 @@ class JsonFiles(PlainFiles):
 
     name = Format.JSON
     title = "JSON"
+    columns_by_path = False

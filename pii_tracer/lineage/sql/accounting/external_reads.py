@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
+from pii_tracer.lake.formats.registry import format_names, table_formats
 from pii_tracer.lineage.sql.text.table_names import Names
 
 _PREFIXES = (
@@ -39,7 +40,7 @@ _DECIDES = (
     exp.TableSample,
 )
 _FORMATS = re.compile(
-    r"\b(?:parquet|delta|orc|csv|json|avro|text|textfile|iceberg|hudi|hive|rcfile|sequencefile|binaryfile|xml|jsonl|"
+    rf"\b(?:{'|'.join(format_names())}|text|textfile|hive|rcfile|sequencefile|binaryfile|xml|jsonl|"
     r"ion|tsv|newline_delimited_json|protobuf|ndjson|jsonfile|com\.databricks\.spark\.\w+|ducklake|paimon)\b",
     re.IGNORECASE,
 )
@@ -48,7 +49,7 @@ PLACES = frozenset({"path", "location", "external_location"})
 """Options that name the folder of a table's files."""
 _ENGINES = re.compile(
     r"\w*MergeTree|Memory|\w*Log|Null|Set|Join|InnoDB|MyISAM|Aria|Rocksdb|Archive|CSV|OLAP|Heap|NDB\w*|TokuDB|"
-    r"KeeperMap|EmbeddedRocksDB|columnstore|DeltaLake|Iceberg|Hudi",
+    r"KeeperMap|EmbeddedRocksDB|columnstore",
     re.IGNORECASE,
 )
 """Engines that keep a table's rows with the table."""
@@ -93,9 +94,11 @@ def stored_elsewhere(part: exp.Expression) -> str | None:
     """Of a part that says where a table's rows are: why that is not followed, or an empty text. Of others: None."""
     if isinstance(part, exp.EngineProperty):
         engine = part.this.name if isinstance(part.this, exp.Expression) else str(part.this)
-        return "" if _ENGINES.fullmatch(engine) else f"the engine {engine} may have its rows elsewhere"
+        own = any(engine.lower() == name.lower() for one in table_formats() for name in one.table_engines)
+        return "" if own or _ENGINES.fullmatch(engine) else f"the engine {engine} may have its rows elsewhere"
     if isinstance(part, exp.StorageHandlerProperty):
-        own = re.search(r"iceberg|delta|hudi|paimon", part.name, re.IGNORECASE)
+        formats = (one.name.value for one in table_formats() if one.keeps_history)
+        own = any(name in part.name.lower() for name in (*formats, "paimon"))
         return "" if own else "a table with a storage handler may have its rows elsewhere"
     if isinstance(part, exp.FileFormatProperty):
         text = part.this.sql() if isinstance(part.this, exp.Expression) else ""

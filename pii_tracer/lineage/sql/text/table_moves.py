@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
+from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.lineage.sql.statement_effects import Effect
 from pii_tracer.lineage.sql.statements.write_targets import TABLE
 
@@ -52,17 +54,27 @@ _FORMS = (
     _form(rf"ALTER\s+TABLE\s+{_A}\s+SWITCH\s+{_PARTITION}TO\s+{_B}", Effect.APPEND, ("a", "b")),
     _form(rf"ALTER\s+TABLE\s+(?:IF\s+EXISTS\s+)?{_A}\s+SWAP\s+WITH\s+{_B}", Effect.REPLACE, ("a", "b"), ("b", "a")),
     _form(rf"RENAME\s+(?:TABLE\s+)?(?:IF\s+EXISTS\s+)?{_A}\s+TO\s+{_B}\s*$", Effect.RENAME, ("a", "b")),
-    # https://docs.databricks.com/aws/en/sql/language-manual/delta-convert-to-delta (the same files, under a new log)
-    _form(r"CONVERT\s+TO\s+DELTA\s+(?P<a>parquet\.(?P<b>`[^`]*`))", Effect.CLONE, ("a", "b")),
     # https://docs.aws.amazon.com/redshift/latest/dg/r_ALTER_TABLE_APPEND.html
     _form(rf"ALTER\s+TABLE\s+{_A}\s+APPEND\s+FROM\s+{_B}", Effect.APPEND, ("b", "a")),
     _form(rf"APPLY\s+CHANGES\s+INTO\s+{_A}\s+FROM\s+{_B}", Effect.CHANGE, ("b", "a")),
     _form(rf"CREATE\s+(?:OR\s+REPLACE\s+)?STREAM\s+{_A}\s+ON\s+(?:TABLE|VIEW)\s+{_B}", Effect.VIEW, ("b", "a")),
 )
 _NOTHING_NEW = re.compile(
-    rf"^\s*(?:RESTORE\s+(?:TABLE\s+)?{TABLE}\s+TO|UNDROP|CONVERT\s+TO\s+DELTA|REFRESH\s+MATERIALIZED\s+VIEW)\b",
+    rf"^\s*(?:RESTORE\s+(?:TABLE\s+)?{TABLE}\s+TO|UNDROP|REFRESH\s+MATERIALIZED\s+VIEW)\b",
     re.IGNORECASE,
 )
+
+
+@cache
+def _conversions() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """By format: its statement that takes over a folder of Parquet files, which are the same under a new log.
+
+    One about a table that has a name makes nothing new.
+    https://docs.databricks.com/aws/en/sql/language-manual/delta-convert-to-delta
+    """
+    names = [one.name.value for one in table_formats() if one.takes_over_folders]
+    form = r"^\s*CONVERT\s+TO\s+{}\b(?:\s+(?P<source>parquet\.(?P<folder>`[^`]*`)))?"
+    return tuple((name, re.compile(form.format(name), re.IGNORECASE)) for name in names)
 
 
 def moves_of(text: str, dialect: str) -> tuple[Move, ...] | None:
@@ -70,8 +82,10 @@ def moves_of(text: str, dialect: str) -> tuple[Move, ...] | None:
     for form in _FORMS:
         found = form.pattern.match(text) if form.dialects is None or dialect in form.dialects else None
         if found:
-            named = found.groupdict()
-            delta = "CONVERT" in form.pattern.pattern
-            names = {k: f"delta.{v}" if delta and k == "b" else v for k, v in named.items() if v is not None}
+            names = {k: v for k, v in found.groupdict().items() if v is not None}
             return tuple(Move(form.effect, names[a], names[b]) for a, b in form.ways)
+    for name, conversion in _conversions():
+        if found := conversion.match(text):
+            source = found["source"]
+            return (Move(Effect.CLONE, source, f"{name}.{found['folder']}"),) if source else ()
     return () if _NOTHING_NEW.match(text) else None

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
+from pii_tracer.lake.formats.registry import format_names
 from pii_tracer.lineage.sql.text.global_temp_views import global_view, is_global_view
-from pii_tracer.lineage.sql.text.iceberg_identifiers import Part, parts_of
+from pii_tracer.lineage.sql.text.names_inside_tables import Part, parts_of
 
-PATH_FORMATS = frozenset({"delta", "parquet", "orc", "json", "csv", "avro", "text", "iceberg", "hudi", "binaryfile"})
+PATH_FORMATS = frozenset({*format_names(), "text", "binaryfile"})
 """Formats that Spark SQL reads directly by path: https://spark.apache.org/docs/latest/sql-data-sources-load-save-functions.html"""
 
 

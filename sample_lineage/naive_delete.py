@@ -83,13 +83,6 @@ def show_naive(
     return panel
 
 
-def load_naive(path: Path) -> NaivePanel:
-    """The panel that `show_naive` wrote."""
-    from reports.run.run_views import NaivePanel
-
-    return NaivePanel.model_validate_json(path.read_bytes())
-
-
 def _iceberg_catalog(settings: Settings) -> str:
     for name, catalog in settings.estate().catalogs.items():
         if catalog.type is CatalogType.ICEBERG_HADOOP:

@@ -16,7 +16,9 @@ from typing import Any
 
 import fastavro
 
-from pii_tracer.scan.decode import hfile, parquet
+from pii_tracer.scan.decode import parquet
+from pii_tracer.scan.decode.file_kind import FileKind
+from pii_tracer.scan.decode.hudi import hfile
 from pii_tracer.scan.decode.table_metadata import Role
 from pii_tracer.scan.hit_collector import Collector
 
@@ -146,3 +148,12 @@ def _delete(content: bytes, collector: Collector) -> None:
 def _keys(content: bytes, collector: Collector) -> None:
     collector.raw(content, "log block delete", "_hoodie_record_key")
     collector.text(content, "log block delete", "_hoodie_record_key", tiny=True, strong=False)
+
+
+KIND = FileKind(
+    name="hudi log",
+    rank=3,
+    fits=lambda data: bytes(data[: len(MAGIC)]) == MAGIC,
+    decode=lambda data, collector, role: decode(data, collector),
+    errors=(HudiLogError,),
+)

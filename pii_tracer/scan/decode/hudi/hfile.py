@@ -17,6 +17,7 @@ from typing import Any
 
 import fastavro
 
+from pii_tracer.scan.decode.file_kind import FileKind
 from pii_tracer.scan.decode.table_metadata import bounds, walk
 from pii_tracer.scan.hit_collector import Collector
 
@@ -192,3 +193,12 @@ def _parse(schema: str | None) -> Any:
         return fastavro.parse_schema(json.loads(schema))
     except (ValueError, fastavro.schema.SchemaParseException, fastavro.schema.UnknownType) as error:
         raise HFileError(f"the Avro schema cannot be read: {type(error).__name__}") from None
+
+
+KIND = FileKind(
+    name="hfile",
+    rank=5,
+    fits=lambda data: is_hfile(data) or bytes(data[: len(DATA_MAGIC)]) == DATA_MAGIC,
+    decode=lambda data, collector, role: decode(data, collector),
+    errors=(HFileError,),
+)

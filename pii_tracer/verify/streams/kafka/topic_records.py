@@ -17,7 +17,7 @@ from pii_tracer.model.plan import Copy
 from pii_tracer.scan.hits import FileScan, Hit
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import judge
-from pii_tracer.verify.topic_expiry import Kept, packed, trail_of
+from pii_tracer.verify.streams.kafka.topic_expiry import Kept, packed, trail_of
 from pii_tracer.verify.verdicts import (
     Baseline,
     ByteVerdict,

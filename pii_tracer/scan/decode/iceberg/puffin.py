@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pii_tracer.scan.decode.file_kind import FileKind
 from pii_tracer.scan.hit_collector import Collector
 
 MAGIC = b"PFA1"
@@ -65,3 +66,12 @@ def _unpack(content: bytes, codec: str) -> bytes:
             return bytes(stream.read())
     except (pa.ArrowException, OSError):
         raise PuffinError("Puffin blob that does not unpack") from None
+
+
+KIND = FileKind(
+    name="puffin",
+    rank=4,
+    fits=lambda data: bytes(data[: len(MAGIC)]) == MAGIC,
+    decode=lambda data, collector, role: decode(data, collector),
+    errors=(PuffinError,),
+)

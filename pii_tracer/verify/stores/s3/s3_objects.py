@@ -13,7 +13,6 @@ from typing import Any, BinaryIO
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.lake.aws_errors import error_code
-from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.inventory import ObjectVersion, Upload
 from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
 from pii_tracer.lake.stores.s3.object_versions import (
@@ -29,7 +28,7 @@ from pii_tracer.model.locations import S3Location
 from pii_tracer.model.plan import Copy, Mask
 from pii_tracer.scan.file_scan import scan_bytes
 from pii_tracer.scan.hits import FileScan
-from pii_tracer.scan.known_columns import key_columns, with_hudi_keys
+from pii_tracer.scan.known_columns import key_columns, makes_columns, with_columns_made
 from pii_tracer.scan.object_metadata import search_beside
 from pii_tracer.scan.search_workers import THREADS, Searchers, Stamp
 from pii_tracer.scan.truncated_bounds import without_explained
@@ -98,14 +97,14 @@ def verify_s3_table(copy: Copy, patterns: Patterns, folder: S3Folder, searchers:
 
     Tags are asked for with each version, since an answer tells their number only to those who may read them.
     """
-    root = S3Path(folder.place, folder.client) if copy.format is HUDI else None
+    root = S3Path(folder.place, folder.client) if makes_columns(copy.format) else None
     patterns = patterns.comparing(key_columns(copy.places, root))
-    others = with_hudi_keys(copy.other_keys, root)
+    others = with_columns_made(copy.other_keys, root)
     seen = _seen(folder, patterns, searchers)
     if not seen.files and not seen.refused and not seen.marked:
         seen.refused.append(f"{folder.place}: no object lies there; was the table moved?")
     files = seen.told(folder.place)
-    kept = with_hudi_keys(copy.mask.kept if copy.mask else (), root)
+    kept = with_columns_made(copy.mask.kept if copy.mask else (), root)
     verdict = judge(copy, str(folder.place), files, others, kept)
     if copy.mask:
         verdict = _without_held(copy, copy.mask, verdict, seen, files, patterns, folder, kept)

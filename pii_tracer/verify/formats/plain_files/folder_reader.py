@@ -1,0 +1,80 @@
+"""Rows of bare folders of files, which have one state."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+from pii_tracer.model.identities import Format
+from pii_tracer.model.plan import TEXTS, Copy
+from pii_tracer.scan.file_scan import walk_files
+from pii_tracer.verify.formats.base import State, TableReader
+from pii_tracer.verify.formats.plain_files.avro_rows import avro_frame
+from pii_tracer.verify.formats.plain_files.csv_rows import csv_frame
+from pii_tracer.verify.formats.plain_files.parquet_rows import beyond_spark, parquet_frame
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+_WRITTEN = (Format.CSV, Format.JSON)
+
+
+class FolderReader(TableReader):
+    """Folders of Parquet, ORC, Avro, CSV or JSON files."""
+
+    def states(self, spark: SparkSession, copy: Copy) -> Iterator[State]:
+        written = copy.format in _WRITTEN
+        yield State("current", lambda: _files(spark, copy), kept=True, loose=_loose(copy), written=written)
+
+
+def _files(spark: SparkSession, copy: Copy) -> DataFrame:
+    folder = Path(copy.location)
+    files = _data_files(folder)
+    if not files and folder.is_dir():  # a place that is gone is no empty folder: reading it fails
+        return spark.createDataFrame([], "struct<>")
+    if copy.format is Format.AVRO and files:
+        return avro_frame(spark, folder, files)
+    if copy.format is Format.PARQUET and beyond_spark(files):
+        return parquet_frame(spark, folder, files)
+    if copy.format is Format.CSV:
+        return csv_frame(spark, copy, folder, files)
+    reader = spark.read.option("recursiveFileLookup", "false")
+    if copy.format is Format.JSON:
+        # as texts: with types that Spark guesses, one row less could make another type of everybody's numbers
+        reader = reader.option("primitivesAsString", "true")
+        if texts := {name.lower() for name in copy.facts.get(TEXTS, ())}:
+            reader = reader.schema(_as_texts(reader.format("json").load(copy.location).schema, texts))
+    else:
+        # else the columns of one file are taken for everybody's, and what others have more is compared with nothing
+        reader = reader.option("mergeSchema", "true")
+    return reader.format(copy.format.value).load(copy.location)
+
+
+def _as_texts(schema: StructType, names: Collection[str]) -> StructType:
+    """The schema with text for some columns: an object is given as it is written, whatever other lines have there."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    fields = [StructField(f.name, StringType()) if f.name.lower() in names else f for f in schema.fields]
+    return StructType(fields)
+
+
+def _loose(copy: Copy) -> bool:
+    """A folder without data files has no schema either, whatever its format."""
+    return copy.format is Format.JSON or not _data_files(Path(copy.location))
+
+
+def _data_files(folder: Path) -> list[Path]:
+    """Files that Spark takes for data: not empty, and no part of the way begins with `.`, or with `_` without `=`.
+
+    Raises:
+        ScanError: a folder cannot be listed.
+    """
+    found = []
+    for name, path in walk_files(folder) if folder.is_dir() else ():
+        parts = PurePath(name).parts
+        hidden = any(part[0] == "." or (part[0] == "_" and "=" not in part) for part in parts)
+        if not hidden and path.is_file() and path.stat().st_size:
+            found.append(path)
+    return found
