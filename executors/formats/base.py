@@ -49,7 +49,8 @@ class SparkSupport:
     others they read by their places. in_catalogs: whether Spark finds its tables in the estate's catalogs by itself.
     conflicts: what names of errors hold when another writer has committed first. own_columns: how the names of columns
     begin that the engine keeps in every table. pinned_scans: how Spark's plans name a scan of its tables, if that must
-    not stand in one plan with the write of another format's table.
+    not stand in one plan with the write of another format's table. signs: regular expressions of paths by which a table
+    is known in a listing, from its own folder on.
     """
 
     formats: ClassVar[frozenset[Format]]
@@ -61,6 +62,7 @@ class SparkSupport:
     conflicts: ClassVar[tuple[str, ...]] = ()
     own_columns: ClassVar[tuple[str, ...]] = ()
     pinned_scans: ClassVar[tuple[str, ...]] = ()
+    signs: ClassVar[tuple[str, ...]] = ()
 
     def build(self, profile: str) -> Build:
         """What a Spark of this profile is started with; nothing where the format does not run on it."""

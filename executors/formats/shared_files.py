@@ -18,7 +18,9 @@ def read_by(ctx: ExecutionContext, sharing: Sharers) -> set[str]:
     """
     found: set[str] = set()
     for other in sharing:
-        answers = [support.files_read(ctx, (other,)) for support in spark_supports() if _may_be(other.get("format"), support)]
+        answers = [
+            support.files_read(ctx, (other,)) for support in spark_supports() if _may_be(other.get("format"), support)
+        ]
         told = [files for files in answers if files is not None]
         if not told:
             raise RunError(

@@ -46,9 +46,11 @@ class Judged:
 class FormatSweep(ABC):
     """The sweep of one table by its format's own statements.
 
+    metadata: the folder of its metadata, in the table's own, as a regular expression.
     sees_hidden: whether the engine itself passes over names that begin with `_`, and has to be told of all files.
     """
 
+    metadata: ClassVar[str]
     sees_hidden: ClassVar[bool] = False
 
     def __init__(self, spark: SparkSession, target: Target, store: Store, now: datetime) -> None:

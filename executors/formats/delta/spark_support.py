@@ -48,6 +48,7 @@ class DeltaOnSpark(SparkSupport):
         "MetadataChanged",
         "DELTA_CONCURRENT",
     )
+    signs = (r"_delta_log/",)
     pinned_scans = ("PreparedDelta", "TahoeLog")
 
     def unfit(self, step: Step, spark: Spark) -> tuple[str, str] | None:

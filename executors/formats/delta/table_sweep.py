@@ -12,7 +12,7 @@ from executors.sweep.format_sweep import FormatSweep, Judged
 from pii_tracer.lake.formats.delta.logged_files import mentioned
 from pii_tracer.lake.formats.delta.stray_files import as_written
 from pii_tracer.lake.formats.delta.transaction_log import read_log
-from pii_tracer.lake.stores.s3.s3_path import Place
+from pii_tracer.lake.stores.s3.s3_path import Place, S3Path
 from pii_tracer.model.locations import engine_path
 
 if TYPE_CHECKING:
@@ -49,18 +49,25 @@ class DeltaSweep(FormatSweep):
     (hazard D3): so it is told when each file was removed.
     """
 
+    metadata = "_delta_log"
     sees_hidden = True
 
     def judge(self, view: str) -> Judged:
         told = self._vacuum(view, dry=True)
-        log = logged(self.store.folder)
+        log = self._log()
         return Judged(told, log.live, log.known, log.removed())
 
     def remove(self, view: str) -> None:
         self._vacuum(view, dry=False)
 
     def needed(self) -> frozenset[str]:
-        return logged(self.store.folder).live
+        return self._log().live
+
+    def _log(self) -> Logged:
+        folder = self.store.folder
+        if isinstance(folder, S3Path):
+            return logged(folder)
+        return logged(folder)  # the same words: of the two kinds of place, each has its own type
 
     def _vacuum(self, view: str, *, dry: bool) -> list[str]:
         """Delta takes the inventory as a query, and passes over paths that do not begin as it writes its own."""

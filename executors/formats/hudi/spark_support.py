@@ -23,4 +23,5 @@ class HudiOnSpark(SparkSupport):
         )
     }
     conflicts = ("HoodieWriteConflict",)
+    signs = (r"\.hoodie/",)
     own_columns = ("_hoodie_",)

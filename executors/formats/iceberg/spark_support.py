@@ -37,6 +37,7 @@ class IcebergOnSpark(SparkSupport):
         SPARK_4_1.name: Build(("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",), _EXTENSIONS),
     }
     in_catalogs = True
+    signs = (r"metadata/[^/]*\.metadata\.json",)
     conflicts = ("CommitFailedException", "ValidationException")
 
     def catalog_conf(self, estate: Estate, base: Path) -> Mapping[str, str]:
@@ -47,7 +48,9 @@ class IcebergOnSpark(SparkSupport):
 
     def needs_jvm(self, step: Step) -> str | None:
         """Whether a step takes snapshots out of a table's metadata and leaves all files (hazard I7)."""
-        if step.action is not ICEBERG_EXPIRE_SNAPSHOTS or not ("sharing" in step.parameters or step.executor == "nessie"):
+        if step.action is not ICEBERG_EXPIRE_SNAPSHOTS or not (
+            "sharing" in step.parameters or step.executor == "nessie"
+        ):
             return None
         return (
             "old snapshots of a table that may share files are forgotten without removing any file, and there is no SQL"

@@ -20,6 +20,8 @@ from pii_tracer.retention.sweep_rules import Held
 class IcebergSweep(FormatSweep):
     """What the procedures remove is compared with the table's own metadata, read without Spark."""
 
+    metadata = "metadata"
+
     def judge(self, view: str) -> Judged:
         told = self._orphans(view, dry=True)
         history = History(self.store.folder, self._pointed())
