@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from pii_tracer.app.execution.run_folder import choose_run, nothing_left
+from pii_tracer.cli.options import format_option, state_option
 from pii_tracer.cli.plan_commands import manifest_path
-from pii_tracer.cli.settings import format_option, state_option
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import ExitCode, ReviewError, UsageError
 from pii_tracer.model.plan import ErasurePlan, digest_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from pii_tracer.cli.settings import state_option
+from pii_tracer.cli.options import state_option
 from pii_tracer.model.errors import ExitCode, UsageError
 
 

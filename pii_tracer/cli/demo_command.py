@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pii_tracer.cli.settings import Settings, moment, state_option
+from pii_tracer.app.settings import Settings, moment
+from pii_tracer.cli.options import state_option
 from pii_tracer.model.errors import ExitCode, PiiTracerError, RunError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pii_tracer.cli.settings import estate_option, format_option
+from pii_tracer.cli.options import estate_option, format_option
 from pii_tracer.common.atomic_files import real_path
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.errors import ExitCode, PiiTracerError

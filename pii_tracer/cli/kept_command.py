@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
+from pii_tracer.app.settings import Settings, moment
+from pii_tracer.cli.options import estate_option, format_option, state_option
 from pii_tracer.model.errors import ExitCode, UsageError
 from pii_tracer.run.journal import iso
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import click
 from pydantic import ValidationError
 
-from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
+from pii_tracer.app.settings import Settings, moment
+from pii_tracer.cli.options import estate_option, format_option, state_option
 from pii_tracer.config.estate_file import load_request
 from pii_tracer.config.strict_yaml import load_yaml
 from pii_tracer.model.errors import (

@@ -17,7 +17,8 @@ from typing import Any
 import click
 
 from pii_tracer.app.execution.run_folder import all_runs
-from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
+from pii_tracer.app.settings import Settings, moment
+from pii_tracer.cli.options import estate_option, format_option, state_option
 from pii_tracer.config.subjects import Subject
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory, TableState

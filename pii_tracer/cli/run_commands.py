@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from pii_tracer.app.execution.run_folder import RunFolder, all_runs, choose_run
-from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option, trusted_option
+from pii_tracer.app.settings import Settings
+from pii_tracer.cli.options import estate_option, format_option, state_option, trusted_option
 from pii_tracer.common.atomic_files import real_path
 from pii_tracer.model.errors import ExitCode, JournalError, UsageError
 

@@ -9,7 +9,8 @@ from typing import TextIO
 
 import click
 
-from pii_tracer.cli.settings import Settings, estate_option, state_option
+from pii_tracer.app.settings import Settings
+from pii_tracer.cli.options import estate_option, state_option
 from pii_tracer.model.errors import ExitCode, UsageError
 from pii_tracer.run.suppression_list import FILE, SuppressionList
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from pii_tracer.app.execution.run_folder import choose_run
-from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
+from pii_tracer.app.settings import Settings, moment
+from pii_tracer.cli.options import estate_option, format_option, state_option
 from pii_tracer.model.errors import ExitCode, UsageError
 from pii_tracer.model.identities import Strategy
 

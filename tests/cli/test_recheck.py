@@ -13,9 +13,9 @@ import pytest
 from deltalake import write_deltalake
 
 from pii_tracer.app.execution.run_folder import RunInfo, folder_of
+from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
 from pii_tracer.cli.recheck_command import elsewhere
-from pii_tracer.cli.settings import Settings
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.delta.vocabulary import DELTA

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from pii_tracer.app.naive_delete import naive_lines
-from pii_tracer.cli.settings import DEFAULT_ESTATE, DEFAULT_STATE, Settings
+from pii_tracer.app.settings import DEFAULT_ESTATE, DEFAULT_STATE, Settings
 from reports.run.run_views import NaiveLeft, NaivePanel
 from tests.review.plans import plan
 

@@ -17,10 +17,10 @@ from pii_tracer.app.execution.run_traces import refuse_gone, refuse_unlike
 from pii_tracer.app.execution.step_status import Shows, teller
 from pii_tracer.app.execution.storage_witnesses import watched
 from pii_tracer.app.planning.value_masking import refuse_telling_approval, refuse_telling_word
+from pii_tracer.app.settings import Settings
 from pii_tracer.app.verification import Verification, VerifyExecutor
 from pii_tracer.cli.doctor_command import foreign_packages
 from pii_tracer.cli.plan_commands import manifest_path
-from pii_tracer.cli.settings import Settings
 from pii_tracer.common.atomic_files import real_path, sweep_temporaries, write_atomic
 from pii_tracer.config.estate_file import file_digest
 from pii_tracer.model.errors import (

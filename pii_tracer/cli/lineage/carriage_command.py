@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from pii_tracer.app.planning.subject_sources import further_tables, spots_of, table_of
-from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
+from pii_tracer.app.settings import Settings
+from pii_tracer.cli.options import estate_option, format_option, state_option
 from pii_tracer.model.column_paths import Spot, spot_of
 from pii_tracer.model.errors import EstateError, ExitCode, UsageError
 from pii_tracer.model.identities import Carries, DatasetId

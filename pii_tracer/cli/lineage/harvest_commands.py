@@ -10,7 +10,8 @@ from pathlib import Path
 
 import click
 
-from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
+from pii_tracer.app.settings import Settings
+from pii_tracer.cli.options import estate_option, format_option, state_option
 from pii_tracer.model.errors import ExitCode, LineageError, UsageError
 
 

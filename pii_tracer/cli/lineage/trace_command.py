@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
+from pii_tracer.app.settings import Settings
+from pii_tracer.cli.options import estate_option, format_option, state_option
 from pii_tracer.model.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from pii_tracer.app.execution.run_folder import RunFolder, choose_run, evidence_of
+from pii_tracer.cli.options import format_option, state_option
 from pii_tracer.cli.proof.trail_command import trail
-from pii_tracer.cli.settings import format_option, state_option
 from pii_tracer.model.errors import (
     ExitCode,
     ProofError,
