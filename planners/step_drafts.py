@@ -11,6 +11,7 @@ from typing import Any
 
 from pii_tracer.config.backups import Backup
 from pii_tracer.lake.inventory import (
+    Inventory,
     ObjectSet,
     ObjectVersion,
     RemotePlace,
@@ -113,6 +114,15 @@ def short_digest(text: str) -> str:
 def is_named(name: str, copy: Copy) -> bool:
     """Whether people who write `name` mean this copy."""
     return names_place(name, copy.table, copy.location, copy.dataset.name)
+
+
+def in_inventory(name: str, inventory: Inventory) -> bool:
+    """Whether people who write `name` mean a table, an archive, a topic or a repository that is there."""
+    places = [(s.table, s.location, s.dataset) for s in inventory.tables]
+    places += [(None, o.location, o.dataset) for o in inventory.objects]
+    places += [(None, t.location, t.dataset) for t in inventory.topics]
+    places += [(None, r.location, r.dataset) for r in inventory.lakefs]
+    return any(names_place(name, table, location, dataset.name) for table, location, dataset in places)
 
 
 def clone_origins(item: CopyDraft, states: Mapping[str, TableState]) -> Iterable[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from pii_tracer.common.graphs import Circle, in_order
 from pii_tracer.model.errors import Refused
 from pii_tracer.model.plan import ErasurePlan, Step
 from pii_tracer.run.journal import Kind, Record, parse_time
@@ -21,15 +22,12 @@ def running_order(steps: Sequence[Step]) -> tuple[Step, ...]:
     unknown = sorted({d for step in steps for d in step.depends_on} - set(by_id))
     if len(by_id) != len(steps) or unknown:
         raise Refused(f"the plan's steps do not form a graph: unknown {unknown}" if unknown else "a step id is twice")
-    ordered: dict[str, Step] = {}
-    left = list(steps)
-    while left:
-        ready = next((s for s in left if all(d in ordered for d in s.depends_on)), None)
-        if ready is None:
-            raise Refused("the plan's steps depend on each other in a circle", where=left[0].id, todo="plan again")
-        ordered[ready.id] = ready
-        left.remove(ready)
-    return tuple(ordered.values())
+    try:
+        return tuple(by_id[name] for name in in_order({step.id: step.depends_on for step in steps}))
+    except Circle as circle:
+        raise Refused(
+            "the plan's steps depend on each other in a circle", where=circle.members[0], todo="plan again"
+        ) from None
 
 
 def not_before(step: Step, plan: ErasurePlan) -> datetime | None:

@@ -46,7 +46,7 @@ PACKET_BYTES = 128 * 1024 * 1024
 PACKET_THINGS = 200
 """A task searches things until it has so much; a larger one is a task by itself."""
 
-_DECODERS = ("pyarrow", "ahocorasick_rs", "numpy")
+_DECODERS = ("pyarrow", "ahocorasick_rs", "numpy", "cramjam")
 _NONCE = 12
 
 

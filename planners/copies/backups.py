@@ -14,7 +14,6 @@ from pii_tracer.model.identities import (
     DatasetId,
     Strategy,
 )
-from pii_tracer.model.locations import names_place
 from pii_tracer.model.plan import (
     Copy,
     Examined,
@@ -28,6 +27,7 @@ from planners.step_drafts import (
     CopyDraft,
     Draft,
     StepWriter,
+    in_inventory,
     is_named,
     slug,
 )
@@ -94,14 +94,7 @@ def _opening(item: CopyDraft, made: CopyDraft, inside: set[str]) -> CopyDraft:
 
 def _known(name: str, found: Recognised, world: World) -> bool:
     """A copy, or a dataset that is there and holds nobody of this plan."""
-    inventory = world.inventory
-    return (
-        any(is_named(name, i.copy) for i in found.items)
-        or any(names_place(name, s.table, s.location, s.dataset.name) for s in inventory.tables)
-        or any(names_place(name, None, o.location, o.dataset.name) for o in inventory.objects)
-        or any(names_place(name, None, t.location, t.dataset.name) for t in inventory.topics)
-        or any(names_place(name, None, r.location, r.dataset.name) for r in inventory.lakefs)
-    )
+    return any(is_named(name, i.copy) for i in found.items) or in_inventory(name, world.inventory)
 
 
 def _unknown(backup: Backup, name: str) -> Gap:

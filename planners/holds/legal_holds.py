@@ -16,7 +16,6 @@ from pii_tracer.model.errors import PlanError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import CopyKind, Strategy
 from pii_tracer.model.legal_holds import Hold
-from pii_tracer.model.locations import names_place
 from pii_tracer.model.plan import (
     Exemption,
     Gap,
@@ -46,6 +45,7 @@ from planners.step_drafts import (
     NO_ROWS,
     CopyDraft,
     clone_origins,
+    in_inventory,
     is_named,
     slug,
 )
@@ -147,7 +147,7 @@ def _place(hold: Hold, found: Recognised, world: World, held: Held, asked: set[s
         items = _unique([i for i in found.items if is_named(name, i.copy)], name)
         held.empty.update(i.copy.id for i in found.origins if is_named(name, i.copy))
         if not items:
-            if not _exists(name, world):
+            if not in_inventory(name, world.inventory):
                 held.gaps.append(_unmatched(hold, name, "nothing in the inventory has this name or place"))
             continue
         others = sorted(asked - set(hold.requests)) if hold.requests else []
@@ -181,15 +181,6 @@ def _unique(items: list[CopyDraft], name: str) -> list[CopyDraft]:
             f"the hold on {name} could mean {' or '.join(places)}", todo="name the whole place in the estate's `holds`"
         )
     return items
-
-
-def _exists(name: str, world: World) -> bool:
-    """The dataset is known and holds nothing of these persons: there is nothing to keep."""
-    tables = any(names_place(name, s.table, s.location, s.dataset.name) for s in world.inventory.tables)
-    objects = any(names_place(name, None, o.location, o.dataset.name) for o in world.inventory.objects)
-    topics = any(names_place(name, None, t.location, t.dataset.name) for t in world.inventory.topics)
-    lakefs = any(names_place(name, None, r.location, r.dataset.name) for r in world.inventory.lakefs)
-    return tables or objects or topics or lakefs
 
 
 def _unmatched(hold: Hold, name: str, why: str) -> Gap:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from graphlib import CycleError, TopologicalSorter
-from heapq import heappop, heappush
 from typing import Any
 
+from pii_tracer.common.graphs import Circle, in_order
 from pii_tracer.lake.formats.base import Role
 from pii_tracer.lake.formats.registry import actions_with
 from pii_tracer.model.actions import Action
@@ -247,22 +246,11 @@ def _first(item: CopyDraft, actions: Collection[Action]) -> tuple[str, ...]:
 
 def _sorted(drafts: Sequence[Draft]) -> tuple[Draft, ...]:
     """Topological, and otherwise in the order the drafts were written."""
-    position = {draft.id: n for n, draft in enumerate(drafts)}
     by_id = {draft.id: draft for draft in drafts}
-    sorter: TopologicalSorter[str] = TopologicalSorter({d.id: d.after for d in drafts})
     try:
-        sorter.prepare()
-    except CycleError as error:
+        return tuple(by_id[name] for name in in_order({draft.id: draft.after for draft in drafts}))
+    except Circle as circle:
         raise PlanError(
-            "the derivations contradict each other: " + " → ".join(error.args[1]),
+            "the derivations contradict each other: " + " → ".join(circle.members),
             todo="break the cycle in the estate's jobs, or declare one of them as a separate source",
         ) from None
-    result: list[Draft] = []
-    ready: list[tuple[int, str]] = []
-    while sorter.is_active():
-        for found in sorter.get_ready():
-            heappush(ready, (position[found], found))
-        _, done = heappop(ready)
-        result.append(by_id[done])
-        sorter.done(done)
-    return tuple(result)

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import networkx as nx
+
 NODE_WIDTH = 190
 MARGIN = 6
 _COLUMN, _GAP, _PASS_HEIGHT = 230, 14, 10
@@ -95,15 +97,9 @@ def without_cycles(ids: Sequence[str], edges: Sequence[tuple[str, str]]) -> list
 
 def _layers(ids: Sequence[str], edges: Sequence[tuple[str, str]], behind: frozenset[str]) -> dict[str, int]:
     """Longest path from a start."""
-    layers = dict.fromkeys(ids, 0)
-    for _ in ids:
-        moved = False
-        for a, b in edges:
-            if layers[b] < layers[a] + 1:
-                layers[b] = layers[a] + 1
-                moved = True
-        if not moved:
-            break
+    graph = nx.DiGraph(edges)
+    graph.add_nodes_from(ids)
+    layers = {item: layer for layer, items in enumerate(nx.topological_generations(graph)) for item in items}
     last = 1 + max((layer for item, layer in layers.items() if item not in behind), default=-1)
     for item in behind:
         layers[item] = max(layers[item], last)

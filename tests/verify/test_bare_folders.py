@@ -19,6 +19,8 @@ import zstandard
 from pyarrow import orc
 
 from executors.engine.version_profiles import SPARK_3_5, installed_profile
+from pii_tracer.lake.formats.plain_files.data_files import StoredFile
+from pii_tracer.lake.rows.current_rows import rows_of_file
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.identities import (
     FieldAccess,
@@ -29,6 +31,8 @@ from pii_tracer.model.identities import (
 )
 from pii_tracer.verify.avro_rows import columns, rows
 from pii_tracer.verify.row_checks import Verifier, compare
+from tests.scan.support import PERSON_SCHEMA
+from tests.scan.support import avro as packed_avro
 from tests.sparksession import SparkEstate
 from tests.verify.conftest import a_copy
 
@@ -80,6 +84,15 @@ def test_avro_records_are_rows_with_types_that_hang_on_the_schema_only(tmp_path:
         (("K-30012",), ("K-1",), 7, "2026-01-02", "12.50", "[1, 2]", bytearray(b"\0x"), {"a": 1.5}, ["A"], "east"),
         (("K-30013",), None, None, "2026-01-02", "12.50", "x", bytearray(b"\0x"), {"a": 1.5}, ["A"], "east"),
     ]
+
+
+def test_avro_is_read_in_the_codec_that_spark_writes(tmp_path: Path) -> None:
+    """Snappy, unless it is told otherwise."""
+    path, people = tmp_path / "a.avro", [{"phone": "030 5550111", "id": 7}, {"phone": None, "id": 8}]
+    path.write_bytes(packed_avro(PERSON_SCHEMA, people, codec="snappy"))
+    assert list(rows((str(path), (), ("phone", "id")))) == [("030 5550111", 7), (None, 8)]
+    stored = StoredFile(path, Format.AVRO, None)
+    assert rows_of_file(stored, ["phone", "id"]).to_pylist() == people
 
 
 def test_an_avro_type_inside_itself_is_refused() -> None:

@@ -6,16 +6,14 @@ https://docs.delta.io/latest/delta-utility.html; what each does and does not rem
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from executors.context import ExecutionContext
 from executors.engine.mask_sql import (
     assignments,
     count_unmasked,
     mask_of,
-    more_than_held,
     refuse_rows_without_owner,
     treated,
     unmasked,
@@ -26,9 +24,7 @@ from executors.engine.match_sql import (
     leaf,
     match_of,
 )
-from executors.engine.retries import on_conflict
 from executors.engine.spark_session import quote, quote_table
-from executors.engine.table_rebuild import difference, overwrite
 from executors.formats.delta.checkpoint import Checkpoints, newest_version
 from executors.formats.delta.sweep_rules import (
     Due,
@@ -44,9 +40,9 @@ from executors.formats.delta.table_settings import (
     put_back,
     without_clustering,
 )
+from executors.formats.table_steps import Act, Look, TableExecutor
 from executors.sweep.table_folders import (
     Listed,
-    Places,
     engine_file,
     refusals,
     remove,
@@ -68,46 +64,31 @@ from pii_tracer.lake.formats.delta.vocabulary import (
     DELTA_REBUILD,
     DELTA_VACUUM,
 )
-from pii_tracer.lake.stores.s3.object_versions import ClientFactory
-from pii_tracer.lake.stores.s3.s3_path import AnyPlace, S3Path
+from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Match
 from pii_tracer.model.locations import engine_path
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
 _INVENTORY = "path string, length bigint, isDir boolean, modificationTime bigint"
 _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 _PARALLEL = "spark.databricks.delta.vacuum.parallelDelete.enabled"
 
 
-class DeltaExecutor:
-    """Every run is safe to repeat: each statement leads to a state, and a state reached already stays.
-
-    clients: of S3, for tables that lie there; made from the estate file unless given.
-    """
+class DeltaExecutor(TableExecutor):
+    """Executor `delta`."""
 
     name = "delta"
 
-    def __init__(self, ctx: ExecutionContext, clients: ClientFactory | None = None) -> None:
-        self._ctx = ctx
-        self._places = Places(ctx.estate, clients)
-        self._acts: dict[Action, Callable[[Step, Copy | None], dict[str, Any]]] = {
-            DELTA_DELETE_ROWS: self._delete_rows,
-            DELTA_MASK_ROWS: self._mask_rows,
-            DELTA_REBUILD: self._rebuild,
-            DELTA_PURGE: self._purge,
-            DELTA_VACUUM: self._vacuum,
-            DELTA_CLEAN_LOG: self._clean_log,
-        }
-        self._looks: dict[Action, Callable[[Step, Copy | None], list[str]]] = {
-            DELTA_DELETE_ROWS: self._rows_left,
-            DELTA_MASK_ROWS: self._unmasked_left,
-            DELTA_REBUILD: self._rebuilt,
-            DELTA_PURGE: self._vectors_left,
-            DELTA_VACUUM: self._files_left,
-            DELTA_CLEAN_LOG: self._log_left,
+    def _actions(self) -> Mapping[Action, tuple[Act, Look]]:
+        return {
+            DELTA_DELETE_ROWS: (self._delete_rows, self._rows_left),
+            DELTA_MASK_ROWS: (self._mask_rows, self._unmasked_left),
+            DELTA_REBUILD: (self._rebuild, self._rebuilt),
+            DELTA_PURGE: (self._purge, self._vectors_left),
+            DELTA_VACUUM: (self._vacuum, self._files_left),
+            DELTA_CLEAN_LOG: (self._clean_log, self._log_left),
         }
 
     def check(self, step: Step, copy: Copy | None) -> None:
@@ -117,23 +98,6 @@ class DeltaExecutor:
             there = (folder / LOG).is_dir()
         if not there:
             raise RunError("there is no Delta table", where=str(folder), todo="look at the folder, then plan again")
-
-    def run(self, step: Step, copy: Copy | None) -> Outcome:
-        """Do the step; facts have the version before and after."""
-        before = self._version(step)
-        with refusals(step.parameters["location"]):
-            facts = on_conflict(lambda: self._acts[step.action](step, copy))
-        return Outcome({"snapshot_before": before, "snapshot_after": self._version(step), **facts})
-
-    def verify(self, step: Step, copy: Copy | None) -> Check:
-        """Look at the table itself."""
-        with refusals(step.parameters["location"]):
-            findings = self._looks[step.action](step, copy)
-        return Check(not findings, tuple(findings), {"snapshot": self._version(step)})
-
-    def probe(self, step: Step, copy: Copy | None) -> Progress:
-        """After a crash: done when the postcondition holds; otherwise the statement is run again."""
-        return Progress.DONE if self.verify(step, copy).ok else Progress.PARTIAL
 
     # -- acts ----------------------------------------------------------------------------------------------------
 
@@ -178,9 +142,6 @@ class DeltaExecutor:
         # no row changes: streams and change feeds of the clone must not see any
         writer = frame.write.format("delta").mode("overwrite").option("dataChange", "false")
         writer.option("partitionOverwriteMode", "static").save(engine_path(str(self._place(step))))
-
-    def _rebuild(self, step: Step, copy: Copy | None) -> dict[str, Any]:
-        return overwrite(self._ctx, _table(step), step.parameters["sql"])
 
     def _purge(self, step: Step, copy: Copy | None) -> dict[str, Any]:
         """REORG passes over files that clustering calls done; without clustering columns it takes them too (D17)."""
@@ -255,19 +216,14 @@ class DeltaExecutor:
     # -- looks ---------------------------------------------------------------------------------------------------
 
     def _rows_left(self, step: Step, copy: Copy | None) -> list[str]:
-        left = count(self._ctx, _table(step), match_of(copy))
-        findings = [f"{left} rows of the person are left"] if left else []
-        return [*findings, *self._still_foreign(step)]
+        return [*super()._rows_left(step, copy), *self._still_foreign(step)]
 
     def _unmasked_left(self, step: Step, copy: Copy | None) -> list[str]:
-        return [*more_than_held(self._ctx, _table(step), treated(step, copy)), *self._still_foreign(step)]
+        return [*super()._unmasked_left(step, copy), *self._still_foreign(step)]
 
     def _still_foreign(self, step: Step) -> list[str]:
         foreign = step.parameters.get("materialise") and self._foreign_files(step)
         return ["the clone still reads files of another table"] if foreign else []
-
-    def _rebuilt(self, step: Step, copy: Copy | None) -> list[str]:
-        return difference(self._ctx, _table(step), step.parameters["sql"])
 
     def _vectors_left(self, step: Step, copy: Copy | None) -> list[str]:
         left = sum(file.deletion_vector for file in self._files(step))
@@ -302,17 +258,14 @@ class DeltaExecutor:
 
     # -- helpers -------------------------------------------------------------------------------------------------
 
-    def _sql(self, statement: str) -> Any:
-        return self._ctx.spark.sql(statement)
+    def _rows_of(self, step: Step) -> str:
+        return _table(step)
 
-    def _version(self, step: Step) -> str:
+    def _newest(self, step: Step) -> str:
         return str(newest_version(self._ctx, _table(step)))
 
     def _foreign_files(self, step: Step) -> bool:
         return any(file.external for file in self._files(step))
-
-    def _place(self, step: Step) -> AnyPlace:
-        return self._places.at(step.parameters["location"])
 
     def _due(self, step: Step) -> Due:
         """Files that may go. The engine has to count the same live files as our reading of the log does.

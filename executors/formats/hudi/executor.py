@@ -7,27 +7,28 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from executors.context import ExecutionContext
 from executors.engine.mask_sql import (
     assignments,
     count_unmasked,
     mask_of,
-    more_than_held,
     refuse_rows_without_owner,
     to_mask,
     treated,
 )
 from executors.engine.match_sql import condition, count, match_of
-from executors.engine.retries import on_conflict
 from executors.engine.spark_session import quote_table, string_literal
-from executors.engine.table_rebuild import difference, overwrite
+from executors.formats.table_steps import (
+    Act,
+    Look,
+    TableExecutor,
+    name_of,
+)
 from executors.sweep.table_folders import (
     Listed,
-    Places,
     files_below,
     modified,
     refusals,
@@ -47,7 +48,7 @@ from pii_tracer.lake.stores.s3.s3_path import AnyPlace
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.run.executor_protocol import Check, Outcome, Progress
+from pii_tracer.run.executor_protocol import Progress
 
 _BASE = re.compile(r"(?P<group>[0-9a-f-]{36}-\d+)_\d+-\d+-\d+_\d+\.(?:parquet|orc|hfile)")
 _CLEAN = re.compile(r"\d{17}(?:_\d{17})?\.clean")
@@ -62,31 +63,20 @@ _PLACE = "_hoodie_partition_path, _hoodie_record_key"
 """What tells a row to Hudi."""
 
 
-class HudiExecutor:
-    """Every run is safe to repeat: each statement leads to a state, and a state reached already stays."""
+class HudiExecutor(TableExecutor):
+    """Executor `hudi`."""
 
     name = "hudi"
 
-    def __init__(self, ctx: ExecutionContext) -> None:
-        self._ctx = ctx
-        self._places = Places(ctx.estate)
-        self._acts: dict[Action, Callable[[Step, Copy | None], dict[str, Any]]] = {
-            HUDI_DELETE_SAVEPOINTS: self._delete_savepoints,
-            HUDI_DELETE_ROWS: self._delete_rows,
-            HUDI_MASK_ROWS: self._mask_rows,
-            HUDI_REBUILD: self._rebuild,
-            HUDI_COMPACT: self._compact,
-            HUDI_CLEAN: self._clean,
-            HUDI_REBUILD_METADATA: self._rebuild_metadata,
-        }
-        self._looks: dict[Action, Callable[[Step, Copy | None], list[str]]] = {
-            HUDI_DELETE_SAVEPOINTS: self._savepoints_left,
-            HUDI_DELETE_ROWS: self._rows_left,
-            HUDI_MASK_ROWS: self._unmasked_left,
-            HUDI_REBUILD: self._rebuilt,
-            HUDI_COMPACT: self._not_compacted,
-            HUDI_CLEAN: self._slices_left,
-            HUDI_REBUILD_METADATA: self._metadata_missing,
+    def _actions(self) -> Mapping[Action, tuple[Act, Look]]:
+        return {
+            HUDI_DELETE_SAVEPOINTS: (self._delete_savepoints, self._savepoints_left),
+            HUDI_DELETE_ROWS: (self._delete_rows, self._rows_left),
+            HUDI_MASK_ROWS: (self._mask_rows, self._unmasked_left),
+            HUDI_REBUILD: (self._rebuild, self._rebuilt),
+            HUDI_COMPACT: (self._compact, self._not_compacted),
+            HUDI_CLEAN: (self._clean, self._slices_left),
+            HUDI_REBUILD_METADATA: (self._rebuild_metadata, self._metadata_missing),
         }
 
     def check(self, step: Step, copy: Copy | None) -> None:
@@ -106,32 +96,19 @@ class HudiExecutor:
                 todo="its owner raises it (`CALL upgrade_table`), then plan again",
             )
 
-    def run(self, step: Step, copy: Copy | None) -> Outcome:
-        """Do the step; facts have the newest instant before and after."""
-        with refusals(step.parameters["location"]), self._as_it_is(step):
-            before = self._instant(step)
-            self._ctx.spark.catalog.refreshTable(_name(step))
-            facts = on_conflict(lambda: self._acts[step.action](step, copy))
-            self._ctx.spark.catalog.refreshTable(_name(step))
-            return Outcome({"snapshot_before": before, "snapshot_after": self._instant(step), **facts})
-
     @contextmanager
-    def _as_it_is(self, step: Step) -> Iterator[None]:
+    def _around(self, step: Step) -> Iterator[None]:
         """Inside, the table keeps its version: a statement would raise it, and its older writers can use it no more."""
         with self._ctx.setting(_VERSION, str(self._version(step))), self._ctx.setting(_UPGRADE, "false"):
+            self._ctx.spark.catalog.refreshTable(_name(step))
             yield
-
-    def verify(self, step: Step, copy: Copy | None) -> Check:
-        """Look at rows and files."""
-        with refusals(step.parameters["location"]):
-            findings = self._looks[step.action](step, copy)
-            return Check(not findings, tuple(findings), {"snapshot": self._instant(step)})
+            self._ctx.spark.catalog.refreshTable(_name(step))
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:
         """After a crash: done when the postcondition holds; the metadata table is always built again."""
         if step.action is HUDI_REBUILD_METADATA:
             return Progress.PARTIAL
-        return Progress.DONE if self.verify(step, copy).ok else Progress.PARTIAL
+        return super().probe(step, copy)
 
     # -- acts ----------------------------------------------------------------------------------------------------
 
@@ -203,9 +180,6 @@ class HudiExecutor:
                 todo="make the record keys unique, or hold the whole table; then plan again",
             )
 
-    def _rebuild(self, step: Step, copy: Copy | None) -> dict[str, Any]:
-        return overwrite(self._ctx, _table(step), step.parameters["sql"])
-
     def _compact(self, step: Step, copy: Copy | None) -> dict[str, Any]:
         options = "op => 'scheduleAndExecute', options => 'hoodie.compact.inline.max.delta.commits=1'"
         return {"compactions": len(self._call(step, "run_compaction", options))}
@@ -236,16 +210,6 @@ class HudiExecutor:
     def _savepoints_left(self, step: Step, copy: Copy | None) -> list[str]:
         left = self._savepoints(step)
         return [f"{len(left)} savepoints are left"] if left else []
-
-    def _rows_left(self, step: Step, copy: Copy | None) -> list[str]:
-        left = count(self._ctx, _table(step), match_of(copy))
-        return [f"{left} rows of the person are left"] if left else []
-
-    def _unmasked_left(self, step: Step, copy: Copy | None) -> list[str]:
-        return more_than_held(self._ctx, _table(step), treated(step, copy))
-
-    def _rebuilt(self, step: Step, copy: Copy | None) -> list[str]:
-        return difference(self._ctx, _table(step), step.parameters["sql"])
 
     def _not_compacted(self, step: Step, copy: Copy | None) -> list[str]:
         """A log file newer than the newest base file of its group was not compacted."""
@@ -297,8 +261,8 @@ class HudiExecutor:
 
     # -- helpers -------------------------------------------------------------------------------------------------
 
-    def _sql(self, statement: str) -> Any:
-        return self._ctx.spark.sql(statement)
+    def _rows_of(self, step: Step) -> str:
+        return _table(step)
 
     def _call(self, step: Step, procedure: str, arguments: str = "") -> list[Any]:
         table = _name(step).removeprefix("spark_catalog.")
@@ -307,9 +271,6 @@ class HudiExecutor:
 
     def _savepoints(self, step: Step) -> list[str]:
         return [str(row[0]) for row in self._call(step, "show_savepoints")]
-
-    def _place(self, step: Step) -> AnyPlace:
-        return self._places.at(step.parameters["location"])
 
     def _data_files(self, step: Step) -> list[Listed]:
         return [file for file in files_below(self._place(step)) if ".hoodie" not in file.parts]
@@ -323,21 +284,15 @@ class HudiExecutor:
     def _timeline(self, step: Step) -> AnyPlace:
         return timeline_of(self._place(step))
 
-    def _instant(self, step: Step) -> str | None:
+    def _newest(self, step: Step) -> str | None:
         """Completion of the newest action, from the names on the timeline (table version 8 and later keep a folder)."""
         done = [p.name for p in self._timeline(step).iterdir() if re.fullmatch(r"\d{17}(?:_\d{17})?\.\w+", p.name)]
         return max(done, default="").split(".")[0] or None
 
 
 def _name(step: Step) -> str:
-    name = step.parameters.get("table")
-    if not name:
-        raise RunError(
-            "this Hudi table has no name in the estate",
-            where=step.parameters.get("location"),
-            todo="declare it in the estate file: Hudi's procedures need a name",
-        )
-    return str(name)
+    todo = "declare it in the estate file: Hudi's procedures need a name"
+    return name_of(step, "this Hudi table has no name in the estate", todo)
 
 
 def _table(step: Step) -> str:

@@ -6,10 +6,9 @@ Procedures: https://iceberg.apache.org/docs/latest/spark-procedures/; what each 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
-from executors.context import ExecutionContext
 from executors.engine.mask_sql import (
     assignments,
     count_unmasked,
@@ -26,10 +25,9 @@ from executors.engine.match_sql import (
     match_of,
     places_of,
 )
-from executors.engine.retries import on_conflict
 from executors.engine.spark_connect import refuse_without_jvm
 from executors.engine.spark_session import quote, quote_table, string_literal
-from executors.engine.table_rebuild import difference, overwrite, refuse_one_plan
+from executors.engine.table_rebuild import overwrite, refuse_one_plan
 from executors.formats.iceberg.referenced_files import (
     Untracked,
     forget_snapshots,
@@ -38,13 +36,13 @@ from executors.formats.iceberg.referenced_files import (
     with_deleted_entries,
 )
 from executors.formats.iceberg.tag_expiry import AwaitingRef
-from executors.sweep.table_folders import (
-    Places,
-    empty_partitions,
-    refusals,
-    remove,
-    remove_partitions,
+from executors.formats.table_steps import (
+    Act,
+    Look,
+    TableExecutor,
+    name_of,
 )
+from executors.sweep.table_folders import empty_partitions, remove, remove_partitions
 from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG_AWAIT_REF,
     ICEBERG_DELETE_ROWS,
@@ -56,8 +54,6 @@ from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG_REWRITE_MANIFESTS,
     ICEBERG_REWRITE_REF,
 )
-from pii_tracer.lake.stores.s3.object_versions import ClientFactory
-from pii_tracer.lake.stores.s3.s3_path import AnyPlace
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
@@ -75,36 +71,21 @@ _OF_ANY_SIZE = "'min-file-size-bytes', '0', 'max-file-size-bytes', '922337203685
 (https://iceberg.apache.org/docs/latest/spark-procedures/#rewrite_data_files)."""
 
 
-class IcebergExecutor:
-    """Every run is safe to repeat: each statement leads to a state, and a state reached already stays.
-
-    clients: of S3, for tables that lie there; made from the estate file unless given.
-    """
+class IcebergExecutor(TableExecutor):
+    """Executor `iceberg`."""
 
     name = "iceberg"
 
-    def __init__(self, ctx: ExecutionContext, clients: ClientFactory | None = None) -> None:
-        self._ctx = ctx
-        self._places = Places(ctx.estate, clients)
-        self._acts: dict[Action, Callable[[Step, Copy | None], dict[str, Any]]] = {
-            ICEBERG_DELETE_ROWS: self._delete_rows,
-            ICEBERG_MASK_ROWS: self._mask_rows,
-            ICEBERG_REBUILD: self._rebuild,
-            ICEBERG_REWRITE_FILES: self._rewrite_files,
-            ICEBERG_REWRITE_REF: self._rewrite_ref,
-            ICEBERG_REWRITE_MANIFESTS: self._rewrite_manifests,
-            ICEBERG_EXPIRE_SNAPSHOTS: self._expire,
-            ICEBERG_REMOVE_ORPHANS: self._orphans,
-        }
-        self._looks: dict[Action, Callable[[Step, Copy | None], list[str]]] = {
-            ICEBERG_DELETE_ROWS: self._rows_left,
-            ICEBERG_MASK_ROWS: self._unmasked_left,
-            ICEBERG_REBUILD: self._rebuilt,
-            ICEBERG_REWRITE_FILES: self._delete_files_left,
-            ICEBERG_REWRITE_REF: self._ref_rows_left,
-            ICEBERG_REWRITE_MANIFESTS: self._deleted_entries,
-            ICEBERG_EXPIRE_SNAPSHOTS: self._old_snapshots,
-            ICEBERG_REMOVE_ORPHANS: self._orphans_left,
+    def _actions(self) -> Mapping[Action, tuple[Act, Look]]:
+        return {
+            ICEBERG_DELETE_ROWS: (self._delete_rows, self._rows_left),
+            ICEBERG_MASK_ROWS: (self._mask_rows, self._unmasked_left),
+            ICEBERG_REBUILD: (self._rebuild, self._rebuilt),
+            ICEBERG_REWRITE_FILES: (self._rewrite_files, self._delete_files_left),
+            ICEBERG_REWRITE_REF: (self._rewrite_ref, self._ref_rows_left),
+            ICEBERG_REWRITE_MANIFESTS: (self._rewrite_manifests, self._deleted_entries),
+            ICEBERG_EXPIRE_SNAPSHOTS: (self._expire, self._old_snapshots),
+            ICEBERG_REMOVE_ORPHANS: (self._orphans, self._orphans_left),
         }
 
     def check(self, step: Step, copy: Copy | None) -> None:
@@ -126,33 +107,27 @@ class IcebergExecutor:
             )
 
     def run(self, step: Step, copy: Copy | None) -> Outcome:
-        """Do the step; facts have the snapshot before and after."""
+        """As every table's; for a tag that lapses, wait."""
         if step.action is ICEBERG_AWAIT_REF:
             return AwaitingRef(self._ctx, step).run()
-        branch = step.parameters.get("branch")
-        before = self._snapshot(step, branch)
-        with refusals(step.parameters["location"]):
-            facts = on_conflict(lambda: self._acts[step.action](step, copy))
-        return Outcome({"snapshot_before": before, "snapshot_after": self._snapshot(step, branch), **facts})
+        return super().run(step, copy)
 
     def verify(self, step: Step, copy: Copy | None) -> Check:
         """Look at the table itself."""
         if step.action is ICEBERG_AWAIT_REF:
             return AwaitingRef(self._ctx, step).verify()
-        with refusals(step.parameters["location"]):
-            findings = self._looks[step.action](step, copy)
-        return Check(not findings, tuple(findings), {"snapshot": self._snapshot(step)})
+        return super().verify(step, copy)
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:
         """After a crash: done when the postcondition holds; otherwise the statement is run again."""
         if step.action is ICEBERG_AWAIT_REF:
             return AwaitingRef(self._ctx, step).probe()
-        return Progress.DONE if self.verify(step, copy).ok else Progress.PARTIAL
+        return super().probe(step, copy)
 
     # -- acts ----------------------------------------------------------------------------------------------------
 
     def _delete_rows(self, step: Step, copy: Copy | None) -> dict[str, Any]:
-        return self._delete(_line(step), copy)
+        return self._delete(self._rows_of(step), copy)
 
     def _delete(self, target: str, copy: Copy | None) -> dict[str, Any]:
         rows = count(self._ctx, target, match_of(copy))
@@ -161,7 +136,7 @@ class IcebergExecutor:
         return {"rows_deleted": rows}
 
     def _mask_rows(self, step: Step, copy: Copy | None) -> dict[str, Any]:
-        return self._mask(_line(step), treated(step, copy))
+        return self._mask(self._rows_of(step), treated(step, copy))
 
     def _mask(self, target: str, copy: Copy | None) -> dict[str, Any]:
         refuse_rows_without_owner(self._ctx, target, copy)
@@ -278,16 +253,6 @@ class IcebergExecutor:
 
     # -- looks ---------------------------------------------------------------------------------------------------
 
-    def _rows_left(self, step: Step, copy: Copy | None) -> list[str]:
-        left = count(self._ctx, _line(step), match_of(copy))
-        return [f"{left} rows of the person are left"] if left else []
-
-    def _unmasked_left(self, step: Step, copy: Copy | None) -> list[str]:
-        return more_than_held(self._ctx, _line(step), treated(step, copy))
-
-    def _rebuilt(self, step: Step, copy: Copy | None) -> list[str]:
-        return difference(self._ctx, _table(step), step.parameters["sql"])
-
     def _delete_files_left(self, step: Step, copy: Copy | None) -> list[str]:
         return self._of_head(step, "delete_files", step.parameters.get("branch"), "delete files are referenced")
 
@@ -336,8 +301,13 @@ class IcebergExecutor:
 
     # -- helpers -------------------------------------------------------------------------------------------------
 
-    def _place(self, step: Step) -> AnyPlace:
-        return self._places.at(step.parameters["location"])
+    def _newest(self, step: Step) -> str | None:
+        return self._snapshot(step, step.parameters.get("branch"))
+
+    def _rows_of(self, step: Step) -> str:
+        """Main, or the branch that the step names."""
+        branch = step.parameters.get("branch")
+        return _table(step) + (f".{quote('branch_' + str(branch))}" if branch else "")
 
     def _untracked(self, step: Step) -> Untracked:
         return untracked(self._ctx, self._place(step), _name(step), step.parameters.get("sharing", ()))
@@ -356,9 +326,6 @@ class IcebergExecutor:
     def _number(self, query: str, what: str) -> list[str]:
         row = self._sql(query).first()
         return [f"{row[0]} {what}"] if row and row[0] else []
-
-    def _sql(self, statement: str) -> Any:
-        return self._ctx.spark.sql(statement)
 
     def _call(self, step: Step, procedure: str, arguments: str) -> dict[str, Any]:
         catalog, _, table = _name(step).partition(".")
@@ -405,21 +372,9 @@ def at_snapshot(spark_version: str) -> str:
 
 
 def _name(step: Step) -> str:
-    name = step.parameters.get("table")
-    if not name:
-        raise RunError(
-            "this Iceberg table has no name in a catalog of the estate",
-            where=step.parameters.get("location"),
-            todo="declare its catalog in the estate file",
-        )
-    return str(name)
+    missing = "this Iceberg table has no name in a catalog of the estate"
+    return name_of(step, missing, "declare its catalog in the estate file")
 
 
 def _table(step: Step) -> str:
     return quote_table(_name(step))
-
-
-def _line(step: Step) -> str:
-    """Main, or the branch that the step names."""
-    branch = step.parameters.get("branch")
-    return _table(step) + (f".{quote('branch_' + str(branch))}" if branch else "")

@@ -16,10 +16,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
+import cramjam
 import fastavro
-import pyarrow as pa
 import zstandard
 
+from executors.formats.plain_files.compression import unsnapped
 from executors.formats.plain_files.file_sources import Stored
 from executors.formats.plain_files.row_masking import places
 from executors.formats.plain_files.row_match import has_column, is_persons
@@ -225,13 +226,7 @@ def _unpack(data: bytes, codec: str) -> bytes:
 
 def _unsnap(data: bytes) -> bytes:
     """Raw Snappy with the CRC-32 of the plain bytes behind it."""
-    size = shift = 0
-    for byte in data[:5]:
-        size |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            break
-    plain = bytes(pa.decompress(data[:-4], size, "snappy", asbytes=True))
+    plain = unsnapped(data[:-4])
     if zlib.crc32(plain) != int.from_bytes(data[-4:], "big"):
         raise RowsError("an Avro block has a wrong checksum", todo=BY_HAND)
     return plain
@@ -242,7 +237,7 @@ def _pack(data: bytes, codec: str) -> bytes:
         packer = zlib.compressobj(wbits=-15)
         return packer.compress(data) + packer.flush()
     if codec == "snappy":
-        return bytes(pa.compress(data, "snappy", asbytes=True)) + zlib.crc32(data).to_bytes(4, "big")
+        return bytes(cramjam.snappy.compress_raw(data)) + zlib.crc32(data).to_bytes(4, "big")
     if codec == "zstandard":
         return zstandard.ZstdCompressor().compress(data)
     if codec == "bzip2":

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
-import pyarrow as pa
+import cramjam
 import zstandard
 
 from executors.formats.plain_files.file_sources import Stored
@@ -21,6 +21,7 @@ PLAIN, GZIP, ZSTD, BZIP2, DEFLATE, SNAPPY = "plain", "gzip", "zstd", "bzip2", "d
 _MAGIC = ((b"\x1f\x8b", GZIP), (b"\x28\xb5\x2f\xfd", ZSTD), (b"BZh", BZIP2))
 _SUFFIX = {".deflate": DEFLATE, ".snappy": SNAPPY}
 _CHUNK = 256 * 1024
+_MOST = 2 * 1024**3
 _ZSTD_INPUT = 4 * 1024
 """Little: four bytes of a zstd frame can stand for 128 KiB, and what they give comes at once."""
 
@@ -154,15 +155,9 @@ class _HadoopSnappy(_Pieces):
         while len(out) < wanted:
             size = int.from_bytes(self._exactly(4), "big")
             chunk = self._exactly(size)
-            plain = shift = 0
-            for byte in chunk[:5]:
-                plain |= (byte & 127) << shift
-                shift += 7
-                if byte < 128:
-                    break
-            if not size or len(out) + plain > wanted:
+            if not size:
                 raise EOFError("snappy block of impossible size")
-            out += pa.decompress(chunk, plain, "snappy", asbytes=True)
+            out += unsnapped(chunk, wanted - len(out))
         return bytes(out)
 
     def _exactly(self, size: int) -> bytes:
@@ -170,6 +165,20 @@ class _HadoopSnappy(_Pieces):
         if len(data) != size:
             raise EOFError("snappy content cut short")
         return data
+
+
+def unsnapped(chunk: bytes, most: int = _MOST) -> bytes:
+    """What a chunk of raw Snappy unpacks to, at most so many bytes.
+
+    Raises:
+        OSError: cut short, corrupt, or larger than that.
+    """
+    try:
+        if cramjam.snappy.decompress_raw_len(chunk) <= most:
+            return bytes(cramjam.snappy.decompress_raw(chunk))
+    except cramjam.DecompressionError:
+        pass
+    raise OSError("snappy content that cannot be unpacked, or of impossible size")
 
 
 class _Deflating(io.RawIOBase):
@@ -200,6 +209,6 @@ class _SnappyBlocks(io.RawIOBase):
     def write(self, data: Any) -> int:
         for start in range(0, len(data), _CHUNK):
             plain = bytes(data[start : start + _CHUNK])
-            chunk = pa.compress(plain, "snappy", asbytes=True)
+            chunk = bytes(cramjam.snappy.compress_raw(plain))
             self._raw.write(len(plain).to_bytes(4, "big") + len(chunk).to_bytes(4, "big") + chunk)
         return len(data)

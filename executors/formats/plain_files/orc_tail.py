@@ -11,14 +11,17 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import cramjam
 import pyarrow as pa
 
+from executors.formats.plain_files.compression import unsnapped
 from executors.formats.plain_files.file_sources import Stored
 from executors.stores.s3.arrow_match import BY_HAND, RowsError
 
 _NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
 _TYPES, _USER, _CALENDAR = 4, 5, 11
 _TIMESTAMP = 9
+_LZ4_RATIO = 255  # no byte of LZ4 stands for more
 _UTC = frozenset({b"", b"UTC", b"GMT", b"Etc/UTC", b"Z"})
 
 Field = tuple[int, int, bytes]
@@ -153,32 +156,11 @@ class _Mapped:
             with pa.CompressedInputStream(pa.BufferReader(chunk), "zstd") as stream:
                 return bytes(stream.read())
         if self.kind == _SNAPPY:
-            size, _ = _varint(chunk, 0)
-            return bytes(pa.decompress(chunk, size, "snappy", asbytes=True))
+            return unsnapped(chunk)
         if self.kind == _LZ4:
-            return bytes(pa.decompress(chunk, _lz4_size(chunk), "lz4_raw", asbytes=True))
+            out = memoryview(bytearray(_LZ4_RATIO * len(chunk)))
+            return bytes(out[: cramjam.lz4.decompress_block_into(chunk, out, output_len=len(out))])
         raise RowsError("the ORC file's codec is not supported", todo=BY_HAND)
-
-
-def _lz4_size(block: bytes) -> int:
-    """Plain size of an LZ4 block: literals and copies of each token (LZ4's `lz4_Block_format.md`)."""
-    size = position = 0
-    while position < len(block):
-        token, position = block[position], position + 1
-        literals, position = _extended(block, position, token >> 4)
-        size, position = size + literals, position + literals
-        if position < len(block):
-            copied, position = _extended(block, position + 2, token & 15)
-            size += copied + 4
-    return size
-
-
-def _extended(block: bytes, position: int, value: int) -> tuple[int, int]:
-    while value >= 15:
-        value, position = value + block[position], position + 1
-        if block[position - 1] != 255:
-            break
-    return value, position
 
 
 def _fields(data: bytes) -> Iterator[Field]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from executors.context import ExecutionContext
-from executors.step_parts import Part, parameters_of, run_priced
+from executors.step_parts import Part, PartsExecutor, parameters_of
 from executors.stores.glacier.archive_delete import Awaiting, Deleting
 from executors.stores.glacier.archive_rewrite import Retrieving, Rewriting
 from executors.stores.glacier.vault_state import (
@@ -21,7 +21,6 @@ from executors.stores.glacier.vault_state import (
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
 
 @dataclass(frozen=True)
@@ -40,31 +39,16 @@ _KINDS: dict[Action, _Kind] = {
 }
 
 
-class VaultExecutor:
+class VaultExecutor(PartsExecutor):
     """Executor `vault`."""
 
     name = "vault"
 
     def __init__(self, ctx: ExecutionContext) -> None:
+        super().__init__(ctx.estate.prices)
         self._ctx = ctx
 
-    def check(self, step: Step, copy: Copy | None) -> None:
-        """Raise `RunError` for wrong parameters, an unreachable vault, or an archive whose fate is not known."""
-        self._part(step).check()
-
-    def run(self, step: Step, copy: Copy | None) -> Outcome:
-        """Do the step; what is done already is not done again. The facts say what it cost."""
-        return run_priced(self._part(step), step, self._ctx.estate.prices)
-
-    def verify(self, step: Step, copy: Copy | None) -> Check:
-        """Look at the vault as far as Glacier shows it."""
-        return self._part(step).verify()
-
-    def probe(self, step: Step, copy: Copy | None) -> Progress:
-        """How far the step came. Reads only."""
-        return self._part(step).probe()
-
-    def _part(self, step: Step) -> Part:
+    def _part(self, step: Step, copy: Copy | None) -> Part:
         kind = _KINDS.get(step.action)
         if kind is None:
             raise RunError(f"the vault executor has no action `{step.action}`", where=step.id, todo="make a new plan")

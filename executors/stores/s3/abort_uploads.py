@@ -14,16 +14,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from executors.stores.s3.objects import (
     AbortParameters,
-    S3Context,
+    S3Part,
     UploadRef,
     request_id,
     server_time,
 )
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.s3.listing import upload_items
-from pii_tracer.lake.stores.s3.object_versions import ClientFactory, S3Client
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.plan import Copy
 from pii_tracer.run.executor_protocol import (
     Check,
     Outcome,
@@ -46,20 +44,8 @@ class _Aborted:
 
 
 @dataclass(frozen=True)
-class AbortingUploads:
+class AbortingUploads(S3Part[AbortParameters]):
     """One S3_ABORT_UPLOADS step."""
-
-    ctx: S3Context
-    clients: ClientFactory
-    parameters: AbortParameters
-    copy: Copy | None
-
-    @property
-    def _client(self) -> S3Client:
-        return self.clients(self.parameters.region)
-
-    def check(self) -> None:
-        """Nothing beyond what every step is checked for."""
 
     def run(self) -> Outcome:
         """Abort what is listed and still there, and look again; what was touched lately is waited for.
@@ -108,7 +94,7 @@ class AbortingUploads:
     def _existing(self) -> list[UploadRef]:
         wanted = {upload.upload_id: upload for upload in self.parameters.uploads}
         try:
-            found = {item["UploadId"] for item in upload_items(self._client, self.parameters.bucket)}
+            found = {item["UploadId"] for item in upload_items(self.client, self.parameters.bucket)}
         except (ClientError, BotoCoreError) as error:
             raise RunError(
                 f"ListMultipartUploads failed: {error_code(error)}",
@@ -128,7 +114,7 @@ class AbortingUploads:
             if now < idle_at:
                 done.idle_at[upload.upload_id] = idle_at
                 return
-            done.requests.append(request_id(self._client.abort_multipart_upload(**which)))
+            done.requests.append(request_id(self.client.abort_multipart_upload(**which)))
         except (ClientError, BotoCoreError) as error:
             code = error_code(error)
             if code != "NoSuchUpload":
@@ -140,7 +126,7 @@ class AbortingUploads:
     def _touched(self, which: dict[str, str], upload: UploadRef) -> tuple[datetime, datetime]:
         """When the newest part came, and what time it is: both by the server's clock."""
         last, now = upload.touched, self.ctx.now()
-        for page in self._client.get_paginator("list_parts").paginate(**which):
+        for page in self.client.get_paginator("list_parts").paginate(**which):
             now = server_time(page, now)
             last = max([last, *(part["LastModified"] for part in page.get("Parts", ()))])
         return last, now

@@ -18,15 +18,14 @@ from executors.stores.s3.batch_delete import Batches, Place
 from executors.stores.s3.delete_markers import BEHIND, hiding
 from executors.stores.s3.object_locks import Lock, locks
 from executors.stores.s3.object_names import Shown, shown_names
-from executors.stores.s3.objects import ClearParameters, S3Context, server_time
+from executors.stores.s3.objects import ClearParameters, S3Part, server_time
 from executors.sweep.table_folders import files_below, refusals, refuse_tables_inside
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import ObjectVersion
-from pii_tracer.lake.stores.s3.object_versions import ClientFactory, S3Client, versions_by_key
+from pii_tracer.lake.stores.s3.object_versions import versions_by_key
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import S3Location
-from pii_tracer.model.plan import Copy
 from pii_tracer.model.timestamps import instant
 from pii_tracer.run.executor_protocol import (
     Check,
@@ -68,22 +67,14 @@ class _Cleared:
 
 
 @dataclass(frozen=True)
-class ClearingVersions:
+class ClearingVersions(S3Part[ClearParameters]):
     """One S3_CLEAR_VERSIONS step.
 
     since: when the run began that a verification is about. What was current then, or was not yet there, has become old
     by writers who are at work, after the table was free of the persons; it is not looked for.
     """
 
-    ctx: S3Context
-    clients: ClientFactory
-    parameters: ClearParameters
-    copy: Copy | None
     since: datetime | None = None
-
-    @property
-    def _client(self) -> S3Client:
-        return self.clients(self.parameters.region)
 
     @property
     def _where(self) -> str:
@@ -96,7 +87,7 @@ class ClearingVersions:
             RunError: there is one, or the folder cannot be listed.
         """
         key = self.parameters.prefix.removesuffix("/")
-        folder = S3Path(S3Location(bucket=self.parameters.bucket, key=key), self._client)
+        folder = S3Path(S3Location(bucket=self.parameters.bucket, key=key), self.client)
         with refusals(folder):
             refuse_tables_inside(folder, files_below(folder), self.copy.format if self.copy else None)
 
@@ -153,7 +144,7 @@ class ClearingVersions:
         self._delete([marker for marker in markers if marker not in hidden], done)
 
     def _delete(self, versions: Sequence[ObjectVersion], done: _Cleared) -> dict[Place, str]:
-        refused, requests = Batches(self._client, self.parameters.bucket).delete(
+        refused, requests = Batches(self.client, self.parameters.bucket).delete(
             [(version.key, version.version_id) for version in versions]
         )
         done.refused |= refused
@@ -195,7 +186,7 @@ class ClearingVersions:
         """
         found: list[ObjectVersion] = []
         try:
-            for versions in versions_by_key(self._client, self.parameters.bucket, self.parameters.prefix):
+            for versions in versions_by_key(self.client, self.parameters.bucket, self.parameters.prefix):
                 found += [v for v in versions if _is_old(v) and (since is None or _old_since(v, versions) < since)]
                 if len(found) >= _AT_ONCE:
                     yield found
@@ -211,14 +202,14 @@ class ClearingVersions:
 
     def _locks(self, versions: Iterable[ObjectVersion]) -> dict[Place, Lock]:
         try:
-            return locks(self._client, self.parameters.bucket, versions, self.ctx.now())
+            return locks(self.client, self.parameters.bucket, versions, self.ctx.now())
         except RunError as error:  # it names the object, whose name can be a person's
             raise RunError(error.what, where=self._where, todo=error.todo) from None
 
     def _can_lock(self) -> bool:
         """Whether the bucket has Object Lock; also where it does not say."""
         try:
-            answer = self._client.get_object_lock_configuration(Bucket=self.parameters.bucket)
+            answer = self.client.get_object_lock_configuration(Bucket=self.parameters.bucket)
         except (ClientError, BotoCoreError) as error:
             return error_code(error) not in _NO_LOCKS
         return bool(answer.get("ObjectLockConfiguration", {}).get("ObjectLockEnabled") == "Enabled")
@@ -226,7 +217,7 @@ class ClearingVersions:
     def _clock(self) -> datetime:
         """What time it is in S3."""
         try:
-            return server_time(self._client.head_bucket(Bucket=self.parameters.bucket), self.ctx.now())
+            return server_time(self.client.head_bucket(Bucket=self.parameters.bucket), self.ctx.now())
         except (ClientError, BotoCoreError) as error:
             raise RunError(
                 f"HeadBucket failed: {error_code(error)}", where=self._where, todo="run `pii-tracer resume` later"

@@ -18,7 +18,7 @@ from executors.stores.s3.objects import (
     PLAN_TAG,
     DeleteParameters,
     RestoreParameters,
-    S3Context,
+    S3Part,
     VersionRef,
     head,
     keys_of,
@@ -30,7 +30,6 @@ from executors.stores.s3.row_removal import drop_rows
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import ObjectVersion
 from pii_tracer.lake.stores.s3.object_versions import (
-    ClientFactory,
     Readability,
     S3Client,
     iter_object_versions,
@@ -38,7 +37,6 @@ from pii_tracer.lake.stores.s3.object_versions import (
 )
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import Match
-from pii_tracer.model.plan import Copy
 from pii_tracer.run.executor_protocol import (
     Check,
     Outcome,
@@ -71,20 +69,8 @@ class Review:
 
 
 @dataclass(frozen=True)
-class VersionDeleter:
+class VersionDeleter(S3Part[DeleteParameters]):
     """One S3_DELETE_VERSIONS step."""
-
-    ctx: S3Context
-    clients: ClientFactory
-    parameters: DeleteParameters
-    copy: Copy | None
-
-    @property
-    def client(self) -> S3Client:
-        return self.clients(self.parameters.region)
-
-    def check(self) -> None:
-        """Nothing beyond what every step is checked for."""
 
     def review(self) -> Review:
         """List again and decide for every listed version. Reads only."""

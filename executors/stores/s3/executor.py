@@ -8,7 +8,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from executors.step_parts import Part, parameters_of, run_priced
+from executors.step_parts import Part, PartsExecutor, parameters_of
 from executors.stores.s3.abort_uploads import AbortingUploads
 from executors.stores.s3.clear_old_versions import ClearingVersions, cleared_at
 from executors.stores.s3.delete_versions import VersionDeleter
@@ -33,7 +33,6 @@ from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
 
 @dataclass(frozen=True)
@@ -55,12 +54,13 @@ _KINDS: dict[Action, _Kind] = {
 }
 
 
-class S3Executor:
+class S3Executor(PartsExecutor):
     """Executor `s3`. clients: made from the estate file unless given."""
 
     name = "s3"
 
     def __init__(self, ctx: S3Context, clients: ClientFactory | None = None) -> None:
+        super().__init__(ctx.estate.prices)
         self._ctx = ctx
         self._clients = clients or s3_clients(ctx.estate)
 
@@ -75,23 +75,7 @@ class S3Executor:
                 where=f"s3://{parameters.bucket}",
                 todo="check its name, its region and the run's permissions",
             ) from None
-        self._part(step, copy).check()
-
-    def run(self, step: Step, copy: Copy | None) -> Outcome:
-        """Do the step. What is done already is seen and not done again. The facts say what it cost.
-
-        Raises:
-            PartlyDone: some objects failed; its facts say which, and what is done.
-        """
-        return run_priced(self._part(step, copy), step, self._ctx.estate.prices)
-
-    def verify(self, step: Step, copy: Copy | None) -> Check:
-        """Look at the objects themselves."""
-        return self._part(step, copy).verify()
-
-    def probe(self, step: Step, copy: Copy | None) -> Progress:
-        """How far the step came. Reads only."""
-        return self._part(step, copy).probe()
+        super().check(step, copy)
 
     def _part(self, step: Step, copy: Copy | None) -> Part:
         parameters = _parameters(step)

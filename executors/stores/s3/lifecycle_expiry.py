@@ -13,30 +13,23 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from executors.stores.s3.delete_versions import listed_versions
-from executors.stores.s3.objects import ExpiryParameters, S3Context, refused
+from executors.stores.s3.objects import ExpiryParameters, S3Part, refused
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.s3.archives import expiry_of
-from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.plan import Copy
-from pii_tracer.run.executor_protocol import Check, Outcome, Progress
+from pii_tracer.run.executor_protocol import Check, Outcome
 
 _LOOK_AGAIN = timedelta(hours=6)
 
 
 @dataclass(frozen=True)
-class AwaitingExpiry:
+class AwaitingExpiry(S3Part[ExpiryParameters]):
     """One S3_AWAIT_EXPIRY step."""
-
-    ctx: S3Context
-    clients: ClientFactory
-    parameters: ExpiryParameters
-    copy: Copy | None
 
     def check(self) -> None:
         """Raise `RunError` when the rules no longer promise what the plan relies on: waiting would be in vain."""
         parameters = self.parameters
-        client = self.clients(parameters.region)
+        client = self.client
         try:
             rules = client.get_bucket_lifecycle_configuration(Bucket=parameters.bucket)["Rules"]
         except (ClientError, BotoCoreError) as error:
@@ -85,11 +78,6 @@ class AwaitingExpiry:
         left = self._left()
         return Check(not left, (f"{left} listed version(s) still exist",) if left else (), {"left": left})
 
-    def probe(self) -> Progress:
-        """Waiting changes nothing; it is over or not."""
-        return Progress.DONE if not self._left() else Progress.PARTIAL
-
     def _left(self) -> int:
-        client = self.clients(self.parameters.region)
-        there = listed_versions(client, self.parameters.bucket, self.parameters.versions)
+        there = listed_versions(self.client, self.parameters.bucket, self.parameters.versions)
         return sum((item.key, item.version_id) in there for item in self.parameters.versions)

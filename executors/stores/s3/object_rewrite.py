@@ -13,7 +13,7 @@ from executors.stores.s3.objects import (
     PLAN_TAG,
     RestoreParameters,
     RewriteParameters,
-    S3Context,
+    S3Part,
     VersionRef,
     head,
     keys_of,
@@ -24,16 +24,9 @@ from executors.stores.s3.objects import (
 )
 from executors.stores.s3.restore import Restoring
 from executors.stores.s3.row_removal import Kept, drop_rows
-from pii_tracer.lake.stores.s3.object_versions import (
-    ClientFactory,
-    Readability,
-    S3Client,
-    readability,
-    sha256_of_head,
-)
+from pii_tracer.lake.stores.s3.object_versions import Readability, readability, sha256_of_head
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import PLAIN, Match
-from pii_tracer.model.plan import Copy
 from pii_tracer.run.executor_protocol import (
     Check,
     Outcome,
@@ -56,17 +49,8 @@ class _Compared:
 
 
 @dataclass(frozen=True)
-class Rewriting:
+class Rewriting(S3Part[RewriteParameters]):
     """One S3_REWRITE_ARCHIVE step."""
-
-    ctx: S3Context
-    clients: ClientFactory
-    parameters: RewriteParameters
-    copy: Copy | None
-
-    @property
-    def _client(self) -> S3Client:
-        return self.clients(self.parameters.region)
 
     def check(self) -> None:
         """Raise `RunError` for a missing match, an unsupported format, or a name that holds the person."""
@@ -116,7 +100,7 @@ class Rewriting:
         bucket = self.parameters.bucket
         findings: set[str] = set()
         for item in self.parameters.objects:
-            current = head(self._client, bucket, item.key)
+            current = head(self.client, bucket, item.key)
             if current is None or self._written(current):
                 continue
             if not _is_planned(current, item):
@@ -137,7 +121,7 @@ class Rewriting:
         if self.verify().ok:
             return Progress.DONE
         bucket = self.parameters.bucket
-        tagged = any(self._written(head(self._client, bucket, item.key)) for item in self.parameters.objects)
+        tagged = any(self._written(head(self.client, bucket, item.key)) for item in self.parameters.objects)
         return Progress.PARTIAL if tagged else Progress.NOT_STARTED
 
     def _compared(self) -> _Compared:
@@ -159,7 +143,7 @@ class Rewriting:
         others = frozenset(self.copy.other_keys) if self.copy else frozenset[str]()
         sets = {term.key_set: self.ctx.keyring.key_set(term.key_set) for term in match.terms}
         finder = self.ctx.finds((sets | {found.name: found for found in self.ctx.everything}).values())
-        return _Compared(match, keys, strong, Beside(self._client, parameters.bucket, finder, others))
+        return _Compared(match, keys, strong, Beside(self.client, parameters.bucket, finder, others))
 
     def _again(self, cold: list[VersionRef], facts: dict[str, Any], failed: list[dict[str, str]]) -> datetime:
         """Ask for what is archived again; when to look. What was refused is added to what failed."""
@@ -188,7 +172,7 @@ class Rewriting:
 
     def _rewrite_one(self, compared: _Compared, item: VersionRef) -> dict[str, Any] | None:
         """What became of an object; None where it is archived again and cannot be read."""
-        client, bucket = self._client, self.parameters.bucket
+        client, bucket = self.client, self.parameters.bucket
         current = head(client, bucket, item.key)
         if self._written(current) and current is not None:
             return self._resumed(compared, item, current)
@@ -226,7 +210,7 @@ class Rewriting:
         return _fact(item, "rewritten", kept) | fact
 
     def _dropped(self, compared: _Compared, item: VersionRef) -> tuple[Kept, Any]:
-        data, answer = read(self._client, self.parameters.bucket, item.key, item.version_id)
+        data, answer = read(self.client, self.parameters.bucket, item.key, item.version_id)
         own = compared.match, compared.keys, compared.strong
         return drop_rows(data, self.parameters.format, *own, item.key), answer
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Generic, Literal, Protocol, TypeVar
 from urllib.parse import urlencode
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -18,7 +20,12 @@ from executors.stores.s3.arrow_match import Keys
 from executors.value_search import Finds
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.aws_errors import error_code
-from pii_tracer.lake.stores.s3.object_versions import GONE, S3Client, head_version
+from pii_tracer.lake.stores.s3.object_versions import (
+    GONE,
+    ClientFactory,
+    S3Client,
+    head_version,
+)
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.identities import (
     Format,
@@ -26,7 +33,9 @@ from pii_tracer.model.identities import (
     KeySet,
     Match,
 )
+from pii_tracer.model.plan import Copy
 from pii_tracer.model.whole_numbers import spellings
+from pii_tracer.run.executor_protocol import Check, Progress
 
 PLAN_TAG = "pii-tracer-plan"
 """User metadata of an object that a plan wrote: the plan's id. It tells a run after a crash what is done already."""
@@ -62,6 +71,35 @@ class S3Context(Protocol):
 
     @property
     def finds(self) -> Finds: ...
+
+
+P = TypeVar("P", bound="BucketParameters")
+
+
+@dataclass(frozen=True)
+class S3Part(ABC, Generic[P]):
+    """One step of S3 at work. What a part does not say otherwise: nothing stands against it, and it is over or not."""
+
+    ctx: S3Context
+    clients: ClientFactory
+    parameters: P
+    copy: Copy | None
+
+    @property
+    def client(self) -> S3Client:
+        """Of the region that the step names."""
+        return self.clients(self.parameters.region)
+
+    def check(self) -> None:
+        """Nothing beyond what every step is checked for."""
+
+    @abstractmethod
+    def verify(self) -> Check:
+        """Look at the objects themselves."""
+
+    def probe(self) -> Progress:
+        """Whether it is over."""
+        return Progress.DONE if self.verify().ok else Progress.PARTIAL
 
 
 class VersionRef(Frozen):

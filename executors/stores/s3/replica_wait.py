@@ -10,32 +10,18 @@ from typing import Any
 from executors.stores.s3.objects import (
     PLAN_TAG,
     AwaitParameters,
-    S3Context,
+    S3Part,
     head,
 )
-from pii_tracer.lake.stores.s3.object_versions import ClientFactory, sha256_of_head
-from pii_tracer.model.plan import Copy
-from pii_tracer.run.executor_protocol import (
-    Check,
-    Outcome,
-    PartlyDone,
-    Progress,
-)
+from pii_tracer.lake.stores.s3.object_versions import sha256_of_head
+from pii_tracer.run.executor_protocol import Check, Outcome, PartlyDone
 
 _LOOK_AGAIN = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
-class AwaitingReplica:
+class AwaitingReplica(S3Part[AwaitParameters]):
     """One S3_AWAIT_REPLICA step."""
-
-    ctx: S3Context
-    clients: ClientFactory
-    parameters: AwaitParameters
-    copy: Copy | None
-
-    def check(self) -> None:
-        """Nothing beyond what every step is checked for."""
 
     def run(self) -> Outcome:
         """Look until all have arrived, for `poll_seconds`; then the run parks the step and looks again later.
@@ -67,10 +53,6 @@ class AwaitingReplica:
         findings = (f"{len(coming)} rewritten object(s) have not arrived",) if coming else ()
         return Check(not coming and not failed, (*findings, *sorted(set(failed.values()))))
 
-    def probe(self) -> Progress:
-        """Waiting changes nothing, so it is never started and never half done."""
-        return Progress.DONE if self.verify().ok else Progress.PARTIAL
-
     def _missing(self) -> tuple[list[str], dict[str, str]]:
         """Keys that the plan rewrote at the origin and whose current version here is not that content.
 
@@ -87,7 +69,7 @@ class AwaitingReplica:
             tag = origin.get("Metadata", {}).get(PLAN_TAG)
             if tag is None or (parameters.plan_id is not None and tag != parameters.plan_id):
                 continue
-            if _same_content(origin, head(self.clients(parameters.region), parameters.bucket, key), tag):
+            if _same_content(origin, head(self.client, parameters.bucket, key), tag):
                 continue
             reason = _HOPELESS.get(origin.get("ReplicationStatus"))
             if reason is None:

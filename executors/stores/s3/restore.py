@@ -10,15 +10,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from executors.stores.s3.objects import (
     RestoreParameters,
-    S3Context,
+    S3Part,
     VersionRef,
     head,
     request_id,
     server_time,
 )
 from pii_tracer.lake.aws_errors import error_code
-from pii_tracer.lake.stores.s3.object_versions import ClientFactory, Readability, readability
-from pii_tracer.model.plan import Copy
+from pii_tracer.lake.stores.s3.object_versions import Readability, readability
 from pii_tracer.run.executor_protocol import (
     Check,
     Outcome,
@@ -31,16 +30,8 @@ _NOT_READABLE = (Readability.ARCHIVED, Readability.RESTORING)
 
 
 @dataclass(frozen=True)
-class Restoring:
+class Restoring(S3Part[RestoreParameters]):
     """One S3_RESTORE step."""
-
-    ctx: S3Context
-    clients: ClientFactory
-    parameters: RestoreParameters
-    copy: Copy | None
-
-    def check(self) -> None:
-        """Nothing beyond what every step is checked for."""
 
     def run(self) -> Outcome:
         """Ask for what is archived, never twice while a restore runs; waits until all can be read.
@@ -109,16 +100,15 @@ class Restoring:
         # the archive tiers of Intelligent-Tiering are restored for good and take no days
         if item.storage_class != "INTELLIGENT_TIERING":
             request["Days"] = self.parameters.days
-        answer = self.clients(self.parameters.region).restore_object(
+        answer = self.client.restore_object(
             Bucket=self.parameters.bucket, Key=item.key, VersionId=item.version_id, RestoreRequest=request
         )
         return request_id(answer)
 
     def _states(self) -> dict[tuple[str, str], Readability | None]:
-        client = self.clients(self.parameters.region)
         states: dict[tuple[str, str], Readability | None] = {}
         for item in self.parameters.versions:
-            found = head(client, self.parameters.bucket, item.key, item.version_id)
+            found = head(self.client, self.parameters.bucket, item.key, item.version_id)
             now = server_time(found, self.ctx.now()) if found else self.ctx.now()
             states[item.key, item.version_id] = None if found is None else readability(found, now)
         return states

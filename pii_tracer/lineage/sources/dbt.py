@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import networkx as nx
 
 from pii_tracer.lineage.sources.dataset_notes import Tag
 from pii_tracer.lineage.sources.evidence import Proof, in_file
@@ -64,35 +65,23 @@ def read_dbt(
     file: Path, shown: str, known: Mapping[str, Sequence[tuple[str, str]]], default: str, ledger: Ledger
 ) -> tuple[list[Told], list[Tag]]:
     """The statements of a manifest, upstream first. A file that cannot be read is a gap."""
+
+    def unreadable(reason: str, closes: str) -> None:
+        ledger.gap(None, LineageGapKind.UNREADABLE_DBT, reason, in_file(shown, "dbt"), closes)
+
     manifest = _json(file)
     nodes = _maps(manifest.get("nodes"))
     if not nodes:
-        reason = "it is not a dbt manifest, or one without nodes"
-        ledger.gap(
-            None,
-            LineageGapKind.UNREADABLE_DBT,
-            reason,
-            in_file(shown, "dbt"),
-            "run `dbt compile`, and name the target folder",
-        )
+        unreadable("it is not a dbt manifest, or one without nodes", "run `dbt compile`, and name the target folder")
         return [], []
     broken = len(manifest["nodes"]) - len(nodes)
     if broken:
         reason = f"{broken} nodes of the manifest are not as dbt writes them"
-        ledger.gap(
-            None,
-            LineageGapKind.UNREADABLE_DBT,
-            reason,
-            in_file(shown, "dbt"),
-            "write the manifest anew with `dbt compile`",
-        )
+        unreadable(reason, "write the manifest anew with `dbt compile`")
     catalog = file.with_name("catalog.json")
     columns = _catalog(_json(catalog))
     if not columns and catalog.exists():
-        reason = "the catalog.json beside it tells no columns"
-        ledger.gap(
-            None, LineageGapKind.UNREADABLE_DBT, reason, in_file(shown, "dbt"), "run `dbt docs generate`, or remove it"
-        )
+        unreadable("the catalog.json beside it tells no columns", "run `dbt docs generate`, or remove it")
     for name, listed in columns.items():
         dataset = ledger.identities.of_table(name)
         if dataset is not None and not ledger.columns.get(dataset):
@@ -167,20 +156,10 @@ def _index(column: Mapping[str, Any]) -> int:
 
 def _in_order(nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Upstream before downstream."""
-    done: dict[str, None] = {}
-    for start in sorted(nodes):
-        stack = [(start, iter(_depends(nodes[start])))]
-        open_ = {start}
-        while stack:
-            node_id, rest = stack[-1]
-            following = next((d for d in rest if d in nodes and d not in done and d not in open_), None)
-            if following is None:
-                done[node_id] = None
-                stack.pop()
-            else:
-                open_.add(following)
-                stack.append((following, iter(_depends(nodes[following]))))
-    return list(done)
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(sorted(nodes))
+    graph.add_edges_from((name, above) for name in sorted(nodes) for above in _depends(nodes[name]) if above in nodes)
+    return list(nx.dfs_postorder_nodes(graph))
 
 
 def _depends(node: Mapping[str, Any]) -> list[str]:

@@ -1,6 +1,6 @@
 """Avro object container files, block by block (https://avro.apache.org/docs/1.11.1/specification/#object-container-files).
 
-fastavro decodes the records; the container is read here so that every codec works without further packages, and so that
+fastavro decodes the records; the container is read here, so that
 a file that ends anywhere but behind a sync marker is an error.
 """
 
@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import fastavro
-import pyarrow as pa
 import zstandard
 
-from pii_tracer.scan.decode.compression import stream_of
+from pii_tracer.scan.decode.compression import raw, stream_of
 
 _HEADER: dict[str, Any] = {
     "type": "record",
@@ -119,20 +118,14 @@ def _unpack(block: bytes, codec: str) -> bytes:
             return bz2.decompress(block)
         if codec == "xz":
             return lzma.decompress(block)
-    except (zlib.error, zstandard.ZstdError, lzma.LZMAError, pa.ArrowException, OSError, EOFError, ValueError):
+    except (zlib.error, zstandard.ZstdError, lzma.LZMAError, OSError, EOFError, ValueError):
         raise AvroError(f"Avro block that cannot be unpacked ({codec})") from None
     raise AvroError("Avro block with a codec that is not known")
 
 
 def _snappy(block: bytes) -> bytes:
     """Raw Snappy with a CRC-32 of the content behind it."""
-    size = shift = 0
-    for byte in block[:5]:
-        size |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            break
-    content = bytes(pa.decompress(block[:-4], size, "snappy", asbytes=True))
+    content = raw("snappy", block[:-4])
     if zlib.crc32(content) != int.from_bytes(block[-4:], "big"):
         raise AvroError("Avro block with a wrong checksum")
     return content

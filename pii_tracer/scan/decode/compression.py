@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
 
+import cramjam
 import pyarrow as pa
 import zstandard
 
@@ -24,54 +24,31 @@ class PackedError(ValueError):
     """The content cannot be had whole; the message says why."""
 
 
-class _View(io.RawIOBase):
-    """They may be a mapped file's that is larger than memory."""
-
-    def __init__(self, data: memoryview) -> None:
-        self._data, self._at = data, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = max(0, offset + {io.SEEK_CUR: self._at, io.SEEK_END: len(self._data)}.get(whence, 0))
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        piece = self._data[self._at : self._at + len(buffer)]
-        buffer[: len(piece)] = piece
-        self._at += len(piece)
-        return len(piece)
+def stream_of(data: memoryview) -> pa.NativeFile:
+    """Bytes as a stream, without a copy of them: they may be a mapped file's that is larger than memory."""
+    return pa.BufferReader(pa.py_buffer(data))
 
 
-def stream_of(data: memoryview) -> io.BufferedReader:
-    """Bytes as a stream, without a copy of them."""
-    return io.BufferedReader(_View(data))
-
-
-def _gzip(source: io.BufferedReader) -> Any:
+def _gzip(source: pa.NativeFile) -> Any:
     return gzip.GzipFile(fileobj=source)
 
 
-def _lz4(source: io.BufferedReader) -> Any:
-    return pa.CompressedInputStream(pa.PythonFile(source, "r"), "lz4")
+def _lz4(source: pa.NativeFile) -> Any:
+    return pa.CompressedInputStream(source, "lz4")
 
 
 _MAGIC: tuple[tuple[bytes, str, Callable[[Any], Any]], ...] = (
     (b"\x1f\x8b", "gzip", _gzip),
     (b"BZh", "bzip2", bz2.BZ2File),
     (b"\xfd7zXZ\0", "xz", lzma.LZMAFile),
-    (b"\x28\xb5\x2f\xfd", "zstd", io.BufferedReader),
+    (b"\x28\xb5\x2f\xfd", "zstd", lambda source: source),
     (b"\x04\x22\x4d\x18", "lz4", _lz4),
 )
 _LZ4_BLOCK = b"LZ4Block"
 _LZ4_HEADER = 21
+_LZ4_RATIO = 255
+"""A byte of LZ4 stands for that many at the most: a length that goes on
+(https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md)."""
 _HADOOP = {".snappy": "snappy", ".deflate": "deflate", ".lz4": "lz4"}
 _SUFFIXES = (".gz", ".gzip", ".bz2", ".xz", ".zst", ".zstd", *_HADOOP)
 
@@ -212,23 +189,19 @@ def _zlib(data: memoryview, size: int) -> Iterator[bytes]:
 def _blocks(data: memoryview, codec: str) -> Iterator[bytes]:
     """Hadoop's block format: plain size 4, then chunks of size 4 and raw Snappy or LZ4, until the plain size is reached
     (https://github.com/apache/hadoop, `BlockCompressorStream`)."""
-    raw, size_of = {"snappy": ("snappy", _snappy_size), "lz4": ("lz4_raw", lz4_size)}[codec]
     position = 0
-    try:
-        while position < len(data):
-            target = int.from_bytes(data[position : position + 4], "big")
-            position += 4
-            while target > 0:
-                size = int.from_bytes(data[position : position + 4], "big")
-                chunk = bytes(data[position + 4 : position + 4 + size])
-                if len(chunk) != size or not size:
-                    raise PackedError(f"{codec} content cut short")
-                piece = bytes(pa.decompress(chunk, size_of(chunk), raw, asbytes=True))
-                yield piece
-                target -= len(piece)
-                position += 4 + size
-    except (pa.ArrowException, OSError, IndexError):
-        raise PackedError(f"{codec} content that cannot be unpacked") from None
+    while position < len(data):
+        target = int.from_bytes(data[position : position + 4], "big")
+        position += 4
+        while target > 0:
+            size = int.from_bytes(data[position : position + 4], "big")
+            chunk = bytes(data[position + 4 : position + 4 + size])
+            if len(chunk) != size or not size:
+                raise PackedError(f"{codec} content cut short")
+            piece = raw(codec, chunk, target)
+            yield piece
+            target -= len(piece)
+            position += 4 + size
 
 
 def _lz4_blocks(data: memoryview) -> Iterator[bytes]:
@@ -247,52 +220,27 @@ def _lz4_blocks(data: memoryview) -> Iterator[bytes]:
             raise PackedError("lz4 blocks cut short")
         ended = plain == 0
         if not ended:
-            yield block if method == 0x10 else _lz4_raw(block, plain)
+            piece = block if method == 0x10 else raw("lz4", block, min(plain, LIMIT))
+            if len(piece) != plain:
+                raise PackedError("lz4 block of impossible size")
+            yield piece
         position = start + packed
     if not ended:
         raise PackedError("lz4 blocks cut short")
 
 
-def _lz4_raw(block: bytes, size: int) -> bytes:
-    if size > LIMIT or size != lz4_size(block):
-        raise PackedError("lz4 block of impossible size")
+def raw(codec: str, chunk: bytes, most: int = LIMIT) -> bytes:
+    """What a chunk of Snappy or LZ4 without a frame unpacks to, at most so many bytes.
+
+    Raises:
+        PackedError: cut short, corrupt, or larger than that.
+    """
     try:
-        return bytes(pa.decompress(block, size, "lz4_raw", asbytes=True))
-    except (pa.ArrowException, OSError):
-        raise PackedError("lz4 blocks that cannot be unpacked") from None
-
-
-def _snappy_size(chunk: bytes) -> int:
-    size = shift = 0
-    for byte in chunk[:5]:
-        size |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            break
-    if size > LIMIT:
-        raise PackedError("snappy chunk of impossible size")
-    return size
-
-
-def lz4_size(block: bytes) -> int:
-    """What an LZ4 block unpacks to, told by its tokens (https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md)."""
-    size = position = 0
-    while position < len(block):
-        token, position = block[position], position + 1
-        literals, position = _length(block, position, token >> 4)
-        size, position = size + literals, position + literals
-        if position < len(block):
-            copied, position = _length(block, position + 2, token & 15)
-            size += copied + 4
-    if size > LIMIT:
-        raise PackedError("LZ4 block of impossible size")
-    return size
-
-
-def _length(block: bytes, position: int, value: int) -> tuple[int, int]:
-    """A length of 15 goes on in bytes, of which 255 go on."""
-    more = value == 15
-    while more:
-        more = block[position] == 255
-        value, position = value + block[position], position + 1
-    return value, position
+        if codec == "snappy":
+            if cramjam.snappy.decompress_raw_len(chunk) > most:
+                raise PackedError("snappy chunk of impossible size")
+            return bytes(cramjam.snappy.decompress_raw(chunk))
+        out = memoryview(bytearray(min(most, _LZ4_RATIO * len(chunk))))
+        return bytes(out[: cramjam.lz4.decompress_block_into(chunk, out, output_len=len(out))])
+    except cramjam.DecompressionError:
+        raise PackedError(f"{codec} content that cannot be unpacked, or of impossible size") from None

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.orc as orc
 
 from pii_tracer.scan.decode.arrow import search_batch
-from pii_tracer.scan.decode.compression import lz4_size
+from pii_tracer.scan.decode.compression import raw
 from pii_tracer.scan.hit_collector import Collector
 
-_NONE, _ZLIB, _LZ4 = 0, 1, 4
+_NONE, _ZLIB, _RAW = 0, 1, {2: "snappy", 4: "lz4"}
 
 
 def decode(data: memoryview, collector: Collector) -> None:
@@ -92,9 +92,6 @@ def _chunk(chunk: bytes, kind: int) -> bytes:
     if kind == 5:  # ZSTD
         with pa.CompressedInputStream(pa.BufferReader(chunk), "zstd") as stream:
             return bytes(stream.read())
-    if kind == 2:  # SNAPPY: raw, its size in front
-        size, _ = _varint(chunk, 0)
-        return bytes(pa.decompress(chunk, size, "snappy", asbytes=True))
-    if kind == _LZ4:
-        return bytes(pa.decompress(chunk, lz4_size(chunk), "lz4_raw", asbytes=True))
-    raise ValueError("compression of the tail is not known")
+    if kind not in _RAW:
+        raise ValueError("compression of the tail is not known")
+    return raw(_RAW[kind], chunk)

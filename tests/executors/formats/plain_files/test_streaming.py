@@ -30,7 +30,6 @@ from pii_tracer.model.plan import Examined, Gap
 from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.scan.value_forms import build_patterns
 from planners.copies.scan_evidence import Evidence
-from planners.hazard_catalogue import CATALOGUE
 from planners.streams.streaming_checkpoints import streaming_state
 from tests.executors.world import BY_UID, EMAIL, UID, Steps, context, residue
 from tests.sparksession import SparkEstate
@@ -192,7 +191,3 @@ def test_only_what_lies_in_the_folder_is_renewed(tmp_path: Path) -> None:
     version, *lines = (log / "9.compact").read_text().split("\n")
     assert version == "v1"
     assert [json.loads(line)["size"] for line in lines] == [5, 1, 1, 1]
-
-
-def test_both_hazards_are_in_the_catalogue() -> None:
-    assert {"F5", "F6"} <= {hazard.id for hazard in CATALOGUE}
