@@ -150,7 +150,7 @@ def _workers(spark: SparkSession) -> Finding:
     from pyspark.sql.types import StringType, StructField, StructType
 
     from pii_tracer import __version__
-    from pii_tracer.common.spark_frames import map_in_arrow, versions
+    from pii_tracer.lake.rows.spark_frames import map_in_arrow, versions
 
     try:
         frame = map_in_arrow(spark.range(1), versions, StructType([StructField("version", StringType())]))
