@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app.settings import Settings
+from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.errors import UsageError
-from pii_tracer.run.journal import iso
 
 if TYPE_CHECKING:
     from pii_tracer.lake.stores.lakefs.repository_state import LakefsState

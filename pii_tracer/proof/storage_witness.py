@@ -25,6 +25,7 @@ from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.model.actions import Action
+from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.errors import PiiTracerError
 from pii_tracer.model.identities import Format, Frozen
 from pii_tracer.model.plan import Copy, Step
@@ -36,7 +37,6 @@ from pii_tracer.run.executor_protocol import (
     Outcome,
     Progress,
 )
-from pii_tracer.run.journal import canonical
 
 
 class FileBefore(Frozen):

@@ -13,6 +13,7 @@ from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.model.actions import Action
+from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import CopyKind
 from pii_tracer.model.locations import S3Location
@@ -28,7 +29,6 @@ from pii_tracer.proof.storage_witness import (
     read_before,
 )
 from pii_tracer.run.executor_protocol import Executor
-from pii_tracer.run.journal import canonical
 from pii_tracer.scan.file_fingerprints import fingerprint
 from pii_tracer.scan.file_scan import walk_files
 
