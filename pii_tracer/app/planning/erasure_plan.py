@@ -56,8 +56,9 @@ def plan(
 
     Raises:
         UsageError: a budget that is none, or a name that is none of a plan or taken.
-        ConfigError, PolicyError: request, policy, estate or waivers cannot be read.
+        ConfigError: request, policy, estate or waivers cannot be read.
         PlanError: no request, unknown subject or key, contradictions.
+        LineageError: a source of lineage cannot be read.
         EstateError: the source cannot be read.
     """
     from pii_tracer.app.planning.plan_creation import make_plan
