@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.cli.settings import Settings
+from pii_tracer.app.settings import Settings
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.model.errors import EstateError

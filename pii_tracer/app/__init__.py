@@ -1,0 +1,73 @@
+"""The use cases, as functions for Python programs (docs/python-api.md); the commands call the same ones.
+
+Each is imported when it is first asked for: `import pii_tracer.app` starts no Spark and loads no engine.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pii_tracer.app.erased_persons.returned_persons import Recheck, recheck
+    from pii_tracer.app.execution.run_status import RunStatus, status
+    from pii_tracer.app.execution.whole_run import RunOutcome, apply, resume
+    from pii_tracer.app.lineage.lineage_harvest import harvest
+    from pii_tracer.app.plan_verification import PlanVerification, verify
+    from pii_tracer.app.planning.erasure_plan import WrittenPlan, plan
+    from pii_tracer.app.planning.estate_inventory import inventory
+    from pii_tracer.app.proof.run_attestations import attest_verify
+    from pii_tracer.app.review.plan_approval import approve
+    from pii_tracer.app.review.plan_check import check
+    from pii_tracer.app.settings import Settings
+
+__all__ = [
+    "PlanVerification",
+    "Recheck",
+    "RunOutcome",
+    "RunStatus",
+    "Settings",
+    "WrittenPlan",
+    "apply",
+    "approve",
+    "attest_verify",
+    "check",
+    "harvest",
+    "inventory",
+    "plan",
+    "recheck",
+    "resume",
+    "status",
+    "verify",
+]
+
+_PLACES = {
+    "PlanVerification": "plan_verification",
+    "Recheck": "erased_persons.returned_persons",
+    "RunOutcome": "execution.whole_run",
+    "RunStatus": "execution.run_status",
+    "Settings": "settings",
+    "WrittenPlan": "planning.erasure_plan",
+    "apply": "execution.whole_run",
+    "approve": "review.plan_approval",
+    "attest_verify": "proof.run_attestations",
+    "check": "review.plan_check",
+    "harvest": "lineage.lineage_harvest",
+    "inventory": "planning.estate_inventory",
+    "plan": "planning.erasure_plan",
+    "recheck": "erased_persons.returned_persons",
+    "resume": "execution.whole_run",
+    "status": "execution.run_status",
+    "verify": "plan_verification",
+}
+"""The module of each name, below this package."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.s3_places import look_at
+from pii_tracer.app.settings import Settings
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
@@ -225,3 +227,28 @@ def _look(place: Place, patterns: Patterns, estate: Estate | None, searchers: Se
     except ScanError as error:
         return ByteVerdict(copy_id=name, root=name, files=(), unverified=(f"{name}: not searched: {error.what}",))
     return look_past(name, name, scanned, alone=True)
+
+
+def search_values(values: TextIO, places: Sequence[str], settings: Settings, show: Shows = SILENT) -> Searched:
+    """Search places, or without any the whole estate, for values that are told one a line.
+
+    Raises:
+        UsageError: there are no values, or a place is none.
+        ConfigError: the estate is to be searched and its file cannot be read.
+    """
+    from pii_tracer.scan.search_workers import THREADS
+
+    keys = read_values(values, getattr(values, "name", "-"))
+    named = Wanted(tuple(map(place_of, places)))
+    estate = settings.estate() if settings.estate_file.exists() or not places else None
+    show.stage("verify: bytes")
+    wanted = places_of(estate, settings.base) if estate and not places else named
+    searchers = _searchers(estate, settings.base, show.warn) if estate else THREADS
+    return search(keys, wanted, estate, settings.base, searchers, show.step)
+
+
+def _searchers(estate: Estate, base: Path, warn: Callable[[str], None]) -> Searchers:
+    from executors.engine.spark_session import open_session
+    from pii_tracer.verify.cluster_byte_search import searchers_of
+
+    return searchers_of(estate.spark, lambda: open_session(estate, base), warn)

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
+from pii_tracer.app.settings import Settings
+from pii_tracer.cli.options import estate_option, format_option, state_option
 from pii_tracer.review.policy_check import CheckReport
 
 
@@ -32,7 +33,9 @@ def check(
     fmt: str,
 ) -> int:
     """Check a plan against the policy. Exit 3: incomplete, 4: a rule denies."""
-    report = check_plan(Settings(estate_file, state), plan_file, policy, trusted)
+    from pii_tracer.app.review.plan_check import check as check_plan
+
+    report = check_plan(Settings(estate_file, state), plan_file, policy=policy, trusted=trusted)
     text = rendered(report, fmt)
     if out is None:
         click.echo(text, nl=False)
@@ -41,45 +44,6 @@ def check(
 
         write_atomic(out, text.encode())
     return int(report.exit_code)
-
-
-def check_plan(settings: Settings, plan_file: Path, policy: Path | None, trusted: Path | None) -> CheckReport:
-    """Everything that the rules look at, and what they say.
-
-    Raises:
-        ReviewError, ConfigError: plan, policy, estate or trusted file cannot be read.
-        NotApproved: `trusted` is given and an approval beside the plan does not hold.
-    """
-    from pii_tracer.app.execution.approvals import signers
-    from pii_tracer.cli.plan_commands import manifest_path
-    from pii_tracer.config.estate_file import file_digest
-    from pii_tracer.review.plan_file import load_plan
-    from pii_tracer.review.policy import evaluate
-    from pii_tracer.review.policy_check import report_of
-
-    loaded = load_plan(plan_file)
-    rules, policy_file = settings.policy(policy)
-    estate = settings.estate()
-    production = estate.environment == "production"
-    files = {
-        "policy_digest": policy_file,
-        "estate_digest": settings.estate_file,
-        "subjects_digest": manifest_path(plan_file),
-    }
-    digests = {name: file_digest(path) for name, path in files.items() if path.exists()}
-    now = moment(None)
-    findings = evaluate(
-        loaded.plan,
-        rules,
-        production=production,
-        now=now,
-        approvers=signers(loaded, plan_file, trusted, rules, digests["policy_digest"], production, now)
-        if trusted
-        else None,
-        digests=digests,
-        holds=estate.holds,
-    )
-    return report_of(loaded, findings, plan_file=str(plan_file), policy_file=str(policy_file))
 
 
 def rendered(report: CheckReport, fmt: str) -> str:

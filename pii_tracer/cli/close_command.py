@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timezone
 from pathlib import Path
 
 import click
 
-from pii_tracer.app.execution.run_folder import choose_run, nothing_left
-from pii_tracer.cli.plan_commands import manifest_path
-from pii_tracer.cli.settings import format_option, state_option
-from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.model.errors import ExitCode, ReviewError, UsageError
-from pii_tracer.model.plan import ErasurePlan, digest_of
+from pii_tracer.app.execution.run_closing import Closed, close_run
+from pii_tracer.cli.options import format_option, state_option
+from pii_tracer.model.errors import ExitCode
 
 
 @click.command()
@@ -24,74 +20,20 @@ def close(run: str | None, state: Path, fmt: str) -> int:
     """Destroy the sealed manifest of a RUN (a plan id) that is over. Without RUN, the newest.
 
     Its plan can erase and verify nothing after that; attestation, deletion log and `recheck` need no values."""
-    folder = choose_run(state, run, unfinished=False)
-    plan = folder.approved().plan
-    if not nothing_left(folder.last_result() or {}):
-        raise UsageError(
-            "the run is not over: it needs the persons' values to go on",
-            where=plan.plan_id,
-            todo="`pii-tracer status` says what is open; go on with `pii-tracer resume`",
-        )
-    plan_file = Path(folder.info().plan_file)
-    manifest = manifest_path(plan_file)
-    destroyed = manifest.exists() or folder.closed_at() is None
-    if destroyed:
-        _destroy(manifest, plan)
-        told = {"plan_id": plan.plan_id, "closed_at": datetime.now(timezone.utc).isoformat(timespec="seconds")}
-        write_atomic(folder.closed, (json.dumps(told, indent=2, sort_keys=True) + "\n").encode())
-    _show(plan, manifest, destroyed, str(folder.closed_at()), _others(plan_file, plan), fmt)
+    _show(close_run(state, run), fmt)
     return int(ExitCode.DONE)
 
 
-def _destroy(manifest: Path, plan: ErasurePlan) -> None:
-    """Remove it.
-
-    Raises:
-        UsageError: it is not there, which says nothing of where it is; another plan's lies there; or it stays.
-    """
-    try:
-        if digest_of(manifest.read_bytes()) != plan.subjects_digest:
-            raise UsageError(
-                "the sealed manifest there is not that of the run's plan",
-                where=str(manifest),
-                todo="put the plan and its manifest back to where they were; nothing was removed",
-            )
-        manifest.unlink()
-    except OSError as error:
-        raise UsageError(
-            f"the sealed manifest cannot be removed: {error.strerror}",
-            where=str(manifest),
-            todo="put it back to beside the plan if it was moved, or make its folder writable; then close again",
-        ) from None
-
-
-def _others(plan_file: Path, closed: ErasurePlan) -> list[Path]:
-    """Sealed manifests beside it of plans for some of the same persons: they may wait for a run of their own."""
-    from pii_tracer.review.plan_file import load_plan
-
-    persons = {request.subject for request in closed.requests}
-    found = []
-    for path in sorted(plan_file.parent.glob("*.plan.json")):
-        if path == plan_file or not manifest_path(path).exists():
-            continue
-        try:
-            plan = load_plan(path).plan
-        except ReviewError:
-            continue  # no plan of this version: whose values its manifest holds cannot be told
-        if not persons.isdisjoint(request.subject for request in plan.requests):
-            found.append(manifest_path(path))
-    return found
-
-
-def _show(plan: ErasurePlan, manifest: Path, destroyed: bool, at: str, others: list[Path], fmt: str) -> None:
+def _show(closed: Closed, fmt: str) -> None:
+    plan, manifest, destroyed, at = closed.plan, closed.manifest, closed.destroyed, closed.at
     if fmt == "json":
         told = {"plan_id": plan.plan_id, "closed_at": at, "manifest": str(manifest), "destroyed": destroyed}
-        click.echo(json.dumps({**told, "others": [str(path) for path in others]}, sort_keys=True))
+        click.echo(json.dumps({**told, "others": [str(path) for path in closed.others]}, sort_keys=True))
         return
     if destroyed:
         click.echo(f"{plan.plan_id} is closed: its sealed manifest is destroyed ({manifest})")
     else:
         click.echo(f"{plan.plan_id} was closed on {at}: its sealed manifest is not there")
-    for path in others:
+    for path in closed.others:
         click.echo(f"    still there, of another plan for the same persons: {path}")
     click.echo("yours to destroy: the request file, and copies of the manifest in version control and backups")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-from datetime import datetime, timezone
 from pathlib import Path
 
 import click
 
-from pii_tracer.cli.settings import state_option
-from pii_tracer.model.errors import ExitCode, UsageError
+from pii_tracer.cli.options import state_option
+from pii_tracer.model.errors import ExitCode
 
 
 @click.command()
@@ -34,56 +32,10 @@ def confirm(
     ssh_key: Path | None,
 ) -> int:
     """Sign that STEP (or the name of a backup) was done. `pii-tracer resume` then takes it as a person's word."""
-    from pii_tracer.app.execution.approvals import signing_key
-    from pii_tracer.app.execution.run_folder import choose_run
-    from pii_tracer.app.planning.value_masking import refuse_telling_word
-    from pii_tracer.cli.plan_commands import patterns_at_hand
-    from pii_tracer.common.atomic_files import write_atomic
-    from pii_tracer.model.actions import Action
-    from pii_tracer.review import confirmation
-    from pii_tracer.review.plan_file import load_plan
-    from pii_tracer.review.trusted_keys import load_trusted
+    from pii_tracer.app.execution.step_confirmation import confirm_step
 
-    folder = choose_run(state, run, unfinished=run is None)
-    info = folder.info()
-    loaded = load_plan(Path(info.plan_file))
-    asked = [s for s in loaded.plan.steps if s.action is Action.BACKUP_CONFIRM]
-    chosen = next((s for s in asked if step in (s.id, s.copy_, s.parameters.get("backup"))), None)
-    if chosen is None:
-        raise UsageError(
-            f"no step of this plan waits for a person's word under the name {step}",
-            where=loaded.plan.plan_id,
-            todo=f"name one of: {', '.join(s.id for s in asked) or 'there is none'}",
-        )
-    if info.trusted is None:
-        raise UsageError("the run knows nobody whose signature counts", todo="resume it with `--trusted FILE`")
-    try:
-        shown = evidence.read_bytes()
-    except OSError as error:
-        raise UsageError(
-            f"the evidence cannot be read: {error.strerror}", where=str(evidence), todo="name the file that shows it"
-        ) from None
-    if not shown:
-        raise UsageError("the evidence is empty", where=str(evidence), todo="name a file that shows it")
-    known = patterns_at_hand(folder.settings(), loaded.plan, Path(info.plan_file))
-    if known is not None:
-        refuse_telling_word(name, role, said, known)
-    # to the microsecond: a word given in the second in which the erasure ended would otherwise seem older than it
-    now = datetime.now(timezone.utc)
-    word = confirmation.Confirmation(
-        plan_id=loaded.plan.plan_id,
-        step=chosen.id,
-        by=name,
-        role=role,
-        said=said,
-        evidence_size=len(shown),
-        evidence_sha256=hashlib.sha256(shown).hexdigest(),
-        confirmed_at=now,
+    path = confirm_step(
+        state, step, run=run, evidence=evidence, name=name, role=role, said=said, key=key_file, ssh_key=ssh_key
     )
-    envelope = confirmation.confirm(loaded.digest, word, signing_key(key_file, ssh_key))
-    # refused here and not in the run, where nobody stands by
-    confirmation.read_confirmation(envelope, loaded.digest, chosen.id, load_trusted(Path(info.trusted)), now)
-    path = confirmation.confirmation_file(folder.confirmations, chosen.id)
-    write_atomic(path, envelope)
     click.echo(str(path))
     return int(ExitCode.DONE)

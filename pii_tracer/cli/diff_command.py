@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from pii_tracer.cli.settings import format_option
+from pii_tracer.cli.options import format_option
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.review.plan_changes import changes

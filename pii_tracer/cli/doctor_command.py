@@ -2,48 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
-import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from pii_tracer.cli.settings import estate_option, format_option
-from pii_tracer.common.atomic_files import real_path
-from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.lake.formats.registry import table_formats
-from pii_tracer.model.errors import ExitCode, PiiTracerError
-from pii_tracer.model.gap_kinds import GapKind
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from pii_tracer.config.estate_file import Estate
-
-
-class Level(StrEnum):
-    """How bad a finding is."""
-
-    OK = "ok"
-    WARNING = "warning"
-    MISSING = "missing"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at; `mend` says what to do about it."""
-
-    level: Level
-    what: str
-    detail: str
-    mend: str = ""
+from pii_tracer.app.installation_checks import Level, examine
+from pii_tracer.cli.options import estate_option, format_option
+from pii_tracer.model.errors import ExitCode
 
 
 @click.command()
@@ -52,14 +18,7 @@ class Finding:
 @format_option("text", "json")
 def doctor(fetch: bool, estate_file: Path, fmt: str) -> int:
     """Look at Python, packages, Java, Spark's jars, the estate file, catalogs and credentials."""
-    remote = _remote(estate_file)
-    findings = [
-        _python(),
-        *_packages(),
-        _one_distribution(),
-        *(_connect(estate_file, remote) if remote else (_java(), *_spark(fetch))),
-        *_estate(estate_file),
-    ]
+    findings = examine(estate_file, fetch=fetch)
     if fmt == "json":
         click.echo(json.dumps([{**vars(f), "level": f.level.value} for f in findings], indent=2))
     else:
@@ -70,201 +29,3 @@ def doctor(fetch: bool, estate_file: Path, fmt: str) -> int:
                 click.echo(f"    mend: {finding.mend}")
     bad = any(f.level is Level.MISSING for f in findings)
     return int(ExitCode.ERROR if bad else ExitCode.DONE)
-
-
-def _python() -> Finding:
-    return Finding(Level.OK, "Python", ".".join(str(part) for part in sys.version_info[:3]))
-
-
-def _packages() -> Iterator[Finding]:
-    needed = {
-        "pyspark": "",
-        **{library: "" for one in table_formats() for library in one.libraries},
-        "boto3": "",
-        "confluent-kafka": "pip install 'pii-tracer[kafka]' (only estates with topics need it)",
-        "protobuf": "pip install 'pii-tracer[kafka]' (only estates with topics need it)",
-        "moto": "pip install 'pii-tracer[demo]' (only the demo needs it)",
-    }
-    for name, extra in needed.items():
-        try:
-            yield Finding(Level.OK, name, importlib.metadata.version(name))
-        except importlib.metadata.PackageNotFoundError:
-            level = Level.WARNING if extra else Level.MISSING
-            yield Finding(level, name, "not installed", extra or "pip install pii-tracer")
-
-
-def foreign_packages() -> tuple[str, ...]:
-    """Our top-level packages that another distribution has put its own files into or in front of."""
-    ours = Path(__file__).resolve().parents[2]
-    foreign = []
-    for name in ("planners", "executors", "reports", "sample_lineage"):
-        module = importlib.import_module(name)
-        if module.__file__ is None or Path(module.__file__).resolve().parents[1] != ours:
-            foreign.append(name)
-    return tuple(foreign)
-
-
-def _one_distribution() -> Finding:
-    foreign = foreign_packages()
-    if not foreign:
-        return Finding(Level.OK, "installation", "all packages belong to pii-tracer")
-    return Finding(
-        Level.MISSING,
-        "installation",
-        f"another distribution owns {', '.join(foreign)}",
-        "install pii-tracer in an environment of its own (pipx, uv tool, or a container)",
-    )
-
-
-def _java() -> Finding:
-    from executors.engine.spark_session import java_home
-
-    try:
-        home = java_home()
-    except PiiTracerError as error:
-        return Finding(Level.MISSING, "Java", error.what, error.todo or "")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java") or "java"
-    try:
-        output = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=60).stderr
-    except (OSError, subprocess.SubprocessError):
-        return Finding(Level.MISSING, "Java", f"{java} does not run", "install a JDK 17, or unset JAVA_HOME")
-    version = output.splitlines()[0] if output else "unknown"
-    if '"17' in version or '"11' in version:
-        return Finding(Level.OK, "Java", version)
-    return Finding(Level.WARNING, "Java", version, "Spark 3.5 is tried with Java 17; set JAVA_HOME to one")
-
-
-def _remote(estate_file: Path) -> str | None:
-    """The Spark Connect server that the estate file names; what is wrong with the file itself `_estate` says."""
-    from pii_tracer.config.estate_file import load_estate
-
-    try:
-        return load_estate(estate_file).spark.remote if estate_file.exists() else None
-    except PiiTracerError:
-        return None
-
-
-def _connect(estate_file: Path, remote: str) -> Iterator[Finding]:
-    """Whether the server answers and has what the estate needs; Java and Spark's jars are its own there."""
-    from executors.engine.spark_session import open_session
-    from pii_tracer.config.estate_file import load_estate
-
-    try:
-        spark = open_session(load_estate(estate_file), real_path(estate_file).parent)
-        yield Finding(Level.OK, "Spark Connect", f"{remote}: Spark {spark.version}")
-        yield _workers(spark)
-    except PiiTracerError as error:
-        yield Finding(Level.MISSING, "Spark Connect", error.what, error.todo or "")
-        return
-
-
-def _workers(spark: SparkSession) -> Finding:
-    """Whether the server's Python workers have this package in this version: functions reach them by name."""
-    from pyspark.sql.types import StringType, StructField, StructType
-
-    from pii_tracer import __version__
-    from pii_tracer.common.spark_frames import map_in_arrow, versions
-
-    try:
-        frame = map_in_arrow(spark.range(1), versions, StructType([StructField("version", StringType())]))
-        there = str(frame.collect()[0][0])
-    except Exception as error:  # Spark's errors for a worker that does not start are many
-        there = type(error).__name__
-    if there == __version__:
-        return Finding(Level.OK, "Spark Connect workers", f"pii-tracer {there}")
-    return Finding(
-        Level.MISSING,
-        "Spark Connect workers",
-        f"they cannot import this pii-tracer: {there}",
-        "install it, in this version and for this Python, where the server's workers run",
-    )
-
-
-def _spark(fetch: bool) -> Iterator[Finding]:
-    from executors.engine.version_profiles import installed_profile
-
-    try:
-        profile = installed_profile()
-    except PiiTracerError as error:
-        yield Finding(Level.MISSING, "Spark", error.what, error.todo or "")
-        return
-    yield from _maven(profile.packages)
-    yield from _jars(profile.packages, profile.ivy, fetch)
-
-
-def _maven(coordinates: tuple[str, ...]) -> Iterator[Finding]:
-    """Ivy takes a local Maven repository that has a POM without its JAR for the artifact, and fails with NOT FOUND."""
-    for coordinate in coordinates:
-        group, artifact, version = coordinate.split(":")
-        folder = Path.home() / ".m2" / "repository" / Path(*group.split(".")) / artifact / version
-        if any(folder.glob("*.pom")) and not any(folder.glob("*.jar")):
-            yield Finding(
-                Level.MISSING,
-                "local Maven repository",
-                f"{coordinate} is half there: a POM without its JAR, which stops Spark from fetching it",
-                f"remove {folder}",
-            )
-
-
-def _jars(coordinates: tuple[str, ...], ivy: str, fetch: bool) -> Iterator[Finding]:
-    from executors.engine.spark_session import fetch_jars
-
-    if fetch:
-        try:
-            fetch_jars()
-        except PiiTracerError as error:
-            yield Finding(Level.MISSING, "Spark jars", error.what, error.todo or "check the network, then run it again")
-            return
-    jars = Path(os.environ.get("PII_TRACER_IVY") or Path.home() / ivy) / "jars"
-    for coordinate in coordinates:
-        group, artifact, version = coordinate.split(":")
-        if (jars / f"{group}_{artifact}-{version}.jar").exists():
-            yield Finding(Level.OK, "Spark jar", coordinate)
-        else:
-            yield Finding(Level.WARNING, "Spark jar", f"{coordinate} is not cached", "run `pii-tracer doctor --fetch`")
-
-
-def _estate(path: Path) -> Iterator[Finding]:
-    from pii_tracer.config.estate_file import load_estate
-
-    if not path.exists():
-        yield Finding(
-            Level.WARNING, "estate file", f"{path} is not here", "run `pii-tracer init`, or name it by --estate"
-        )
-        return
-    try:
-        estate = load_estate(path)
-    except PiiTracerError as error:
-        yield Finding(Level.MISSING, "estate file", f"{path}: {error.what}", error.todo or "")
-        return
-    yield Finding(Level.OK, "estate file", f"{path}: {estate.estate}")
-    in_folders = {kind for one in table_formats() for kind in one.folder_catalogs}
-    for name, catalog in estate.catalogs.items():
-        folder = real_path(path).parent / str(catalog.warehouse)
-        if catalog.type in in_folders and not folder.is_dir():
-            yield Finding(Level.MISSING, f"catalog {name}", f"no folder {catalog.warehouse}", "correct `warehouse`")
-    yield from _catalogs(estate, real_path(path).parent)
-    if estate.s3:
-        yield _credentials()
-
-
-def _catalogs(estate: Estate, base: Path) -> Iterator[Finding]:
-    """Whether the catalogs that list their own tables answer."""
-    from pii_tracer.lake.catalogs.catalog_lookup import list_catalogs
-
-    try:
-        for listing in list_catalogs(estate, base):
-            for gap in listing.gaps:
-                if gap.kind is GapKind.CATALOG_UNREADABLE:
-                    advice = "check its address, and the credentials in the environment: docs/catalogs.md"
-                    yield Finding(Level.MISSING, gap.evidence, gap.reason, advice)
-    except PiiTracerError as error:
-        yield Finding(Level.MISSING, "catalogs", error.what, error.todo or "")
-
-
-def _credentials() -> Finding:
-    import boto3
-
-    if boto3.Session().get_credentials() is None:
-        return Finding(Level.MISSING, "S3 credentials", "boto3 finds none", "set AWS_PROFILE or the AWS_* variables")
-    return Finding(Level.OK, "S3 credentials", "boto3 finds some")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 
 import click
 
-from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
-from pii_tracer.model.errors import ExitCode, UsageError
+from pii_tracer.app.settings import Settings
+from pii_tracer.cli.options import estate_option, format_option, state_option
+from pii_tracer.model.errors import ExitCode
 
 
 @click.command()
@@ -18,40 +17,14 @@ from pii_tracer.model.errors import ExitCode, UsageError
 @state_option
 def init(folder: Path, state: Path) -> int:
     """Write what is not there yet of a first estate file and a policy into FOLDER, and of the estate's key."""
-    from pii_tracer.common.atomic_files import write_atomic
+    from pii_tracer.app.first_estate import write_first_estate
 
-    files = {folder / name: _template(name) for name in ("pii-tracer.yaml", "policy.yaml")}
-    settings = Settings(folder / "pii-tracer.yaml", state)
-    key = settings.key_file()
-    _refuse_init([*files, key], state)
-    for path, text in files.items():
-        if path.exists():
-            click.echo(f"{path} is here already and stays as it is")
-        else:
-            write_atomic(path, text.encode())
-            click.echo(f"wrote {path}")
-    settings.key(create=True)
-    click.echo(f"the estate's key is {key}; keep it secret and keep it: plans are sealed with it")
+    made = write_first_estate(folder, state)
+    for path, written in made.files.items():
+        click.echo(f"wrote {path}" if written else f"{path} is here already and stays as it is")
+    click.echo(f"the estate's key is {made.key}; keep it secret and keep it: plans are sealed with it")
     click.echo("next: describe your estate in pii-tracer.yaml, then run `pii-tracer doctor` and `pii-tracer inventory`")
     return int(ExitCode.DONE)
-
-
-def _template(name: str) -> str:
-    """What `init` writes into a file of that name."""
-    return (resources.files("pii_tracer.cli") / "templates" / name).read_text("utf-8")
-
-
-def _refuse_init(files: Sequence[Path], state: Path) -> None:
-    """Where nothing is to be made, and where another key would not open what the old one sealed."""
-    if all(path.exists() for path in files):
-        raise UsageError("nothing to make: all is already here", where=str(files[0]), todo="edit it")
-    *_, key = files
-    if not key.exists() and any((state / "runs").glob("*")):
-        raise UsageError(
-            "the state folder knows runs, and the key of their plans is not there: a new one opens none of them",
-            where=str(key),
-            todo="put the key back, or name its file (PII_TRACER_ESTATE_KEY); for a new estate use another --state",
-        )
 
 
 @click.command()
@@ -60,16 +33,11 @@ def _refuse_init(files: Sequence[Path], state: Path) -> None:
 @format_option("text", "json")
 def inventory(estate_file: Path, state: Path, fmt: str) -> int:
     """Show what really exists: tables, folders, archives, replicas, and what could not be read."""
-    from pii_tracer.app.planning.plan_creation import take_inventory
-    from pii_tracer.app.planning.s3_table_search import with_remote
-    from pii_tracer.lake.dataset_paths import EstatePaths
+    from pii_tracer.app.planning.estate_inventory import inventory as look
     from reports.progress import Progress
 
-    settings = Settings(estate_file, state)
-    estate, base = settings.estate(), settings.base
     with Progress() as progress:
-        found = take_inventory(estate, base, progress.step)
-        found = with_remote(found, estate, EstatePaths(estate, base), progress.step)
+        found = look(Settings(estate_file, state), show=progress)
     if fmt == "json":
         click.echo(json.dumps(found.model_dump(mode="json"), indent=2, sort_keys=True))
     else:

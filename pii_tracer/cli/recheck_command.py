@@ -8,44 +8,16 @@ erased person is kept anywhere for this.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pii_tracer.app.execution.run_folder import all_runs
-from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
-from pii_tracer.config.subjects import Subject
-from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.inventory import Inventory, TableState
-from pii_tracer.model.column_paths import find_spot
-from pii_tracer.model.errors import EstateError, ExitCode
-from pii_tracer.model.identities import MatchTerm, Strategy
-from pii_tracer.model.plan import Copy, ErasurePlan, Mask
-from pii_tracer.model.whole_numbers import without_fraction
-from pii_tracer.review.sealed_manifest import EstateKey
-from pii_tracer.run.suppression_list import FILE, SuppressionList
+from pii_tracer.app.settings import Settings, moment
+from pii_tracer.cli.options import estate_option, format_option, state_option
 
-
-@dataclass(frozen=True)
-class Returned:
-    """A person who was erased from a source and stands in it again. subject: keyed reference."""
-
-    subject: str
-    source: str
-    erased_at: datetime
-
-
-@dataclass(frozen=True)
-class Due:
-    """A finished run whose holds lapse: what they kept has to be planned again on that day."""
-
-    plan_id: str
-    requests: tuple[str, ...]
-    recheck_on: datetime
+if TYPE_CHECKING:
+    from pii_tracer.app.erased_persons.returned_persons import Recheck
 
 
 @click.command()
@@ -55,182 +27,18 @@ class Due:
 @format_option("text", "json")
 def recheck(estate_file: Path, state: Path, as_of: str | None, fmt: str) -> int:
     """Look whether erased persons are back in a source (exit 9), and which holds have lapsed (exit 7)."""
-    from pii_tracer.app.planning.plan_creation import take_inventory
+    from pii_tracer.app.erased_persons.returned_persons import recheck as look
 
-    settings, now = Settings(estate_file, state), moment(as_of)
-    estate = settings.estate()
-    inventory = take_inventory(estate, settings.base, lambda _: None)
-    paths = EstatePaths(estate, settings.base)
-    erased = erased_from(settings, estate.estate)
-    back = [r for s in estate.subjects for r in returned(s, erased, inventory, paths, settings.key())]
-    known = SuppressionList(state / FILE, settings.key()) if erased or (state / FILE).exists() else None
-    done = finished(state)
-    if known is not None:
-        told = {(r.subject, r.source) for r in back}  # the log and the list may have other times for one erasure
-        back += [r for r in elsewhere(known, done, inventory, paths) if (r.subject, r.source) not in told]
-    unseen = not_looked_at(done, inventory)
-    waiting = rechecks(state)
-    due = [item for item in waiting if item.recheck_on <= now]
-    look = min((e.recheck_on for e in (known.entries if known else ()) if e.recheck_on > now), default=None)
+    found = look(Settings(estate_file, state), moment(as_of))
     if fmt == "json":
-        click.echo(json.dumps(_as_json(back, due, waiting, look, unseen), indent=2))
+        click.echo(json.dumps(_as_json(found), indent=2))
     else:
-        _tell(back, due, waiting, look, unseen)
-    return int(ExitCode.RESIDUE if back else ExitCode.PARTIAL if due else ExitCode.DONE)
+        _tell(found)
+    return int(found.exit_code)
 
 
-Erased = Mapping[tuple[str, str], datetime]
-"""(dataset, keyed reference) to the time of the last erasure there."""
-
-
-def erased_from(settings: Settings, estate: str) -> Erased:
-    """What the deletion log says was erased, and verified."""
-    from pii_tracer.proof.deletion_log import FILE as LOG
-    from pii_tracer.proof.deletion_log import DeletionLog, EntryState
-
-    file = settings.state / LOG
-    if not file.exists():
-        return {}
-    entries = DeletionLog(file, estate).entries()
-    return {(e.dataset, e.subject): e.run_at for e in entries if e.state is EntryState.ERASED}
-
-
-def returned(
-    subject: Subject, erased: Erased, inventory: Inventory, paths: EstatePaths, key: EstateKey
-) -> list[Returned]:
-    """The erased persons of one kind whose key stands in their source again.
-
-    Raises:
-        EstateError: the source is gone or cannot be read: nobody could say who is back.
-    """
-    from pii_tracer.lake.rows.current_rows import read_spots
-
-    source = paths.aliases().get(subject.source)
-    gone = {reference: at for (dataset, reference), at in erased.items() if dataset == str(source)}
-    if not gone:
-        return []
-    state: TableState | None = next((s for s in inventory.tables if s.dataset == source), None)
-    if state is None:
-        raise EstateError(
-            f"the source table {subject.source} of subject `{subject.name}` was not found",
-            where="the estate file, `subjects`",
-            todo="correct the name, or the catalog it lies in",
-        )
-    key_spot = find_spot(subject.key, state.columns, subject.source)
-    values = set(read_spots(state, {"": key_spot}, paths)[""]) - {None}
-    found = {key.reference(subject.name, str(value)) for value in values} & gone.keys()
-    return [Returned(reference, subject.source, gone[reference]) for reference in sorted(found)]
-
-
-def elsewhere(
-    known: SuppressionList, plans: Sequence[ErasurePlan], inventory: Inventory, paths: EstatePaths
-) -> list[Returned]:
-    """Suppressed persons who stand again in any table that a finished plan erased them from, by what it matched.
-
-    Raises:
-        EstateError: a table cannot be read without Spark: nobody could say who is back.
-    """
-    states = {s.location: s for s in inventory.tables}
-    _refuse_unseen([copy for plan in plans for copy in plan.copies if copy.folder not in states], inventory)
-    newest = _newest(plans)
-    found = {}
-    for copy in _ways(plans, states):
-        title = copy.table or copy.id.removeprefix("c-")
-        for term in copy.places.terms if copy.places else ():
-            for value in standing(states[copy.folder], term, paths, copy.mask):
-                entry = known.find(term.key_set, value)
-                if entry is not None and _erased_as(copy, newest.get((copy.location, entry.subject), copy)):
-                    found[copy.location, entry.subject] = Returned(entry.subject, title, entry.since)
-    return [found[name] for name in sorted(found)]
-
-
-def _newest(plans: Sequence[ErasurePlan]) -> dict[tuple[str, str], Copy]:
-    """What was last done about a person (keyed reference) in a place."""
-    return {
-        (copy.location, request.subject): copy
-        for plan in sorted(plans, key=lambda made: made.created_at)
-        for copy in plan.copies
-        if copy.origin is None
-        for request in plan.requests
-    }
-
-
-def _ways(plans: Sequence[ErasurePlan], states: Mapping[str, TableState]) -> list[Copy]:
-    """Every way in which a plan found rows of a table: plans for others find theirs by other columns. Each way once."""
-    ways = {
-        (copy.location, str(copy.places), str(copy.mask)): copy
-        for plan in plans
-        for copy in plan.copies
-        if copy.places and copy.origin is None and copy.folder in states
-    }
-    return [ways[name] for name in sorted(ways)]
-
-
-def _erased_as(copy: Copy, last: Copy) -> bool:
-    """Whether what was last done about a person left no more of them than this copy does: what a hold keeps of them is
-    not back."""
-    return last.strategy is not Strategy.EXEMPT and last.mask == copy.mask
-
-
-def _refuse_unseen(copies: Sequence[Copy], inventory: Inventory) -> None:
-    """A table in S3 of which the inventory tells nothing but a gap may be there with everybody in it."""
-    gaps = {gap.evidence: gap.reason for gap in inventory.gaps}
-    for copy in copies:
-        if (copy.s3_table or copy.in_objects) and copy.places and copy.folder in gaps:
-            raise EstateError(
-                f"whether erased persons are back in a table in S3 cannot be told: {gaps[copy.folder]}",
-                where=copy.table or copy.location,
-                todo="make its bucket reachable; take a table that is no more out of the estate file",
-            )
-
-
-def standing(state: TableState, term: MatchTerm, paths: EstatePaths, mask: Mask | None = None) -> set[str]:
-    """The distinct values that stand at a term's place in a table now; mask: in rows that hold more than it keeps."""
-    from pii_tracer.lake.rows.current_rows import read_columns
-    from planners.copies.person_rows import leaf
-
-    rest = mask.columns if mask else ()
-    rows = read_columns(state, sorted({term.column, *rest}), paths).to_pylist()
-    values = (leaf(row, term) for row in rows if mask is None or any(row.get(name) is not None for name in rest))
-    return {spelled for value in values if value is not None for spelled in (value, without_fraction(value))}
-
-
-def finished(state: Path) -> list[ErasurePlan]:
-    """The plans of finished runs, in the order of their folders.
-
-    Raises:
-        UsageError: the plan of one is not there any more: nobody could say whom it erased from where.
-    """
-    return [
-        folder.approved().plan for folder in all_runs(state) if (folder.last_result() or {}).get("state") == "complete"
-    ]
-
-
-def rechecks(state: Path) -> list[Due]:
-    """What finished runs have to be planned again, the earliest first; a newer run of the same persons replaces one."""
-    newest: dict[str, Any] = {}
-    for plan in finished(state):
-        for request in plan.requests:
-            before = newest.get(request.subject)
-            if before is None or before.created_at < plan.created_at:
-                newest[request.subject] = plan
-    plans = {plan.plan_id: plan for plan in newest.values() if plan.totals.recheck_on}
-    due = [Due(p.plan_id, tuple(r.id for r in p.requests), p.totals.recheck_on) for p in plans.values()]
-    return sorted(due, key=lambda item: (item.recheck_on, item.plan_id))
-
-
-def not_looked_at(plans: Sequence[ErasurePlan], inventory: Inventory) -> list[str]:
-    """Places that finished plans erased persons from and that no `recheck` looks into: archives, topics, vaults,
-    repositories, backups, and tables that are not where they were."""
-    states = {s.location for s in inventory.tables}
-    copies = (copy for plan in plans for copy in plan.copies if copy.origin is None)
-    unseen = (c for c in copies if c.strategy is not Strategy.EXEMPT and not (c.places and c.folder in states))
-    return sorted({copy.table or copy.id.removeprefix("c-") for copy in unseen})
-
-
-def _as_json(
-    back: list[Returned], due: list[Due], waiting: list[Due], look: datetime | None, unseen: list[str]
-) -> dict[str, Any]:
+def _as_json(found: Recheck) -> dict[str, Any]:
+    back, due, waiting, look = found.back, found.due, found.waiting, found.look_again_on
     return {
         "back": [{"subject": r.subject, "source": r.source, "erased_at": r.erased_at.isoformat()} for r in back],
         "due": [
@@ -238,11 +46,13 @@ def _as_json(
         ],
         "next": next((d.recheck_on.isoformat() for d in waiting if d not in due), None),
         "look_again_on": look.isoformat() if look else None,
-        "not_looked_at": unseen,
+        "not_looked_at": list(found.not_looked_at),
     }
 
 
-def _tell(back: list[Returned], due: list[Due], waiting: list[Due], look: datetime | None, unseen: list[str]) -> None:
+def _tell(found: Recheck) -> None:
+    back, due, waiting = found.back, found.due, found.waiting
+    look, unseen = found.look_again_on, found.not_looked_at
     for item in back:
         click.echo(f"back: {item.subject} stands in {item.source} again, erased on {item.erased_at.date()}")
     for one in due:

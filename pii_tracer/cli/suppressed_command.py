@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
 import click
 
-from pii_tracer.cli.settings import Settings, estate_option, state_option
-from pii_tracer.model.errors import ExitCode, UsageError
-from pii_tracer.run.suppression_list import FILE, SuppressionList
+from pii_tracer.app.settings import Settings
+from pii_tracer.cli.options import estate_option, state_option
+from pii_tracer.model.errors import ExitCode
 
 
 @click.command()
@@ -26,43 +25,12 @@ def suppressed(file: TextIO, estate_file: Path, state: Path, subject: str, colum
 
     Values are never printed. Exit 9 where any of them belongs to an erased person.
     """
-    settings = Settings(estate_file, state)
-    declared = {s.name: s for s in settings.estate().subjects}
-    if subject not in declared:
-        raise UsageError(
-            f"the estate declares no subject `{subject}`", todo=f"use one of: {', '.join(sorted(declared))}"
-        )
-    known = SuppressionList(state / FILE, settings.key())
-    key_set = f"{subject}.{column or declared[subject].key}"
-    if known.entries and key_set not in known.key_sets:
-        raise UsageError(
-            f"nothing of `{key_set}` is on the suppression list: every value would be free",
-            todo=f"use a column of: {', '.join(sorted(known.key_sets))}",
-        )
+    from pii_tracer.app.erased_persons.suppressed_keys import suppressed as look
+
     found = 0
-    for value in _values(file):
-        hit = known.find(key_set, value) is not None
+    for hit in look(Settings(estate_file, state), file, subject, column):
         found += hit
         if not check:
             click.echo("suppressed" if hit else "free")
     click.echo(f"{found} suppressed", file=sys.stderr)
     return int(ExitCode.RESIDUE if found else ExitCode.DONE)
-
-
-def _values(file: TextIO) -> Iterator[str]:
-    """The lines of the file. Raises `UsageError` where it has another encoding: nothing in it would be known."""
-    try:
-        for line in file:
-            if "\0" in line:  # letters of UTF-16 and UTF-32 are letters and zeros in UTF-8
-                raise _not_utf8(file)
-            yield line.rstrip("\r\n")
-    except UnicodeDecodeError:
-        raise _not_utf8(file) from None
-
-
-def _not_utf8(file: TextIO) -> UsageError:
-    return UsageError(
-        "the file with the values is not UTF-8, so that none of them would be known",
-        where=str(getattr(file, "name", "-")),
-        todo="save it as UTF-8 (with `iconv -f UTF-16 -t UTF-8`, for example) and ask again",
-    )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from pii_tracer.scan.decode.thrift import Thrift, ThriftError
+from pii_tracer.common.thrift import Thrift, ThriftError
 
 _ENCRYPTION_ALGORITHM = 8
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.errors import ProofError
 from pii_tracer.model.plan import digest_of
 from pii_tracer.proof import merkle_tree
@@ -24,7 +25,7 @@ from pii_tracer.proof.untrusted_json import (
     split_lines,
     whole,
 )
-from pii_tracer.run.journal import canonical, write_and_sync
+from pii_tracer.run.journal import write_and_sync
 
 LOG_NAME = "attestations.jsonl"
 

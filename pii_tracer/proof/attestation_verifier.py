@@ -14,6 +14,7 @@ from typing import Any
 
 from cryptography.x509 import Certificate
 
+from pii_tracer.model.canonical_json import parse_time
 from pii_tracer.model.errors import (
     JournalError,
     PiiTracerError,
@@ -33,7 +34,7 @@ from pii_tracer.proof.untrusted_json import (
 )
 from pii_tracer.review import approval, confirmation, dsse
 from pii_tracer.review.plan_file import parse_plan
-from pii_tracer.run.journal import Kind, parse, parse_time
+from pii_tracer.run.journal import Kind, parse
 
 _CLOCKS_APART = timedelta(minutes=5)
 """How far the machine's clock and the authority's may differ: the result of a scan is never stamped before its end."""

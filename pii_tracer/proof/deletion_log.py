@@ -16,10 +16,10 @@ from pathlib import Path
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.actions import Action
+from pii_tracer.model.canonical_json import canonical, iso, parse_time
 from pii_tracer.model.errors import ProofError
 from pii_tracer.model.identities import Format, Frozen
 from pii_tracer.proof.evidence_leaves import lines_digest
-from pii_tracer.run.journal import canonical, iso, parse_time
 
 FILE = "deletion_log.sqlite"
 """In the state folder."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.common.atomic_files import write_atomic
+from pii_tracer.model.canonical_json import iso
 from pii_tracer.proof.deletion_log import COLUMNS, NUMBERS, Entry
-from pii_tracer.run.journal import iso
 
 if TYPE_CHECKING:
     import pyarrow as pa

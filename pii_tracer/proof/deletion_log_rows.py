@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pii_tracer.model.actions import Action
+from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import CopyKind, Strategy
 from pii_tracer.model.plan import (
@@ -21,7 +22,7 @@ from pii_tracer.model.plan import (
     Step,
 )
 from pii_tracer.proof.deletion_log import Entry, EntryState
-from pii_tracer.run.journal import Kind, Record, iso
+from pii_tracer.run.journal import Kind, Record
 
 _ENDS = (Kind.STEP_VERIFIED, Kind.STEP_FAILED, Kind.STEP_WAITING)
 _PLANNED = ("snapshot", "topic")

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.identities import Frozen
-from pii_tracer.run.journal import Kind, Record, canonical
+from pii_tracer.run.journal import Kind, Record
 
 
 class ScopeFile(Frozen):

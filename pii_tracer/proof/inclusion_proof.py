@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
+from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.errors import ProofError, ReviewError
 from pii_tracer.model.identities import Frozen
 from pii_tracer.model.plan import digest_of
@@ -17,7 +18,6 @@ from pii_tracer.proof import merkle_tree
 from pii_tracer.proof.findings import Check, ProofFinding, open_envelope
 from pii_tracer.proof.untrusted_json import canonical_object, json_object, split_lines
 from pii_tracer.review import dsse
-from pii_tracer.run.journal import canonical
 
 
 class ObjectProof(Frozen):

@@ -22,6 +22,7 @@ from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.lake.formats.base import CommitLog
 from pii_tracer.lake.formats.registry import known_format
 from pii_tracer.model.actions import Action
+from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.errors import PiiTracerError
 from pii_tracer.model.identities import Format, Frozen
 from pii_tracer.model.plan import Copy, Step
@@ -33,7 +34,6 @@ from pii_tracer.run.executor_protocol import (
     Outcome,
     Progress,
 )
-from pii_tracer.run.journal import canonical
 
 
 class FileBefore(Frozen):

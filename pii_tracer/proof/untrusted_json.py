@@ -7,9 +7,9 @@ import stat
 from pathlib import Path
 from typing import Any
 
+from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.errors import PiiTracerError, ProofError
 from pii_tracer.review.dsse import strict_json
-from pii_tracer.run.journal import canonical
 
 MAX_BYTES = 2**30
 """No file of a proof is larger: two million leaves fit."""

@@ -23,9 +23,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.errors import ReviewError
 from pii_tracer.review.ssh_signatures import KeygenSigner, SshPublicKey, SshSigner
-from pii_tracer.run.journal import canonical
 
 PublicKey = Ed25519PublicKey | EllipticCurvePublicKey | SshPublicKey
 PAYLOAD_TYPE = "application/vnd.in-toto+json"

@@ -31,8 +31,9 @@ from openlineage.client.uuid import generate_static_uuid
 from pii_tracer.lake.formats.base import Role
 from pii_tracer.lake.formats.registry import actions_with
 from pii_tracer.model.actions import Action
+from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
-from pii_tracer.run.journal import Kind, Record, iso
+from pii_tracer.run.journal import Kind, Record
 
 PRODUCER = "https://github.com/pii-tracer/pii-tracer"
 NAMESPACE = "pii-tracer"

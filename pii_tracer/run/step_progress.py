@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pii_tracer.common.graphs import Circle, in_order
+from pii_tracer.model.canonical_json import parse_time
 from pii_tracer.model.errors import Refused
 from pii_tracer.model.plan import ErasurePlan, Step
-from pii_tracer.run.journal import Kind, Record, parse_time
+from pii_tracer.run.journal import Kind, Record
 
 
 def running_order(steps: Sequence[Step]) -> tuple[Step, ...]:

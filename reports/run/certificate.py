@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pii_tracer.model.canonical_json import parse_time
 from pii_tracer.model.errors import ProofError
 from pii_tracer.model.plan import digest_of
-from pii_tracer.run.journal import parse_time
 from reports.rendering import render_html
 
 _LINES, _LINE = 12, 88

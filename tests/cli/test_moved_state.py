@@ -11,8 +11,8 @@ import pytest
 
 from pii_tracer.app.execution.plan_run import start_run
 from pii_tracer.app.execution.run_folder import RunFolder, folder_of
+from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
-from pii_tracer.cli.settings import Settings
 from pii_tracer.model.errors import ExitCode, Refused
 from pii_tracer.run.lease import Lease
 from tests.app.planning.test_nested_subject import called, estate

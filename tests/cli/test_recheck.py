@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
+from pii_tracer.app.erased_persons.returned_persons import elsewhere
 from pii_tracer.app.execution.run_folder import RunInfo, folder_of
+from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
-from pii_tracer.cli.recheck_command import elsewhere
-from pii_tracer.cli.settings import Settings
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
@@ -24,20 +24,9 @@ from pii_tracer.lake.read_result import gap
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import (
-    Match,
-    MatchTerm,
-    Strategy,
-)
+from pii_tracer.model.identities import Match, MatchTerm, Strategy
 from pii_tracer.model.locations import S3Location
-from pii_tracer.model.plan import (
-    ErasurePlan,
-    Exemption,
-    HeldColumn,
-    Mask,
-    PlannedHold,
-    digest_of,
-)
+from pii_tracer.model.plan import ErasurePlan, Exemption, HeldColumn, Mask, PlannedHold, digest_of
 from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState
 from pii_tracer.run.suppression_list import FILE, SuppressionList
 from tests.review.plans import NOW, plan

@@ -8,8 +8,8 @@ import pytest
 
 from pii_tracer.app.execution.plan_run import start_run, trust
 from pii_tracer.app.execution.run_folder import RunFolder
+from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
-from pii_tracer.cli.settings import Settings
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.app.planning.test_nested_subject import called, estate

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pii_tracer.cli.settings import DEFAULT_ESTATE, DEFAULT_STATE, Settings
+from pii_tracer.app.settings import DEFAULT_ESTATE, DEFAULT_STATE, Settings
 from reports.run.run_views import NaiveLeft, NaivePanel
 from sample_lineage.naive_delete import naive_lines
 from tests.review.plans import plan

@@ -12,8 +12,8 @@ import pytest
 from pii_tracer.app.execution.plan_run import start_run
 from pii_tracer.app.execution.run_folder import RunFolder, folder_of
 from pii_tracer.app.execution.run_traces import refuse_gone, refuse_unlike
+from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
-from pii_tracer.cli.settings import Settings
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import ExitCode, JournalError
 from pii_tracer.model.plan import ErasurePlan

@@ -196,7 +196,7 @@ def unchained(line: bytes, seq: int, prev: str, where: str) -> Record:
     import hashlib
     import json
 
-    from pii_tracer.run.journal import parse_time
+    from pii_tracer.model.canonical_json import parse_time
 
     raw = json.loads(line)
     digest = "sha256:" + hashlib.sha256(line).hexdigest()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.run.journal import iso
+from pii_tracer.model.canonical_json import iso
 from tests.lakefs.running import cli
 from tests.lakefs.shop import NOW, PREFIX, Shop
 

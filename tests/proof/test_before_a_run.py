@@ -10,7 +10,7 @@ import yaml
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from pii_tracer.app.execution.plan_run import start_run
-from pii_tracer.cli.settings import Settings
+from pii_tracer.app.settings import Settings
 from pii_tracer.config.estate_file import file_digest
 from pii_tracer.model.errors import ProofError
 from pii_tracer.review.plan_file import load_plan

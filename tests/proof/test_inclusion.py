@@ -10,12 +10,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.errors import ProofError
 from pii_tracer.proof import merkle_tree
 from pii_tracer.proof.attestation import attest
 from pii_tracer.proof.findings import Check
 from pii_tracer.proof.inclusion_proof import prove, verify_object
-from pii_tracer.run.journal import canonical
 from tests.proof.test_attestation import APPROVER, KEY, made, nonces, proven
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.plan import digest_of
 from pii_tracer.proof import attestation_verifier, merkle_tree, untrusted_json
 from pii_tracer.proof.attestation_verifier import (
@@ -22,12 +23,7 @@ from pii_tracer.proof.attestation_verifier import (
 from pii_tracer.proof.evidence_leaves import lines_digest
 from pii_tracer.proof.findings import Check
 from pii_tracer.review import approval, dsse
-from pii_tracer.run.journal import (
-    Journal,
-    Kind,
-    canonical,
-    parse,
-)
+from pii_tracer.run.journal import Journal, Kind, parse
 from tests.proof.test_attestation import APPROVER, KEY, made
 from tests.run.fakes import Ticking
 from tests.run.placed import put_journal

@@ -18,15 +18,7 @@ from sarif_pydantic import Sarif
 from pii_tracer.cli.check_command import as_json, rendered
 from pii_tracer.config.estate_file import Policy
 from pii_tracer.model.errors import ExitCode
-from pii_tracer.model.plan import (
-    ErasurePlan,
-    Gap,
-    Override,
-    PlannedColumn,
-    PlannedHold,
-    Precondition,
-    Waiver,
-)
+from pii_tracer.model.plan import ErasurePlan, Gap, Override, PlannedColumn, PlannedHold, Precondition, Waiver
 from pii_tracer.review.json_line_numbers import lines_of
 from pii_tracer.review.plan_file import parse_plan
 from pii_tracer.review.policy import RULES, Finding, Level, Signer, evaluate
@@ -335,7 +327,7 @@ def test_the_command_writes_reports_and_exits_as_promised(tmp_path: Path) -> Non
     ],
 )
 def test_a_waiver_names_its_person_reason_and_end(text: str, tmp_path: Path) -> None:
-    from pii_tracer.cli.plan_commands import read_waivers
+    from pii_tracer.app.planning.plan_files import read_waivers
     from pii_tracer.model.errors import ConfigError
 
     path = tmp_path / "waivers.yaml"

@@ -18,44 +18,17 @@ from securesystemslib.signer import SSlibKey
 
 from pii_tracer.config.estate_file import Policy
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
-from pii_tracer.lake.inventory import (
-    Inventory,
-    ObjectSet,
-    ObjectVersion,
-    Ref,
-    RefKind,
-    TableState,
-)
+from pii_tracer.lake.inventory import Inventory, ObjectSet, ObjectVersion, Ref, RefKind, TableState
+from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.errors import NotApproved, PolicyDenied, ReviewError
-from pii_tracer.model.identities import (
-    Carries,
-    Column,
-    DatasetId,
-    Format,
-)
+from pii_tracer.model.identities import Carries, Column, DatasetId, Format
 from pii_tracer.model.legal_holds import Hold
-from pii_tracer.model.plan import (
-    LAPSES,
-    Examined,
-    Gap,
-    Override,
-    PlannedHold,
-    Precondition,
-    Waiver,
-)
+from pii_tracer.model.plan import LAPSES, Examined, Gap, Override, PlannedHold, Precondition, Waiver
 from pii_tracer.review import approval, dsse
 from pii_tracer.review.drift import MISSING, compare
 from pii_tracer.review.plan_file import LoadedPlan, load_plan, parse_plan
 from pii_tracer.review.policy import Level, enforce, evaluate, person
-from pii_tracer.review.trusted_keys import (
-    Approver,
-    generate,
-    load_private,
-    load_trusted,
-    public_pem,
-    trusted_yaml,
-)
-from pii_tracer.run.journal import canonical
+from pii_tracer.review.trusted_keys import Approver, generate, load_private, load_trusted, public_pem, trusted_yaml
 from tests.review.plans import DEADLINE, DIGEST, NOW, plan, snapshot, step
 
 KEY, OTHER = (Ed25519PrivateKey.from_private_bytes(bytes([n]) * 32) for n in (1, 2))
@@ -500,7 +473,7 @@ def test_drift_of_every_kind() -> None:
 
 
 def test_what_drift_means_is_said() -> None:
-    from pii_tracer.cli.plan_commands import drift_verdict
+    from pii_tracer.app.review.plan_drift import drift_verdict
     from pii_tracer.review.drift import DriftItem
 
     hard, soft = (DriftItem("c1", "snapshot", "/lake/c1", "1", "2", hard) for hard in (True, False))

@@ -12,14 +12,9 @@ import rfc8785
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.errors import JournalError
-from pii_tracer.run.journal import (
-    GENESIS,
-    Journal,
-    Kind,
-    canonical,
-    parse,
-)
+from pii_tracer.run.journal import GENESIS, Journal, Kind, parse
 from tests.review.plans import NOW
 
 

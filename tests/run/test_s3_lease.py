@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from pii_tracer.app.execution import run_lock
 from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.app.execution.run_lock import held
-from pii_tracer.cli.settings import Settings
+from pii_tracer.app.settings import Settings
 from pii_tracer.model.errors import Refused
 from pii_tracer.run.journal import GENESIS, Kind, utc_now
 from pii_tracer.run.s3.s3_lease import LeaseObject, S3Lease

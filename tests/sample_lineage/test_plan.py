@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.app.planning.plan_creation import Planned, make_plan
-from pii_tracer.cli.settings import Settings
+from pii_tracer.app.settings import Settings
 from pii_tracer.config.estate_file import load_request
 from planners.schedule.step_dates import Retention
 from tests.sample_lineage.conftest import AS_OF, Built

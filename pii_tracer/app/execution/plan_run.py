@@ -14,21 +14,17 @@ from pii_tracer.app.execution.executor_search import finds
 from pii_tracer.app.execution.run_folder import RunFolder, RunInfo, folder_of
 from pii_tracer.app.execution.run_lock import held
 from pii_tracer.app.execution.run_traces import refuse_gone, refuse_unlike
-from pii_tracer.app.execution.step_status import Shows, teller
+from pii_tracer.app.execution.step_status import teller
 from pii_tracer.app.execution.storage_witnesses import watched
+from pii_tracer.app.installation_checks import foreign_packages
+from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.planning.value_masking import refuse_telling_approval, refuse_telling_word
+from pii_tracer.app.progress import Shows
+from pii_tracer.app.settings import Settings
 from pii_tracer.app.verification import Verification, VerifyExecutor
-from pii_tracer.cli.doctor_command import foreign_packages
-from pii_tracer.cli.plan_commands import manifest_path
-from pii_tracer.cli.settings import Settings
 from pii_tracer.common.atomic_files import real_path, sweep_temporaries, write_atomic
 from pii_tracer.config.estate_file import file_digest
-from pii_tracer.model.errors import (
-    Drift,
-    NotApproved,
-    PlanIncomplete,
-    Refused,
-)
+from pii_tracer.model.errors import Drift, NotApproved, PlanIncomplete, Refused
 from pii_tracer.model.identities import Frozen
 from pii_tracer.model.plan import ErasurePlan, Step
 from pii_tracer.proof.attester_keys import attester
@@ -40,12 +36,7 @@ from pii_tracer.review.sealed_manifest import KeyRing
 from pii_tracer.review.trusted_keys import load_trusted
 from pii_tracer.run.executor_protocol import Executor
 from pii_tracer.run.journal import Journal, Kind, Record
-from pii_tracer.run.runner import (
-    Fence,
-    RunState,
-    State,
-    StepEvent,
-)
+from pii_tracer.run.runner import Fence, RunState, State, StepEvent
 from pii_tracer.run.runner import run as walk
 from pii_tracer.run.suppression_list import FILE as SUPPRESSION_FILE
 from pii_tracer.scan.value_forms import build_patterns

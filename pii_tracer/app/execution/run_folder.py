@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from pii_tracer.cli.settings import Settings
+from pii_tracer.app.settings import Settings
 from pii_tracer.common.atomic_files import real_path, write_atomic
 from pii_tracer.model.errors import Refused, ReviewError, UsageError
 from pii_tracer.model.identities import Frozen

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pii_tracer.app.execution.run_folder import RunFolder
-from pii_tracer.cli.settings import Settings
+from pii_tracer.app.settings import Settings
 from pii_tracer.config.lease import bucket_and_prefix
 from pii_tracer.model.errors import PiiTracerError
 from pii_tracer.run.journal import Clock, Journal, Kind

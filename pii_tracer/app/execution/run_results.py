@@ -12,7 +12,7 @@ from typing import Any
 from pii_tracer import __version__
 from pii_tracer.app.execution.attesting import attest_run, scope_of, step_facts
 from pii_tracer.app.execution.plan_run import Ran
-from pii_tracer.app.execution.run_folder import RunFolder, nothing_left
+from pii_tracer.app.execution.run_folder import nothing_left
 from pii_tracer.app.verification import read_verdicts
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import ExitCode
@@ -23,12 +23,7 @@ from pii_tracer.proof.evidence_leaves import lines_digest, scope_lines
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.openlineage_events import step_runs
 from pii_tracer.run.runner import State
-from pii_tracer.verify.verdicts import (
-    RunVerdict,
-    to_be_seen,
-    with_since,
-    with_unseen,
-)
+from pii_tracer.verify.verdicts import RunVerdict, to_be_seen, with_since, with_unseen
 
 
 def conclude(ran: Ran) -> dict[str, Any]:
@@ -94,28 +89,6 @@ def exit_code(result: dict[str, Any]) -> ExitCode:
         State.BLOCKED: ExitCode.DRIFT,
         State.PARTIAL: ExitCode.PARTIAL,
     }[State(result["state"])]
-
-
-def show_result(folder: RunFolder, result: dict[str, Any], fmt: str) -> None:
-    """The final object on stdout, for people or for machines."""
-    if fmt == "json":
-        print(json.dumps(result, sort_keys=True))
-        return
-    from rich.console import Console
-
-    from reports.run.closing_table import print_closing
-    from reports.run.run_views import RunView
-
-    view = RunView.model_validate_json((folder.path / "view.json").read_bytes())
-    console = Console(highlight=False)
-    print_closing(view, console)
-    for failed in result["failed"]:
-        console.print(f"failed: {failed['step']}: {failed['reason']}", markup=False)
-        if failed["next"]:
-            console.print(f"    next: {failed['next']}", markup=False)
-    for item in result["drift"]:
-        console.print(f"drift: {item['copy']}: {item['kind']}", markup=False)
-        console.print(f"    expected: {item['expected']}\n    found:    {item['found']}", markup=False)
 
 
 def rows_deleted(records: Sequence[Record]) -> dict[str, int]:

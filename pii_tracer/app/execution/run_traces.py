@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pii_tracer.app.execution.run_folder import RunFolder
+from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.errors import JournalError
 from pii_tracer.model.plan import ErasurePlan, digest_of
 from pii_tracer.proof.deletion_log import FILE, DeletionLog, Selection
 from pii_tracer.proof.storage_witness import BEFORE
-from pii_tracer.run.journal import Kind, Record, iso
+from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.journal_end import RESTORE
 
 

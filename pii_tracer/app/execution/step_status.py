@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
+from pii_tracer.app.progress import Shows
 from pii_tracer.model.plan import ErasurePlan, Step
 from pii_tracer.run.journal import Kind
 from pii_tracer.run.runner import StepEvent
-
-
-class Shows(Protocol):
-    """Progress of long work (`reports.progress.Progress`)."""
-
-    def stage(self, title: str) -> None: ...
-
-    def step(self, name: str, detail: str = "") -> None: ...
-
-    def stop(self, why: str) -> None: ...
-
-    def warn(self, message: str) -> None: ...
 
 
 def _title(step: Step, names: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from pii_tracer.app.vault_inventories import in_vault
 from pii_tracer.app.verification import OBJECTS, Verification
 from pii_tracer.model.actions import Action
+from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import CopyKind
 from pii_tracer.model.locations import S3Location
@@ -26,7 +27,6 @@ from pii_tracer.proof.storage_witness import (
     read_before,
 )
 from pii_tracer.run.executor_protocol import Executor
-from pii_tracer.run.journal import canonical
 from pii_tracer.scan.file_fingerprints import fingerprint
 from pii_tracer.scan.file_scan import walk_files
 

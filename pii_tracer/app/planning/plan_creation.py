@@ -29,7 +29,7 @@ from pii_tracer.app.planning.value_masking import (
     telling_beside,
     telling_objects,
 )
-from pii_tracer.cli.settings import Settings
+from pii_tracer.app.settings import Settings
 from pii_tracer.config.estate_file import (
     Archive,
     Estate,

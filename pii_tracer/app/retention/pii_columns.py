@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pii_tracer.app.planning.plan_creation import take_lineage
 from pii_tracer.app.planning.subject_sources import spots_of
-from pii_tracer.cli.settings import Settings
+from pii_tracer.app.settings import Settings
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph

@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from pii_tracer.app.planning.subject_sources import further_tables, spots_of, table_of
-from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
-from pii_tracer.model.column_paths import Spot, spot_of
-from pii_tracer.model.errors import EstateError, ExitCode, UsageError
-from pii_tracer.model.identities import Carries, DatasetId
-
-if TYPE_CHECKING:
-    from pii_tracer.lake.dataset_paths import EstatePaths
-    from pii_tracer.lake.inventory import TableState
-    from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-    from pii_tracer.model.linkage import SubjectWhereabouts
-    from planners.locate.linkage import Carriage
-    from planners.locate.sql.group_sizes import Groups
-
-MOST_ROWS = 2_000_000
-"""A source with more rows is not read to measure groups."""
+from pii_tracer.app.settings import Settings
+from pii_tracer.cli.options import estate_option, format_option, state_option
+from pii_tracer.model.errors import ExitCode, UsageError
+from pii_tracer.model.identities import Carries
 
 
 @click.command()
@@ -37,6 +23,7 @@ def carriage(table: str | None, estate_file: Path, state: Path, fmt: str) -> int
 
     Reads lineage and schemas, not the persons. Exit code 3 when the answer for a dataset is unknown.
     """
+    from pii_tracer.app.lineage.key_carriage import look
     from reports.lineage.linkage_text import print_carriage, print_witnesses
     from reports.progress import Progress
 
@@ -63,66 +50,3 @@ def carriage(table: str | None, estate_file: Path, state: Path, fmt: str) -> int
             print_carriage(one)
     unknown = any(d.carries is Carries.UNKNOWN for d in datasets)
     return int(ExitCode.INCOMPLETE if unknown else ExitCode.DONE)
-
-
-def look(settings: Settings, say: Callable[[str], None]) -> list[SubjectWhereabouts]:
-    """The answer for every subject of the estate.
-
-    Raises:
-        EstateError: a subject's source is not in the estate.
-        LineageError: the lineage cannot be read.
-    """
-    from pii_tracer.app.planning.plan_creation import take_lineage
-    from pii_tracer.lake.dataset_paths import EstatePaths
-    from pii_tracer.lake.discovery import discover
-    from planners.locate.edge_effects import declared_anonymisers
-    from planners.locate.linkage import follow
-    from planners.locate.linkage_answers import whereabouts
-    from planners.locate.pii_categories import column_tags
-    from planners.locate.subject_survey import title
-
-    estate, base = settings.estate(), settings.base
-    say("reading schemas")
-    inventory = discover(estate, base)
-    say("harvesting lineage")
-    harvested = take_lineage(settings, estate, inventory, say)
-    graph = harvested.graph
-    paths = EstatePaths(estate, base)
-    states = {state.dataset: state for state in inventory.tables}
-    anonymisers = declared_anonymisers(estate, graph)
-    result = []
-    for subject in estate.subjects:
-        source = table_of(subject, subject.source, paths, states).dataset
-        further = further_tables(subject, paths, states)
-        say(f"following {subject.name} from {subject.source}")
-        spots = spots_of(subject, paths, states)
-        carriages = follow(graph, source, subject, anonymisers, column_tags(harvested.notes.tags), further, spots)
-        sizes = _sizes(graph, carriages, states[source], spot_of(spots, source, subject.key), paths)
-
-        def named(dataset: DatasetId) -> str:
-            return title(states[dataset]) if dataset in states else dataset.name
-
-        result.append(whereabouts(subject, carriages, named, sizes))
-    return result
-
-
-def _sizes(
-    graph: LineageGraph, carriages: Mapping[DatasetId, Carriage], source: TableState, key: Spot, paths: EstatePaths
-) -> dict[DatasetId, Groups]:
-    """How small the groups of aggregates are, where the source can be read for it without Spark."""
-    from pii_tracer.lake.rows.current_rows import read_spots
-    from planners.locate.sql.group_sizes import dimensions, measure
-
-    if source.rows is None or source.rows > MOST_ROWS:
-        return {}
-    result = {}
-    for dataset, carriage in carriages.items():
-        by = dimensions(graph, dataset, source.dataset) if carriage.carries is Carries.AGGREGATE else None
-        if by is None:
-            continue
-        try:
-            rows = read_spots(source, {"": key} | {d.column: Spot(d.column) for d in by}, paths)
-        except EstateError:
-            continue  # a feature that this reader does not know: the answer says "not measured"
-        result[dataset] = measure(rows, by, "")
-    return result

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from pii_tracer.cli.settings import Settings, estate_option, format_option, moment, state_option
+from pii_tracer.app.settings import Settings, moment
+from pii_tracer.cli.options import estate_option, format_option, state_option
 from pii_tracer.model.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from pii_tracer.model.actions import Action
-    from pii_tracer.proof.deletion_log import DeletionLog, Entry, Selection
+    from pii_tracer.proof.deletion_log import Entry
 
 F = TypeVar("F", bound=Callable[..., Any])
 _STATES = ("erased", "partial", "deferred", "blocked", "exempt", "confirmed")
@@ -50,9 +49,10 @@ def _selecting(command: F) -> F:
 @format_option("text", "json", "csv")
 def show(estate_file: Path, state: Path, fmt: str, **asked: Any) -> int:
     """Rows of the log, the oldest first."""
+    from pii_tracer.app.proof.log_selection import open_log, selection
     from pii_tracer.proof.deletion_log_export import as_csv
 
-    rows = _open(Settings(estate_file, state)).numbered(_selection(**asked))
+    rows = open_log(Settings(estate_file, state)).numbered(selection(**asked))
     if fmt == "csv":
         click.echo(as_csv(rows), nl=False)
     elif fmt == "json":
@@ -69,13 +69,14 @@ def show(estate_file: Path, state: Path, fmt: str, **asked: Any) -> int:
 @_selecting
 def export(file: Path, estate_file: Path, state: Path, **asked: Any) -> int:
     """Write rows of the log to FILE, which ends in .csv or .parquet."""
+    from pii_tracer.app.proof.log_selection import open_log, selection
     from pii_tracer.proof.deletion_log_export import export as write
 
     if file.suffix not in (".csv", ".parquet"):
         raise UsageError(
             "the deletion log is exported as CSV or Parquet", where=str(file), todo="name it .csv or .parquet"
         )
-    write(_open(Settings(estate_file, state)).numbered(_selection(**asked)), file)
+    write(open_log(Settings(estate_file, state)).numbered(selection(**asked)), file)
     click.echo(str(file))
     return int(ExitCode.DONE)
 
@@ -88,19 +89,9 @@ def export(file: Path, estate_file: Path, state: Path, **asked: Any) -> int:
 def prune(estate_file: Path, state: Path, as_of: str | None, fmt: str) -> int:
     """Remove the rows that are older than `deletion_log: {keep_days: …}` of the estate file; requests that are still
     open, and what came after them, stay. Recheck no longer knows the persons whose rows are gone."""
-    from pii_tracer.proof.deletion_log_table import fill_table
+    from pii_tracer.app.proof.log_selection import prune_log
 
-    settings = Settings(estate_file, state)
-    estate, now = settings.estate(), moment(as_of)
-    if estate.deletion_log.keep_days is None:
-        raise UsageError(
-            "the estate file does not say how long the deletion log is kept",
-            where=str(estate_file),
-            todo="write `deletion_log: {keep_days: 1095}` there",
-        )
-    deletions = _open(settings)
-    done = deletions.prune(now - timedelta(days=estate.deletion_log.keep_days), now)
-    fill_table(deletions, estate.estate, estate.deletion_log.kind)
+    done = prune_log(Settings(estate_file, state), moment(as_of))
     if fmt == "json":
         click.echo(json.dumps(done.model_dump(mode="json") if done else None))
     elif done:
@@ -108,59 +99,6 @@ def prune(estate_file: Path, state: Path, as_of: str | None, fmt: str) -> int:
     else:
         click.echo("no row is old enough to be removed")
     return int(ExitCode.DONE)
-
-
-def _open(settings: Settings) -> DeletionLog:
-    """The log of the estate; not made where there is none.
-
-    Raises:
-        UsageError: there is none.
-    """
-    from pii_tracer.proof.deletion_log import FILE, DeletionLog
-
-    file = settings.state / FILE
-    if not file.is_file():
-        raise UsageError("there is no deletion log yet", where=str(file), todo="a run writes it: `pii-tracer apply`")
-    return DeletionLog(file, settings.estate().estate)
-
-
-def _selection(
-    *,
-    request: str | None,
-    subject: str | None,
-    plan: str | None,
-    copy: str | None,
-    dataset: str | None,
-    action: str | None,
-    standing: str | None,
-    since: str | None,
-    until: str | None,
-    newest: bool,
-) -> Selection:
-    from pii_tracer.proof.deletion_log import EntryState, Selection
-
-    return Selection(
-        request=request,
-        subject=subject,
-        plan=plan,
-        copy=copy,
-        dataset=dataset,
-        action=_action(action) if action else None,
-        state=EntryState(standing) if standing else None,
-        since=moment(since) if since else None,
-        until=moment(until) if until else None,
-        newest=newest,
-    )
-
-
-def _action(name: str) -> Action:
-    """An action that some installed adapter or the tool itself knows."""
-    from pii_tracer.lake.formats.registry import known_actions
-    from pii_tracer.model.actions import Action
-
-    if name not in known_actions():
-        raise UsageError(f"there is no action `{name}`", todo="`pii-tracer log show` names the actions of the rows")
-    return Action(name)
 
 
 def _tell(rows: Sequence[tuple[int, Entry]]) -> None:

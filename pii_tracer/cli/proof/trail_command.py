@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from pathlib import Path
 
 import click
 
-from pii_tracer.app.execution.run_folder import choose_run
-from pii_tracer.cli.settings import state_option
-from pii_tracer.model.errors import ExitCode, ProofError
+from pii_tracer.cli.options import state_option
+from pii_tracer.model.errors import ExitCode
 
 
 @click.command()
@@ -24,20 +22,10 @@ def trail(run: str | None, state: Path, bucket: str, prefix: str, region: str, o
 
     Credentials come from the environment, as boto3 finds them. `attest verify --trail` checks the folder offline.
     """
-    import boto3
+    from pii_tracer.app.proof.trail_of_run import fetch_trail_of
 
-    from pii_tracer.proof.cloudtrail.trail_download import KEYS_NAME, fetch_trail
-    from pii_tracer.proof.untrusted_json import read_limited
-    from pii_tracer.run.journal import parse
-
-    folder = choose_run(state, run, unfinished=False)
-    records, _ = parse(read_limited(folder.journal), str(folder.journal))
-    if not records:
-        raise ProofError("the run has not begun", where=str(folder.path), todo="`pii-tracer resume`")
-    place = out or folder.path / "trail"
-    prefix = prefix if not prefix or prefix.endswith("/") else prefix + "/"
-    clients = (boto3.client("s3", region_name=region), boto3.client("cloudtrail", region_name=region))
-    found = fetch_trail(bucket, prefix, records[0].time, datetime.now(timezone.utc), place, *clients)
+    found = fetch_trail_of(state, run, bucket=bucket, prefix=prefix, region=region, out=out)
+    place = found.folder
     click.echo(f"{found.digests} digest(s), {found.logs} log file(s) and {found.keys} key(s) in {place}", err=True)
-    click.echo(f"--trail {place} --trail-keys {place / KEYS_NAME}")
+    click.echo(f"--trail {place} --trail-keys {found.keys_file}")
     return int(ExitCode.DONE)

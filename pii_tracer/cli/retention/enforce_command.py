@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
+from pii_tracer.app.settings import Settings
+from pii_tracer.cli.options import estate_option, format_option, state_option
 from pii_tracer.lake.formats.registry import format_of, table_formats
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.model.locations import is_s3

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import click
 
+from pii_tracer.app.settings import Settings
+from pii_tracer.cli.options import estate_option, format_option, state_option
 from pii_tracer.cli.retention.enforce_command import enforce
 from pii_tracer.cli.retention.sweep_command import sweep
-from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.registry import format_in_catalog

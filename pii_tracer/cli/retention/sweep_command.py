@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from pii_tracer.app.retention.s3_tables import clients_of
-from pii_tracer.cli.settings import Settings, estate_option, format_option, state_option
+from pii_tracer.app.settings import Settings
+from pii_tracer.cli.options import estate_option, format_option, state_option
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.registry import table_formats

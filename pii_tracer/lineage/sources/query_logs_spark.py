@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pii_tracer.common.spark_frames import map_in_arrow
+from pii_tracer.lake.rows.spark_frames import map_in_arrow
 from pii_tracer.lineage.sources.query_logs import Parser, Query, parse_one
 from pii_tracer.lineage.sources.table_candidates import Tables
 from pii_tracer.lineage.sql.statement_effects import StatementLineage

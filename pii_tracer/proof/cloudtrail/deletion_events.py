@@ -18,8 +18,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.model.canonical_json import parse_time
 from pii_tracer.proof.untrusted_json import json_object
-from pii_tracer.run.journal import parse_time
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _TIME = re.compile(r"(\d{2})/([A-Z][a-z]{2})/(\d{4}):(\d{2}):(\d{2}):(\d{2}) ([+-])(\d{2})(\d{2})")

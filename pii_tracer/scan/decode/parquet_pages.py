@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pii_tracer.scan.decode.thrift import Thrift, ThriftError
+from pii_tracer.common.thrift import Thrift, ThriftError
 
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3
 _INNER = {_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}

@@ -8,8 +8,8 @@ from typing import Any
 
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsRules, LakefsState
 from pii_tracer.model.actions import Action
+from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.plan import Override, Precondition
-from pii_tracer.run.journal import iso
 from planners.step_drafts import CopyDraft, Draft, StepWriter
 from planners.stores.lakefs.object_retention import LettingGo, Rules
 

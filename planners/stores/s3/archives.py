@@ -14,9 +14,9 @@ from typing import Any
 
 from pii_tracer.lake.inventory import ObjectSet, ObjectVersion, Upload
 from pii_tracer.model.actions import Action
+from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.plan import Override
 from pii_tracer.model.timestamps import instant
-from pii_tracer.run.journal import iso
 from planners.step_drafts import CopyDraft, Draft, StepWriter
 
 COLD = frozenset({"GLACIER", "DEEP_ARCHIVE", "INTELLIGENT_TIERING"})

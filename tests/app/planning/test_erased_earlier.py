@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pii_tracer.cli.settings import Settings
+from pii_tracer.app.settings import Settings
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.model.identities import Format

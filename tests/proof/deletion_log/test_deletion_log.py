@@ -17,12 +17,12 @@ from pyiceberg.table import StaticTable
 from pii_tracer.config.proof import DeletionLogKind
 from pii_tracer.lake.formats.delta.vocabulary import DELTA_VACUUM
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG, ICEBERG_DELETE_ROWS
+from pii_tracer.model.canonical_json import canonical, iso
 from pii_tracer.model.errors import ProofError
 from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState, Selection
 from pii_tracer.proof.deletion_log_export import arrow, export
 from pii_tracer.proof.deletion_log_table import fill_table
 from pii_tracer.proof.evidence_leaves import lines_digest
-from pii_tracer.run.journal import canonical, iso
 from tests.review.plans import NOW
 
 

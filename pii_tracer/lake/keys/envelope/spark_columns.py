@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from pii_tracer.common.spark_frames import map_in_arrow
 from pii_tracer.lake.keys.envelope.cells import Binding
 from pii_tracer.lake.keys.envelope.columns import (
     Keys,
@@ -20,6 +19,7 @@ from pii_tracer.lake.keys.envelope.columns import (
     encrypt_all,
 )
 from pii_tracer.lake.keys.envelope.key_wrapping import Kms, LocalFile, Wrapper
+from pii_tracer.lake.rows.spark_frames import map_in_arrow
 from pii_tracer.model.errors import ShredError
 
 if TYPE_CHECKING:

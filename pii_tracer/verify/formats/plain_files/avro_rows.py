@@ -13,8 +13,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.common.spark_frames import Place, frame_of_places
 from pii_tracer.lake.formats.plain_files.data_files import partition_values
+from pii_tracer.lake.rows.spark_frames import Place, frame_of_places
 from pii_tracer.model.errors import ScanError
 
 if TYPE_CHECKING:

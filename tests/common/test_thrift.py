@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_tracer.common.parquet_footer import is_encrypted
-from pii_tracer.scan.decode.thrift import Thrift, ThriftError
+from pii_tracer.common.thrift import Thrift, ThriftError
 from tests.scan.support import parquet
 
 

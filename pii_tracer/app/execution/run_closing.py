@@ -1,0 +1,89 @@
+"""The end of a request: the persons' values that its plan needed are destroyed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from pii_tracer.app.execution.run_folder import choose_run, nothing_left
+from pii_tracer.app.planning.plan_files import manifest_path
+from pii_tracer.common.atomic_files import write_atomic
+from pii_tracer.model.errors import ReviewError, UsageError
+from pii_tracer.model.plan import ErasurePlan, digest_of
+
+
+@dataclass(frozen=True)
+class Closed:
+    """A run that is closed. destroyed: just now. others: sealed manifests of plans for some of the same persons."""
+
+    plan: ErasurePlan
+    manifest: Path
+    destroyed: bool
+    at: str
+    others: tuple[Path, ...]
+
+
+def close_run(state: Path, run: str | None = None) -> Closed:
+    """Destroy the sealed manifest of a run that is over (a plan id); without one, of the newest.
+
+    Raises:
+        UsageError: there is no such run, it is not over, or the manifest is not there or cannot be removed.
+    """
+    folder = choose_run(state, run, unfinished=False)
+    plan = folder.approved().plan
+    if not nothing_left(folder.last_result() or {}):
+        raise UsageError(
+            "the run is not over: it needs the persons' values to go on",
+            where=plan.plan_id,
+            todo="`pii-tracer status` says what is open; go on with `pii-tracer resume`",
+        )
+    plan_file = Path(folder.info().plan_file)
+    manifest = manifest_path(plan_file)
+    destroyed = manifest.exists() or folder.closed_at() is None
+    if destroyed:
+        _destroy(manifest, plan)
+        told = {"plan_id": plan.plan_id, "closed_at": datetime.now(timezone.utc).isoformat(timespec="seconds")}
+        write_atomic(folder.closed, (json.dumps(told, indent=2, sort_keys=True) + "\n").encode())
+    return Closed(plan, manifest, destroyed, str(folder.closed_at()), tuple(_others(plan_file, plan)))
+
+
+def _destroy(manifest: Path, plan: ErasurePlan) -> None:
+    """Remove it.
+
+    Raises:
+        UsageError: it is not there, which says nothing of where it is; another plan's lies there; or it stays.
+    """
+    try:
+        if digest_of(manifest.read_bytes()) != plan.subjects_digest:
+            raise UsageError(
+                "the sealed manifest there is not that of the run's plan",
+                where=str(manifest),
+                todo="put the plan and its manifest back to where they were; nothing was removed",
+            )
+        manifest.unlink()
+    except OSError as error:
+        raise UsageError(
+            f"the sealed manifest cannot be removed: {error.strerror}",
+            where=str(manifest),
+            todo="put it back to beside the plan if it was moved, or make its folder writable; then close again",
+        ) from None
+
+
+def _others(plan_file: Path, closed: ErasurePlan) -> list[Path]:
+    """Sealed manifests beside it of plans for some of the same persons: they may wait for a run of their own."""
+    from pii_tracer.review.plan_file import load_plan
+
+    persons = {request.subject for request in closed.requests}
+    found = []
+    for path in sorted(plan_file.parent.glob("*.plan.json")):
+        if path == plan_file or not manifest_path(path).exists():
+            continue
+        try:
+            plan = load_plan(path).plan
+        except ReviewError:
+            continue  # no plan of this version: whose values its manifest holds cannot be told
+        if not persons.isdisjoint(request.subject for request in plan.requests):
+            found.append(manifest_path(path))
+    return found

@@ -1,0 +1,83 @@
+"""A person says that a step was done which nobody here can look at."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timezone
+from pathlib import Path
+
+from pii_tracer.model.errors import UsageError
+
+
+def confirm_step(
+    state: Path,
+    step: str,
+    *,
+    run: str | None = None,
+    evidence: Path,
+    name: str,
+    role: str,
+    said: str,
+    key: Path | None = None,
+    ssh_key: Path | None = None,
+) -> Path:
+    """Sign that a step (or a backup, by its name) was done, and return the word's path. evidence: is only hashed.
+
+    run: a plan id; without one, the newest run that is not complete.
+
+    Raises:
+        UsageError: no such run or step, or the evidence cannot be read or is empty.
+        ReviewError: the key cannot be read, is not trusted, or a value of the persons stands in the word.
+    """
+    from pii_tracer.app.execution.approvals import signing_key
+    from pii_tracer.app.execution.run_folder import choose_run
+    from pii_tracer.app.planning.value_masking import refuse_telling_word
+    from pii_tracer.app.review.plan_approval import patterns_at_hand
+    from pii_tracer.common.atomic_files import write_atomic
+    from pii_tracer.model.actions import Action
+    from pii_tracer.review import confirmation
+    from pii_tracer.review.plan_file import load_plan
+    from pii_tracer.review.trusted_keys import load_trusted
+
+    folder = choose_run(state, run, unfinished=run is None)
+    info = folder.info()
+    loaded = load_plan(Path(info.plan_file))
+    asked = [s for s in loaded.plan.steps if s.action is Action.BACKUP_CONFIRM]
+    chosen = next((s for s in asked if step in (s.id, s.copy_, s.parameters.get("backup"))), None)
+    if chosen is None:
+        raise UsageError(
+            f"no step of this plan waits for a person's word under the name {step}",
+            where=loaded.plan.plan_id,
+            todo=f"name one of: {', '.join(s.id for s in asked) or 'there is none'}",
+        )
+    if info.trusted is None:
+        raise UsageError("the run knows nobody whose signature counts", todo="resume it with `--trusted FILE`")
+    try:
+        shown = evidence.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"the evidence cannot be read: {error.strerror}", where=str(evidence), todo="name the file that shows it"
+        ) from None
+    if not shown:
+        raise UsageError("the evidence is empty", where=str(evidence), todo="name a file that shows it")
+    known = patterns_at_hand(folder.settings(), loaded.plan, Path(info.plan_file))
+    if known is not None:
+        refuse_telling_word(name, role, said, known)
+    # to the microsecond: a word given in the second in which the erasure ended would otherwise seem older than it
+    now = datetime.now(timezone.utc)
+    word = confirmation.Confirmation(
+        plan_id=loaded.plan.plan_id,
+        step=chosen.id,
+        by=name,
+        role=role,
+        said=said,
+        evidence_size=len(shown),
+        evidence_sha256=hashlib.sha256(shown).hexdigest(),
+        confirmed_at=now,
+    )
+    envelope = confirmation.confirm(loaded.digest, word, signing_key(key, ssh_key))
+    # refused here and not in the run, where nobody stands by
+    confirmation.read_confirmation(envelope, loaded.digest, chosen.id, load_trusted(Path(info.trusted)), now)
+    path = confirmation.confirmation_file(folder.confirmations, chosen.id)
+    write_atomic(path, envelope)
+    return path

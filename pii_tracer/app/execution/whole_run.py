@@ -1,0 +1,100 @@
+"""A run from its begin to its proof: begun or gone on with, and concluded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pii_tracer.app.execution.run_folder import RunFolder, choose_run
+from pii_tracer.app.progress import SILENT, Shows
+from pii_tracer.app.settings import Settings
+from pii_tracer.common.atomic_files import real_path
+from pii_tracer.model.errors import ExitCode
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """What a run came to. result: the final object, a stable interface (docs/commands.md)."""
+
+    folder: RunFolder
+    result: Mapping[str, Any]
+    exit_code: ExitCode
+
+
+def apply(
+    settings: Settings,
+    plan_file: Path,
+    *,
+    policy: Path | None = None,
+    approvals: Sequence[Path] = (),
+    trusted: Path | None = None,
+    patience: float = 0.0,
+    result: Path | None = None,
+    show: Shows = SILENT,
+) -> RunOutcome:
+    """Run an approved plan: exactly its bytes, once. Needs Spark.
+
+    approvals: those beside the plan, if none is named. trusted: whose signatures count. patience: seconds to wait for
+    steps that wait. result: a further place for the final object.
+
+    Raises:
+        PlanIncomplete, PolicyDenied, NotApproved, Drift, Refused: nothing was started.
+        JournalError: the run has begun before, and its journal is missing or broken.
+        ProofError, ReviewError: nobody could sign the attestation; nothing was started.
+        PlanError: the sealed manifest does not open.
+        ScanError: the baseline could not be taken; nothing was started.
+    """
+    from pii_tracer.app.execution.plan_run import start_run
+
+    folder = start_run(
+        settings, plan_file, policy, approvals, trusted, result=str(real_path(result)) if result else None
+    )
+    return _go(folder, patience, show)
+
+
+def resume(
+    state: Path,
+    run: str | None = None,
+    *,
+    trusted: Path | None = None,
+    patience: float = 0.0,
+    take_over: bool = False,
+    moved: bool = False,
+    show: Shows = SILENT,
+) -> RunOutcome:
+    """Go on with an interrupted or waiting run (a plan id); without one, with the newest that is not complete.
+
+    take_over: the runner on another host is gone for good. moved: the state folder was moved, and is the only one of
+    the run that is left. Needs Spark.
+
+    Raises:
+        UsageError: there is no such run.
+        PlanIncomplete, PolicyDenied, NotApproved, Drift, Refused: nothing was done.
+        JournalError: the journal is broken, or knows less than the run's other files.
+    """
+    from pii_tracer.app.execution.plan_run import trust
+
+    folder = choose_run(state, run, unfinished=run is None)
+    if moved:
+        folder.adopt()
+    if trusted is not None:
+        trust(folder, trusted)
+    if folder.info().demo:
+        patience = max(patience, 120.0)
+    return _go(folder, patience, show, take_over)
+
+
+def _go(folder: RunFolder, patience: float, show: Shows, take_over: bool = False) -> RunOutcome:
+    from pii_tracer.app.execution.plan_run import perform
+    from pii_tracer.app.execution.run_results import conclude, exit_code
+
+    if folder.info().demo:
+        from pii_tracer.app.demo import use_demo_credentials
+
+        use_demo_credentials()
+    ran = perform(folder, show, patience, take_over=take_over)
+    show.stage("deletion log, attestation, report")
+    result = conclude(ran)
+    return RunOutcome(folder, result, exit_code(result))

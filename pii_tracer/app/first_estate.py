@@ -1,0 +1,57 @@
+"""A first estate file, a policy and the estate's key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from pii_tracer.app.settings import Settings
+from pii_tracer.model.errors import UsageError
+
+
+@dataclass(frozen=True)
+class FirstEstate:
+    """What was made. files: whether each was written, or was here already."""
+
+    files: dict[Path, bool]
+    key: Path
+
+
+def write_first_estate(folder: Path, state: Path) -> FirstEstate:
+    """Write what is not there yet of a first estate file and a policy into a folder, and of the estate's key.
+
+    Raises:
+        UsageError: all is there already, or runs are there whose key is not.
+    """
+    from pii_tracer.common.atomic_files import write_atomic
+
+    files = {folder / name: _template(name) for name in ("pii-tracer.yaml", "policy.yaml")}
+    settings = Settings(folder / "pii-tracer.yaml", state)
+    key = settings.key_file()
+    _refuse_init([*files, key], state)
+    written = {path: not path.exists() for path in files}
+    for path, text in files.items():
+        if written[path]:
+            write_atomic(path, text.encode())
+    settings.key(create=True)
+    return FirstEstate(written, key)
+
+
+def _template(name: str) -> str:
+    """What is written into a file of that name."""
+    return (resources.files("pii_tracer.app") / "templates" / name).read_text("utf-8")
+
+
+def _refuse_init(files: Sequence[Path], state: Path) -> None:
+    """Where nothing is to be made, and where another key would not open what the old one sealed."""
+    if all(path.exists() for path in files):
+        raise UsageError("nothing to make: all is already here", where=str(files[0]), todo="edit it")
+    *_, key = files
+    if not key.exists() and any((state / "runs").glob("*")):
+        raise UsageError(
+            "the state folder knows runs, and the key of their plans is not there: a new one opens none of them",
+            where=str(key),
+            todo="put the key back, or name its file (PII_TRACER_ESTATE_KEY); for a new estate use another --state",
+        )

@@ -1,0 +1,111 @@
+"""Looking for the persons of a plan again, in rows and in bytes. Believes no journal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pii_tracer.app.execution.run_folder import choose_run
+from pii_tracer.app.progress import SILENT, Shows
+from pii_tracer.app.settings import Settings, moment
+from pii_tracer.model.errors import ExitCode, UsageError
+from pii_tracer.model.identities import Strategy
+from pii_tracer.model.plan import HELD, ErasurePlan
+from pii_tracer.verify.verdicts import CopyVerdict, RunVerdict
+
+
+@dataclass(frozen=True)
+class PlanVerification:
+    """What a look for the persons of a plan found."""
+
+    plan: ErasurePlan
+    verdict: RunVerdict
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """9 for residue, 7 where something could not be looked at, 3 for an incomplete plan, 0 otherwise."""
+        if self.verdict.residue:
+            return ExitCode.RESIDUE
+        if self.verdict.unverified:
+            return ExitCode.PARTIAL
+        return ExitCode.DONE if self.plan.complete else ExitCode.INCOMPLETE
+
+    def as_json(self) -> dict[str, Any]:
+        """The final object (docs/commands.md)."""
+        plan, verdict = self.plan, self.verdict
+        residue = verdict.residue
+        counted = [c for c in plan.copies if c.origin is None]
+        erased = set(verdict.erased) - {c.id for c in plan.copies if c.strategy in HELD}
+        return {
+            "plan_id": plan.plan_id,
+            "state": "complete" if plan.complete and not residue and not verdict.unverified else "partial",
+            "copies_total": len(counted),
+            "copies_erased": sum(c.id in erased for c in counted),
+            "copies_exempt": plan.totals.exempt,
+            "residue": [r.as_json() for r in residue],
+            "unverified": list(verdict.unverified),
+            "not_asked": list(verdict.not_asked),
+            "rows_erased": None,
+            "bystander_rows_lost": None,
+            "waiting_until": None,
+            "deletion_log": None,
+            "attestation": None,
+            "report": None,
+        }
+
+
+def verify(settings: Settings, plan_file: Path | None = None, *, show: Shows = SILENT) -> PlanVerification:
+    """Look for the persons of a plan; without a plan file, for those of the newest run. Needs Spark for tables.
+
+    Raises:
+        UsageError: there is no run, or its plan file is missing or another one.
+        PlanError: the sealed manifest does not open.
+        ConfigError, EstateError: the estate cannot be read.
+    """
+    from executors.engine.s3a_settings import reaches_s3
+    from executors.engine.spark_session import open_session
+    from pii_tracer.app.planning.plan_files import manifest_path
+    from pii_tracer.app.verification import Verification
+    from pii_tracer.review.plan_file import load_plan
+    from pii_tracer.review.sealed_manifest import KeyRing
+
+    digest = None
+    if plan_file is None:
+        folder = choose_run(settings.state, None, unfinished=False)
+        settings, plan_file, digest = folder.settings(), Path(folder.info().plan_file), folder.info().plan_digest
+        if folder.info().demo:
+            from pii_tracer.app.demo import use_demo_credentials
+
+            use_demo_credentials()
+    if not plan_file.exists():
+        raise UsageError("the plan file is missing", where=str(plan_file), todo="name it")
+    loaded = load_plan(plan_file)
+    if digest not in (None, loaded.digest):
+        raise UsageError(
+            "the plan file is not the one that the newest run was approved for",
+            where=str(plan_file),
+            todo="put it back, or name the plan to verify",
+        )
+    plan = loaded.plan
+    keyring = KeyRing.open(manifest_path(plan_file), plan.subjects_digest, settings.key())
+    estate = settings.estate()
+    verification = Verification(
+        plan=plan,
+        estate=estate,
+        base=settings.base,
+        keys=keyring.key_sets,
+        spark=lambda: open_session(estate, settings.base, s3=reaches_s3(plan)),
+        now=lambda: moment(None),
+        warn=show.warn,
+    )
+    verdicts = []
+    show.stage("verify: rows and bytes")
+    for copy in plan.copies:
+        if copy.strategy in (Strategy.EXEMPT, Strategy.CONFIRM):
+            continue  # what a hold keeps is no residue, and nobody can look into a backup
+        show.step(copy.id)
+        verdicts.append(verification.look(copy))
+    show.step("datasets that are no copies")
+    verdicts += [CopyVerdict(copy_id=beside.copy_id, bytes=beside) for beside in verification.elsewhere()]
+    return PlanVerification(plan, RunVerdict(copies=tuple(verdicts)))

@@ -1,0 +1,98 @@
+"""Making an erasure plan: from request files to the plan's files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pii_tracer.app.planning.plan_files import read_waivers, refuse_foreign_files, without_effect, write_plan
+from pii_tracer.app.progress import SILENT, Shows
+from pii_tracer.app.settings import Settings, moment
+from pii_tracer.config.estate_file import load_request
+from pii_tracer.model.errors import UsageError
+from pii_tracer.model.plan import ErasurePlan
+
+if TYPE_CHECKING:
+    from pii_tracer.lake.inventory import Inventory
+    from pii_tracer.lineage.harvest import Summary
+
+
+@dataclass(frozen=True)
+class WrittenPlan:
+    """A plan that was made, and where it lies. idle_waivers: waivers without effect, a line each."""
+
+    plan: ErasurePlan
+    path: Path
+    summary: Summary
+    inventory: Inventory
+    idle_waivers: tuple[str, ...]
+
+
+def plan(
+    settings: Settings,
+    requests: Sequence[Path],
+    *,
+    as_of: datetime | None = None,
+    retention: str = "retain",
+    reason: str = "",
+    planner: str = "",
+    policy: Path | None = None,
+    waivers: Path | None = None,
+    budget: float | None = None,
+    source_erased: bool = False,
+    only: Sequence[str] = (),
+    out: Path | None = None,
+    show: Shows = SILENT,
+) -> WrittenPlan:
+    """Make the erasure plan for some request files, and write it with its sealed manifest, Markdown and HTML.
+
+    as_of: the time to plan for; now, if none is given. retention: `retain`, or `immediate` with a reason. planner: who
+    plans. waivers: YAML file. budget: most that erasing may cost a week. only: for these copies or datasets alone.
+    out: the plan file; in the state folder, if none is given.
+
+    Raises:
+        UsageError: a budget that is none, or a name that is none of a plan or taken.
+        ConfigError: request, policy, estate or waivers cannot be read.
+        PlanError: no request, unknown subject or key, contradictions.
+        LineageError: a source of lineage cannot be read.
+        EstateError: the source cannot be read.
+    """
+    from pii_tracer.app.planning.plan_creation import make_plan
+    from planners.schedule.step_dates import Retention
+
+    if out is not None:
+        refuse_foreign_files(out)
+    if budget is not None and (not math.isfinite(budget) or retention == "immediate"):
+        raise UsageError(
+            "a budget is a number, and spreads the work of the retention `retain` alone",
+            where="--budget",
+            todo="give one, or leave out `--budget`",
+        )
+    loaded = [load_request(path) for path in requests]
+    _, policy_file = settings.policy(policy)
+    waived = read_waivers(waivers) if waivers else {}
+    show.stage("plan")
+    planned = make_plan(
+        settings,
+        loaded,
+        as_of or moment(None),
+        Retention(retention),
+        reason,
+        planner,
+        policy_file,
+        waived,
+        show.step,
+        only,
+        budget,
+        source_erased=source_erased,
+        out=out,
+    )
+    path = out or settings.state / "plans" / f"{planned.plan.plan_id}.plan.json"
+    write_plan(planned.plan, planned.sealed, path, settings.options(policy))
+    return WrittenPlan(
+        planned.plan, path, planned.summary, planned.inventory, tuple(without_effect(waived, planned.plan))
+    )

@@ -1,0 +1,79 @@
+"""A plan's files: the plan, its sealed manifest and its readable forms beside it, and the waivers it is made with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from pii_tracer.config.strict_yaml import load_yaml
+from pii_tracer.model.errors import ConfigError, UsageError
+from pii_tracer.model.plan import ErasurePlan, Waiver
+
+
+def read_waivers(path: Path) -> dict[str, Waiver]:
+    """Waivers by gap id.
+
+    Raises:
+        ConfigError: missing, not YAML, or a waiver without who, why or until.
+    """
+    try:
+        data = load_yaml(path, "waivers")
+        return {str(gap): Waiver.model_validate(item) for gap, item in dict(data).items()}
+    except (TypeError, ValueError, ValidationError) as error:
+        raise ConfigError(
+            f"the waivers file cannot be read: {type(error).__name__}",
+            where=str(path),
+            todo="write it as `gap-id: {who: …, why: …, until: 2026-12-31T00:00:00Z}`",
+        ) from None
+
+
+def without_effect(waivers: Mapping[str, Waiver], made: ErasurePlan) -> list[str]:
+    """What the waivers file holds in vain, for whoever wrote it: a line each. Ids as the file has them, quoted."""
+    gaps = {gap.id: gap for gap in made.gaps}
+    idle = {name: waiver for name, waiver in sorted(waivers.items()) if name not in gaps or gaps[name].waiver is None}
+    return [
+        f"waiver without effect: {name!r} is the id of no gap of this plan"
+        if name not in gaps
+        else f"waiver without effect: that of {name!r} has run out on {waiver.until:%Y-%m-%d}"
+        for name, waiver in idle.items()
+    ]
+
+
+def write_plan(made: ErasurePlan, sealed: bytes, path: Path, options: Sequence[str]) -> None:
+    """The plan file, with its sealed manifest, Markdown and HTML beside it; each whole or not at all."""
+    from pii_tracer.common.atomic_files import write_atomic
+    from reports.plan.plan_html import render_plan_html
+    from reports.plan.plan_markdown import render_plan_markdown
+
+    write_atomic(manifest_path(path), sealed, mode=0o600)
+    write_atomic(sibling(path, ".md"), render_plan_markdown(made, plan_file=str(path), options=options).encode())
+    write_atomic(sibling(path, ".html"), render_plan_html(made, plan_file=str(path), options=options).encode())
+    write_atomic(path, made.to_bytes())
+
+
+_OWN = {".plan.json": b'"plan_id"', ".md": b" for estate ", ".html": b'class="eyebrow">Erasure plan'}
+"""What stands in every file that `write_plan` made, by its ending."""
+
+
+def refuse_foreign_files(path: Path) -> None:
+    """Raise `UsageError` where the name is none of a plan, or a file that no plan wrote would be overwritten."""
+    if not path.name.endswith(".plan.json"):
+        raise UsageError("a plan file's name ends in .plan.json", where=str(path), todo="name it so")
+    for ending, mark in _OWN.items():
+        place = sibling(path, ending)
+        if place.exists() and not (place.is_file() and mark in place.read_bytes()):
+            raise UsageError(
+                f"`--out` would overwrite {place.name}, which is no plan", where=str(place), todo="choose another name"
+            )
+
+
+def sibling(path: Path, ending: str) -> Path:
+    """A file beside the plan, with the plan's name and another ending."""
+    return path.with_name(path.name.removesuffix(".plan.json") + ending)
+
+
+def manifest_path(path: Path) -> Path:
+    """The sealed manifest beside a plan."""
+    return sibling(path, ".subjects.sealed")

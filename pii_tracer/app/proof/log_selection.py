@@ -1,0 +1,92 @@
+"""The estate's deletion log: opened, selected from, pruned."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from pii_tracer.app.settings import Settings, moment
+from pii_tracer.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from pii_tracer.model.actions import Action
+    from pii_tracer.proof.deletion_log import DeletionLog, Pruning, Selection
+
+
+def open_log(settings: Settings) -> DeletionLog:
+    """The log of the estate; not made where there is none.
+
+    Raises:
+        UsageError: there is none.
+    """
+    from pii_tracer.proof.deletion_log import FILE, DeletionLog
+
+    file = settings.state / FILE
+    if not file.is_file():
+        raise UsageError("there is no deletion log yet", where=str(file), todo="a run writes it: `pii-tracer apply`")
+    return DeletionLog(file, settings.estate().estate)
+
+
+def selection(
+    *,
+    request: str | None,
+    subject: str | None,
+    plan: str | None,
+    copy: str | None,
+    dataset: str | None,
+    action: str | None,
+    standing: str | None,
+    since: str | None,
+    until: str | None,
+    newest: bool,
+) -> Selection:
+    """Which rows are asked for. standing: their state; since, until: times as they are written on the command line.
+
+    Raises:
+        UsageError: no such action, or a time that is none.
+    """
+    from pii_tracer.proof.deletion_log import EntryState, Selection
+
+    return Selection(
+        request=request,
+        subject=subject,
+        plan=plan,
+        copy=copy,
+        dataset=dataset,
+        action=_action(action) if action else None,
+        state=EntryState(standing) if standing else None,
+        since=moment(since) if since else None,
+        until=moment(until) if until else None,
+        newest=newest,
+    )
+
+
+def _action(name: str) -> Action:
+    """An action that some installed adapter or the tool itself knows."""
+    from pii_tracer.lake.formats.registry import known_actions
+    from pii_tracer.model.actions import Action
+
+    if name not in known_actions():
+        raise UsageError(f"there is no action `{name}`", todo="`pii-tracer log show` names the actions of the rows")
+    return Action(name)
+
+
+def prune_log(settings: Settings, now: datetime) -> Pruning | None:
+    """Remove the rows that are older than the estate file says; None where none is old enough.
+
+    Raises:
+        UsageError: there is no log, or the estate file does not say how long it is kept.
+    """
+    from pii_tracer.proof.deletion_log_table import fill_table
+
+    estate = settings.estate()
+    if estate.deletion_log.keep_days is None:
+        raise UsageError(
+            "the estate file does not say how long the deletion log is kept",
+            where=str(settings.estate_file),
+            todo="write `deletion_log: {keep_days: 1095}` there",
+        )
+    deletions = open_log(settings)
+    done = deletions.prune(now - timedelta(days=estate.deletion_log.keep_days), now)
+    fill_table(deletions, estate.estate, estate.deletion_log.kind)
+    return done

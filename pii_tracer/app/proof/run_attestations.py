@@ -1,0 +1,125 @@
+"""The attestation of a run, checked offline, and proved leaf by leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pii_tracer.app.execution.run_folder import choose_run, evidence_of
+from pii_tracer.app.proof.proof_files import approver_key, attester_key, authority_certificates, file_bytes
+from pii_tracer.model.errors import UsageError
+from pii_tracer.proof.findings import Report
+
+
+def attest_verify(
+    attestation: Path,
+    keys: Sequence[Path],
+    *,
+    evidence: Path | None = None,
+    approver_keys: Sequence[Path] = (),
+    previous: Path | None = None,
+    log: Path | None = None,
+    stamp: Path | None = None,
+    authority: Path | None = None,
+    trail: Path | None = None,
+    trail_keys: Path | None = None,
+    access_logs: Path | None = None,
+) -> Report:
+    """Check an attestation and its evidence offline: signature, plan, approvals, journal, tree, scope, history, stamp.
+
+    keys: the attester's public keys (PEM). evidence, previous, stamp: those beside the attestation, without one. With a
+    trail (and its public keys) or access logs, every deleted object version is also bound to the record of its
+    deletion. What does not hold is a finding, and raises nothing.
+
+    Raises:
+        UsageError: a file or folder that was named is missing, or a trail without its keys.
+        ReviewError, ProofError: a key or certificate cannot be read, or a file is too large.
+    """
+    from pii_tracer.proof.attestation_verifier import Given, verify_attestation
+    from pii_tracer.proof.publishing import stamp_of
+
+    if (trail is None) != (trail_keys is None):
+        raise UsageError("a trail is checked with its public keys", todo="give both --trail and --trail-keys")
+    for folder in (trail, access_logs):
+        if folder is not None and not folder.is_dir():
+            raise UsageError("the folder is missing", where=str(folder), todo="name the right one")
+    envelope, evidence = file_bytes(attestation), evidence or evidence_of(attestation)
+    previous = previous or _sibling(attestation, envelope)
+    stamp = stamp or (stamp_of(attestation) if stamp_of(attestation).exists() else None)
+    given = Given(
+        approvers=[approver_key(path) for path in approver_keys] or None,
+        previous=file_bytes(previous) if previous else None,
+        log=file_bytes(log) if log else None,
+        stamp=file_bytes(stamp) if stamp else None,
+        authority=authority_certificates(authority) if authority else None,
+    )
+    report = verify_attestation(envelope, evidence, [attester_key(path) for path in keys], given)
+    if trail or access_logs:
+        # only evidence that holds says what was deleted; otherwise its findings come first
+        if not report.findings:
+            from pii_tracer.proof.cloudtrail.deletion_binding import check_trail
+
+            logs = check_trail(evidence, trail, file_bytes(trail_keys) if trail_keys else b"", access_logs)
+            report = Report(logs.findings, (*report.notes, *logs.notes))
+    else:
+        report = Report(
+            report.findings,
+            (*report.notes, "not checked: deletions on S3 (neither a trail nor access logs were given)"),
+        )
+    return report
+
+
+def _sibling(attestation: Path, envelope: bytes) -> Path | None:
+    """The attestation before this one, where it lies in its own run's folder beside this run's."""
+    from pii_tracer.model.plan import digest_of
+    from pii_tracer.proof.attestation_verifier import previous_of
+
+    digest, plan = previous_of(envelope) or ("", "")
+    if not plan or Path(plan).name != plan or plan in (".", ".."):
+        return None
+    own = attestation.resolve().parent
+    runs = own.parent.parent.parent if own.parent.name == "requests" else own.parent
+    there = [p for name in ("", "requests/*/") for p in sorted((runs / plan).glob(f"{name}attestation*.json"))]
+    others = [p for p in there if p != attestation.resolve()]
+    # where none is that one, the run's own is given all the same: then it was changed, and the check says so
+    return next((p for p in others if digest_of(file_bytes(p)) == digest), others[0] if others else None)
+
+
+def prove_one(
+    state: Path,
+    run: str | None = None,
+    *,
+    uri: str | None = None,
+    step: str | None = None,
+    leaf: int | None = None,
+    out: Path | None = None,
+) -> Path:
+    """Write the proof of one object, step or leaf of a run, which needs none of the others, and return its path.
+
+    Raises:
+        UsageError: not one thing is named, there is no such run, or a file of it is missing.
+        ProofError: the attestation knows no such leaf.
+    """
+    from pii_tracer.common.atomic_files import write_atomic
+    from pii_tracer.proof.inclusion_proof import prove as prove_leaf
+
+    if sum(item is not None for item in (uri, step, leaf)) != 1:
+        raise UsageError("name one thing to prove", todo="use one of --object, --step and --leaf")
+    folder = choose_run(state, run, unfinished=False)
+    leaves = file_bytes(folder.evidence / "leaves.jsonl")
+    proof = prove_leaf(file_bytes(folder.attestation), leaves, uri=uri, step=step, index=leaf)
+    path = out or folder.path / "proofs" / f"leaf-{proof.index:06}.json"
+    write_atomic(path, proof.to_bytes())
+    return path
+
+
+def check_object(proof: Path, attestation: Path, keys: Sequence[Path]) -> Report:
+    """Check the proof of one object, with the attestation and without any other leaf.
+
+    Raises:
+        UsageError: a file is missing.
+        ReviewError: a key cannot be read.
+    """
+    from pii_tracer.proof.inclusion_proof import verify_object
+
+    return Report(verify_object(file_bytes(proof), file_bytes(attestation), [attester_key(path) for path in keys]))

@@ -1,0 +1,134 @@
+"""Approving a plan: its exact bytes are signed, and a value of the persons is never signed with them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pii_tracer.app.planning.plan_files import manifest_path
+from pii_tracer.app.settings import Settings, moment
+from pii_tracer.model.errors import NotApproved, UsageError
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.plan import ErasurePlan
+from pii_tracer.review.dsse import PrivateKey
+from pii_tracer.review.plan_file import LoadedPlan, load_plan
+
+if TYPE_CHECKING:
+    from pii_tracer.scan.value_forms import Patterns
+
+
+def approve(
+    settings: Settings,
+    plan_file: Path,
+    *,
+    approver: str,
+    role: str,
+    reason: str,
+    key: Path | None = None,
+    ssh_key: Path | None = None,
+    unsigned: bool = False,
+    hours: int = 24,
+    policy: Path | None = None,
+) -> Path:
+    """Sign the exact bytes of a plan, by the key in a PEM file or an SSH key, and return the approval's path.
+
+    Raises:
+        NotApproved: `apply` would refuse the plan whoever signed it, or the approval's file is something else.
+        ReviewError: plan or key cannot be read, or a value of the persons stands in what is signed.
+        UsageError: none or both keys were named; unsigned where it would not count; longer than the policy allows.
+    """
+    from pii_tracer.app.execution.approvals import refuse_unsigned, signing_key
+
+    if unsigned:
+        refuse_unsigned(settings.estate(), key or ssh_key)
+    signer = None if unsigned else signing_key(key, ssh_key)
+    return sign_plan(settings, load_plan(plan_file), plan_file, policy, approver, role, reason, signer, hours)
+
+
+def sign_plan(
+    settings: Settings,
+    loaded: LoadedPlan,
+    plan_file: Path,
+    policy: Path | None,
+    approver: str,
+    role: str,
+    reason: str,
+    key: PrivateKey | None,
+    hours: int,
+) -> Path:
+    """Write an approval beside the plan and return its path. Without a key it is unsigned.
+
+    Raises:
+        NotApproved: `apply` would refuse the plan whoever signed it.
+            Or the approval's file is something else.
+        ReviewError: a value of the persons stands in what is signed.
+        UsageError: it would live longer than the policy allows.
+    """
+    import secrets
+
+    from pii_tracer.app.execution.approvals import approval_path, detached
+    from pii_tracer.common.atomic_files import write_atomic
+    from pii_tracer.config.estate_file import file_digest
+    from pii_tracer.review.approval import approve as sign
+
+    rules, policy_file = settings.policy(policy)
+    if hours > rules.max_approval_hours:
+        raise UsageError(
+            f"the policy lets an approval live {rules.max_approval_hours} hours at most", todo="choose fewer `--hours`"
+        )
+    _refuse_unapplyable(loaded.plan)
+    _refuse_telling(settings, loaded.plan, plan_file, (approver, role, reason))
+    now = moment(None)
+    envelope = sign(
+        loaded,
+        key,
+        approver=approver,
+        role=role,
+        reason=reason,
+        expires=now + timedelta(hours=hours),
+        policy=rules,
+        policy_digest=file_digest(policy_file),
+        production=key is None and settings.estate().environment == "production",
+        now=now,
+        nonce=secrets.token_hex(16),
+    )
+    path = approval_path(plan_file, approver, role)
+    for ending in (".signed", ".signed.sig"):  # those of an earlier approval
+        path.with_suffix(ending).unlink(missing_ok=True)
+    for ending, data in detached(envelope).items():
+        write_atomic(path.with_suffix(ending), data)
+    write_atomic(path, envelope)
+    return path
+
+
+def _refuse_telling(settings: Settings, made: ErasurePlan, plan_file: Path, texts: tuple[str, str, str]) -> None:
+    """Refuse a person's value where the approver can know it."""
+    from pii_tracer.app.planning.value_masking import refuse_telling_approval
+
+    patterns = patterns_at_hand(settings, made, plan_file)
+    if patterns is not None:
+        refuse_telling_approval(*texts, patterns)
+
+
+def patterns_at_hand(settings: Settings, made: ErasurePlan, plan_file: Path) -> Patterns | None:
+    """All forms of the persons' values; None without the estate key and the manifest. Who signs need not have them:
+    the run has, and refuses what tells a value."""
+    from pii_tracer.review.sealed_manifest import KeyRing
+    from pii_tracer.scan.value_forms import build_patterns
+
+    if not (manifest_path(plan_file).exists() and settings.key_file().exists()):
+        return None
+    ring = KeyRing.open(manifest_path(plan_file), made.subjects_digest, settings.key())
+    return build_patterns(ring.key_sets)
+
+
+def _refuse_unapplyable(made: ErasurePlan) -> None:
+    if made.applyable:
+        return
+    number = sum(gap.waiver is None and gap.kind != GapKind.LEFT_OUT for gap in made.gaps)
+    raise NotApproved(
+        f"{number} gap(s) are open" if number else "a copy is blocked, or nothing is to be erased",
+        where=made.plan_id,
+        todo="see `pii-tracer check`; close the gaps or waive them, plan again, and approve that plan",
+    )

@@ -1,0 +1,184 @@
+"""How the product is built, read from its source alone: sizes, circles, and which module may name what.
+
+The layers themselves are contracts of import-linter (pyproject.toml). What stands below as an exception or a ceiling
+is what there was when the rule was made: numbers may fall, and nothing may be added.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PRODUCT = ("pii_tracer", "planners", "executors", "reports", "sample_lineage")
+MOST_MODULES = 20
+"""In one folder, `__init__.py` aside."""
+MOST_LINES = 400
+
+LONG = {
+    "executors/formats/plain_files/parquet_rewrite.py": 403,
+    "executors/streams/kafka/topic_rewrite.py": 416,
+    "pii_tracer/app/verification.py": 403,
+    "pii_tracer/lake/inventory.py": 444,
+    "pii_tracer/run/runner.py": 449,
+    "pii_tracer/scan/hit_collector.py": 404,
+    "planners/build.py": 407,
+    "planners/copies/classification.py": 411,
+    "planners/keys/key_tables.py": 424,
+    "planners/locate/identifier_walk.py": 466,
+    "planners/locate/sql/column_expressions.py": 420,
+    "planners/locate/sql/spark_functions.py": 409,
+    "planners/streams/kafka/topics.py": 418,
+    "sample_lineage/s3_strict.py": 436,
+}
+"""Modules that are longer, and the most lines that each may have."""
+
+CLIENTS = ("boto3", "botocore", "confluent_kafka")
+CLIENT_FOLDERS = frozenset(
+    {"stores", "catalogs", "streams", "keys", "s3", "glue", "glacier", "kms", "kafka", "sample_lineage"}
+)
+CLIENTS_ELSEWHERE = frozenset(
+    {
+        "pii_tracer/app/aws_refusals.py",
+        "pii_tracer/app/changes_since_plan.py",
+        "pii_tracer/app/demo.py",
+        "pii_tracer/app/installation_checks.py",
+        "pii_tracer/app/planning/value_masking.py",
+        "pii_tracer/app/proof/trail_of_run.py",
+        "pii_tracer/app/topic_records.py",
+        "pii_tracer/app/verification.py",
+        "pii_tracer/lake/aws_errors.py",
+        "pii_tracer/lineage/sources/declared_schemas.py",
+        "pii_tracer/lineage/sources/openlineage/kafka_events.py",
+        "pii_tracer/proof/attester_keys.py",
+        "pii_tracer/proof/aws_refusals.py",
+        "pii_tracer/scan/parquet_keys.py",
+        "pii_tracer/verify/s3_objects.py",
+    }
+)
+"""Modules that import a client of AWS or Kafka outside the folders of adapters."""
+
+NAMED = {
+    "hudi": (r"hudi", 41),
+    "iceberg": (r"iceberg", 71),
+    "delta": (r"(?<!time)delta(?!s\b)", 63),
+    "s3": (r"s3://", 24),
+}
+"""Folder of an adapter to what only modules below such a folder should name, and how many others do in their code."""
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Every module of the product by its path, parsed."""
+    return {
+        path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for root in PRODUCT
+        for path in sorted((ROOT / root).rglob("*.py"))
+    }
+
+
+def folders(path: str) -> set[str]:
+    return set(path.split("/")[:-1])
+
+
+def packages(tree: ast.Module) -> set[str]:
+    """The top-level packages that a module imports anywhere."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def test_folders_are_small() -> None:
+    counted: dict[str, int] = {}
+    for path in modules():
+        if not path.endswith("/__init__.py"):
+            folder = path.rpartition("/")[0]
+            counted[folder] = counted.get(folder, 0) + 1
+    assert {folder: count for folder, count in counted.items() if count > MOST_MODULES} == {}
+
+
+def test_modules_are_short() -> None:
+    lines = {path: (ROOT / path).read_text(encoding="utf-8").count("\n") for path in modules()}
+    assert {path: count for path, count in lines.items() if count > LONG.get(path, MOST_LINES)} == {}
+
+
+def test_only_the_command_line_knows_click() -> None:
+    assert [p for p, tree in modules().items() if "click" in packages(tree) and "cli" not in folders(p)] == []
+
+
+def test_clients_of_services_are_in_adapters() -> None:
+    found = {p for p, tree in modules().items() if packages(tree) & set(CLIENTS) and not folders(p) & CLIENT_FOLDERS}
+    assert found - CLIENTS_ELSEWHERE == set()
+
+
+def test_exceptions_are_there() -> None:
+    """Of a module that was moved or mended, the exception goes as well."""
+    assert (LONG.keys() | CLIENTS_ELSEWHERE) - modules().keys() == set()
+
+
+@pytest.mark.parametrize("folder", NAMED)
+def test_what_only_an_adapter_should_name(folder: str) -> None:
+    pattern, most = NAMED[folder]
+    naming = re.compile(pattern, re.IGNORECASE)
+    found = [
+        path
+        for path in modules()
+        if not path.startswith("sample_lineage/") and folder not in folders(path) and naming.search(code(path))
+    ]
+    assert len(found) <= most, found
+
+
+@cache
+def code(path: str) -> str:
+    """The module without comments, docstrings and the texts below constants."""
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            node.body = [part for part in node.body if not _is_text(part)] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def test_no_module_imports_itself_around_a_circle() -> None:
+    """Imports at the top of modules; those for types and those inside functions run later or never."""
+    names = {path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): path for path in modules()}
+    assert circles({name: set(imported(modules()[path], names)) for name, path in names.items()}) == []
+
+
+def test_circles_are_seen() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == ["b", "c"]
+
+
+def circles(needs: dict[str, set[str]]) -> list[str]:
+    """Modules on circles of imports, and between such."""
+    left = {name: needed - {name} for name, needed in needs.items()}
+    while free := {name for name, needed in left.items() if not needed & left.keys()}:
+        left = {name: needed for name, needed in left.items() if name not in free}
+    # what is on no circle and only leads to one is taken away from the other end
+    while first := left.keys() - {need for needed in left.values() for need in needed}:
+        left = {name: needed for name, needed in left.items() if name not in first}
+    return sorted(left)
+
+
+def imported(tree: ast.Module, names: dict[str, str]) -> Iterator[str]:
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                below = f"{node.module}.{alias.name}"
+                if below in names or node.module in names:
+                    yield below if below in names else node.module
