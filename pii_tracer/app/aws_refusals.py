@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
-from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.stores.aws import refusals_as
 from pii_tracer.model.errors import ScanError
 
 
-@contextmanager
-def unreadable(what: str, where: str, todo: str) -> Iterator[None]:
+def unreadable(what: str, where: str, todo: str) -> AbstractContextManager[None]:
     """Raises `ScanError` with the refusal's code."""
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    try:
-        yield
-    except (BotoCoreError, ClientError) as error:
-        raise ScanError(f"{what}: {error_code(error)}", where=where, todo=todo) from None
+    return refusals_as(ScanError, what, where=where, todo=todo)

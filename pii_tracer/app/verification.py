@@ -19,6 +19,7 @@ from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
 from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError, ScanError
@@ -33,7 +34,6 @@ from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 from pii_tracer.scan.file_fingerprints import fingerprint
 from pii_tracer.scan.file_scan import scan_tree
-from pii_tracer.scan.parquet_keys import file_keys
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.byte_search import (
     look_past,

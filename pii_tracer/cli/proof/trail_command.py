@@ -24,8 +24,7 @@ def trail(run: str | None, state: Path, bucket: str, prefix: str, region: str, o
 
     Credentials come from the environment, as boto3 finds them. `attest verify --trail` checks the folder offline.
     """
-    import boto3
-
+    from pii_tracer.lake.stores.aws import aws_client
     from pii_tracer.proof.cloudtrail.trail_download import KEYS_NAME, fetch_trail
     from pii_tracer.proof.untrusted_json import read_limited
     from pii_tracer.run.journal import parse
@@ -36,7 +35,7 @@ def trail(run: str | None, state: Path, bucket: str, prefix: str, region: str, o
         raise ProofError("the run has not begun", where=str(folder.path), todo="`pii-tracer resume`")
     place = out or folder.path / "trail"
     prefix = prefix if not prefix or prefix.endswith("/") else prefix + "/"
-    clients = (boto3.client("s3", region_name=region), boto3.client("cloudtrail", region_name=region))
+    clients = (aws_client("s3", region), aws_client("cloudtrail", region))
     found = fetch_trail(bucket, prefix, records[0].time, datetime.now(timezone.utc), place, *clients)
     click.echo(f"{found.digests} digest(s), {found.logs} log file(s) and {found.keys} key(s) in {place}", err=True)
     click.echo(f"--trail {place} --trail-keys {place / KEYS_NAME}")
