@@ -21,7 +21,7 @@ from tests.app.planning.test_key_of_several import SUBJECT, TENANTS
 from tests.cli.small import declared, request
 
 EXTRAS = ("kafka", "iceberg-log", "timestamp", "fast", "connect", "demo")
-OF_KAFKA = re.compile(r"kafka|\.(cli\.topics|estate\.protobuf_schemas|estate\.schema_registry)\Z")
+OF_KAFKA = re.compile(r"kafka|\.app\.topic_records\Z")
 OTHERS = {"pii_tracer.proof.rfc3161_timestamps"}
 
 WITHOUT = """

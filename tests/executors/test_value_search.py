@@ -50,7 +50,7 @@ def test_a_short_number_counts_but_where_it_means_something_else() -> None:
 def test_who_erases_imports_nothing_of_who_searches() -> None:
     """The rule of the import linter, for who runs the tests alone."""
     found = []
-    for path in Path("executors").glob("*.py"):
+    for path in Path("executors").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from sqlglot import exp
 
-from pii_tracer.lineage import accounts
-from pii_tracer.lineage.quiet import form_without_data, without_data
+from pii_tracer.lineage.sql.accounting import statement_accounts
+from pii_tracer.lineage.sql.accounting.harmless_statements import form_without_data, without_data
 from pii_tracer.lineage.sql.parse_lines import answer_sql
 from pii_tracer.lineage.sql.scopes import Findings
 from pii_tracer.lineage.sql.statement_audit import audit
@@ -48,7 +48,7 @@ def doubts(node: exp.Expression) -> list[str]:
     return list(findings.reasons)
 
 
-@pytest.mark.parametrize("kind", list(accounts.FOLLOWED), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", list(statement_accounts.FOLLOWED), ids=lambda kind: kind.__name__)
 def test_a_clause_that_nobody_classified_is_not_understood(kind: type[exp.Expression]):
     for value in (True, "NOVEL", exp.Literal.string("a"), Novelty()):
         assert doubts(kind(novel=value)) == [f"the clause NOVEL of {_called(kind)} is not understood"]
@@ -65,15 +65,15 @@ def test_a_property_or_constraint_that_nobody_classified_is_not_understood(kind:
 
 
 def test_every_clause_that_is_classified_is_one_that_the_parser_has():
-    for clauses in (accounts.FOLLOWED, *accounts.WITHOUT_DATA.values()):
+    for clauses in (statement_accounts.FOLLOWED, *statement_accounts.WITHOUT_DATA.values()):
         for kind, names in clauses.items():
             assert set(names.split()) <= set(kind.arg_types), kind
 
 
 def test_no_clause_is_both_followed_and_without_data():
-    for clauses in accounts.WITHOUT_DATA.values():
+    for clauses in statement_accounts.WITHOUT_DATA.values():
         for kind, names in clauses.items():
-            assert not set(names.split()) & set(accounts.FOLLOWED[kind].split()), kind
+            assert not set(names.split()) & set(statement_accounts.FOLLOWED[kind].split()), kind
 
 
 @pytest.mark.parametrize("kind", ["PIPELINE", "MODEL", "DICTIONARY", "SYNONYM", "SHARE", "STREAMLIT", "SEMANTIC_VIEW"])

@@ -40,7 +40,7 @@ def test_what_is_not_shown_says_why() -> None:
 
 
 def test_every_hazard_that_a_planner_names_is_in_the_catalogue() -> None:
-    texts = "".join(path.read_text() for path in (ROOT / "planners").glob("*.py"))
+    texts = "".join(path.read_text() for path in (ROOT / "planners").rglob("*.py"))
     named = set(re.findall(r"\b([DIHFSKCEM]\d{1,2}b?)\b", "".join(re.findall(r"hazards ?=[^=]*?\)", texts))))
     assert len(named) > 30
     assert named <= CATALOGUE.keys()

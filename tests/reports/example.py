@@ -5,9 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
-from pii_tracer.lake.formats.delta.vocabulary import DELTA_CLEAN_LOG, DELTA_DELETE_ROWS, DELTA_PURGE, DELTA_VACUUM
-from pii_tracer.lake.formats.hudi.vocabulary import HUDI_CLEAN, HUDI_COMPACT, HUDI_DELETE_ROWS, HUDI_REBUILD_METADATA
+from pii_tracer.lake.formats.delta.vocabulary import (
+    DELTA,
+    DELTA_CLEAN_LOG,
+    DELTA_DELETE_ROWS,
+    DELTA_PURGE,
+    DELTA_VACUUM,
+)
+from pii_tracer.lake.formats.hudi.vocabulary import (
+    HUDI,
+    HUDI_CLEAN,
+    HUDI_COMPACT,
+    HUDI_DELETE_ROWS,
+    HUDI_REBUILD_METADATA,
+)
 from pii_tracer.lake.formats.iceberg.vocabulary import (
+    ICEBERG,
     ICEBERG_DELETE_ROWS,
     ICEBERG_EXPIRE_SNAPSHOTS,
     ICEBERG_REBUILD,
@@ -98,7 +111,7 @@ _REPLICA = (
     (Action.S3_DELETE_VERSIONS, True, ("S2",)),
     (Action.VERIFY_COPY, False, ()),
 )
-_CHAINS = {F.ICEBERG: _ICEBERG, F.DELTA: _DELTA, F.HUDI: _HUDI}
+_CHAINS = {ICEBERG: _ICEBERG, DELTA: _DELTA, HUDI: _HUDI}
 
 
 @dataclass(frozen=True)
@@ -115,28 +128,28 @@ class _Seed:
 
 
 SEEDS = (
-    _Seed("lake.prod.users", None, K.SOURCE, F.ICEBERG, C.KEY, S.DELETE_BY_KEY, 3),
-    _Seed("lake.prod.payments", "lake.prod.users", K.DERIVED, F.ICEBERG, C.KEY, S.DELETE_BY_KEY, 214),
-    _Seed("lake.prod.kyc_documents", "lake.prod.users", K.DERIVED, F.ICEBERG, C.KEY, S.DELETE_BY_KEY, 6),
-    _Seed("dl.prod.sessions", "lake.prod.users", K.DERIVED, F.DELTA, C.KEY, S.DELETE_BY_KEY, 1_482),
-    _Seed("dl.prod.devices", "dl.prod.sessions", K.DERIVED, F.DELTA, C.BRIDGE, S.DELETE_THROUGH_BRIDGE, 5),
-    _Seed("hudi.prod.trips", "lake.prod.users", K.DERIVED, F.HUDI, C.KEY, S.DELETE_BY_KEY, 97),
-    _Seed("hudi.prod.trip_ratings", "hudi.prod.trips", K.DERIVED, F.HUDI, C.BRIDGE, S.DELETE_THROUGH_BRIDGE, 61),
-    _Seed("lake.silver.payments_clean", "lake.prod.payments", K.DERIVED, F.ICEBERG, C.KEY, S.DELETE_BY_KEY, 214),
-    _Seed("lake.silver.user_hashes", "lake.prod.users", K.DERIVED, F.ICEBERG, C.COMPUTED_KEY, S.DELETE_BY_COMPUTED_KEY, 3),
-    _Seed("dl.silver.session_facts", "dl.prod.sessions", K.DERIVED, F.DELTA, C.COMPUTED_KEY, S.DELETE_BY_COMPUTED_KEY, 1_482),
-    _Seed("lake.gold.risk_scores", "lake.silver.payments_clean", K.DERIVED, F.ICEBERG, C.KEY, S.DELETE_BY_KEY, 12),
-    _Seed("lake.gold.spend_by_city", "lake.silver.payments_clean", K.DERIVED, F.ICEBERG, C.AGGREGATE, S.REBUILD, None),
-    _Seed("dl.gold.marketing_audience", "lake.silver.user_hashes", K.DERIVED, F.DELTA, C.COMPUTED_KEY, S.DELETE_BY_COMPUTED_KEY, 2),
+    _Seed("lake.prod.users", None, K.SOURCE, ICEBERG, C.KEY, S.DELETE_BY_KEY, 3),
+    _Seed("lake.prod.payments", "lake.prod.users", K.DERIVED, ICEBERG, C.KEY, S.DELETE_BY_KEY, 214),
+    _Seed("lake.prod.kyc_documents", "lake.prod.users", K.DERIVED, ICEBERG, C.KEY, S.DELETE_BY_KEY, 6),
+    _Seed("dl.prod.sessions", "lake.prod.users", K.DERIVED, DELTA, C.KEY, S.DELETE_BY_KEY, 1_482),
+    _Seed("dl.prod.devices", "dl.prod.sessions", K.DERIVED, DELTA, C.BRIDGE, S.DELETE_THROUGH_BRIDGE, 5),
+    _Seed("hudi.prod.trips", "lake.prod.users", K.DERIVED, HUDI, C.KEY, S.DELETE_BY_KEY, 97),
+    _Seed("hudi.prod.trip_ratings", "hudi.prod.trips", K.DERIVED, HUDI, C.BRIDGE, S.DELETE_THROUGH_BRIDGE, 61),
+    _Seed("lake.silver.payments_clean", "lake.prod.payments", K.DERIVED, ICEBERG, C.KEY, S.DELETE_BY_KEY, 214),
+    _Seed("lake.silver.user_hashes", "lake.prod.users", K.DERIVED, ICEBERG, C.COMPUTED_KEY, S.DELETE_BY_COMPUTED_KEY, 3),
+    _Seed("dl.silver.session_facts", "dl.prod.sessions", K.DERIVED, DELTA, C.COMPUTED_KEY, S.DELETE_BY_COMPUTED_KEY, 1_482),
+    _Seed("lake.gold.risk_scores", "lake.silver.payments_clean", K.DERIVED, ICEBERG, C.KEY, S.DELETE_BY_KEY, 12),
+    _Seed("lake.gold.spend_by_city", "lake.silver.payments_clean", K.DERIVED, ICEBERG, C.AGGREGATE, S.REBUILD, None),
+    _Seed("dl.gold.marketing_audience", "lake.silver.user_hashes", K.DERIVED, DELTA, C.COMPUTED_KEY, S.DELETE_BY_COMPUTED_KEY, 2),
     _Seed("/exports/partner/kyc", "lake.prod.kyc_documents", K.DERIVED, F.CSV, C.IDENTIFIERS, S.DELETE_BY_IDENTIFIERS, 6),
     _Seed("/exports/finance/payments", "lake.silver.payments_clean", K.DERIVED, F.PARQUET, C.KEY, S.DELETE_BY_KEY, 214),
     _Seed("/exports/support/tickets", "lake.prod.users", K.DERIVED, F.JSON, C.IDENTIFIERS, S.DELETE_BY_IDENTIFIERS, 4),
-    _Seed("dl.dev.sessions_anita", "dl.prod.sessions", K.DEV_CLONE, F.DELTA, C.KEY, S.DELETE_BY_KEY, 1_482),
-    _Seed("lake.dev.payments_copy", "lake.prod.payments", K.DEV_CLONE, F.ICEBERG, C.KEY, S.DELETE_BY_KEY, 214),
+    _Seed("dl.dev.sessions_anita", "dl.prod.sessions", K.DEV_CLONE, DELTA, C.KEY, S.DELETE_BY_KEY, 1_482),
+    _Seed("lake.dev.payments_copy", "lake.prod.payments", K.DEV_CLONE, ICEBERG, C.KEY, S.DELETE_BY_KEY, 214),
     _Seed("s3://acme-archive/payments/2024", "lake.prod.payments", K.ARCHIVE, F.PARQUET, C.KEY, S.RESTORE_REWRITE_ARCHIVE, 88, 2.0),
     # beyond
-    _Seed("lake.prod.payments", "lake.prod.payments", K.TABLE_HISTORY, F.ICEBERG, C.KEY, S.REWRITE_REF, None, 1.0, "lake.prod.payments"),
-    _Seed("dl.prod.sessions", "dl.prod.sessions", K.TABLE_HISTORY, F.DELTA, C.KEY, S.DELETE_VERSIONS, None, 168.0, "dl.prod.sessions"),
+    _Seed("lake.prod.payments", "lake.prod.payments", K.TABLE_HISTORY, ICEBERG, C.KEY, S.REWRITE_REF, None, 1.0, "lake.prod.payments"),
+    _Seed("dl.prod.sessions", "dl.prod.sessions", K.TABLE_HISTORY, DELTA, C.KEY, S.DELETE_VERSIONS, None, 168.0, "dl.prod.sessions"),
     _Seed("s3://acme-archive/payments/2024", None, K.OBJECT_VERSION, F.PARQUET, C.KEY, S.DELETE_VERSIONS, None, 50.0, "s3://acme-archive/payments/2024"),
     _Seed("s3://acme-archive-hyd/payments/2024", None, K.REPLICA, F.PARQUET, C.KEY, S.DELETE_VERSIONS, None, 52.0, "s3://acme-archive/payments/2024"),
     _Seed("/exports/finance/payments", None, K.BACKUP, F.PARQUET, C.KEY, S.DELETE_VERSIONS, None, 30.0, "/exports/finance/payments"),
@@ -192,7 +205,7 @@ def _chain(seed: _Seed) -> tuple[tuple[Action, bool, tuple[str, ...]], ...]:
         return _VERSIONS
     if seed.kind is K.TABLE_HISTORY:
         chain = _CHAINS[seed.format][2:]
-        return ((ICEBERG_REWRITE_REF, True, ("I3",)), *chain) if seed.format is F.ICEBERG else chain
+        return ((ICEBERG_REWRITE_REF, True, ("I3",)), *chain) if seed.format is ICEBERG else chain
     if seed.strategy is S.REBUILD:
         return ((ICEBERG_REBUILD, True, ("I1",)), *_ICEBERG[2:])
     return _CHAINS.get(seed.format, _FILES)

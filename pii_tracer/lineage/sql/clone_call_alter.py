@@ -7,10 +7,10 @@ import re
 import sqlglot
 from sqlglot import exp
 
-from pii_tracer.lineage.computed import computed_by, fields_of
 from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.relations import Field, Relation, table_field
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect
+from pii_tracer.lineage.sql.statements.computed_columns import computed_by, fields_of
 from pii_tracer.lineage.sql.text.script_splitting import Call, Clone
 from pii_tracer.lineage.sql.text.table_moves import Move
 from pii_tracer.lineage.sql.text.table_names import is_location, path_table

@@ -13,7 +13,7 @@ from typing import cast
 
 from sqlglot import exp
 
-from pii_tracer.lineage.function_names import AGGREGATE_NAMES, MASK_NAMES
+from pii_tracer.lineage.sql.accounting.function_names import AGGREGATE_NAMES, MASK_NAMES
 from pii_tracer.lineage.sql.relations import (
     AGGREGATION,
     CONDITIONAL,

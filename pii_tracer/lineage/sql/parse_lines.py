@@ -105,8 +105,9 @@ def answer_sql(
     """
     known = known_dialect(dialect)
     made = Script(Names(schemas, default_db, default_schema, sure=True), known, contract=True).run(sql)
-    last = list(_last(made))
-    between = [s for s in made if s.effect in _STAYS and s not in last]
+    last = _last(made)
+    ends_here = set(last)
+    between = [s for s in made if s.effect in _STAYS and s not in ends_here]
     ends: list[SqlEdge] = []
     if between:
         plain = Script(Names(schemas, default_db, default_schema, sure=True), known).run(sql)
@@ -140,20 +141,33 @@ def _left_standing(between: Sequence[StatementLineage], plain: Sequence[Statemen
                 yield edge
 
 
-def _last(made: Sequence[StatementLineage]) -> Iterator[StatementLineage]:
+def _last(made: Sequence[StatementLineage]) -> list[StatementLineage]:
     """Writes whose outcome is not read, or dropped, further on: the last targets."""
-    for number, statement in enumerate(made):
-        if statement.output is None or statement.effect in (Effect.TEMPORARY, Effect.SCHEMA, Effect.DROP, Effect.NONE):
-            continue
-        later = (other for other in made[number + 1 :] if (other.line, other.sql) != (statement.line, statement.sql))
-        if not any(_uses(other, statement.output) for other in later):
-            yield statement
+    found: list[StatementLineage] = []
+    users: dict[str, set[tuple[int, str]]] = {}
+    for statement in reversed(made):
+        key = (statement.line, statement.sql)
+        quiet = (Effect.TEMPORARY, Effect.SCHEMA, Effect.DROP, Effect.NONE)
+        written = statement.output is not None and statement.effect not in quiet
+        if written and not users.get(statement.output or "", set()) - {key}:
+            found.append(statement)
+        for table in _used(statement):
+            told = users.setdefault(table, set())
+            if len(told) < _ENOUGH:
+                told.add(key)
+    return found[::-1]
 
 
-def _uses(later: StatementLineage, table: str) -> bool:
-    if later.effect in (Effect.DROP, Effect.RENAME) and table in (later.output, *later.inputs):
-        return later.effect is Effect.DROP or later.output != table
-    return table in later.read and later.output != table
+_ENOUGH = 2
+"""Of two statements that use a table one is another than the statement that writes it."""
+
+
+def _used(later: StatementLineage) -> Iterator[str]:
+    """The tables that it takes rows from, or that are not there any more after it."""
+    if later.effect is Effect.DROP and later.output is not None:
+        yield later.output
+    inputs = later.inputs if later.effect in (Effect.DROP, Effect.RENAME) else ()
+    yield from (table for table in (*later.read, *inputs) if table != later.output)
 
 
 def _edges(edges: Iterable[SqlEdge]) -> list[dict[str, Any]]:

@@ -12,10 +12,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from pii_tracer.lineage.creates import created
-from pii_tracer.lineage.forms import plain
-from pii_tracer.lineage.quiet import form_without_data, without_data
 from pii_tracer.lineage.sql import writes
+from pii_tracer.lineage.sql.accounting.harmless_statements import form_without_data, without_data
 from pii_tracer.lineage.sql.clone_call_alter import (
     altered,
     called,
@@ -32,7 +30,11 @@ from pii_tracer.lineage.sql.relations import (
 )
 from pii_tracer.lineage.sql.statement_audit import audit
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, StatementLineage
+from pii_tracer.lineage.sql.statements.create_statements import created
+from pii_tracer.lineage.sql.statements.trigger_rows import of_table
+from pii_tracer.lineage.sql.statements.update_statements import updated
 from pii_tracer.lineage.sql.text.cte_writes import hoisted
+from pii_tracer.lineage.sql.text.dialect_forms import plain
 from pii_tracer.lineage.sql.text.global_temp_views import is_global_view
 from pii_tracer.lineage.sql.text.iceberg_identifiers import parts_of
 from pii_tracer.lineage.sql.text.procedure_bodies import T_SQL, task_of
@@ -48,8 +50,6 @@ from pii_tracer.lineage.sql.text.script_splitting import (
 )
 from pii_tracer.lineage.sql.text.table_moves import Move, moves_of
 from pii_tracer.lineage.sql.text.table_names import Names
-from pii_tracer.lineage.triggers import of_table
-from pii_tracer.lineage.updates import updated
 from pii_tracer.model.errors import LineageError
 
 

@@ -13,10 +13,15 @@ from typing import cast
 
 from sqlglot import exp
 
-from pii_tracer.lineage.accounts import FOLLOWED, TRANSPARENT, clauses_of, is_quiet
-from pii_tracer.lineage.elsewhere import reads_elsewhere, stored_elsewhere
-from pii_tracer.lineage.forms import names_table
+from pii_tracer.lineage.sql.accounting.external_reads import reads_elsewhere, stored_elsewhere
+from pii_tracer.lineage.sql.accounting.statement_accounts import (
+    FOLLOWED,
+    TRANSPARENT,
+    clauses_of,
+    is_quiet,
+)
 from pii_tracer.lineage.sql.scopes import Findings, shown
+from pii_tracer.lineage.sql.text.dialect_forms import names_table
 from pii_tracer.lineage.sql.text.table_names import Names
 
 

@@ -7,7 +7,6 @@ from typing import cast
 
 from sqlglot import exp
 
-from pii_tracer.lineage.computed import with_computed
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.lineage.sql.column_placement import placed
 from pii_tracer.lineage.sql.from_clauses import Ctes
@@ -16,6 +15,7 @@ from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.relations import Field, Relation, constant
 from pii_tracer.lineage.sql.scopes import Scope, Source
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, by_name
+from pii_tracer.lineage.sql.statements.computed_columns import with_computed
 from pii_tracer.lineage.sql.text.table_names import path_table
 
 BARE = "lineage_out"

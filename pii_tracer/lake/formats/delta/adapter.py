@@ -1,12 +1,13 @@
-"""Delta Lake for the rest of the tool: https://github.com/delta-io/delta/blob/master/PROTOCOL.md"""
+"""Delta Lake for the rest of the tool: https://github.com/delta-io/delta/blob/master/PROTOCOL.md
+
+What an action does is asked by who checks a proof, too: readers of tables are imported when a table is read.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.base import Role, TableFormat
-from pii_tracer.lake.formats.delta.table_state import delta_state, is_delta
 from pii_tracer.lake.formats.delta.vocabulary import (
     DELTA,
     DELTA_CLEAN_LOG,
@@ -16,7 +17,12 @@ from pii_tracer.lake.formats.delta.vocabulary import (
     DELTA_REBUILD,
     DELTA_VACUUM,
 )
-from pii_tracer.lake.read_result import Found
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pii_tracer.lake.dataset_paths import EstatePaths
+    from pii_tracer.lake.read_result import Found
 
 
 class DeltaFormat(TableFormat):
@@ -35,7 +41,11 @@ class DeltaFormat(TableFormat):
     }
 
     def is_table(self, folder: Path) -> bool:
+        from pii_tracer.lake.formats.delta.table_state import is_delta
+
         return is_delta(folder)
 
     def read_state(self, folder: Path, paths: EstatePaths) -> Found:
+        from pii_tracer.lake.formats.delta.table_state import delta_state
+
         return delta_state(folder, paths)

@@ -1,12 +1,13 @@
-"""Apache Hudi for the rest of the tool: https://hudi.apache.org/tech-specs/"""
+"""Apache Hudi for the rest of the tool: https://hudi.apache.org/tech-specs/
+
+What an action does is asked by who checks a proof, too: readers of tables are imported when a table is read.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.base import Role, TableFormat
-from pii_tracer.lake.formats.hudi.table_state import hudi_state, is_hudi
 from pii_tracer.lake.formats.hudi.vocabulary import (
     HUDI,
     HUDI_CLEAN,
@@ -17,7 +18,12 @@ from pii_tracer.lake.formats.hudi.vocabulary import (
     HUDI_REBUILD,
     HUDI_REBUILD_METADATA,
 )
-from pii_tracer.lake.read_result import Found
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pii_tracer.lake.dataset_paths import EstatePaths
+    from pii_tracer.lake.read_result import Found
 
 
 class HudiFormat(TableFormat):
@@ -37,7 +43,11 @@ class HudiFormat(TableFormat):
     }
 
     def is_table(self, folder: Path) -> bool:
+        from pii_tracer.lake.formats.hudi.table_state import is_hudi
+
         return is_hudi(folder)
 
     def read_state(self, folder: Path, paths: EstatePaths) -> Found:
+        from pii_tracer.lake.formats.hudi.table_state import hudi_state
+
         return hudi_state(folder, paths)

@@ -1,12 +1,13 @@
-"""Apache Iceberg for the rest of the tool: https://iceberg.apache.org/spec/"""
+"""Apache Iceberg for the rest of the tool: https://iceberg.apache.org/spec/
+
+What an action does is asked by who checks a proof, too: readers of tables are imported when a table is read.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pii_tracer.lake.dataset_paths import EstatePaths, is_iceberg
 from pii_tracer.lake.formats.base import Role, TableFormat
-from pii_tracer.lake.formats.iceberg.reference_heads import iceberg_table
 from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG,
     ICEBERG_AWAIT_REF,
@@ -19,7 +20,12 @@ from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG_REWRITE_MANIFESTS,
     ICEBERG_REWRITE_REF,
 )
-from pii_tracer.lake.read_result import Found
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pii_tracer.lake.dataset_paths import EstatePaths
+    from pii_tracer.lake.read_result import Found
 
 
 class IcebergFormat(TableFormat):
@@ -41,7 +47,11 @@ class IcebergFormat(TableFormat):
     }
 
     def is_table(self, folder: Path) -> bool:
+        from pii_tracer.lake.dataset_paths import is_iceberg
+
         return is_iceberg(folder)
 
     def read_state(self, folder: Path, paths: EstatePaths) -> Found:
+        from pii_tracer.lake.formats.iceberg.reference_heads import iceberg_table
+
         return iceberg_table(folder, paths)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pii_tracer.lineage.triggers import Rows, assigned
+from pii_tracer.lineage.sql.statements.trigger_rows import Rows, assigned
 
 Token = Any
 """A token of the parser's tokenizer: `text`, `start` and `end` (inclusive) in the text, `line`."""

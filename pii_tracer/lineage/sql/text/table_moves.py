@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from pii_tracer.lineage.sql.statement_effects import Effect
-from pii_tracer.lineage.written import TABLE
+from pii_tracer.lineage.sql.statements.write_targets import TABLE
 
 _PATH = r"'(?P<path>[^']*)'"
 _PARTITION = r"(?:(?:SUB)?PARTITION\s*(?:\([^)]*\)|\w+)\s*)?"

@@ -28,6 +28,11 @@ def is_location(name: str) -> bool:
     return name.startswith(("/", "@", "file:")) or "://" in name
 
 
+def _last(name: str) -> str:
+    """What stands behind the last dot of a name: names that end alike have it in common."""
+    return name.rpartition(".")[2]
+
+
 def _is_path(name: str) -> bool:
     return "/" in name
 
@@ -54,6 +59,9 @@ class Names:
         """sure: a name without a database means a table of one only where a default says so; others are told."""
         self._sure = sure
         self._schemas = {self._plain(name): (name, tuple(columns)) for name, columns in schemas.items()}
+        self._by_last: dict[str, dict[str, None]] = {}
+        for key in self._schemas:
+            self._by_last.setdefault(_last(key), {})[key] = None
         self._loose = {self._plain(name) for name, columns in schemas.items() if isinstance(columns, Loose)}
         self._defaults = [d for d in (default_db, default_schema) if d]
         self._spelled: dict[str, str] = {}
@@ -96,7 +104,8 @@ class Names:
         for name in (plain, full):
             if name in self._schemas:
                 return [name]
-        ends = [key for key in self._schemas if key.endswith("." + plain) and not is_global_view(key)]
+        alike = self._by_last.get(_last(plain), ())
+        ends = [key for key in alike if key.endswith("." + plain) and not is_global_view(key)]
         if self._defaults:  # a table of the same name in another schema is another table
             ends = [key for key in ends if full.endswith("." + key) or key.endswith("." + full)]
         return ends
@@ -142,12 +151,15 @@ class Names:
         plain = self._plain(name)
         if plain in self._schemas or _is_path(plain):
             return plain if plain in self._schemas else None
-        shorter = [key for key in self._schemas if plain.endswith("." + key) and not is_global_view(key)]
+        alike = self._by_last.get(_last(plain), ())
+        shorter = [key for key in alike if plain.endswith("." + key) and not is_global_view(key)]
         return shorter[0] if len(shorter) == 1 else None
 
     def learn(self, name: str, columns: Sequence[tuple[str, str]]) -> None:
         """A statement created, or changed, a table's schema."""
-        self._schemas[self._plain(name)] = (name, tuple(columns))
+        key = self._plain(name)
+        self._schemas[key] = (name, tuple(columns))
+        self._by_last.setdefault(_last(key), {})[key] = None
         self._loose.discard(self._plain(name))
 
     def compute(self, name: str, rules: Sequence[tuple[str, exp.Expression]]) -> None:
@@ -160,6 +172,8 @@ class Names:
 
     def forget(self, name: str) -> None:
         """A table was dropped or renamed."""
-        self._schemas.pop(self._plain(name), None)
+        key = self._plain(name)
+        self._schemas.pop(key, None)
+        self._by_last.get(_last(key), {}).pop(key, None)
         self._computed.pop(self._plain(name), None)
         self._loose.discard(self._plain(name))

@@ -58,7 +58,7 @@ FOLLOWED: Clauses = {
     exp.Pivot: "this alias expressions fields unpivot columns",
     exp.Alter: "this actions",
     exp.AlterColumn: "using default",
-    exp.AlterSet: "expressions",
+    exp.AlterSet: "expressions location",
     exp.ModifyColumn: "this",
 }
 """Clauses that rules of their own read. Tables, columns and functions in them are looked at one by one as well."""

@@ -7,13 +7,13 @@ from typing import cast
 
 from sqlglot import exp
 
-from pii_tracer.lineage.computed import computed_by, fields_of
-from pii_tracer.lineage.elsewhere import PLACES
-from pii_tracer.lineage.quiet import defines_only
+from pii_tracer.lineage.sql.accounting.external_reads import PLACES, reads_elsewhere
+from pii_tracer.lineage.sql.accounting.harmless_statements import defines_only
 from pii_tracer.lineage.sql.clone_call_alter import whole
 from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.relations import renamed
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect
+from pii_tracer.lineage.sql.statements.computed_columns import computed_by, fields_of
 from pii_tracer.lineage.sql.text.global_temp_views import global_view
 from pii_tracer.lineage.sql.text.table_names import path_table
 from pii_tracer.lineage.sql.writes import drafted
@@ -70,6 +70,9 @@ def _other(query: Query, node: exp.Create, kind: str) -> Draft:
         query.findings.doubt(f"what CREATE {kind} takes its rows from is not followed")
     elif body is not None and body.find(exp.Table, exp.Query) is not None:
         query.findings.doubt(f"the body of CREATE {kind} is not followed")
+    for part in node.find_all(exp.Func):
+        for why in reads_elsewhere(part, query.names):
+            query.findings.doubt(why)
     return Draft(Effect.NONE, None)
 
 

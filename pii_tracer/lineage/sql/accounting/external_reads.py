@@ -60,7 +60,7 @@ _ELSEWHERE_KEYS = re.compile(
 """Options that name where rows are, if not with the table."""
 
 
-def reads_elsewhere(part: exp.Expression, names: Names) -> Iterator[str]:
+def reads_elsewhere(part: exp.Expr, names: Names) -> Iterator[str]:
     """Why a function or variable may bring in what the statement does not show."""
     if isinstance(part, exp.Parameter):
         if not _only_decides(part) and not isinstance(part.parent, exp.DeclareItem | exp.Table):
@@ -79,7 +79,7 @@ def reads_elsewhere(part: exp.Expression, names: Names) -> Iterator[str]:
             yield f"the function {name} is given the name of a table as a text: not followed"
 
 
-def _only_decides(part: exp.Expression) -> bool:
+def _only_decides(part: exp.Expr) -> bool:
     """Whether a value only decides which rows there are."""
     inner: exp.Expr = part
     while inner.parent is not None and not isinstance(inner, exp.Query):

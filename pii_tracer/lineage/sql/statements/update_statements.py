@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from pii_tracer.lineage.computed import with_computed
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.lineage.sql.from_clauses import Ctes
 from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.relations import IDENTITY, Field, Relation
 from pii_tracer.lineage.sql.scopes import Scope, Source, shown
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, by_name
+from pii_tracer.lineage.sql.statements.computed_columns import with_computed
 from pii_tracer.lineage.sql.writes import assignments, called
 
 

@@ -1,0 +1,41 @@
+"""A script of many statements costs as many times what one costs: twice the statements, twice the work."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from pii_tracer.lineage.sql.parse_lines import answer_sql
+
+SCHEMAS = {"s": [("id", ""), ("mail", "")], "t": [("id", ""), ("mail", "")]}
+SCRIPTS = {
+    "inserts into one table": "INSERT INTO t SELECT id, upper(mail) FROM s WHERE id > {0}",
+    "inserts into tables without a schema": "INSERT INTO t{0} SELECT id, mail FROM s{0}",
+    "tables that are made": "CREATE TABLE d.t{0} AS SELECT id, mail FROM d.s{0}",
+    "updates": "UPDATE s SET mail = 'x{0}' WHERE id = {0}",
+}
+
+
+def work(template: str, statements: int) -> int:
+    """Calls of functions, C's included: unlike time, the same in every run."""
+    sql = ";\n".join(template.format(n) for n in range(1000, 1000 + statements))
+    calls = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        answer_sql(sql, "spark", SCHEMAS)
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_work_grows_with_the_number_of_statements(name: str):
+    work(SCRIPTS[name], 5)  # what is made once
+    assert work(SCRIPTS[name], 320) < 4.3 * work(SCRIPTS[name], 80)
