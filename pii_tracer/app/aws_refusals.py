@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from pii_tracer.lake.stores.aws import refusals_as
+from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.model.errors import ScanError
 
 
-def unreadable(what: str, where: str, todo: str) -> AbstractContextManager[None]:
+@contextmanager
+def unreadable(what: str, where: str, todo: str) -> Iterator[None]:
     """Raises `ScanError` with the refusal's code."""
-    return refusals_as(ScanError, what, where=where, todo=todo)
+    try:
+        with refusals_as(ScanError, what, where=where, todo=todo):
+            yield
+    except StoreError as error:
+        raise ScanError(f"{what}: {error.code}", where=where, todo=todo) from None

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import Inventory
+from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.lake.stores.s3.archives import dataset_of, s3_clients
 from pii_tracer.lake.stores.s3.object_versions import region_of
 from pii_tracer.lake.stores.s3.replicas import replicas_of
+from pii_tracer.lake.stores.s3.store import store_errors
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import CopyKind, DatasetId, Strategy
 from pii_tracer.model.locations import is_s3, names_place
@@ -90,13 +89,14 @@ def object_places(plan: ErasurePlan, estate: Estate) -> Iterator[Copy | ByteVerd
     clients = s3_clients(estate)
     for (bucket, prefix), root in roots.items():
         try:
-            for target in replicas_of(clients, bucket, prefix):
-                if (target, prefix) not in known:
-                    known.add((target, prefix))
-                    yield _reached(estate, _as_place(root, target, prefix))
-        except (BotoCoreError, ClientError) as error:
+            with store_errors("its replication cannot be read", root.location, "s3:GetReplicationConfiguration"):
+                for target in replicas_of(clients, bucket, prefix):
+                    if (target, prefix) not in known:
+                        known.add((target, prefix))
+                        yield _reached(estate, _as_place(root, target, prefix))
+        except StoreError as error:
             verdict = ByteVerdict(copy_id=f"{SINCE}replicas of {root.id}", root=root.location, files=())
-            refusal = Refused("GetBucketReplication", error_code(error))
+            refusal = Refused("GetBucketReplication", error.code)
             yield with_refused(verdict, (refusal,), waived(plan, root.location))
 
 
@@ -147,8 +147,8 @@ def _reached(estate: Estate, copy: Copy) -> Copy | ByteVerdict:
     """The place with its region, or that its bucket does not answer."""
     bucket = copy.location.removeprefix("s3://").partition("/")[0]
     try:
-        region = region_of(s3_clients(estate)(None), bucket)
-    except (BotoCoreError, ClientError) as error:
-        told = f"the bucket cannot be listed: {error_code(error)}"
-        return ByteVerdict(copy_id=copy.id, root=copy.location, files=(), unverified=(told,))
+        with store_errors("the bucket cannot be listed", copy.location, "s3:GetBucketLocation"):
+            region = region_of(s3_clients(estate)(None), bucket)
+    except StoreError as error:
+        return ByteVerdict(copy_id=copy.id, root=copy.location, files=(), unverified=(error.what,))
     return copy.model_copy(update={"facts": {"region": region}})
