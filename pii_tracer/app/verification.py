@@ -30,7 +30,7 @@ from pii_tracer.model.identities import (
     KeySet,
     Strategy,
 )
-from pii_tracer.model.locations import S3Location, s3_place
+from pii_tracer.model.locations import S3Location, object_prefix, s3_place
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 from pii_tracer.scan.file_fingerprints import fingerprint
@@ -211,8 +211,10 @@ class Verification:
     def _place(self, copy: Copy) -> tuple[S3Client, str, str]:
         from pii_tracer.lake.stores.s3.archives import s3_clients
 
-        bucket, _, prefix = copy.location.removeprefix("s3://").partition("/")
-        return s3_clients(self.estate)(copy.facts.get("region")), bucket, prefix
+        place = object_prefix(copy.location)
+        if place is None:
+            raise EstateError("the copy lies in no bucket", where=copy.location, todo="plan again")
+        return s3_clients(self.estate)(copy.facts.get("region")), *place
 
     def _versions(self, copy: Copy) -> Iterator[VersionBytes]:
         """The object versions that are the copy's, as they are now; read when they are opened.

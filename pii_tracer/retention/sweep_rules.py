@@ -14,7 +14,7 @@ from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Format, Frozen
 from pii_tracer.model.legal_holds import Hold
-from pii_tracer.model.locations import Location, is_s3, location_of
+from pii_tracer.model.locations import Location, location_of
 from pii_tracer.retention.native_settings import MAIN, RefRetention
 from pii_tracer.retention.retention_classes import class_of, hold_on, partitions_of
 from pii_tracer.retention.settings_check import FindingKind, Table, check_table
@@ -146,7 +146,7 @@ def targets(
         held_to = class_of(rules, table.names, table.properties, table.pii)
         days, location = max(held_to.days, LEAST_DAYS), location_of(table.location)
         # the engine knows Delta tables in S3 by their places alone
-        name = None if is_s3(state.location) and table.format is DELTA else state.table
+        name = None if state.remote and table.format is DELTA else state.table
         kept, pointed = partitions_of(rules, table.names), bool(state.metadata)
         found.append(Target(table.name, name, location, table.format, held_to.name, days, table.refs, pointed, kept))
     return tuple(found), tuple(skipped)
@@ -204,6 +204,6 @@ def _why_not(
 def _blocks(gap: InventoryGap, state: TableState) -> bool:
     if gap.kind in _GAPS_OF_PLACES:
         return f"{gap.evidence}/".startswith(f"{state.location}/")
-    if gap.kind is GapKind.STRANGE_FILES and is_s3(state.location) and state.format is DELTA:
+    if gap.kind is GapKind.STRANGE_FILES and state.remote and state.format is DELTA:
         return False  # a sweep leaves them and counts them; of Iceberg also another table's metadata is so called
     return gap.dataset == state.dataset and gap.kind in _BLOCKING_GAPS

@@ -33,7 +33,6 @@ from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.column_paths import Spot
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.identities import Format
-from pii_tracer.model.locations import is_s3
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -169,7 +168,7 @@ def open_delta(state: TableState, version: int, paths: EstatePaths) -> DeltaTabl
     """
     from deltalake import DeltaTable
 
-    remote = is_s3(state.location)
+    remote = state.remote
     if unquote(state.location) != state.location or (remote and re.search(r"[?#]", state.location)):
         # delta-rs decodes the path once too often and would read the folder of the decoded name
         raise EstateError(
@@ -184,7 +183,7 @@ def open_delta(state: TableState, version: int, paths: EstatePaths) -> DeltaTabl
 
 def open_hudi(state: TableState, paths: EstatePaths) -> HudiTable:
     """A Hudi table for its library. Raises as `load_hudi`."""
-    return load_hudi(paths.place(state.location), paths.s3_options if is_s3(state.location) else NO_OPTIONS)
+    return load_hudi(paths.place(state.location), paths.s3_options if state.remote else NO_OPTIONS)
 
 
 def _hudi(state: TableState, paths: EstatePaths) -> pa.Table:
@@ -201,7 +200,7 @@ def folder_files(state: TableState, paths: EstatePaths) -> Sequence[StoredFile]:
     Raises:
         EstateError, OSError: it lies in S3, which refuses.
     """
-    place = paths.place(state.location) if is_s3(state.location) else None
+    place = paths.place(state.location) if state.remote else None
     found: Iterable[StoredFile] = (
         objects_below(place, place.walk())[0] if isinstance(place, S3Path) else _files_here(state)
     )
