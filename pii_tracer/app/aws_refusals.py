@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.stores.aws import refusals_as
+from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.model.errors import ScanError
 
 
 @contextmanager
 def unreadable(what: str, where: str, todo: str) -> Iterator[None]:
     """Raises `ScanError` with the refusal's code."""
-    from botocore.exceptions import BotoCoreError, ClientError
-
     try:
-        yield
-    except (BotoCoreError, ClientError) as error:
-        raise ScanError(f"{what}: {error_code(error)}", where=where, todo=todo) from None
+        with refusals_as(ScanError, what, where=where, todo=todo):
+            yield
+    except StoreError as error:
+        raise ScanError(f"{what}: {error.code}", where=where, todo=todo) from None

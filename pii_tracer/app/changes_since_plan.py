@@ -6,17 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import Inventory
+from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.lake.stores.s3.archives import dataset_of, s3_clients
 from pii_tracer.lake.stores.s3.object_versions import region_of
 from pii_tracer.lake.stores.s3.replicas import replicas_of
+from pii_tracer.lake.stores.s3.store import store_errors
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import CopyKind, DatasetId, Strategy
-from pii_tracer.model.locations import is_s3, names_place
+from pii_tracer.model.locations import names_place, object_prefix, object_uri
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.refused_places import Refused, waived, with_refused
@@ -80,41 +79,42 @@ def object_places(plan: ErasurePlan, estate: Estate) -> Iterator[Copy | ByteVerd
     """
     if estate.s3 is None:
         return
-    known = {_place(copy) for copy in plan.copies if is_s3(copy.location)} | set(_told(plan))
-    roots = {_place(c): c for c in plan.copies if is_s3(c.location) and c.strategy is not Strategy.EXEMPT}
+    places = [(place, copy) for copy in plan.copies if (place := _place(copy))]
+    known = {place for place, _ in places} | set(_told(plan))
+    roots = {place: copy for place, copy in places if copy.strategy is not Strategy.EXEMPT}
     for copy in _empty_archives(plan, estate):
-        if _place(copy) not in known:
-            known.add(_place(copy))
-            roots[_place(copy)] = copy
-            yield _reached(estate, copy)
+        place = _place(copy)
+        if place is not None and place not in known:
+            known.add(place)
+            roots[place] = copy
+            yield _reached(estate, copy, place[0])
     clients = s3_clients(estate)
     for (bucket, prefix), root in roots.items():
         try:
-            for target in replicas_of(clients, bucket, prefix):
-                if (target, prefix) not in known:
-                    known.add((target, prefix))
-                    yield _reached(estate, _as_place(root, target, prefix))
-        except (BotoCoreError, ClientError) as error:
+            with store_errors("its replication cannot be read", root.location, "s3:GetReplicationConfiguration"):
+                for target in replicas_of(clients, bucket, prefix):
+                    if (target, prefix) not in known:
+                        known.add((target, prefix))
+                        yield _reached(estate, _as_place(root, target, prefix), target)
+        except StoreError as error:
             verdict = ByteVerdict(copy_id=f"{SINCE}replicas of {root.id}", root=root.location, files=())
-            refusal = Refused("GetBucketReplication", error_code(error))
+            refusal = Refused("GetBucketReplication", error.code)
             yield with_refused(verdict, (refusal,), waived(plan, root.location))
 
 
-def _place(copy: Copy) -> tuple[str, str]:
-    """Bucket, and what the keys in it begin with."""
+def _place(copy: Copy) -> tuple[str, str] | None:
+    """Bucket, and what the keys in it begin with; None of what lies in none."""
     if copy.s3_table:
         return copy.s3_table.bucket, copy.s3_table.prefix
-    bucket, _, prefix = copy.location.removeprefix("s3://").partition("/")
-    return bucket, prefix
+    return object_prefix(copy.location)
 
 
 def _told(plan: ErasurePlan) -> Iterator[tuple[str, str]]:
     """Places in S3 that the plan names and that are no copies, with and without the slash at their end."""
     named = [item.dataset for item in plan.examined] + [gap.dataset for gap in plan.gaps if gap.dataset]
     for dataset in named:
-        if is_s3(dataset.namespace):
-            bucket = dataset.namespace.partition("://")[2]
-            yield from ((bucket, dataset.name), (bucket, f"{dataset.name}/"))
+        if store := object_prefix(dataset.namespace):
+            yield from ((store.bucket, dataset.name), (store.bucket, f"{dataset.name}/"))
 
 
 def _empty_archives(plan: ErasurePlan, estate: Estate) -> Iterator[Copy]:
@@ -130,7 +130,7 @@ def _empty_archives(plan: ErasurePlan, estate: Estate) -> Iterator[Copy]:
 
 def _as_place(of: Copy, bucket: str, prefix: str) -> Copy:
     """A place to look at as a whole, as at a replica: old versions and all. of: whose rows lie there."""
-    location = f"s3://{bucket}/{prefix}"
+    location = object_uri(bucket, prefix)
     update = {
         "id": f"{SINCE}{location}",
         "kind": CopyKind.REPLICA,
@@ -143,12 +143,11 @@ def _as_place(of: Copy, bucket: str, prefix: str) -> Copy:
     return of.model_copy(update=update)
 
 
-def _reached(estate: Estate, copy: Copy) -> Copy | ByteVerdict:
+def _reached(estate: Estate, copy: Copy, bucket: str) -> Copy | ByteVerdict:
     """The place with its region, or that its bucket does not answer."""
-    bucket = copy.location.removeprefix("s3://").partition("/")[0]
     try:
-        region = region_of(s3_clients(estate)(None), bucket)
-    except (BotoCoreError, ClientError) as error:
-        told = f"the bucket cannot be listed: {error_code(error)}"
-        return ByteVerdict(copy_id=copy.id, root=copy.location, files=(), unverified=(told,))
+        with store_errors("the bucket cannot be listed", copy.location, "s3:GetBucketLocation"):
+            region = region_of(s3_clients(estate)(None), bucket)
+    except StoreError as error:
+        return ByteVerdict(copy_id=copy.id, root=copy.location, files=(), unverified=(error.what,))
     return copy.model_copy(update={"facts": {"region": region}})

@@ -54,6 +54,7 @@ def use_demo_credentials() -> None:
 def _build(folder: Path, state: Path, now: datetime, progress: Progress) -> Settings:
     """The lakehouse in a throwaway folder, and the stand-in for S3."""
     from executors.engine.spark_session import open_session
+    from pii_tracer.lake.stores.s3.archives import s3_clients
     from sample_lineage.build import CONTENTS, build, sample_estate
     from sample_lineage.s3_standin import running, start, stop
 
@@ -65,19 +66,11 @@ def _build(folder: Path, state: Path, now: datetime, progress: Progress) -> Sett
     _remove_old(folder, state)
     progress.step("S3 stand-in", "versions, archive classes, replication; on loopback")
     standin = start(folder)
-    import boto3
-    from botocore.config import Config
-
-    s3 = boto3.client(
-        "s3",
-        endpoint_url=standin.endpoint_url,
-        region_name="ap-south-1",
-        config=Config(s3={"addressing_style": "path"}),
-    )
+    described = sample_estate(standin.endpoint_url, with_s3=True)
     base = (folder / "estate").resolve()
     progress.step("Spark", "all three table formats in one session")
-    spark = open_session(sample_estate(standin.endpoint_url, with_s3=True), base)
-    build(base, spark, s3, now, lambda text: progress.step("lakehouse", text))
+    spark = open_session(described, base)
+    build(base, spark, s3_clients(described)(None), now, lambda text: progress.step("lakehouse", text))
     progress.done("built")
     return Settings(base / "pii-tracer.yaml", state)
 

@@ -248,8 +248,8 @@ def _catalogs(estate: Estate, base: Path) -> Iterator[Finding]:
 
 
 def _credentials() -> Finding:
-    import boto3
+    from pii_tracer.lake.stores.aws import has_credentials
 
-    if boto3.Session().get_credentials() is None:
+    if not has_credentials():
         return Finding(Level.MISSING, "S3 credentials", "boto3 finds none", "set AWS_PROFILE or the AWS_* variables")
     return Finding(Level.OK, "S3 credentials", "boto3 finds some")

@@ -16,7 +16,7 @@ from pii_tracer.lake.stores.s3.object_versions import NULL, region_of
 from pii_tracer.lake.stores.s3.version_bytes import fetch
 from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.locations import S3Location, s3_place
+from pii_tracer.model.locations import S3Location, object_prefix, s3_place
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.proof.storage_witness import FileBefore, Seen, in_log
 from pii_tracer.scan.search_workers import THREADS, Searchers
@@ -144,12 +144,11 @@ def _places_of(plan: ErasurePlan) -> set[tuple[str, str]]:
     """(bucket, what the keys in it begin with) of everything in S3 that the plan knows."""
     found = set()
     for copy in plan.copies:
-        bucket, _, key = copy.location.removeprefix("s3://").partition("/")
-        if copy.location.startswith("s3://"):
-            found.add((bucket, copy.s3_table.prefix if copy.s3_table else key))
+        if place := object_prefix(copy.location):
+            found.add((place.bucket, copy.s3_table.prefix if copy.s3_table else place.prefix))
     told = [item.dataset for item in plan.examined]
     told += [gap.dataset for gap in plan.gaps if gap.dataset and gap.kind == GapKind.REMOTE_TABLE]
-    return found | {(place.bucket, place.prefix) for dataset in told if (place := s3_place(dataset))}
+    return found | {(there.bucket, there.prefix) for dataset in told if (there := s3_place(dataset))}
 
 
 def _folder(estate: Estate, copy: Copy, place: S3Location) -> S3Folder:

@@ -7,8 +7,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka.admin import AdminClient
-
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.kafka import KafkaCluster, Topic
 from pii_tracer.lake.inventory import Inventory, TopicState
@@ -130,13 +128,17 @@ def look(estate: Estate, base: Path, copy: Copy, patterns: Patterns) -> TopicLoo
     admin = admin_client(settings)
     state = topic_state(admin, cluster, topic)
     partitions = range(len(state.offsets))
+
+    def starts() -> list[int]:
+        return [first for first, _ in topic_state(admin, cluster, topic).offsets]
+
     undecided(admin, topic.name, partitions, wait=True)  # what stays open is counted as it stands
     stable = stable_ends(admin, topic.name, partitions)
     records = read_topic(settings, topic.name, partitions)
     with closing(read_topic(settings, topic.name, partitions, committed=True)) as committed:
         reading = Reading(records, committed, stable)
         schemas = ClusterSchemas(cluster, base)
-        return look_at_topic(copy, state, patterns, schemas, reading, lambda: _starts(admin, cluster, topic))
+        return look_at_topic(copy, state, patterns, schemas, reading, starts)
 
 
 def state_of(estate: Estate, base: Path, copy: Copy) -> TopicState:
@@ -161,10 +163,6 @@ def look_elsewhere(estate: Estate, base: Path, dataset: DatasetId, patterns: Pat
     except (EstateError, ScanError) as error:
         return ByteVerdict(copy_id=name, root=root, files=(), unverified=(error.what,))
     return look_past(name, root, scanned)
-
-
-def _starts(admin: AdminClient, cluster: KafkaCluster, topic: Topic) -> list[int]:
-    return [first for first, _ in topic_state(admin, cluster, topic).offsets]
 
 
 def _partitions(base: Path, cluster: KafkaCluster, topic: Topic) -> int:

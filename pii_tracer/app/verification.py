@@ -17,9 +17,11 @@ from pii_tracer.app.aws_refusals import unreadable
 from pii_tracer.app.changes_since_plan import declared_since, object_places, unseen
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
+from pii_tracer.lake.stores.base import ObjectStore, StoreError
 from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
+from pii_tracer.lake.stores.registry import store_at
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.identities import (
@@ -28,12 +30,11 @@ from pii_tracer.model.identities import (
     KeySet,
     Strategy,
 )
-from pii_tracer.model.locations import S3Location, s3_place
+from pii_tracer.model.locations import S3Location, object_prefix, s3_place
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 from pii_tracer.scan.file_fingerprints import fingerprint
 from pii_tracer.scan.file_scan import scan_tree
-from pii_tracer.scan.parquet_keys import file_keys
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.byte_search import (
     look_past,
@@ -185,22 +186,18 @@ class Verification:
 
     def _uploads(self, copy: Copy) -> tuple[int, tuple[Refused, ...]]:
         """Unfinished multipart uploads of a place: bytes that nobody can read. Or that they cannot be listed."""
-        from botocore.exceptions import BotoCoreError, ClientError
-
-        from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
-
         if not counts_uploads(copy, self.plan.copies):
             return 0, ()
         try:
-            return sum(1 for _ in iter_uploads(*self._place(copy))), ()
-        except (BotoCoreError, ClientError) as error:
-            return 0, (Refused("ListMultipartUploads", error_code(error)),)
+            store, prefix = self._store(copy)
+            return sum(1 for _ in store.uploads(prefix)), ()
+        except StoreError as error:
+            return 0, (Refused("ListMultipartUploads", error.code),)
 
     def listed(self, copy: Copy) -> Iterator[ObjectVersion]:
         """Every version and marker in the copy's place, as the bucket lists them. Use inside `bucket`."""
-        from pii_tracer.lake.stores.s3.archives import iter_object_versions
-
-        return iter_object_versions(*self._place(copy))
+        store, prefix = self._store(copy)
+        return store.versions(prefix)
 
     def chosen(self, copy: Copy, wanted: Container[tuple[str, str]]) -> Iterator[VersionBytes]:
         """Some versions in the copy's place, by key and version id. Use inside `bucket`."""
@@ -208,11 +205,16 @@ class Verification:
 
         return iter_version_bytes(*self._place(copy), self.now(), wanted=wanted)
 
+    def _store(self, copy: Copy) -> tuple[ObjectStore, str]:
+        return store_at(self.estate, copy.location, copy.facts.get("region"))
+
     def _place(self, copy: Copy) -> tuple[S3Client, str, str]:
         from pii_tracer.lake.stores.s3.archives import s3_clients
 
-        bucket, _, prefix = copy.location.removeprefix("s3://").partition("/")
-        return s3_clients(self.estate)(copy.facts.get("region")), bucket, prefix
+        place = object_prefix(copy.location)
+        if place is None:
+            raise EstateError("the copy lies in no bucket", where=copy.location, todo="plan again")
+        return s3_clients(self.estate)(copy.facts.get("region")), *place
 
     def _versions(self, copy: Copy) -> Iterator[VersionBytes]:
         """The object versions that are the copy's, as they are now; read when they are opened.

@@ -9,9 +9,3 @@ from pydantic import Field
 LeasePlace = Annotated[str, Field(pattern=r"^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9!_.'()-]+)*$")]
 """`s3://bucket/prefix`. Names that S3 takes without quoting
 (https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html)."""
-
-
-def bucket_and_prefix(place: str) -> tuple[str, str]:
-    """Bucket, and prefix without slashes at its ends (empty: the bucket itself)."""
-    bucket, _, prefix = place.removeprefix("s3://").partition("/")
-    return bucket, prefix

@@ -23,7 +23,7 @@ from pii_tracer.model.identities import (
     Format,
     Frozen,
 )
-from pii_tracer.model.locations import S3Location, is_s3
+from pii_tracer.model.locations import S3Location, is_s3, object_uri
 
 ENCODING = "csv.encoding"
 """In `TableState.properties`: what the estate file declares of CSV files that are not UTF-8."""
@@ -160,9 +160,14 @@ class TableState(Frozen):
     mixed: tuple[str, ...] = ()
 
     @property
+    def remote(self) -> bool:
+        """Whether it lies in a store of objects: its files are objects, and what is deleted may stay as versions."""
+        return is_s3(self.location)
+
+    @property
     def in_objects(self) -> bool:
         """Whether it is a bare folder in S3: no engine writes it, each object is written again by itself."""
-        return self.format in PLAIN and is_s3(self.location)
+        return self.format in PLAIN and self.remote
 
 
 class ObjectLock(Frozen):
@@ -261,7 +266,7 @@ class ObjectSet(Frozen):
 
     @property
     def location(self) -> str:
-        return f"s3://{self.bucket}/{self.prefix}"
+        return object_uri(self.bucket, self.prefix)
 
 
 class RemotePlace(Frozen):

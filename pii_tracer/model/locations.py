@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from pydantic import Field
@@ -28,7 +29,7 @@ class S3Location(Frozen):
     key: str
 
     def __str__(self) -> str:
-        return f"s3://{self.bucket}/{self.key}"
+        return object_uri(self.bucket, self.key)
 
     @property
     def prefix(self) -> str:
@@ -58,9 +59,29 @@ class S3Location(Frozen):
 Location = Path | S3Location
 
 
+class ObjectPrefix(NamedTuple):
+    """A bucket, and what the keys of everything in a place begin with, letter by letter: a last slash counts."""
+
+    bucket: str
+    prefix: str
+
+
 def is_s3(text: str) -> bool:
     """Whether a text is meant as a place in S3, in any of the schemes that engines write."""
     return _S3.match(text) is not None
+
+
+def object_prefix(text: str) -> ObjectPrefix | None:
+    """What a copy's or an archive's location means: keys that begin so, folder or not; None outside of S3."""
+    if not is_s3(text):
+        return None
+    bucket, _, prefix = text.partition("://")[2].partition("/")
+    return ObjectPrefix(bucket, prefix)
+
+
+def object_uri(bucket: str, key: str) -> str:
+    """An object, or a prefix of keys, as plans and proofs name it."""
+    return f"s3://{bucket}/{key}"
 
 
 def s3_location(text: str) -> S3Location:

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config.proof import AttestationKey, KmsKey
+from pii_tracer.lake.keys.kms.key_state import kms_client
 from pii_tracer.model.errors import ProofError
 from pii_tracer.proof.aws_refusals import asked
 from pii_tracer.review.trusted_keys import (
@@ -124,9 +125,7 @@ def _from_environment(name: str) -> Ed25519PrivateKey:
 
 
 def _kms(settings: KmsKey) -> KmsSigner:
-    import boto3
-
-    client = boto3.client("kms", region_name=settings.region)
+    client = kms_client(settings.region, None)
     answer = _asked(lambda: client.get_public_key(KeyId=settings.key_id), settings.key_id)
     public = load_der_public_key(bytes(answer["PublicKey"]))
     usable = _ALGORITHM in answer.get("SigningAlgorithms", ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from pii_tracer.lake.aws_errors import error_code
+from pii_tracer.lake.stores.aws import refusals_as
 from pii_tracer.model.errors import ProofError
 
 T = TypeVar("T")
@@ -17,9 +17,5 @@ def asked(call: Callable[[], T], service: str, *, where: str, todo: str) -> T:
     Raises:
         ProofError: the service refuses, or is not reached.
     """
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    try:
+    with refusals_as(ProofError, f"{service} refuses", where=where, todo=todo):
         return call()
-    except (ClientError, BotoCoreError) as error:
-        raise ProofError(f"{service} refuses: {error_code(error)}", where=where, todo=todo) from None

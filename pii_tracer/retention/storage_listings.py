@@ -26,7 +26,7 @@ from pii_tracer.lake.stores.s3.inventory_report_files import KINDS, rows
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.locations import Location, S3Location, is_s3
+from pii_tracer.model.locations import Location, S3Location, is_s3, object_uri
 from pii_tracer.model.timestamps import instant
 
 _BATCH = 50_000
@@ -239,7 +239,7 @@ def _objects(files: list[tuple[Path, str]], kind: str, schema: str, bucket: str)
             for row in rows(stream, kind, schema):
                 # a noncurrent version or a delete marker is no file that an engine could see
                 if _truth(row.get("islatest"), True) and not _truth(row.get("isdeletemarker"), False):
-                    path = f"s3://{row.get('bucket') or bucket}/{row['key']}"
+                    path = object_uri(row.get("bucket") or bucket, row["key"])
                     yield Item(path, int(row["size"] or 0), _ms(row["lastmodifieddate"]), path.endswith("/"))
 
 

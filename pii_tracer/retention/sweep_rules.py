@@ -14,7 +14,7 @@ from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.identities import Format, Frozen
 from pii_tracer.model.legal_holds import Hold
-from pii_tracer.model.locations import Location, is_s3, location_of
+from pii_tracer.model.locations import Location, location_of
 from pii_tracer.retention.retention_classes import class_of, hold_on, partitions_of
 from pii_tracer.retention.settings_check import FindingKind, Table, check_table
 
@@ -145,7 +145,7 @@ def targets(
         held_to = class_of(rules, table.names, table.properties, table.pii)
         days, location = max(held_to.days, LEAST_DAYS), location_of(table.location)
         # in S3 the engine knows tables by their places, where their format does without a catalog
-        by_place = is_s3(state.location) and not format_of(table.format).needs_catalog
+        by_place = state.remote and not format_of(table.format).needs_catalog
         name = None if by_place else state.table
         kept, pointed = partitions_of(rules, table.names), bool(state.metadata)
         found.append(Target(table.name, name, location, table.format, held_to.name, days, table.refs, pointed, kept))
@@ -204,7 +204,7 @@ def _why_not(
 def _blocks(gap: InventoryGap, state: TableState) -> bool:
     if gap.kind in _GAPS_OF_PLACES:
         return f"{gap.evidence}/".startswith(f"{state.location}/")
-    told_apart = is_s3(state.location) and format_of(state.format).sweeps_beside_strange_files
+    told_apart = state.remote and format_of(state.format).sweeps_beside_strange_files
     if gap.kind is GapKind.STRANGE_FILES and told_apart:
         return False  # a sweep leaves them and counts them; elsewhere another table's metadata may be so called
     return gap.dataset == state.dataset and gap.kind in _BLOCKING_GAPS

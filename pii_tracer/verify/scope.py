@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pii_tracer.model.identities import CopyKind
+from pii_tracer.model.locations import object_prefix
 from pii_tracer.model.plan import Copy, Step
 
 
@@ -37,6 +38,7 @@ def _shares_with(copy: Copy, kind: CopyKind, copies: Iterable[Copy]) -> bool:
 def named_versions(steps: Iterable[Step], copy: Copy) -> set[tuple[str, str]]:
     """Object versions (key, id) that the steps of a copy name, most of them to delete: none of these may be there and
     not be listed."""
-    bucket = copy.location.removeprefix("s3://").partition("/")[0]
-    mine = (s.parameters for s in steps if s.copy_ == copy.id and s.parameters.get("bucket") == bucket)
+    place = object_prefix(copy.location)
+    bucket = place.bucket if place else None
+    mine = (s.parameters for s in steps if s.copy_ == copy.id and bucket and s.parameters.get("bucket") == bucket)
     return {(item["key"], item["version_id"]) for own in mine for item in own.get("versions", ())}

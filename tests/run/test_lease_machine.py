@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import io
-from typing import Any
-
-from botocore.exceptions import ClientError, ReadTimeoutError
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -13,45 +9,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from pii_tracer.model.errors import Refused
 from pii_tracer.run.journal import utc_now
 from pii_tracer.run.s3.s3_lease import LeaseObject, S3Lease
+from tests.kits.memory_store import MemoryStore
 from tests.run.test_s3_lease import Told, Watch
-
-
-class Store:
-    """A bucket with conditional writes, as S3 has them; it can lose an answer before or after the write."""
-
-    def __init__(self) -> None:
-        self.objects: dict[str, tuple[bytes, str]] = {}
-        self.writes = 0
-        self.lost: list[bool] = []
-
-    def put_object(self, **words: Any) -> Any:
-        lost = self.lost.pop() if self.lost and "probe" not in words["Key"] else None
-        if lost is False:
-            raise ReadTimeoutError(endpoint_url="http://store")
-        there = self.objects.get(words["Key"])
-        if "IfNoneMatch" in words and there is not None:
-            raise ClientError({"Error": {"Code": "PreconditionFailed"}}, "PutObject")
-        if "IfMatch" in words and there is None:
-            raise ClientError({"Error": {"Code": "NoSuchKey"}}, "PutObject")
-        if "IfMatch" in words and there is not None and there[1] != words["IfMatch"]:
-            raise ClientError({"Error": {"Code": "PreconditionFailed"}}, "PutObject")
-        self.writes += 1
-        self.objects[words["Key"]] = (words["Body"], f'"{self.writes}"')
-        if lost:
-            raise ReadTimeoutError(endpoint_url="http://store")
-        return {"ETag": f'"{self.writes}"'}
-
-    def get_object(self, **words: Any) -> Any:
-        if words["Key"] not in self.objects:
-            raise ClientError({"Error": {"Code": "NoSuchKey"}}, "GetObject")
-        body, etag = self.objects[words["Key"]]
-        return {"Body": io.BytesIO(body), "ETag": etag}
-
-    def list_object_versions(self, **words: Any) -> Any:
-        return {"Versions": [{"Key": k, "VersionId": "null"} for k in self.objects if k.startswith(words["Prefix"])]}
-
-    def delete_object(self, **words: Any) -> None:
-        self.objects.pop(words["Key"], None)
 
 
 class Leases(RuleBasedStateMachine):
@@ -59,8 +18,8 @@ class Leases(RuleBasedStateMachine):
 
     @initialize()
     def start(self) -> None:
-        self.store = Store()
-        self.place = LeaseObject(self.store, "b", "plan.lease.json")
+        self.store = MemoryStore()
+        self.place = LeaseObject(self.store, "plan.lease.json")
         self.history = Told()
         self.leases: list[S3Lease] = []
         self.passed: list[int] = []
@@ -71,7 +30,7 @@ class Leases(RuleBasedStateMachine):
         held = self.leases[which % len(self.leases)] if self.leases else None
         sign = (lambda: self._check(held)) if alive and held is not None else (lambda: None)
         watch = Watch(meanwhile=sign)
-        self.store.lost = [] if lost is None else [lost]
+        self.store.faults.lost = [] if lost is None else [lost]
         try:
             lease = S3Lease.acquire(
                 self.place, self.history, utc_now, beat_seconds=1e6, sleep=watch.sleep, monotonic=watch.monotonic
@@ -79,16 +38,16 @@ class Leases(RuleBasedStateMachine):
         except Refused:
             return
         finally:
-            self.store.lost = []
+            self.store.faults.lost = []
         self.leases.append(lease)
         self.passed.append(lease.token)
 
     @rule(which=st.integers(0, 5), lost=st.none() | st.booleans())
     def check(self, which: int, lost: bool | None) -> None:
         if self.leases:
-            self.store.lost = [] if lost is None else [lost]
+            self.store.faults.lost = [] if lost is None else [lost]
             self._check(self.leases[which % len(self.leases)])
-            self.store.lost = []
+            self.store.faults.lost = []
 
     def _check(self, lease: S3Lease) -> None:
         try:
@@ -100,9 +59,9 @@ class Leases(RuleBasedStateMachine):
     @rule(which=st.integers(0, 5), lost=st.none() | st.booleans())
     def release(self, which: int, lost: bool | None) -> None:
         if self.leases:
-            self.store.lost = [] if lost is None else [lost]
+            self.store.faults.lost = [] if lost is None else [lost]
             self.leases[which % len(self.leases)].release()
-            self.store.lost = []
+            self.store.faults.lost = []
 
     @rule(head=st.text("abc", min_size=1, max_size=3))
     def written(self, head: str) -> None:

@@ -20,6 +20,7 @@ from pii_tracer.app.execution import run_lock
 from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.app.execution.run_lock import held
 from pii_tracer.app.settings import Settings
+from pii_tracer.lake.stores.s3.store import S3Store
 from pii_tracer.model.errors import Refused
 from pii_tracer.run.journal import GENESIS, Kind, utc_now
 from pii_tracer.run.s3.s3_lease import LeaseObject, S3Lease
@@ -30,11 +31,12 @@ __all__ = ["standin", "world"]
 HOLDER = """
 import sys
 from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.store import S3Store
 from pii_tracer.run.journal import utc_now
 from pii_tracer.run.s3.s3_lease import LeaseObject, S3Lease
 from tests.run.test_s3_lease import Told
 from tests.s3support import estate
-place = LeaseObject(s3_clients(estate(sys.argv[1]))(None), sys.argv[2], sys.argv[3])
+place = LeaseObject(S3Store(s3_clients(estate(sys.argv[1]))(None), sys.argv[2]), sys.argv[3])
 lease = S3Lease.acquire(place, Told(), utc_now, beat_seconds=0.1, silence_seconds=float(sys.argv[4]))
 for line in sys.stdin:
     try:
@@ -78,7 +80,7 @@ class Watch:
 
 @pytest.fixture
 def place(world: World) -> LeaseObject:
-    return LeaseObject(world.client(), world.new("leases"), "estate/plan-1.lease.json")
+    return LeaseObject(S3Store(world.client(), world.new("leases")), "estate/plan-1.lease.json")
 
 
 def take(place: LeaseObject, history: Told | None = None, watch: Watch | None = None, **more: Any) -> S3Lease:
@@ -94,7 +96,7 @@ def other(place: LeaseObject, world: World) -> Iterator[Callable[[float], subpro
     started: list[subprocess.Popen[str]] = []
 
     def start(silence: float) -> subprocess.Popen[str]:
-        words = [sys.executable, "-c", HOLDER, world.endpoint_url, place.bucket, place.key, str(silence)]
+        words = [sys.executable, "-c", HOLDER, world.endpoint_url, place.store.bucket, place.key, str(silence)]
         process = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
         )
@@ -126,7 +128,7 @@ def test_people_are_told_who_holds_it(place: LeaseObject, tmp_path: Path, monkey
         assert (run_lock.held_by(settings, folder) or "").endswith(f"by the lease {place.name}")
         assert f"process {os.getpid()} on " in (run_lock.held_by(settings, folder) or "")
     assert run_lock.held_by(settings, folder) is None
-    place.client.put_object(Bucket=place.bucket, Key=place.key, Body=b"{}")
+    place.store.client.put_object(Bucket=place.store.bucket, Key=place.key, Body=b"{}")
     assert (run_lock.held_by(settings, folder) or "").startswith("unknown: the lease in S3 cannot be read")
     monkeypatch.undo()
     assert "unknown: " in (run_lock.held_by(settings, folder) or ""), "there is no estate file"
@@ -175,7 +177,7 @@ def test_tokens_grow_and_a_released_lease_is_free_at_once(place: LeaseObject) ->
     with take(place, watch=watch) as lease:
         assert (lease.token, lease.took_over, watch.slept) == (2, None, 0)
     lease.release()
-    place.client.delete_object(Bucket=place.bucket, Key=place.key)
+    place.store.client.delete_object(Bucket=place.store.bucket, Key=place.key)
     with take(place, token_above=2) as lease:
         assert lease.token == 3, "the journal remembers what the store has forgotten"
 
@@ -236,8 +238,8 @@ class Lossy:
 
 
 def test_a_write_whose_answer_was_lost_is_known_as_our_own(place: LeaseObject) -> None:
-    lossy = Lossy(place.client, place.key)
-    through = LeaseObject(lossy, place.bucket, place.key)
+    lossy = Lossy(place.store.client, place.key)
+    through = LeaseObject(S3Store(lossy, place.store.bucket), place.key)
     lossy.lose = 1
     with take(through) as lease:  # making it
         lossy.lose = 1
@@ -247,20 +249,20 @@ def test_a_write_whose_answer_was_lost_is_known_as_our_own(place: LeaseObject) -
 
 
 def test_a_taking_over_whose_answer_was_lost_is_known_as_our_own(place: LeaseObject) -> None:
-    silent, lossy = take(place), Lossy(place.client, place.key)
+    silent, lossy = take(place), Lossy(place.store.client, place.key)
     lossy.lose = 1
-    with take(LeaseObject(lossy, place.bucket, place.key)) as second:
+    with take(LeaseObject(S3Store(lossy, place.store.bucket), place.key)) as second:
         assert second.token == 2
         with pytest.raises(Refused, match="lost its lease"):
             silent.check()
 
 
 def test_a_write_that_never_arrived_is_no_lease(place: LeaseObject) -> None:
-    lossy = Lossy(place.client, place.key)
+    lossy = Lossy(place.store.client, place.key)
     lossy.lose, lossy.worked = 1, False
     with pytest.raises(Refused, match="cannot be confirmed: ReadTimeoutError"):
-        take(LeaseObject(lossy, place.bucket, place.key))
-    lease = take(LeaseObject(lossy, place.bucket, place.key))
+        take(LeaseObject(S3Store(lossy, place.store.bucket), place.key))
+    lease = take(LeaseObject(S3Store(lossy, place.store.bucket), place.key))
     lossy.lose = 1
     lease.check()  # tried again
     lossy.lose = 100
@@ -291,11 +293,11 @@ def test_a_store_without_conditional_writes_is_refused_before_the_lease_is_touch
     lease = take(place)
     before = place.read()
     with pytest.raises(Refused, match="condition does not hold"):
-        take(LeaseObject(Careless(place.client, ignored), place.bucket, place.key))
+        take(LeaseObject(S3Store(Careless(place.store.client, ignored), place.store.bucket), place.key))
     assert place.read() == before
     lease.check()
     lease.release()
-    listed = place.client.list_object_versions(Bucket=place.bucket)
+    listed = place.store.client.list_object_versions(Bucket=place.store.bucket)
     assert {v["Key"] for v in (*listed["Versions"], *listed.get("DeleteMarkers", ()))} == {place.key}
 
 
@@ -315,24 +317,24 @@ def test_a_state_folder_that_knows_less_than_the_lease_is_refused(place: LeaseOb
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[" * 70_000, b'{"pid": 1}'])
 def test_what_is_no_lease_is_not_taken(place: LeaseObject, body: bytes) -> None:
-    place.client.put_object(Bucket=place.bucket, Key=place.key, Body=body)
+    place.store.client.put_object(Bucket=place.store.bucket, Key=place.key, Body=body)
     with pytest.raises(Refused, match="unknown who runs"):
         take(place)
 
 
 def test_a_bucket_that_is_not_there_is_told(world: World) -> None:
     with pytest.raises(Refused, match="cannot be confirmed: NoSuchBucket"):
-        take(LeaseObject(world.client(), f"nowhere-{world.suffix}", "k"))
+        take(LeaseObject(S3Store(world.client(), f"nowhere-{world.suffix}"), "k"))
 
 
 def test_the_server_that_these_tests_run_on_refuses(place: LeaseObject) -> None:
     """Otherwise they would prove nothing."""
-    where = {"Bucket": place.bucket, "Key": "k", "Body": b"1"}
-    etag = place.client.put_object(**where, IfNoneMatch="*")["ETag"]
+    where = {"Bucket": place.store.bucket, "Key": "k", "Body": b"1"}
+    etag = place.store.client.put_object(**where, IfNoneMatch="*")["ETag"]
     for condition in ({"IfNoneMatch": "*"}, {"IfMatch": '"0"'}):
         with pytest.raises(ClientError, match="PreconditionFailed"):
-            place.client.put_object(**where, **condition)
-    place.client.put_object(**where, IfMatch=etag)
+            place.store.client.put_object(**where, **condition)
+    place.store.client.put_object(**where, IfMatch=etag)
 
 
 @pytest.mark.parametrize("wrong", ["bucket/prefix", "s3://b", "s3://Bucket/x", "s3://bucket/a b", "s3://bucket/../x y"])

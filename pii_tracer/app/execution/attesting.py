@@ -16,6 +16,7 @@ from pii_tracer.app.execution.run_folder import evidence_of
 from pii_tracer.config.proof import TimestampAuthority
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.actions import Action
+from pii_tracer.model.locations import object_uri
 from pii_tracer.model.plan import STAYS, Step
 from pii_tracer.proof.attestation import (
     Attestation,
@@ -199,7 +200,7 @@ def _objects_gone(step: Step, known: dict[str, Any], ran: Ran) -> Iterator[Erase
         if sha256 is None and before:
             name = ran.verification.patterns.mask(item["key"])
             sha256 = before.get(f"{name}?versionId={item['version_id']}")
-        uri = f"s3://{bucket}/{item['key']}"
+        uri = object_uri(bucket, item["key"])
         yield Erased(copy_id=step.copy_ or "", uri=uri, version_id=item["version_id"], sha256=sha256)
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.app.settings import Settings
-from pii_tracer.config.lease import bucket_and_prefix
 from pii_tracer.model.errors import PiiTracerError
 from pii_tracer.run.journal import Clock, Journal, Kind
 from pii_tracer.run.lease import Lease, who_runs
@@ -80,9 +79,9 @@ def lease_object(settings: Settings, plan_id: str) -> LeaseObject | None:
     estate = settings.estate()
     if estate.lease is None:
         return None
-    from pii_tracer.lake.stores.s3.archives import s3_clients
+    from pii_tracer.lake.stores.registry import store_at
     from pii_tracer.run.s3.s3_lease import LeaseObject
 
-    bucket, prefix = bucket_and_prefix(estate.lease)
+    store, prefix = store_at(estate, estate.lease)
     name = f"{plan_id}.lease.json"
-    return LeaseObject(s3_clients(estate)(None), bucket, f"{prefix}/{name}" if prefix else name)
+    return LeaseObject(store, f"{prefix}/{name}" if prefix else name)

@@ -15,7 +15,6 @@ from pii_tracer.lake.keys.envelope.cell_format import unlike_cells
 from pii_tracer.lake.keys.envelope.cells import Mode
 from pii_tracer.lake.rows.current_rows import data_files, guarded, read_columns
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.locations import is_s3
 from planners.keys.key_table_lineage import family_of, state_of
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def _look(entry: Encrypted, state: TableState, others: Collection[Any], paths: E
     counts: Counter[str] = Counter()
     unknown = 0
     try:
-        if is_s3(state.location):
+        if state.remote:
             raise EstateError("files of old versions in S3 are not looked at", where=state.location)
         current = dict.fromkeys((path for path in data_files(state, paths) if isinstance(path, Path)), False)
         for path in sorted({*current, *_below(state)}):

@@ -10,7 +10,6 @@ from pii_tracer.lake.dataset_paths import below
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.locations import is_s3
 from pii_tracer.scan.file_scan import scan_file, scan_tree
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.value_forms import Patterns
@@ -24,7 +23,7 @@ def scan_estate(inventory: Inventory, patterns: Patterns, say: Say) -> dict[str,
     evidence = {}
     places = sorted(state.location for state in inventory.tables)
     for state in inventory.tables:
-        if is_s3(state.location):
+        if state.remote:
             continue  # every version of every object there is searched (`pii_tracer.app.planning.s3_table_search`)
         say(f"looking for the persons in {state.table or state.location}")
         here = Path(state.location)

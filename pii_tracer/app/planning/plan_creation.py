@@ -40,6 +40,7 @@ from pii_tracer.config.subjects import Subject
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.inventory import Inventory, TableState
+from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
 from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.lineage.graph.facts import with_edges
 from pii_tracer.lineage.graph.graph_file import save
@@ -51,7 +52,6 @@ from pii_tracer.model.errors import ConfigError, EstateError
 from pii_tracer.model.identities import KeySet, Match
 from pii_tracer.model.locations import s3_location
 from pii_tracer.model.plan import ErasurePlan, Waiver, digest_of
-from pii_tracer.scan.parquet_keys import file_keys
 from pii_tracer.scan.value_forms import build_patterns
 from planners.build import Digests, PlanInputs, build_plan
 from planners.copies.classification import match_of

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pii_tracer.config.estate_file import Estate, Request
 from pii_tracer.lake.inventory import Inventory, ObjectVersion
@@ -135,21 +135,9 @@ def _look_beside(client: S3Client, bucket: str, patterns: Patterns, version: Obj
 
     One that is gone since it was listed has nothing to read.
     """
-    from botocore.exceptions import BotoCoreError, ClientError
+    from pii_tracer.lake.stores.s3.version_bytes import beside
 
-    from pii_tracer.lake.aws_errors import error_code
-    from pii_tracer.lake.stores.s3.object_versions import GONE, head_version, tags_of
-
-    answer: Mapping[str, Any] = {}
-    tags: Mapping[str, str] = {}
-    refused = None
-    asked = "HeadObject"
-    try:
-        answer = head_version(client, bucket, version.key, version.version_id)
-        asked = "GetObjectTagging"
-        tags = tags_of(client, bucket, version.key, version.version_id)
-    except (ClientError, BotoCoreError) as error:
-        refused = None if error_code(error) in GONE else f"{asked}: {error_code(error)}"
+    answer, tags, refused = beside(client, bucket, version)
     hits, unread = search_beside(answer, tags, patterns)
     return any(not hit.weak for hit in hits), refused or next(iter(unread), None)
 

@@ -32,8 +32,7 @@ def fetch_trail_of(
         UsageError: there is no such run.
         ProofError: the run has not begun, or AWS refuses.
     """
-    import boto3
-
+    from pii_tracer.lake.stores.aws import aws_client
     from pii_tracer.proof.cloudtrail.trail_download import KEYS_NAME, fetch_trail
     from pii_tracer.proof.untrusted_json import read_limited
     from pii_tracer.run.journal import parse
@@ -44,6 +43,6 @@ def fetch_trail_of(
         raise ProofError("the run has not begun", where=str(folder.path), todo="`pii-tracer resume`")
     place = out or folder.path / "trail"
     prefix = prefix if not prefix or prefix.endswith("/") else prefix + "/"
-    clients = (boto3.client("s3", region_name=region), boto3.client("cloudtrail", region_name=region))
+    clients = (aws_client("s3", region), aws_client("cloudtrail", region))
     found = fetch_trail(bucket, prefix, records[0].time, datetime.now(timezone.utc), place, *clients)
     return TrailOfRun(found.digests, found.logs, found.keys, place, place / KEYS_NAME)

@@ -10,6 +10,7 @@ import click
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.model.errors import ConfigError
+from pii_tracer.model.locations import object_uri
 from pii_tracer.retention.retention_classes import unmatched_holds
 from pii_tracer.retention.settings_check import Table
 
@@ -39,7 +40,7 @@ def look_at_holds(
 def _known(estate: Estate, inventory: Inventory, tables: Sequence[Table]) -> list[tuple[str, ...]]:
     """The names of everything that a hold can mean, whether or not it has a history to cut."""
     known = [table.names for table in tables]
-    known += [(f"s3://{archive.bucket}/{archive.prefix}",) for archive in estate.archives]
+    known += [(object_uri(archive.bucket, archive.prefix),) for archive in estate.archives]
     known += [(*place.tables, str(place.location)) for place in inventory.remote]
     known += [(topic.location, topic.dataset.name) for topic in inventory.topics]
     known += [(repository.location, repository.dataset.name) for repository in inventory.lakefs]

@@ -1,18 +1,13 @@
-"""Schemas that no event and no table tells: files of them, and the AWS Glue Data Catalog.
-
-https://docs.aws.amazon.com/glue/latest/webapi/API_GetTables.html
-"""
+"""Schemas that no event and no table tells: files of them, and the AWS Glue Data Catalog."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from pii_tracer.config.lineage import GlueDatabase
-from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lineage.dataset_names import Identities
 from pii_tracer.lineage.sql.parse_lines import schemas_of
 from pii_tracer.model.errors import LineageError
@@ -67,32 +62,14 @@ def glue_tables(databases: Sequence[GlueDatabase]) -> Catalogued:
     Raises:
         LineageError: the catalog cannot be read; nothing is taken from it then.
     """
+    from pii_tracer.lake.catalogs.glue.schemas import tables_of
+
     aliases: dict[str, DatasetId] = {}
     schemas: dict[str, tuple[Column, ...]] = {}
     named = Identities({})
     for database in databases:
-        for table in _tables(database):
-            name = f"{database.database}.{table['Name']}"
-            name = f"{database.catalog}.{name}" if database.catalog else name
-            storage = table.get("StorageDescriptor") or {}
-            columns = [*(storage.get("Columns") or ()), *(table.get("PartitionKeys") or ())]
-            schemas[name] = tuple(Column(name=c["Name"], type=c.get("Type") or "") for c in columns)
-            if storage.get("Location"):
-                aliases[name] = named.of_path(storage["Location"])
+        for table in tables_of(database):
+            schemas[table.name] = table.columns
+            if table.location:
+                aliases[table.name] = named.of_path(table.location)
     return Catalogued(aliases, schemas)
-
-
-def _tables(database: GlueDatabase) -> Iterator[Mapping[str, Any]]:
-    import boto3
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    try:
-        client = boto3.client("glue", region_name=database.region, endpoint_url=database.endpoint_url)
-        for page in client.get_paginator("get_tables").paginate(DatabaseName=database.database):
-            yield from page["TableList"]
-    except (BotoCoreError, ClientError) as error:
-        raise LineageError(
-            f"the Glue database {database.database} cannot be read: {error_code(error)}",
-            where=f"lineage.glue, region {database.region}",
-            todo="check its name, the region and the permission glue:GetTables",
-        ) from None

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import ProofError
+from pii_tracer.model.locations import object_uri
 from pii_tracer.proof.aws_refusals import asked
 from pii_tracer.proof.cloudtrail.digest_chain import SIDECAR
 
@@ -67,7 +68,7 @@ def fetch_trail(
     if not digests:
         raise ProofError(
             "the bucket holds no digest of these days",
-            where=f"s3://{bucket}/{prefix}",
+            where=object_uri(bucket, prefix),
             todo="name the trail's bucket and prefix; log file validation must have been on before the erasure",
         )
     keys = _public_keys(cloudtrail, since - timedelta(days=1), until + timedelta(days=1))

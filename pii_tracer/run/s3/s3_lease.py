@@ -26,11 +26,9 @@ from datetime import datetime
 from types import TracebackType
 from typing import Protocol
 
-from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import Field, ValidationError
 
-from pii_tracer.lake.aws_errors import error_code
-from pii_tracer.lake.stores.s3.archives import S3Client
+from pii_tracer.lake.stores.base import Absent, Changed, ObjectStore, StoreError
 from pii_tracer.model.errors import Refused
 from pii_tracer.model.identities import Frozen
 from pii_tracer.run.journal import Clock
@@ -39,7 +37,7 @@ BEAT_SECONDS = 15.0
 SILENCE_SECONDS = 90.0
 _WATCH_SECONDS = 1.0
 _MAX_BYTES = 64 * 1024
-_CONDITION_FAILED = ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey", "404", "409", "412")
+_JSON = "application/json"
 _WRITES = 4  # one, and again where an earlier write of our own came in between
 
 
@@ -82,14 +80,13 @@ class _Seen:
 class LeaseObject:
     """The object of one plan's lease, and the conditional requests on it."""
 
-    client: S3Client
-    bucket: str
+    store: ObjectStore
     key: str
 
     @property
     def name(self) -> str:
         """For messages."""
-        return f"s3://{self.bucket}/{self.key}"
+        return f"{self.store.name}/{self.key}"
 
     def read(self) -> _Seen | None:
         """What stands there now (S3 reads are strongly consistent); None where nothing does.
@@ -98,13 +95,11 @@ class LeaseObject:
             Refused: it cannot be read, or is not a lease.
         """
         try:
-            answer = self.client.get_object(Bucket=self.bucket, Key=self.key)
-            with contextlib.closing(answer["Body"]) as body:
-                data = body.read(_MAX_BYTES + 1)
-            return _Seen(S3Holder.model_validate_json(data[: _MAX_BYTES + 1]), str(answer["ETag"]))
-        except (ClientError, BotoCoreError) as error:
-            if error_code(error) in ("NoSuchKey", "404"):
-                return None
+            found = self.store.read(self.key, _MAX_BYTES + 1)
+            return _Seen(S3Holder.model_validate_json(found.data), found.etag)
+        except Absent:
+            return None
+        except StoreError as error:
             raise self._unreachable(error) from None
         except ValidationError:
             raise Refused(
@@ -124,14 +119,14 @@ class LeaseObject:
             tries += 1
             try:
                 return self._put(self.key, _bytes(holder), etag)
-            except (ClientError, BotoCoreError) as error:
+            except StoreError as error:
                 seen = self.read()
                 if seen is not None and seen.holder == holder:
                     return seen.etag  # it worked, and its answer was lost
                 if seen is not None and seen.holder.nonce == holder.nonce and tries < _WRITES:
                     etag = seen.etag  # ours still, at most by an earlier write of our own that came through late
                     continue
-                if error_code(error) in _CONDITION_FAILED:
+                if isinstance(error, Changed):
                     return None
                 raise self._unreachable(error) from None
 
@@ -151,7 +146,7 @@ class LeaseObject:
             ]
             if not ignored:
                 self._put(key, b"2", first)
-        except (ClientError, BotoCoreError) as error:
+        except StoreError as error:
             raise self._unreachable(error) from None
         finally:
             self._remove(key)
@@ -159,36 +154,31 @@ class LeaseObject:
             raise Refused(
                 f"this store takes writes whose condition does not hold ({', '.join(ignored)}): it cannot keep two "
                 "runners apart",
-                where=f"s3://{self.bucket}",
+                where=self.store.name,
                 todo="name a store with conditional writes under `lease`, or leave `lease` out and use one machine",
             )
 
     def _is_refused(self, key: str, etag: str | None) -> bool:
         try:
             self._put(key, b"x", etag)
-        except ClientError as error:
-            if error_code(error) in _CONDITION_FAILED:
-                return True
-            raise
+        except Changed:
+            return True
         return False
 
     def _put(self, key: str, body: bytes, etag: str | None) -> str:
-        condition = {"IfMatch": etag} if etag else {"IfNoneMatch": "*"}
-        answer = self.client.put_object(
-            Bucket=self.bucket, Key=key, Body=body, ContentType="application/json", **condition
-        )
-        return str(answer["ETag"])
+        if etag:
+            return self.store.put_if_unchanged(key, body, _JSON, etag)
+        return self.store.put_if_absent(key, body, _JSON)
 
     def _remove(self, key: str) -> None:
         """Every version of a probe. What may not be deleted stays: it is a few bytes that mean nothing."""
-        with contextlib.suppress(ClientError, BotoCoreError):
-            listed = self.client.list_object_versions(Bucket=self.bucket, Prefix=key)
-            for item in listed.get("Versions", ()):
-                self.client.delete_object(Bucket=self.bucket, Key=item["Key"], VersionId=item["VersionId"])
+        with contextlib.suppress(StoreError):
+            for version in self.store.versions(key):
+                self.store.delete_version(version.key, version.version_id)
 
-    def _unreachable(self, error: Exception) -> _Unreachable:
+    def _unreachable(self, error: StoreError) -> _Unreachable:
         return _Unreachable(
-            f"the lease in S3 cannot be confirmed: {error_code(error)}",
+            f"the lease in S3 cannot be confirmed: {error.code}",
             where=self.name,
             todo="check the bucket, the credentials and the network, then resume",
         )

@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import ObjectVersion
-from pii_tracer.lake.stores.s3.object_versions import GONE, S3Client, tags_of
+from pii_tracer.lake.stores.s3.object_versions import GONE, S3Client, head_version, tags_of
 from pii_tracer.model.errors import EstateError
 
 IN_MEMORY = 16 * 1024 * 1024
@@ -59,6 +59,24 @@ def tags_beside(
         return tags_of(client, bucket, version.key, version.version_id), None
     except (ClientError, BotoCoreError) as error:
         return {}, f"its tags cannot be read: {error_code(error)}"
+
+
+def beside(
+    client: S3Client, bucket: str, version: ObjectVersion
+) -> tuple[Mapping[str, Any], Mapping[str, str], str | None]:
+    """What stands beside a version's bytes: HeadObject's answer, its tags, and which question was refused and why.
+
+    Nothing stands beside one that is gone since it was listed.
+    """
+    answer: Mapping[str, Any] = {}
+    asked = "HeadObject"
+    try:
+        answer = head_version(client, bucket, version.key, version.version_id)
+        asked = "GetObjectTagging"
+        return answer, tags_of(client, bucket, version.key, version.version_id), None
+    except (ClientError, BotoCoreError) as error:
+        code = error_code(error)
+        return answer, {}, None if code in GONE else f"{asked}: {code}"
 
 
 def _in_file(body: Any) -> memoryview:

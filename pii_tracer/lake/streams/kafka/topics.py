@@ -193,6 +193,17 @@ def _source(entry: Any) -> int:
     return int(getattr(entry.source, "value", entry.source))
 
 
+def topic_and_partitions(admin: AdminClient, topic: str, timeout: float = TIMEOUT) -> tuple[str, list[int]]:
+    """The id of a topic, which another one of the same name has not, and its partitions, sorted.
+
+    Raises:
+        EstateError: there is no such topic, or the broker refuses or does not answer in time.
+    """
+    answers = admin.describe_topics(TopicCollection([topic]), request_timeout=timeout)
+    described = result(answers[topic], f"the topic {topic} cannot be described")
+    return str(described.topic_id), sorted(p.id for p in described.partitions)
+
+
 def topic_offsets(admin: AdminClient, topic: str, partitions: list[int]) -> tuple[tuple[int, int], ...]:
     """First offset and end of each partition, by its number. Raises `EstateError` when the broker refuses."""
     earliest, latest = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]

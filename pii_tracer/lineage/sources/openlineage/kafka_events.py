@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import TopicCollection
-
 from pii_tracer.config.kafka import KafkaCluster
 from pii_tracer.config.lineage import EventTopic
 from pii_tracer.lake.streams.kafka.consumers import (
@@ -18,9 +16,8 @@ from pii_tracer.lake.streams.kafka.consumers import (
     admin_client,
     client_settings,
     read_topic,
-    result,
 )
-from pii_tracer.lake.streams.kafka.topics import topic_offsets
+from pii_tracer.lake.streams.kafka.topics import topic_and_partitions, topic_offsets
 from pii_tracer.lineage.sources.log_lines import decoded
 from pii_tracer.lineage.sources.openlineage.event_fetching import Reading, Unreachable
 from pii_tracer.lineage.sources.openlineage.event_parsing import not_an_event
@@ -61,12 +58,9 @@ class KafkaSource:
     def _partitions(self, reading: Reading) -> list[int]:
         """All of them. What was gone before it was read once is noted; a topic made anew begins anew."""
         topic = self._topic.topic
-        answers = self._admin.describe_topics(TopicCollection([topic]), request_timeout=TIMEOUT)
-        described = result(answers[topic], f"the topic {topic} cannot be described")
-        reading.version = str(described.topic_id)
+        reading.version, partitions = topic_and_partitions(self._admin, topic, TIMEOUT)
         same = reading.before is not None and reading.before.version == reading.version
         done = dict(reading.before.positions) if reading.before is not None and same else {}
-        partitions = sorted(p.id for p in described.partitions)
         for number, (low, high) in zip(partitions, topic_offsets(self._admin, topic, partitions), strict=True):
             reading.positions[number] = high
             read = done.get(number, 0)

@@ -1,0 +1,146 @@
+"""The stores that there are, by the tests for all of them; and what only one of them does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pii_tracer.lake.stores.base import Capability, ObjectStore, StoreError
+from pii_tracer.lake.stores.local.store import LocalStore
+from pii_tracer.lake.stores.registry import store_at
+from pii_tracer.lake.stores.s3.store import S3Store
+from pii_tracer.model.errors import EstateError
+from tests.kits.memory_store import Faults, MemoryStore
+from tests.kits.store_kit import StoreKit, put
+from tests.s3support import World, estate, standin, world
+
+__all__ = ["standin", "world"]
+
+
+class TestS3Store(StoreKit):
+    many = 1100
+    """A page of S3 holds a thousand."""
+    not_taken = ("line\nend",)
+    """moto answers 404 to every request for it."""
+
+    @pytest.fixture
+    def store(self, world: World) -> S3Store:
+        return S3Store(world.client(), world.new("kit"))
+
+    @pytest.fixture
+    def refusing(self, world: World) -> S3Store:
+        return S3Store(world.client(), f"nowhere-{world.suffix}")
+
+    def delete(self, store: ObjectStore, key: str) -> None:
+        assert isinstance(store, S3Store)
+        store.client.delete_object(Bucket=store.bucket, Key=key)
+
+    def begin_upload(self, store: ObjectStore, key: str) -> None:
+        assert isinstance(store, S3Store)
+        store.client.create_multipart_upload(Bucket=store.bucket, Key=key)
+
+    def test_versions_from_before_versioning_have_no_id(self, world: World) -> None:
+        store = S3Store(world.client(), world.new("plain", versioned=False))
+        put(store, "k", b"1")
+        assert [v.version_id for v in store.versions("")] == ["null"]
+        store.delete_version("k", "null")
+        assert list(store.versions("")) == []
+
+
+class TestLocalStore(StoreKit):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> LocalStore:
+        return LocalStore(tmp_path)
+
+    @pytest.fixture
+    def refusing(self, tmp_path: Path) -> LocalStore:
+        return LocalStore(tmp_path / "nowhere")
+
+    @pytest.mark.parametrize("key", ["", "../up", "a/../b", "/etc/passwd", "a//b", "a/", ".", "a\0b"])
+    def test_a_key_never_leads_out_of_the_folder(self, store: LocalStore, key: str) -> None:
+        for ask in (
+            lambda: store.read(key, 1),
+            lambda: put(store, key, b"1"),
+            lambda: store.delete_version(key, "null"),
+        ):
+            with pytest.raises(StoreError, match="InvalidName"):
+                ask()
+        assert list(store.folder.iterdir()) == []
+
+    def test_links_are_not_followed(self, store: LocalStore, tmp_path_factory: pytest.TempPathFactory) -> None:
+        other = tmp_path_factory.mktemp("other")
+        (other / "f").write_bytes(b"1")
+        (store.folder / "file").symlink_to(other / "f")
+        (store.folder / "folder").symlink_to(other)
+        assert list(store.versions("")) == []
+        with pytest.raises(StoreError):
+            store.read("file", 1)
+        for key in ("folder/f", "folder/new"):
+            with pytest.raises(StoreError):
+                put(store, key, b"2")
+            with pytest.raises(StoreError):
+                store.read(key, 1)
+            with pytest.raises(StoreError):
+                store.delete_version(key, "null")
+        assert (other / "f").read_bytes() == b"1"
+        assert list(other.iterdir()) == [other / "f"]
+
+
+class TestMemoryStore(StoreKit):
+    @pytest.fixture
+    def store(self) -> MemoryStore:
+        return MemoryStore()
+
+    @pytest.fixture
+    def refusing(self) -> MemoryStore:
+        names = ("versions", "read", "put_if_absent", "put_if_unchanged", "delete_version", "uploads")
+        return MemoryStore(Faults(refused=dict.fromkeys(names, "AccessDenied")))
+
+    def delete(self, store: ObjectStore, key: str) -> None:
+        assert isinstance(store, MemoryStore)
+        store.delete(key)
+
+    def begin_upload(self, store: ObjectStore, key: str) -> None:
+        assert isinstance(store, MemoryStore)
+        store.begin(key)
+
+    def hold(self, store: ObjectStore, key: str, version_id: str) -> ObjectStore:
+        assert isinstance(store, MemoryStore)
+        store.held.add((key, version_id))
+        return store
+
+    def test_what_is_deleted_by_its_version_is_put_away(self, store: MemoryStore) -> None:
+        put(store, "k", b"1")
+        [version] = store.versions("")
+        store.delete_version("k", version.version_id)
+        assert store.can(Capability.SOFT_DELETE)
+        assert [data for _, data in store.put_away] == [b"1"]
+        assert list(store.versions("")) == []
+
+    def test_a_listing_that_breaks_off_is_an_error(self, store: MemoryStore) -> None:
+        for key in "abc":
+            put(store, key, b"12")
+        store.faults.cut = 1
+        with pytest.raises(StoreError, match="Cut"):
+            list(store.versions(""))
+        with pytest.raises(StoreError, match="Cut"):
+            store.read("a", 2)
+
+
+def test_a_store_is_found_by_its_scheme(tmp_path: Path) -> None:
+    described = estate("http://127.0.0.1:1")
+    for place in ("s3://bucket/t/x/", "s3a://bucket/t/x/", "S3://bucket/t/x/"):
+        store, prefix = store_at(described, place)
+        assert isinstance(store, S3Store)
+        assert (store.name, prefix) == ("s3://bucket", "t/x/"), "the last slash counts: a prefix is no folder"
+    assert store_at(described, "s3://bucket")[1] == ""
+    store, prefix = store_at(described, f"file://{tmp_path}/a%20b")
+    assert isinstance(store, LocalStore)
+    assert (store.folder, prefix) == (tmp_path / "a b", "")
+
+
+@pytest.mark.parametrize("place", ["gs://bucket/x", "/plain/path", "bucket/x", "", "s3:///x", "file://host/x"])
+def test_a_place_of_no_known_store_is_refused(place: str) -> None:
+    with pytest.raises(EstateError):
+        store_at(estate("http://127.0.0.1:1"), place)
