@@ -13,8 +13,8 @@ import yaml
 from pydantic import ValidationError
 
 from executors.engine.spark_connect import _compare, open_remote, refuse_without_jvm
-from executors.formats.delta.checkpoint import covers
 from pii_tracer.config.estate_file import Spark
+from pii_tracer.lake.formats.delta.logged_files import settings_only
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_EXPIRE_SNAPSHOTS, ICEBERG_REMOVE_ORPHANS
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import Refused, RunError
@@ -75,12 +75,12 @@ def test_only_settings_may_stand_above_a_checkpoint(tmp_path: Path) -> None:
     log = tmp_path / "_delta_log"
     log.mkdir()
     (log / f"{4:020}.json").write_text('{"commitInfo":{}}\n{"metaData":{}}\n')
-    assert covers(tmp_path, 3, 3)
-    assert covers(tmp_path, 3, 4)
-    assert not covers(tmp_path, 3, 5)
+    assert settings_only(tmp_path, 4, 3)
+    assert settings_only(tmp_path, 4, 4)
+    assert not settings_only(tmp_path, 4, 5)
     (log / f"{5:020}.json").write_text('{"commitInfo":{}}\n{"remove":{"path":"a"}}\n')
-    assert not covers(tmp_path, 3, 5)
-    assert covers(tmp_path, 5, 5)
+    assert not settings_only(tmp_path, 4, 5)
+    assert settings_only(tmp_path, 6, 5)
 
 
 @pytest.mark.spark

@@ -112,11 +112,11 @@ def die_and_resume(
     clock, effects.mortal = Ticking(NOW), True
     for session in range(1, 200):
         effects.dead = False
-        journal = Journal.open(path, clock)
         made = executors()
         if acts:
             made = {name: Mortal(executor, effects) for name, executor in made.items()}
         try:
+            journal = Journal.open(path, clock)  # it keeps its end beside itself, and can die in that
             state = run(a_plan, made, journal, clock=clock, lease=FakeLease(session))
         except Killed:
             continue
