@@ -86,7 +86,7 @@ def test_the_lineage_is_that_of_every_text_by_itself(
 
     together = facts()
     assert len(parsed) == (1 if not apart else 20 if "t_{n}" in text else 21)
-    for module in ("event_sql", "queries"):
+    for module in ("openlineage.sql_facets", "query_logs"):
         monkeypatch.setattr(f"pii_tracer.lineage.sources.{module}.skeleton", lambda text: text)
     assert facts() == together
 
