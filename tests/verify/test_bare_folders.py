@@ -20,7 +20,7 @@ from pyarrow import orc
 
 from executors.engine.version_profiles import SPARK_3_5, installed_profile
 from pii_tracer.lake.formats.plain_files.data_files import StoredFile
-from pii_tracer.lake.rows.current_rows import rows_of_file
+from pii_tracer.lake.formats.plain_files.rows import rows_of_file
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.identities import (
     FieldAccess,

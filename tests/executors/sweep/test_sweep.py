@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from executors.formats.delta.table_sweep import DeltaSweep
 from executors.sweep import table_sweep as sweeping
 from tests.executors.formats.iceberg import icebergjava
 from tests.retention.hoard import Hoard, age_delta, age_files, age_iceberg, hold
@@ -251,8 +252,8 @@ def test_files_that_the_engine_leaves_without_a_word_are_told(
     age_files(path, 40)
     age_delta(spark, path, 30, 2)
     due = result(hoard, capsys)[1]["by"]["delta/t"]["files"]
-    real = sweeping._delta
-    monkeypatch.setattr(sweeping, "_delta", lambda *given, dry: real(*given, dry=True))
+    real = DeltaSweep._vacuum
+    monkeypatch.setattr(DeltaSweep, "_vacuum", lambda sweep, view, *, dry: real(sweep, view, dry=True))
     code, found = result(hoard, capsys, "--apply")
     assert (code, found["by"]["delta/t"]["files"]) == (7, 0)
     assert found["by"]["delta/t"]["failed"].startswith(f"{due} of {due} files that no version needs could not be")
