@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from executors.context import ExecutionContext
 from executors.engine.engine_failures import OnEngine
-from executors.formats.registry import executor_classes
+from executors.formats.delta.executor import DeltaExecutor
+from executors.formats.hudi.executor import HudiExecutor
+from executors.formats.iceberg.executor import IcebergExecutor
+from executors.formats.plain_files.executor import FilesExecutor
 from executors.key_views import KeysExecutor
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.run.executor_protocol import Executor
 
 
 def build(ctx: ExecutionContext) -> dict[str, Executor]:
-    """The executors: every installed table format's, and those of services that the estate names."""
+    """The executors; `shred`, `s3`, `kafka` and `lakefs` only where the estate names such services."""
     found: list[Executor] = [
         KeysExecutor(ctx),
-        *(OnEngine(made(ctx)) for made in executor_classes().values()),
+        OnEngine(IcebergExecutor(ctx)),
+        OnEngine(DeltaExecutor(ctx)),
+        OnEngine(HudiExecutor(ctx)),
+        OnEngine(FilesExecutor(ctx)),
     ]
     if any(catalog.type is CatalogType.NESSIE for catalog in ctx.estate.catalogs.values()):
         from executors.catalogs.nessie.executor import NessieExecutor

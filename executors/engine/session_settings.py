@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from executors.engine.catalog_settings import catalog_conf, catalog_packages
 from executors.engine.s3a_settings import s3a_conf
 from executors.engine.spark_connect import EXTENSIONS
 from executors.engine.version_profiles import profile_of
-from executors.formats.registry import spark_supports
 from pii_tracer.config.estate_file import Estate
 
 _EVERY_FILE = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false"}
@@ -44,19 +44,16 @@ def session_conf(estate: Estate, base: Path, *, s3: bool = False) -> dict[str, s
 def packages(estate: Estate, *, s3: bool) -> tuple[str, ...]:
     """Maven coordinates of all the jars that a session needs."""
     profile = profile_of(estate.spark.profile)
-    return (*profile.packages, *catalog_classes(estate), *(profile.s3a if s3 else ()))
-
-
-def catalog_classes(estate: Estate) -> dict[str, str]:
-    """Jars beside the table formats' own that the estate's catalogs need, each with a class that it has to bring."""
-    return {jar: name for support in spark_supports() for jar, name in support.catalog_packages(estate).items()}
+    return (*profile.packages, *catalog_packages(estate), *(profile.s3a if s3 else ()))
 
 
 def runtime_conf(estate: Estate, base: Path) -> dict[str, str]:
     """The settings that a session can be given after its engine was started."""
     conf = {
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.session.timeZone": "UTC",
-        # small tables: without these every shuffle plans 200 tasks
+        # small tables: without these every Delta command plans 50 and every shuffle 200 tasks
+        "spark.databricks.delta.snapshotPartitions": "2",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
         # days before 1582 and times before 1900 (`0001-01-01`) go through as they stand, as on Spark 4; left to itself
@@ -65,9 +62,4 @@ def runtime_conf(estate: Estate, base: Path) -> dict[str, str]:
         # a plan printed into an event log must not hold long literals
         "spark.sql.maxMetadataStringLength": "20",
     }
-    for support in spark_supports():
-        if support.runs_on(estate.spark.profile):
-            conf |= support.settings
-    for support in spark_supports():
-        conf |= support.catalog_conf(estate, base)
-    return conf | estate.spark.conf | _EVERY_FILE
+    return conf | catalog_conf(estate, base) | estate.spark.conf | _EVERY_FILE

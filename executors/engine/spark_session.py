@@ -16,17 +16,19 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from executors.engine.catalog_settings import CLASSES, catalog_packages
 from executors.engine.local_paths import as_local
 from executors.engine.s3a_settings import FILE_SYSTEM
-from executors.engine.session_settings import catalog_classes, packages, runtime_conf, session_conf
+from executors.engine.session_settings import packages, runtime_conf, session_conf
 from executors.engine.spark_connect import EXTENSIONS, REDACTION, open_remote
 from executors.engine.spark_submit import is_submitted, refuse_without_jars
 from executors.engine.version_profiles import Profile, installed_profile, profile_of
-from executors.formats.registry import support_of
 from pii_tracer.config.catalogs import CatalogType, DeclaredTable
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.formats.registry import format_of
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.stores.s3.archives import s3_clients
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import EstateError, RunError
@@ -40,6 +42,10 @@ _GLUE_ASKED = "spark.pii-tracer.glue-asked-for"
 _LEFT_OUT = "spark.pii-tracer.left-out."
 _SEEN = "spark.pii-tracer.seen."
 _TRACKED = "spark.sql.hive.manageFilesourcePartitions"
+_LOGGED = frozenset({ICEBERG, DELTA, HUDI})
+"""Formats whose tables executors know by their names; bare folders they read by their places."""
+_SIGNS = {DELTA: "_delta_log", HUDI: ".hoodie"}
+"""Folders by which a table in S3 is known to be there."""
 
 _DYING = 10.0
 """Seconds from an engine's last answer to its end: the machine takes its memory back in between."""
@@ -105,7 +111,7 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], *, s3: bool) 
     from pyspark.sql import SparkSession
 
     profile = profile_of(estate.spark.profile)
-    classes = [*profile.extensions, *catalog_classes(estate).values()]
+    classes = [*profile.extensions, *(CLASSES[name] for name in catalog_packages(estate))]
     refuse_without_jars([*classes, *([FILE_SYSTEM] if s3 else [])], packages(estate, s3=s3), profile.excluded)
     builder = SparkSession.builder.master(estate.spark.master).appName(f"pii-tracer {estate.estate}")
     conf = session_conf(estate, base, s3=s3) | extra
@@ -198,7 +204,7 @@ def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool
     """Make every declared table that exists on disk known under its name (the session catalog is in memory).
 
     So are the tables of a Glue catalog that are not Iceberg's; Glue is asked once for a session. s3: and the declared
-    tables in S3 of formats whose tables Spark does not find in catalogs by itself.
+    Delta and Hudi tables in S3.
 
     Raises:
         RunError: Spark cannot open one, or knows another table by its name.
@@ -207,31 +213,14 @@ def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool
         for table in catalog.tables:
             if not is_s3(table.location):
                 _register(spark, table.name, table.format, base / table.location)
-            elif s3 and _known_by_name(table.format) and not _in_catalogs(table.format):
+            elif s3 and table.format in _SIGNS:
                 _register_in_s3(spark, estate, table)
     glue = any(catalog.type is CatalogType.GLUE for catalog in estate.catalogs.values())
     if glue and spark.conf.get(_GLUE_ASKED, "") != str(base):
         for registered in EstatePaths(estate, base).registry.tables.values():
-            for name in () if _in_catalogs(registered.format) else registered.names:
+            for name in registered.names if registered.format is not ICEBERG else ():
                 _register(spark, name, registered.format, registered.location)
         spark.conf.set(_GLUE_ASKED, str(base))
-
-
-def _known_by_name(kind: Format | None) -> bool:
-    """Whether executors know a format's tables by their names; bare folders they read by their places."""
-    support = support_of(kind) if kind is not None else None
-    return support is not None and support.known_by_name
-
-
-def _in_catalogs(kind: Format | None) -> bool:
-    """Whether Spark finds a format's tables in the estate's catalogs by itself."""
-    support = support_of(kind) if kind is not None else None
-    return support is not None and support.in_catalogs
-
-
-def _source(kind: Format) -> str:
-    support = support_of(kind)
-    return support.source(kind) if support is not None else kind.value
 
 
 def _register(spark: SparkSession, full_name: str, kind: Format, location: Path) -> None:
@@ -244,8 +233,8 @@ def _register(spark: SparkSession, full_name: str, kind: Format, location: Path)
         _refuse_another(spark, table, full_name, str(location))
         return
     try:
-        with nullcontext() if _known_by_name(kind) else _partitions_on_disk(spark):
-            spark.sql(f"CREATE TABLE {table} USING {_source(kind)} LOCATION {string_literal(str(location))}")
+        with nullcontext() if kind in _LOGGED else _partitions_on_disk(spark):
+            spark.sql(f"CREATE TABLE {table} USING {kind} LOCATION {string_literal(str(location))}")
     except Exception as error:  # a format without a reader (Avro), types that Spark refuses, files that are none
         _not_opened(spark, full_name, kind, str(location), error)
 
@@ -261,15 +250,13 @@ def _register_in_s3(spark: SparkSession, estate: Estate, declared: DeclaredTable
         _refuse_another(spark, table, name, location)
         return
     try:
-        folder = S3Path.of(s3_location(location), s3_clients(estate))
-        if not any((folder / name).is_dir() for name in sorted(format_of(declared.format).metadata_folders)):
+        if not (S3Path.of(s3_location(location), s3_clients(estate)) / _SIGNS[declared.format]).is_dir():
             return
     except OSError as error:
         spark.conf.set(_key(name), f"{type(error).__name__} {location}")
         return
     try:
-        place = string_literal(engine_path(location))
-        spark.sql(f"CREATE TABLE {table} USING {_source(declared.format)} LOCATION {place}")
+        spark.sql(f"CREATE TABLE {table} USING {declared.format} LOCATION {string_literal(engine_path(location))}")
     except Exception as error:
         _not_opened(spark, name, declared.format, location, error)
         return
@@ -291,14 +278,14 @@ def _made_room(spark: SparkSession, full_name: str) -> str:
 
 
 def _not_opened(spark: SparkSession, full_name: str, kind: Format, location: str, error: Exception) -> None:
-    """Note it of a table that no step knows by its name: a bare folder, or of a format without a build for this Spark.
+    """Note it of a table that no step knows by its name: a bare folder, or one of Hudi where there is no Hudi.
 
     The name is then only for recorded statements that read it; no other table should have to wait for that.
 
     Raises:
         RunError: it is another one.
     """
-    if _known_by_name(kind) and installed_profile().runs(kind):
+    if kind in _LOGGED and (kind is not HUDI or installed_profile().has_hudi):
         raise RunError(
             f"Spark cannot open the {kind} table {full_name}: {type(error).__name__}",
             where=location,

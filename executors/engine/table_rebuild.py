@@ -11,8 +11,6 @@ from sqlglot.errors import SqlglotError
 
 from executors.context import ExecutionContext
 from executors.engine.spark_session import left_out, quote
-from executors.formats.registry import spark_supports
-from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lineage.sql.text.script_splitting import prepared
 from pii_tracer.model.errors import RunError
 
@@ -20,6 +18,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
+
+
+_DELTA_SCANS = ("PreparedDelta", "TahoeLog")
+"""How Spark's plans name a scan of a Delta table (its file index)."""
 
 
 def query_of(sql: str) -> str:
@@ -90,9 +92,9 @@ def by_position(sql: str) -> bool:
 def overwrite(ctx: ExecutionContext, table: str, sql: str, *, apart: bool = False) -> dict[str, Any]:
     """Overwrite a table (a quoted name) with what its recorded query gives now.
 
-    apart: run the query before the write, not as part of it: some formats refuse to be read in one plan with the
-    write of another engine's table (`pinned_scans`). Spark Connect 3.5 cannot, and what would need it is refused by
-    `refuse_one_plan`.
+    apart: run the query before the write, not as part of it: Delta refuses to be read in one plan with the write of
+    another engine's table (`Cannot work with a non-pinned table snapshot`). Spark Connect 3.5 cannot, and what would
+    need it is refused by `refuse_one_plan`.
 
     Raises:
         RunError: the query's columns are not the table's.
@@ -113,29 +115,20 @@ def overwrite(ctx: ExecutionContext, table: str, sql: str, *, apart: bool = Fals
     return {"rows_before": before, "rows_after": rows_in(spark.table(table))}
 
 
-def refuse_one_plan(ctx: ExecutionContext, sql: str, into: str) -> None:
-    """Over Spark Connect, a recorded query that reads a format with pinned scans cannot be run apart from the write.
-
-    into: what is written, for people.
+def refuse_one_plan(ctx: ExecutionContext, sql: str) -> None:
+    """Over Spark Connect, a recorded query that reads Delta cannot be run apart from the write of an Iceberg table.
 
     Raises:
-        RunError: this one reads such a format.
+        RunError: this one reads Delta.
     """
     if ctx.estate.spark.remote is None:
         return
     plan = ctx.spark.sql(f"EXPLAIN {query_of(sql)}").first()
-    for support in spark_supports():
-        if support.pinned_scans and (plan is None or any(scan in str(plan[0]) for scan in support.pinned_scans)):
-            reads = " or ".join(sorted(format_of(kind).title for kind in support.formats))
-            raise RunError(
-                f"its recorded statement reads {reads}, which Spark Connect cannot write into {into}",
-                todo="take `remote` out of the estate file, name a `master`, and plan again",
-            )
-
-
-def _is_own(column: str) -> bool:
-    """Whether an engine keeps the column in its tables, beside those that were asked for."""
-    return column.startswith(tuple(prefix for support in spark_supports() for prefix in support.own_columns))
+    if plan is None or any(index in str(plan[0]) for index in _DELTA_SCANS):
+        raise RunError(
+            "its recorded statement reads Delta, which Spark Connect cannot write into an Iceberg table",
+            todo="take `remote` out of the estate file, name a `master`, and plan again",
+        )
 
 
 def both(ctx: ExecutionContext, table: str, sql: str) -> tuple[DataFrame, DataFrame]:
@@ -145,7 +138,7 @@ def both(ctx: ExecutionContext, table: str, sql: str) -> tuple[DataFrame, DataFr
         RunError: the query's columns are not the table's.
     """
     have, query = ctx.spark.table(table), answer(ctx, sql)
-    columns = [name for name in have.columns if not _is_own(name)]
+    columns = [name for name in have.columns if not name.startswith("_hoodie_")]
     names, made = [name.lower() for name in columns], [name.lower() for name in query.columns]
     if len(names) == len(made) and sorted(names) != sorted(made) and by_position(sql):
         return have, query.toDF(*columns)
@@ -177,6 +170,6 @@ def differences(made: DataFrame, have: DataFrame) -> list[str]:
 
 def unlike(made: DataFrame, have: DataFrame) -> tuple[DataFrame, DataFrame]:
     """Rows that are there and a query does not make, and the other way; columns are matched by name."""
-    have = have.select(*[quote(c) for c in have.columns if not _is_own(c)])
+    have = have.select(*[quote(c) for c in have.columns if not c.startswith("_hoodie_")])
     typed = made.select(*[made[quote(f.name)].cast(f.dataType).alias(f.name) for f in have.schema.fields])
     return have.exceptAll(typed), typed.exceptAll(have)

@@ -6,10 +6,10 @@ import importlib.metadata
 from dataclasses import dataclass
 from functools import cache
 
-from executors.formats.registry import spark_supports, support_of
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format
 
+_DELTA = "io.delta.sql.DeltaSparkSessionExtension"
+_ICEBERG = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 _AWS_SDK = "2.29.52"
 _AWS_CLIENTS = ("s3", "s3-transfer-manager", "sts", "kms", "apache-client", "netty-nio-client")
 
@@ -19,48 +19,48 @@ class Profile:
     """Versions that run together. name: as in the estate file, `spark.profile`, and how pyspark's version begins.
 
     ivy: folder in the home directory where its Ivy keeps what it fetched. s3a: Hadoop's S3 client. excluded: what
-    that would bring and nobody needs, as `group:artifact`. own_conf: settings beside those that table formats bring
-    with their jars (`executors/formats/<format>/spark_support.py`). prunes_quietly: whether its Iceberg passes over
-    partitions without a word of the keys in a scan's description, which Spark puts into event logs and on its pages
-    (ADR 14).
+    that would bring and nobody needs, as `group:artifact`. prunes_quietly: whether its Iceberg passes over partitions
+    without a word of the keys in a scan's description, which Spark puts into event logs and on its pages (ADR 14).
     """
 
     name: str
+    packages: tuple[str, ...]
+    extensions: tuple[str, ...]
     ivy: str
     s3a: tuple[str, ...]
     excluded: tuple[str, ...] = ()
-    own_conf: tuple[tuple[str, str], ...] = ()
+    conf: tuple[tuple[str, str], ...] = ()
     prunes_quietly: bool = False
 
     @property
-    def packages(self) -> tuple[str, ...]:
-        """Maven coordinates of all table formats' jars."""
-        return tuple(jar for support in spark_supports() for jar in support.build(self.name).packages)
-
-    @property
-    def extensions(self) -> tuple[str, ...]:
-        """Extensions of Spark's SQL that the table formats bring; Spark asks the last one first."""
-        return tuple(name for support in spark_supports() for name in support.build(self.name).extensions)
-
-    @property
-    def conf(self) -> tuple[tuple[str, str], ...]:
-        """Settings that an engine is started with."""
-        return (*self.own_conf, *(pair for support in spark_supports() for pair in support.build(self.name).conf))
-
-    def runs(self, kind: Format) -> bool:
-        """Whether tables of a format can be worked on with this Spark."""
-        support = support_of(kind)
-        return support is not None and support.runs_on(self.name)
+    def has_hudi(self) -> bool:
+        """Whether there is a bundle of Hudi for this Spark."""
+        return any("hudi" in package for package in self.packages)
 
 
 SPARK_3_5 = Profile(
     name="3.5",
+    packages=(
+        "io.delta:delta-spark_2.12:3.3.3",
+        "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0",
+        "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0",
+    ),
+    extensions=(_DELTA, _ICEBERG, "org.apache.spark.sql.hudi.HoodieSparkSessionExtension"),
     ivy=".ivy2",
     s3a=("org.apache.hadoop:hadoop-aws:3.3.4",),
+    conf=(
+        ("spark.serializer", "org.apache.spark.serializer.KryoSerializer"),
+        ("spark.kryo.registrator", "org.apache.spark.HoodieSparkKryoRegistrar"),
+    ),
     prunes_quietly=True,
 )
 SPARK_4_1 = Profile(
     name="4.1",
+    packages=(
+        "io.delta:delta-spark_4.1_2.13:4.4.0",
+        "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+    ),
+    extensions=(_DELTA, _ICEBERG),
     ivy=".ivy2.5.2",
     # S3A asks for a bundle of all of AWS' clients, 600 MB; these are the ones that it loads, in the bundle's version
     s3a=(
@@ -69,7 +69,7 @@ SPARK_4_1 = Profile(
     ),
     excluded=("software.amazon.awssdk:bundle",),
     # else it reads no CSV in Windows-1252 (https://spark.apache.org/docs/latest/sql-migration-guide.html, 3.5 to 4.0)
-    own_conf=(("spark.sql.legacy.javaCharsets", "true"),),
+    conf=(("spark.sql.legacy.javaCharsets", "true"),),
 )
 PROFILES = {profile.name: profile for profile in (SPARK_3_5, SPARK_4_1)}
 
