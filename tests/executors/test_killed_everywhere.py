@@ -93,7 +93,7 @@ LOOKS_ONLY = {
 def executor_names() -> set[str]:
     """Of every executor that there is, whether an estate asks for it or not."""
     found = set()
-    for module in pkgutil.iter_modules(executors.__path__, "executors."):
+    for module in pkgutil.walk_packages(executors.__path__, "executors."):
         for thing in vars(importlib.import_module(module.name)).values():
             made_here = isinstance(thing, type) and thing.__module__ == module.name
             if made_here and all(hasattr(thing, act) for act in ("check", "run", "verify", "probe")):

@@ -39,3 +39,10 @@ class DeltaFormat(TableFormat):
 
     def read_state(self, folder: Path, paths: EstatePaths) -> Found:
         return delta_state(folder, paths)
+
+    # -- signs of a table in listings ----------------------------------------------------------------------------
+
+    sign_folders = frozenset({"_delta_log"})
+
+    def owns_place(self, parts: tuple[str, ...]) -> bool:
+        return "_delta_log" in parts

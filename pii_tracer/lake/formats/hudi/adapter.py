@@ -41,3 +41,10 @@ class HudiFormat(TableFormat):
 
     def read_state(self, folder: Path, paths: EstatePaths) -> Found:
         return hudi_state(folder, paths)
+
+    # -- signs of a table in listings ----------------------------------------------------------------------------
+
+    sign_folders = frozenset({".hoodie"})
+
+    def owns_place(self, parts: tuple[str, ...]) -> bool:
+        return parts[:1] == (".hoodie",)  # its metadata is a table of its own in there

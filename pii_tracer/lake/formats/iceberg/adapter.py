@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pii_tracer.lake.dataset_paths import EstatePaths, is_iceberg
 from pii_tracer.lake.formats.base import Role, TableFormat
+from pii_tracer.lake.formats.iceberg.metadata_json import METADATA_ENDS
 from pii_tracer.lake.formats.iceberg.reference_heads import iceberg_table
 from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG,
@@ -45,3 +46,10 @@ class IcebergFormat(TableFormat):
 
     def read_state(self, folder: Path, paths: EstatePaths) -> Found:
         return iceberg_table(folder, paths)
+
+    # -- signs of a table in listings ----------------------------------------------------------------------------
+
+    sign_endings = METADATA_ENDS
+
+    def owns_place(self, parts: tuple[str, ...]) -> bool:
+        return parts == ("metadata",)
