@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+
 from executors.context import ExecutionContext
 from executors.engine.engine_failures import OnEngine
-from executors.formats.delta.executor import DeltaExecutor
-from executors.formats.hudi.executor import HudiExecutor
-from executors.formats.iceberg.executor import IcebergExecutor
-from executors.formats.plain_files.executor import FilesExecutor
+from executors.formats.registry import executor_classes
 from executors.key_views import KeysExecutor
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.run.executor_protocol import Executor
 
 
 def build(ctx: ExecutionContext) -> dict[str, Executor]:
-    """The executors; `shred`, `s3`, `kafka` and `lakefs` only where the estate names such services."""
-    found: list[Executor] = [
-        KeysExecutor(ctx),
-        OnEngine(IcebergExecutor(ctx)),
-        OnEngine(DeltaExecutor(ctx)),
-        OnEngine(HudiExecutor(ctx)),
-        OnEngine(FilesExecutor(ctx)),
-    ]
+    """The executors: those of the installed table formats, and of services only where the estate names such.
+
+    What a step calls and is not among them, the runner refuses before its first step.
+
+    Raises:
+        ValueError: an installed package registers an executor by another name than its own, or by one that is taken.
+    """
+    found: list[Executor] = [KeysExecutor(ctx), *_of_formats(ctx)]
     if any(catalog.type is CatalogType.NESSIE for catalog in ctx.estate.catalogs.values()):
         from executors.catalogs.nessie.executor import NessieExecutor
 
@@ -50,4 +50,15 @@ def build(ctx: ExecutionContext) -> dict[str, Executor]:
         from executors.stores.lakefs.executor import LakefsExecutor
 
         found.append(LakefsExecutor(ctx))
+    twice = sorted(name for name, number in Counter(executor.name for executor in found).items() if number > 1)
+    if twice:
+        raise ValueError(f"two executors are called {', '.join(twice)}; uninstall the package that brings one of them")
     return {executor.name: executor for executor in found}
+
+
+def _of_formats(ctx: ExecutionContext) -> Iterator[Executor]:
+    for name, made in executor_classes().items():
+        executor: Executor = made(ctx)
+        if executor.name != name:
+            raise ValueError(f"the executor `{executor.name}` is registered as `{name}`; steps could not call it")
+        yield OnEngine(executor)

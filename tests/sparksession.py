@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from executors.engine.catalog_settings import SQLITE_JDBC
 from executors.engine.spark_session import open_session
 from executors.engine.version_profiles import installed_profile
+from executors.formats.iceberg.catalog_settings import SQLITE_JDBC
 from pii_tracer.config.catalogs import Catalog, CatalogType
 from pii_tracer.config.estate_file import Estate, Spark
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["HAS_HUDI", "SparkEstate", "forget_tables", "rows_at", "small_spark", "spark", "spark_estate"]
 
 
-HAS_HUDI = installed_profile().has_hudi
+HAS_HUDI = installed_profile().opens(HUDI)
 """Whether the installed Spark has a bundle of Hudi (docs/stack.md)."""
 
 

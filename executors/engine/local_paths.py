@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from pii_tracer.common.atomic_files import all_below, sync_folder, system_reason
-from pii_tracer.lake.formats.iceberg.metadata_json import METADATA_ENDS
+from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.errors import RunError
 
 
@@ -90,8 +90,11 @@ def without_values(path: str) -> str:
 TEMPORARY = "_pii_tracer_"
 """What names of files begin with until they are whole: readers pass over names that begin with `_`."""
 
-_MARKERS = ("*/_delta_log", "*/.hoodie", *(f"*/*{end}" for end in METADATA_ENDS))
-"""Below a folder, what tells that the one it lies in is a table, or a table's metadata."""
+
+def _markers() -> list[str]:
+    """Below a folder, what tells that the one it lies in is a table, or a table's metadata."""
+    folders = [f"*/{name}" for one in table_formats() for name in sorted(one.sign_folders)]
+    return folders + [f"*/*{end}" for one in table_formats() for end in one.sign_endings]
 
 
 def refuse_nested(folder: Path, own: Callable[[Path], bool] = lambda place: False) -> None:
@@ -102,7 +105,7 @@ def refuse_nested(folder: Path, own: Callable[[Path], bool] = lambda place: Fals
     Raises:
         RunError: there is one.
     """
-    for marker in _MARKERS:
+    for marker in _markers():
         for path in folder.glob("**/" + marker):
             if not own(path.parent):
                 raise RunError(

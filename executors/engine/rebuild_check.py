@@ -13,20 +13,12 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from executors.context import ExecutionContext
-from executors.engine.spark_session import quote, quote_table
-from executors.engine.table_rebuild import (
-    both,
-    refuse_one_plan,
-    rows_in,
-    unlike,
-)
-from executors.formats.plain_files.folder_rebuild import FolderRebuild
+from executors.engine.spark_session import quote
+from executors.engine.table_rebuild import rows_in, unlike
+from executors.formats.registry import support_for
 from pii_tracer.lake.formats.base import Role
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_REBUILD
 from pii_tracer.lake.formats.registry import actions_with
-from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import Refused, RunError
-from pii_tracer.model.locations import engine_path
 from pii_tracer.model.plan import Step
 
 if TYPE_CHECKING:
@@ -88,16 +80,13 @@ def compared(ctx: ExecutionContext, step: Step) -> Difference:
     Raises:
         RunError: the query's columns are not the table's, a folder cannot be swapped whole, or the session cannot.
     """
-    if step.action is Action.FILES_REBUILD:
-        folder = FolderRebuild(ctx, step.parameters)
-        folder.check()
-        have, made = folder.both()
-    else:
-        table = step.parameters.get("table")
-        place = quote_table(table) if table else f"delta.{quote(engine_path(step.parameters['location']))}"
-        have, made = both(ctx, place, step.parameters["sql"])
-        if step.action is ICEBERG_REBUILD:
-            refuse_one_plan(ctx, step.parameters["sql"])
+    support = support_for(step.action)
+    if support is None:
+        raise RunError(
+            "tables of its format cannot be compared with their recorded statement",
+            todo="rebuild the table by its job and leave it out (`--only`)",
+        )
+    have, made = support.rebuild_sides(ctx, step)
     standing, given = unlike(made, have)
     rows = Difference(rows_in(standing), rows_in(given))
     if not rows.standing or not rows.given:

@@ -11,6 +11,7 @@ from typing import TypeVar
 from py4j.protocol import Py4JError
 
 from executors.engine.spark_session import ended
+from executors.formats.registry import spark_supports
 from pii_tracer.model.errors import PiiTracerError, RunError
 
 T = TypeVar("T")
@@ -18,18 +19,11 @@ T = TypeVar("T")
 _DEEPEST_CAUSE = 8
 
 ATTEMPTS = 5
-CONFLICTS = (
-    "ConcurrentAppend",
-    "ConcurrentDelete",
-    "ConcurrentModification",
-    "ConcurrentTransaction",
-    "ConcurrentWrite",
-    "MetadataChanged",
-    "CommitFailedException",
-    "ValidationException",
-    "HoodieWriteConflict",
-    "DELTA_CONCURRENT",
-)
+
+
+def conflicts() -> tuple[str, ...]:
+    """What names of errors hold when another writer has committed first, of all installed formats."""
+    return tuple(name for support in spark_supports() for name in support.conflicts)
 
 
 def on_conflict(act: Callable[[], T], sleep: Callable[[float], None] = time.sleep) -> T:
@@ -48,7 +42,7 @@ def on_conflict(act: Callable[[], T], sleep: Callable[[float], None] = time.slee
                 isinstance(error, OSError) and not isinstance(error, ConnectionError)
             ):
                 raise
-            if not any(name in f"{type(error).__name__} {error}" for name in CONFLICTS):
+            if not any(name in f"{type(error).__name__} {error}" for name in conflicts()):
                 raise engine_error(error) from None
             if attempt < ATTEMPTS:
                 sleep(0.5 * 2**attempt)

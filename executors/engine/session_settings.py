@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from executors.engine.catalog_settings import catalog_conf, catalog_packages
 from executors.engine.s3a_settings import s3a_conf
 from executors.engine.spark_connect import EXTENSIONS
-from executors.engine.version_profiles import profile_of
+from executors.engine.version_profiles import merged, profile_of
+from executors.formats.registry import spark_supports
 from pii_tracer.config.estate_file import Estate
 
 _EVERY_FILE = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false"}
@@ -47,13 +47,21 @@ def packages(estate: Estate, *, s3: bool) -> tuple[str, ...]:
     return (*profile.packages, *catalog_packages(estate), *(profile.s3a if s3 else ()))
 
 
+def catalog_packages(estate: Estate) -> dict[str, str]:
+    """Jars beside the table formats' that the estate's catalogs need, as Maven coordinates, each with a class of it."""
+    found = {name: made for support in spark_supports() for name, made in support.catalog_packages(estate).items()}
+    return dict(sorted(found.items()))
+
+
 def runtime_conf(estate: Estate, base: Path) -> dict[str, str]:
-    """The settings that a session can be given after its engine was started."""
+    """The settings that a session can be given after its engine was started.
+
+    Raises:
+        RunError: two table formats want different ones.
+    """
     conf = {
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.session.timeZone": "UTC",
-        # small tables: without these every Delta command plans 50 and every shuffle 200 tasks
-        "spark.databricks.delta.snapshotPartitions": "2",
+        # small tables: without these every shuffle plans 200 tasks
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
         # days before 1582 and times before 1900 (`0001-01-01`) go through as they stand, as on Spark 4; left to itself
@@ -62,4 +70,5 @@ def runtime_conf(estate: Estate, base: Path) -> dict[str, str]:
         # a plan printed into an event log must not hold long literals
         "spark.sql.maxMetadataStringLength": "20",
     }
-    return conf | catalog_conf(estate, base) | estate.spark.conf | _EVERY_FILE
+    formats = merged({**support.settings, **support.catalog_conf(estate, base)} for support in spark_supports())
+    return conf | formats | estate.spark.conf | _EVERY_FILE

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_EXPIRE_SNAPSHOTS
+from executors.formats.registry import support_for
 from pii_tracer.model.errors import Refused, RunError
 from pii_tracer.model.plan import Step
 
@@ -138,22 +138,15 @@ def refuse_without_jvm(remote: str | None, steps: Iterable[Step]) -> None:
     """To be asked before the first step of a run: whether a step needs more than a Connect server lets others do.
 
     Raises:
-        Refused: snapshots have to be forgotten in the metadata alone, which only Iceberg's Java interface can.
+        Refused: its format says that only the engine's Java interface can do it.
     """
     if remote is None:
         return
     for step in steps:
-        if forgets_only(step):
+        support = support_for(step.action)
+        if support is not None and (why := support.needs_jvm(step)):
             raise Refused(
-                "this step cannot be done over Spark Connect: old snapshots of a table that may share files are"
-                " forgotten without removing any file, and there is no SQL for that",
+                f"this step cannot be done over Spark Connect: {why}",
                 where=f"{step.id} {step.parameters.get('table') or step.parameters.get('location')}",
                 todo="take `remote` out of the estate file, name a `master`, and plan again; nothing was changed",
             )
-
-
-def forgets_only(step: Step) -> bool:
-    """Whether a step takes snapshots out of a table's metadata and leaves all files (hazard I7)."""
-    if step.action is not ICEBERG_EXPIRE_SNAPSHOTS:
-        return False
-    return "sharing" in step.parameters or step.executor == "nessie"

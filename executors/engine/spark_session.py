@@ -16,19 +16,17 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from executors.engine.catalog_settings import CLASSES, catalog_packages
 from executors.engine.local_paths import as_local
 from executors.engine.s3a_settings import FILE_SYSTEM
-from executors.engine.session_settings import packages, runtime_conf, session_conf
+from executors.engine.session_settings import catalog_packages, packages, runtime_conf, session_conf
 from executors.engine.spark_connect import EXTENSIONS, REDACTION, open_remote
 from executors.engine.spark_submit import is_submitted, refuse_without_jars
 from executors.engine.version_profiles import Profile, installed_profile, profile_of
+from executors.formats.registry import support_of
 from pii_tracer.config.catalogs import CatalogType, DeclaredTable
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.lake.formats.hudi.vocabulary import HUDI
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
+from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.stores.s3.archives import s3_clients
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import EstateError, RunError
@@ -42,10 +40,8 @@ _GLUE_ASKED = "spark.pii-tracer.glue-asked-for"
 _LEFT_OUT = "spark.pii-tracer.left-out."
 _SEEN = "spark.pii-tracer.seen."
 _TRACKED = "spark.sql.hive.manageFilesourcePartitions"
-_LOGGED = frozenset({ICEBERG, DELTA, HUDI})
-"""Formats whose tables executors know by their names; bare folders they read by their places."""
-_SIGNS = {DELTA: "_delta_log", HUDI: ".hoodie"}
-"""Folders by which a table in S3 is known to be there."""
+_NO_SUPPORT = "NoSparkSupport"
+"""In place of Spark's error, of a table whose format no installed executor works on with Spark."""
 
 _DYING = 10.0
 """Seconds from an engine's last answer to its end: the machine takes its memory back in between."""
@@ -111,7 +107,7 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], *, s3: bool) 
     from pyspark.sql import SparkSession
 
     profile = profile_of(estate.spark.profile)
-    classes = [*profile.extensions, *(CLASSES[name] for name in catalog_packages(estate))]
+    classes = [*profile.extensions, *catalog_packages(estate).values()]
     refuse_without_jars([*classes, *([FILE_SYSTEM] if s3 else [])], packages(estate, s3=s3), profile.excluded)
     builder = SparkSession.builder.master(estate.spark.master).appName(f"pii-tracer {estate.estate}")
     conf = session_conf(estate, base, s3=s3) | extra
@@ -203,8 +199,8 @@ def _fetching_alone(profile: Profile, folder: str | None = None) -> Iterator[Non
 def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool = False) -> None:
     """Make every declared table that exists on disk known under its name (the session catalog is in memory).
 
-    So are the tables of a Glue catalog that are not Iceberg's; Glue is asked once for a session. s3: and the declared
-    Delta and Hudi tables in S3.
+    So are the tables of a Glue catalog that Spark does not find there by itself; Glue is asked once for a session. s3:
+    and the declared tables in S3 whose formats have a folder that tells them.
 
     Raises:
         RunError: Spark cannot open one, or knows another table by its name.
@@ -213,12 +209,13 @@ def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool
         for table in catalog.tables:
             if not is_s3(table.location):
                 _register(spark, table.name, table.format, base / table.location)
-            elif s3 and table.format in _SIGNS:
+            elif s3 and format_of(table.format).sign_folders:
                 _register_in_s3(spark, estate, table)
     glue = any(catalog.type is CatalogType.GLUE for catalog in estate.catalogs.values())
     if glue and spark.conf.get(_GLUE_ASKED, "") != str(base):
         for registered in EstatePaths(estate, base).registry.tables.values():
-            for name in registered.names if registered.format is not ICEBERG else ():
+            support = support_of(registered.format)
+            for name in registered.names if support is None or not support.in_catalogs else ():
                 _register(spark, name, registered.format, registered.location)
         spark.conf.set(_GLUE_ASKED, str(base))
 
@@ -232,9 +229,14 @@ def _register(spark: SparkSession, full_name: str, kind: Format, location: Path)
     if spark.catalog.tableExists(table):
         _refuse_another(spark, table, full_name, str(location))
         return
+    support = support_of(kind)
+    if support is None:
+        spark.conf.set(_key(full_name), f"{_NO_SUPPORT} {location}")
+        return
+    using = f"USING {support.source(kind)} LOCATION {string_literal(str(location))}"
     try:
-        with nullcontext() if kind in _LOGGED else _partitions_on_disk(spark):
-            spark.sql(f"CREATE TABLE {table} USING {kind} LOCATION {string_literal(str(location))}")
+        with nullcontext() if support.known_by_name else _partitions_on_disk(spark):
+            spark.sql(f"CREATE TABLE {table} {using}")
     except Exception as error:  # a format without a reader (Avro), types that Spark refuses, files that are none
         _not_opened(spark, full_name, kind, str(location), error)
 
@@ -249,14 +251,20 @@ def _register_in_s3(spark: SparkSession, estate: Estate, declared: DeclaredTable
     if spark.catalog.tableExists(table):
         _refuse_another(spark, table, name, location)
         return
+    support = support_of(declared.format)
+    if support is None:
+        spark.conf.set(_key(name), f"{_NO_SUPPORT} {location}")
+        return
     try:
-        if not (S3Path.of(s3_location(location), s3_clients(estate)) / _SIGNS[declared.format]).is_dir():
+        folder = S3Path.of(s3_location(location), s3_clients(estate))
+        if not any((folder / sign).is_dir() for sign in sorted(format_of(declared.format).sign_folders)):
             return
     except OSError as error:
         spark.conf.set(_key(name), f"{type(error).__name__} {location}")
         return
+    using = f"USING {support.source(declared.format)} LOCATION {string_literal(engine_path(location))}"
     try:
-        spark.sql(f"CREATE TABLE {table} USING {declared.format} LOCATION {string_literal(engine_path(location))}")
+        spark.sql(f"CREATE TABLE {table} {using}")
     except Exception as error:
         _not_opened(spark, name, declared.format, location, error)
         return
@@ -278,14 +286,15 @@ def _made_room(spark: SparkSession, full_name: str) -> str:
 
 
 def _not_opened(spark: SparkSession, full_name: str, kind: Format, location: str, error: Exception) -> None:
-    """Note it of a table that no step knows by its name: a bare folder, or one of Hudi where there is no Hudi.
+    """Note it of a table that no step knows by its name: a bare folder, or one whose format is not for this Spark.
 
     The name is then only for recorded statements that read it; no other table should have to wait for that.
 
     Raises:
         RunError: it is another one.
     """
-    if kind in _LOGGED and (kind is not HUDI or installed_profile().has_hudi):
+    support = support_of(kind)
+    if support is not None and support.known_by_name and support.runs_on(installed_profile().name):
         raise RunError(
             f"Spark cannot open the {kind} table {full_name}: {type(error).__name__}",
             where=location,

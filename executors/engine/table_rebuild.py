@@ -11,6 +11,8 @@ from sqlglot.errors import SqlglotError
 
 from executors.context import ExecutionContext
 from executors.engine.spark_session import left_out, quote
+from executors.formats.registry import spark_supports
+from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lineage.sql.text.script_splitting import prepared
 from pii_tracer.model.errors import RunError
 
@@ -18,10 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
-
-
-_DELTA_SCANS = ("PreparedDelta", "TahoeLog")
-"""How Spark's plans name a scan of a Delta table (its file index)."""
 
 
 def query_of(sql: str) -> str:
@@ -92,9 +90,9 @@ def by_position(sql: str) -> bool:
 def overwrite(ctx: ExecutionContext, table: str, sql: str, *, apart: bool = False) -> dict[str, Any]:
     """Overwrite a table (a quoted name) with what its recorded query gives now.
 
-    apart: run the query before the write, not as part of it: Delta refuses to be read in one plan with the write of
-    another engine's table (`Cannot work with a non-pinned table snapshot`). Spark Connect 3.5 cannot, and what would
-    need it is refused by `refuse_one_plan`.
+    apart: run the query before the write, not as part of it: a format may refuse to be read in one plan with the write
+    of another's table (`SparkSupport.pinned_scans`). Spark Connect 3.5 cannot, and what would need it is refused by
+    `refuse_one_plan`.
 
     Raises:
         RunError: the query's columns are not the table's.
@@ -115,18 +113,23 @@ def overwrite(ctx: ExecutionContext, table: str, sql: str, *, apart: bool = Fals
     return {"rows_before": before, "rows_after": rows_in(spark.table(table))}
 
 
-def refuse_one_plan(ctx: ExecutionContext, sql: str) -> None:
-    """Over Spark Connect, a recorded query that reads Delta cannot be run apart from the write of an Iceberg table.
+def refuse_one_plan(ctx: ExecutionContext, sql: str, into: str) -> None:
+    """Over Spark Connect, a recorded query cannot be run apart from the write of a table of another format.
+
+    into: what is written, for people.
 
     Raises:
-        RunError: this one reads Delta.
+        RunError: this one reads a format that refuses to be read in one plan with that write.
     """
     if ctx.estate.spark.remote is None:
         return
     plan = ctx.spark.sql(f"EXPLAIN {query_of(sql)}").first()
-    if plan is None or any(index in str(plan[0]) for index in _DELTA_SCANS):
+    pinned = [support for support in spark_supports() if support.pinned_scans]
+    read = pinned if plan is None else [s for s in pinned if any(scan in str(plan[0]) for scan in s.pinned_scans)]
+    if read:
+        titles = ", ".join(sorted(format_of(kind).title for support in read for kind in support.formats))
         raise RunError(
-            "its recorded statement reads Delta, which Spark Connect cannot write into an Iceberg table",
+            f"its recorded statement reads {titles}, which Spark Connect cannot write into {into}",
             todo="take `remote` out of the estate file, name a `master`, and plan again",
         )
 
@@ -138,7 +141,7 @@ def both(ctx: ExecutionContext, table: str, sql: str) -> tuple[DataFrame, DataFr
         RunError: the query's columns are not the table's.
     """
     have, query = ctx.spark.table(table), answer(ctx, sql)
-    columns = [name for name in have.columns if not name.startswith("_hoodie_")]
+    columns = _own(have)
     names, made = [name.lower() for name in columns], [name.lower() for name in query.columns]
     if len(names) == len(made) and sorted(names) != sorted(made) and by_position(sql):
         return have, query.toDF(*columns)
@@ -149,6 +152,12 @@ def both(ctx: ExecutionContext, table: str, sql: str) -> tuple[DataFrame, DataFr
             todo="harvest the job's newest statement, then plan again",
         )
     return have, query
+
+
+def _own(table: DataFrame) -> list[str]:
+    """A table's columns without those that its engine keeps in it."""
+    engines = tuple(start for support in spark_supports() for start in support.own_columns)
+    return [name for name in table.columns if not name.startswith(engines)]
 
 
 def difference(ctx: ExecutionContext, table: str, sql: str) -> list[str]:
@@ -170,6 +179,6 @@ def differences(made: DataFrame, have: DataFrame) -> list[str]:
 
 def unlike(made: DataFrame, have: DataFrame) -> tuple[DataFrame, DataFrame]:
     """Rows that are there and a query does not make, and the other way; columns are matched by name."""
-    have = have.select(*[quote(c) for c in have.columns if not c.startswith("_hoodie_")])
+    have = have.select(*[quote(name) for name in _own(have)])
     typed = made.select(*[made[quote(f.name)].cast(f.dataType).alias(f.name) for f in have.schema.fields])
     return have.exceptAll(typed), typed.exceptAll(have)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import importlib.metadata
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
+from executors.formats.registry import spark_supports, support_of
 from pii_tracer.model.errors import RunError
+from pii_tracer.model.identities import Format
 
-_DELTA = "io.delta.sql.DeltaSparkSessionExtension"
-_ICEBERG = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+if TYPE_CHECKING:
+    from executors.formats.base import Build
+
 _AWS_SDK = "2.29.52"
 _AWS_CLIENTS = ("s3", "s3-transfer-manager", "sts", "kms", "apache-client", "netty-nio-client")
 
@@ -18,49 +23,75 @@ _AWS_CLIENTS = ("s3", "s3-transfer-manager", "sts", "kms", "apache-client", "net
 class Profile:
     """Versions that run together. name: as in the estate file, `spark.profile`, and how pyspark's version begins.
 
+    Which jars and extensions the table formats need of it, they say themselves (`executors.formats.base.Build`).
     ivy: folder in the home directory where its Ivy keeps what it fetched. s3a: Hadoop's S3 client. excluded: what
     that would bring and nobody needs, as `group:artifact`. prunes_quietly: whether its Iceberg passes over partitions
     without a word of the keys in a scan's description, which Spark puts into event logs and on its pages (ADR 14).
     """
 
     name: str
-    packages: tuple[str, ...]
-    extensions: tuple[str, ...]
     ivy: str
     s3a: tuple[str, ...]
     excluded: tuple[str, ...] = ()
-    conf: tuple[tuple[str, str], ...] = ()
+    own_conf: tuple[tuple[str, str], ...] = ()
     prunes_quietly: bool = False
 
     @property
-    def has_hudi(self) -> bool:
-        """Whether there is a bundle of Hudi for this Spark."""
-        return any("hudi" in package for package in self.packages)
+    def packages(self) -> tuple[str, ...]:
+        """Maven coordinates of the jars of all installed table formats."""
+        return tuple(dict.fromkeys(name for build in self._builds for name in build.packages))
+
+    @property
+    def extensions(self) -> tuple[str, ...]:
+        """Extensions of Spark's SQL that they bring."""
+        return tuple(dict.fromkeys(name for build in self._builds for name in build.extensions))
+
+    @property
+    def conf(self) -> tuple[tuple[str, str], ...]:
+        """Settings with which an engine is started.
+
+        Raises:
+            RunError: two formats want different ones.
+        """
+        wanted = (self.own_conf, *(build.conf for build in self._builds))
+        return tuple(merged(dict(settings) for settings in wanted).items())
+
+    def opens(self, kind: Format) -> bool:
+        """Whether an installed package brings what this Spark needs for a table format."""
+        support = support_of(kind)
+        return support is not None and support.runs_on(self.name)
+
+    @property
+    def _builds(self) -> tuple[Build, ...]:
+        return tuple(support.build(self.name) for support in spark_supports())
+
+
+def merged(settings: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Settings of several table formats for one session.
+
+    Raises:
+        RunError: two want a different value.
+    """
+    found: dict[str, str] = {}
+    for one in settings:
+        clash = sorted(name for name, value in one.items() if found.get(name, value) != value)
+        if clash:
+            raise RunError(
+                f"two table formats want different values of {', '.join(clash)}",
+                todo="uninstall the package that brings one of them",
+            )
+        found |= one
+    return found
 
 
 SPARK_3_5 = Profile(
     name="3.5",
-    packages=(
-        "io.delta:delta-spark_2.12:3.3.3",
-        "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0",
-        "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0",
-    ),
-    extensions=(_DELTA, _ICEBERG, "org.apache.spark.sql.hudi.HoodieSparkSessionExtension"),
     ivy=".ivy2",
     s3a=("org.apache.hadoop:hadoop-aws:3.3.4",),
-    conf=(
-        ("spark.serializer", "org.apache.spark.serializer.KryoSerializer"),
-        ("spark.kryo.registrator", "org.apache.spark.HoodieSparkKryoRegistrar"),
-    ),
     prunes_quietly=True,
 )
 SPARK_4_1 = Profile(
     name="4.1",
-    packages=(
-        "io.delta:delta-spark_4.1_2.13:4.4.0",
-        "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
-    ),
-    extensions=(_DELTA, _ICEBERG),
     ivy=".ivy2.5.2",
     # S3A asks for a bundle of all of AWS' clients, 600 MB; these are the ones that it loads, in the bundle's version
     s3a=(
@@ -69,7 +100,7 @@ SPARK_4_1 = Profile(
     ),
     excluded=("software.amazon.awssdk:bundle",),
     # else it reads no CSV in Windows-1252 (https://spark.apache.org/docs/latest/sql-migration-guide.html, 3.5 to 4.0)
-    conf=(("spark.sql.legacy.javaCharsets", "true"),),
+    own_conf=(("spark.sql.legacy.javaCharsets", "true"),),
 )
 PROFILES = {profile.name: profile for profile in (SPARK_3_5, SPARK_4_1)}
 

@@ -1,8 +1,4 @@
-"""Sets the retention of live tables: properties through Spark SQL, branches and tags through Iceberg's own API.
-
-There is no SQL that changes only a reference's retention: `REPLACE BRANCH … AS OF VERSION` would move its head back
-over a commit that came in between. https://iceberg.apache.org/javadoc/latest/org/apache/iceberg/ManageSnapshots.html
-"""
+"""Sets the retention of live tables: properties through Spark SQL, branches and tags as their format does."""
 
 from __future__ import annotations
 
@@ -11,20 +7,13 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from executors.engine.spark_session import quote, quote_table, string_literal
-from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from executors.engine.spark_session import quote_table, string_literal
+from executors.formats.registry import support_of
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.locations import engine_path
 from pii_tracer.retention.setting_changes import Change
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_FIELDS = {
-    "max_ref_age_ms": "setMaxRefAgeMs",
-    "max_snapshot_age_ms": "setMaxSnapshotAgeMs",
-    "min_snapshots_to_keep": "setMinSnapshotsToKeep",
-}
 
 
 def set_retention(
@@ -35,7 +24,8 @@ def set_retention(
     sql_names: the table's name in Spark by location, None for tables that only have a path.
 
     Raises:
-        RunError: an Iceberg table has no name in a catalog, or the session cannot set what branches and tags keep.
+        RunError: a table that needs a name has none in a catalog, or the session cannot set what branches and tags
+            keep.
     """
     _refuse_refs(spark, changes)
     refused: list[tuple[Change, str]] = []
@@ -78,19 +68,23 @@ def _tried(changes: Sequence[Change], act: Callable[[], Any]) -> list[tuple[Chan
 def _sql_name(change: Change, name: str | None) -> str:
     if name:
         return quote_table(name)
-    if change.format is DELTA:
-        return f"delta.{quote(engine_path(change.location))}"
+    support = support_of(change.format)
+    place = support.place_name(change.location) if support is not None else None
+    if place is not None:
+        return place
     raise RunError(
         "the table has no name in a catalog of the estate", where=change.location, todo="declare it in the estate file"
     )
 
 
 def _set_ref(spark: SparkSession, change: Change, name: str | None) -> None:
-    """Set one field of a reference; the commit is tried again by Iceberg when another one came first."""
+    """Set one field of a reference."""
     assert change.ref is not None
-    if not name:
-        _sql_name(change, name)
-    java: Any = spark
-    table = java._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(java._jsparkSession, name)
-    manage = table.manageSnapshots()
-    getattr(manage, _FIELDS[change.ref.field])(change.ref.name, int(change.new)).commit()
+    support = support_of(change.format)
+    if not name or support is None:
+        raise RunError(
+            "the table has no name in a catalog of the estate",
+            where=change.location,
+            todo="declare it in the estate file",
+        )
+    support.set_reference(spark, name, change.ref.name, change.ref.field, int(change.new))

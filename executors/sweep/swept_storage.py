@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Protocol
 
 from executors.engine.local_paths import as_local
 from executors.engine.s3a_settings import SCHEME
-from pii_tracer.lake.formats.delta.logged_files import mentioned
-from pii_tracer.lake.formats.delta.stray_files import as_written
-from pii_tracer.lake.formats.delta.transaction_log import read_log
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
-from pii_tracer.lake.stores.s3.s3_path import Place, S3Path
+from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import S3Location, s3_location
 
 _AT_ONCE = 16
-
-
-@dataclass(frozen=True)
-class Logged:
-    """live: files that the current version needs. known: of files, whether they are named by a retained version,
-    or as writers of Delta name theirs; the others are perhaps somebody's. removed: when each file was removed from the
-    table that was (ms since 1970), read from the log when it is asked for.
-    """
-
-    live: frozenset[str]
-    known: Callable[[str], bool]
-    removed: Callable[[], Mapping[str, int]]
 
 
 class Store(Protocol):
@@ -52,9 +36,6 @@ class Store(Protocol):
     def named(self, paths: Iterable[str]) -> set[str]:
         """Paths of the engine as listings have them."""
 
-    def delta_log(self) -> Logged:
-        """What a Delta table's log names."""
-
     def modified(self, paths: Collection[str]) -> dict[str, int]:
         """When each was written, in milliseconds since 1970; without those that do not exist."""
 
@@ -73,9 +54,6 @@ class LocalStore:
 
     def named(self, paths: Iterable[str]) -> set[str]:
         return {as_local(path) for path in paths}
-
-    def delta_log(self) -> Logged:
-        return _logged(self.folder)
 
     def modified(self, paths: Collection[str]) -> dict[str, int]:
         found = {}
@@ -105,9 +83,6 @@ class S3Store:
     def named(self, paths: Iterable[str]) -> set[str]:
         return {str(s3_location(path)) for path in paths}
 
-    def delta_log(self) -> Logged:
-        return _logged(self.folder)
-
     def modified(self, paths: Collection[str]) -> dict[str, int]:
         """One HeadObject each: as many as are removed, not as many as there are."""
         try:
@@ -129,16 +104,6 @@ def store_of(location: Path | S3Location, clients: ClientFactory) -> Store:
         RunError: S3 refuses.
     """
     return S3Store(location, clients) if isinstance(location, S3Location) else LocalStore(location)
-
-
-def _logged(place: Place) -> Logged:
-    snapshot = read_log(place)
-    named = {str(path) for path in snapshot.named}
-
-    def known(file: str) -> bool:
-        return file in named or as_written(PurePosixPath(file.removeprefix(f"{place}/")), snapshot)
-
-    return Logged(snapshot.needed, known, lambda: mentioned(place))
 
 
 def _refused(error: OSError) -> RunError:

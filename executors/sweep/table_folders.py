@@ -15,11 +15,7 @@ from pathlib import Path
 from executors.engine import local_paths
 from executors.stores.s3.batch_delete import CURRENT, Batches
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.formats.delta.log_paths import LOG
-from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.lake.formats.hudi.vocabulary import HUDI
-from pii_tracer.lake.formats.iceberg.metadata_json import METADATA_ENDS
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
+from pii_tracer.lake.formats.registry import format_of, table_formats
 from pii_tracer.lake.stores.s3.archives import s3_clients
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.lake.stores.s3.s3_path import AnyPlace, S3Path
@@ -28,9 +24,6 @@ from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import engine_path, is_s3, s3_location
 
 _MARKER = "_$folder$"
-_TIMELINE = ".hoodie"
-_TABLES = frozenset({LOG, _TIMELINE})
-_ICEBERG = "metadata"
 
 
 @dataclass(frozen=True)
@@ -194,10 +187,12 @@ def refuse_tables_inside(folder: AnyPlace, there: Iterable[Listed], kind: Format
     if isinstance(folder, Path):
         local_paths.refuse_nested(folder, own=lambda place: _is_own(place.relative_to(folder).parts, kind))
         return
+    folders = frozenset().union(*(one.sign_folders for one in table_formats()))
+    ends = tuple(end for one in table_formats() for end in one.sign_endings)
     for file in there:
-        inner = [file.parts[:n] for n, part in enumerate(file.parts[:-1]) if n and part in _TABLES]
-        inner += [file.parts[:-1]] if len(file.parts) > 1 and file.parts[-1].endswith(METADATA_ENDS) else []
-        inner += [(part,) for part in file.parts[:1] if part in _TABLES and not _is_own((part,), kind)]
+        inner = [file.parts[:n] for n, part in enumerate(file.parts[:-1]) if n and part in folders]
+        inner += [file.parts[:-1]] if len(file.parts) > 1 and file.parts[-1].endswith(ends) else []
+        inner += [(part,) for part in file.parts[:1] if part in folders and not _is_own((part,), kind)]
         for parts in inner:
             if not _is_own(parts, kind):
                 raise RunError(
@@ -209,9 +204,7 @@ def refuse_tables_inside(folder: AnyPlace, there: Iterable[Listed], kind: Format
 
 def _is_own(parts: tuple[str, ...], kind: Format | None) -> bool:
     """Whether a folder with the sign of a table belongs to the table that lies around it. parts: below that."""
-    if kind is HUDI:
-        return parts[:1] == (_TIMELINE,)  # its metadata is a table of its own in there
-    return LOG in parts if kind is DELTA else parts == (_ICEBERG,) and kind is ICEBERG
+    return kind is not None and format_of(kind).owns_place(parts)
 
 
 def modified(place: AnyPlace) -> float | None:

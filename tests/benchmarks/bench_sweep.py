@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 
 from executors.engine.spark_session import open_session
 from executors.engine.version_profiles import installed_profile
-from executors.sweep.table_sweep import vacuum_listed
+from executors.formats.delta.table_sweep import vacuum_listed
 from tests import storeservers
 from tests.benchmarks.erase_tables import estate, timed
 from tests.benchmarks.slow_proxy import slow

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from executors.engine.catalog_settings import catalog_conf
+from executors.formats.iceberg.catalog_settings import catalog_conf
 from pii_tracer.config.estate_file import load_estate
 from tests.cli.small import RECEIVED
 from tests.sparksession import small_spark

@@ -353,7 +353,7 @@ SEEDED = (
     Seeded(
         11,
         "a commit conflict is not tried again",
-        put(retries, "CONFLICTS", ()),
+        put(retries, "conflicts", lambda: ()),
         match.test_conflicts_are_retried_within_a_bound,
         fails=(RunError,),
     ),

@@ -26,6 +26,7 @@ from executors.engine.match_sql import (
 )
 from executors.engine.spark_session import quote, quote_table
 from executors.formats.delta.checkpoint import Checkpoints, newest_version
+from executors.formats.delta.spark_support import DeltaOnSpark
 from executors.formats.delta.sweep_rules import (
     Due,
     due,
@@ -80,6 +81,7 @@ class DeltaExecutor(TableExecutor):
     """Executor `delta`."""
 
     name = "delta"
+    spark_support = DeltaOnSpark()
 
     def _actions(self) -> Mapping[Action, tuple[Act, Look]]:
         return {

@@ -21,6 +21,7 @@ from executors.engine.mask_sql import (
 )
 from executors.engine.match_sql import condition, count, match_of
 from executors.engine.spark_session import quote_table, string_literal
+from executors.formats.hudi.spark_support import HudiOnSpark
 from executors.formats.table_steps import (
     Act,
     Look,
@@ -67,6 +68,7 @@ class HudiExecutor(TableExecutor):
     """Executor `hudi`."""
 
     name = "hudi"
+    spark_support = HudiOnSpark()
 
     def _actions(self) -> Mapping[Action, tuple[Act, Look]]:
         return {

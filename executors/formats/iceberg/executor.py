@@ -35,6 +35,7 @@ from executors.formats.iceberg.referenced_files import (
     untracked,
     with_deleted_entries,
 )
+from executors.formats.iceberg.spark_support import IcebergOnSpark
 from executors.formats.iceberg.tag_expiry import AwaitingRef
 from executors.formats.table_steps import (
     Act,
@@ -75,6 +76,7 @@ class IcebergExecutor(TableExecutor):
     """Executor `iceberg`."""
 
     name = "iceberg"
+    spark_support = IcebergOnSpark()
 
     def _actions(self) -> Mapping[Action, tuple[Act, Look]]:
         return {
@@ -98,7 +100,7 @@ class IcebergExecutor(TableExecutor):
         if step.action is ICEBERG_REWRITE_REF:
             self._refuse_loss(step)
         if step.action is ICEBERG_REBUILD:
-            refuse_one_plan(self._ctx, step.parameters["sql"])
+            refuse_one_plan(self._ctx, step.parameters["sql"], "an Iceberg table")
         if self._properties(step).get("gc.enabled", "true").lower() == "false":
             raise RunError(
                 "the table forbids removing its files (gc.enabled is false): it may share them with another table",

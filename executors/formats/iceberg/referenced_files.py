@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from executors.context import ExecutionContext
 from executors.engine.spark_session import quote_table
+from executors.formats.base import Sharers
 from executors.sweep.table_folders import (
     Listed,
     files_below,
@@ -41,10 +42,6 @@ def with_deleted_entries(ctx: ExecutionContext, table: str) -> list[str]:
         f"SELECT path FROM {name}.manifests WHERE deleted_data_files_count > 0 OR deleted_delete_files_count > 0"
     ).collect()
     return [row[0] for row in rows]
-
-
-Sharers = Sequence[Mapping[str, str | None]]
-"""Tables that share files with the one at work, as `planners.formats.iceberg.steps.sharers` writes them into steps."""
 
 
 @dataclass(frozen=True)

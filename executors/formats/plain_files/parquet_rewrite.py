@@ -359,8 +359,11 @@ def _options(source: pq.ParquetFile, compliant: bool) -> dict[str, Any]:
     return options
 
 
-_ENCODINGS = frozenset({"BYTE_STREAM_SPLIT", "DELTA_BINARY_PACKED", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"})
-"""Those that a writer has to be asked for, column by column."""
+_UNASKED = frozenset({"PLAIN", "PLAIN_DICTIONARY", "RLE", "RLE_DICTIONARY", "BIT_PACKED", "UNKNOWN"})
+"""Encodings that a writer takes by itself; every other one it has to be asked for, column by column.
+
+https://parquet.apache.org/docs/file-format/data-pages/encodings/
+"""
 
 
 def _placed(source: pq.ParquetFile, mask: Mask | None) -> dict[str, Any]:
@@ -375,7 +378,7 @@ def _placed(source: pq.ParquetFile, mask: Mask | None) -> dict[str, Any]:
     columns = [group.column(index) for index in range(source.metadata.num_columns)]
     # beside a dictionary it is what the writer goes on with where that grew too large
     plain = [c for c in columns if not any("DICTIONARY" in encoding for encoding in c.encodings)]
-    named = {c.path_in_schema: _ENCODINGS.intersection(c.encodings) for c in plain}
+    named = {c.path_in_schema: set(c.encodings) - _UNASKED for c in plain}
     rows = max(source.metadata.row_group(n).num_rows for n in range(source.metadata.num_row_groups))
     options = {
         "column_encoding": {path: min(found) for path, found in named.items() if found},

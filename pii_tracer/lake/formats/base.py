@@ -7,6 +7,8 @@ execution and its reader for the verifier stand in groups of their own: `pii_tra
 
 from __future__ import annotations
 
+import re
+
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -274,3 +276,21 @@ class TableFormat:
     ) -> tuple[Sequence[Found], Sequence[InventoryGap]]:
         """This format's tables in S3 among some, also such as no step erases, and gaps where one cannot be read."""
         return (), ()
+
+    # -- signs of a table in listings ----------------------------------------------------------------------------
+
+    sign_folders: ClassVar[frozenset[str]] = frozenset()
+    """Names of folders that lie in the folders of such tables and of no others."""
+    sign_endings: ClassVar[tuple[str, ...]] = ()
+    """How names of files end that lie in a metadata folder of such tables and nowhere else."""
+
+    def owns_place(self, parts: tuple[str, ...]) -> bool:
+        """Whether a place with the sign of a table belongs to the table around it. parts: its path below that table."""
+        return parts[:1] != () and parts[0] in self.metadata_folders
+
+    def listed_signs(self) -> tuple[str, ...]:
+        """The signs as regular expressions of the end of a table's folder's path and of what follows it."""
+        folders = tuple(f"{re.escape(name)}/" for name in sorted(self.sign_folders))
+        ends = "|".join(map(re.escape, self.sign_endings))
+        within = sorted(self.metadata_folders) if ends else ()
+        return folders + tuple(f"{re.escape(name)}/[^/]*({ends})" for name in within)

@@ -27,7 +27,7 @@ from executors.catalogs.nessie.references import (
     work_branch,
 )
 from executors.context import ExecutionContext
-from executors.engine.catalog_settings import catalog_conf
+from executors.formats.iceberg.catalog_settings import catalog_conf
 from executors.sweep.table_folders import Listed
 from pii_tracer.lake.catalogs.nessie.client import NessieConflict, RefType
 from pii_tracer.lake.inventory import NESSIE_WORK_BRANCH

@@ -14,7 +14,7 @@ from executors.engine.version_profiles import (
 )
 from pii_tracer.config.estate_file import Spark
 from pii_tracer.lake.formats.delta.vocabulary import DELTA_PURGE
-from pii_tracer.lake.formats.hudi.vocabulary import HUDI_CLEAN
+from pii_tracer.lake.formats.hudi.vocabulary import HUDI, HUDI_CLEAN
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import Refused, RunError
 from pii_tracer.model.plan import Step
@@ -32,7 +32,7 @@ def test_the_installed_spark_decides(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_hudi_runs_where_its_bundle_exists() -> None:
-    assert [name for name, p in PROFILES.items() if p.has_hudi] == ["3.5"]
+    assert [name for name, p in PROFILES.items() if p.opens(HUDI)] == ["3.5"]
     clean, other = (
         Step.model_construct(id="s", action=action, executor=name, parameters={"location": "s3://b/t"})
         for action, name in ((HUDI_CLEAN, "hudi"), (Action.FILES_REWRITE, "files"))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from executors.formats.delta.table_sweep import DeltaSweep
+from executors.formats.iceberg.table_sweep import IcebergSweep
 from executors.sweep import table_sweep as sweeping
 from tests.executors.formats.iceberg import icebergjava
 from tests.retention.hoard import Hoard, age_delta, age_files, age_iceberg, hold
@@ -228,9 +229,9 @@ def test_commits_between_the_looks_of_an_iceberg_sweep_lose_nothing(
         writer.commit(late[1])
         spark.sql(f"ALTER TABLE {table} CREATE TAG found AS OF VERSION {oldest}")
 
-    beside(monkeypatch, "_listed", after=lambda: writer.commit(late[0]))
-    beside(monkeypatch, "_apply", before=tagging)
-    beside(monkeypatch, "_expire", after=lambda: writer.commit(late[2]))
+    beside(monkeypatch, sweeping, "_listed", after=lambda: writer.commit(late[0]))
+    beside(monkeypatch, sweeping, "_apply", before=tagging)
+    beside(monkeypatch, IcebergSweep, "forget_versions", after=lambda: writer.commit(late[2]))
     code, done = result(hoard, capsys, "--apply")
     assert (code, done["by"][table]["failed"], writer.files) == (0, None, late)
     assert 0 < done["by"][table]["files"] < told["files"]
@@ -253,7 +254,7 @@ def test_files_that_the_engine_leaves_without_a_word_are_told(
     age_delta(spark, path, 30, 2)
     due = result(hoard, capsys)[1]["by"]["delta/t"]["files"]
     real = DeltaSweep._vacuum
-    monkeypatch.setattr(DeltaSweep, "_vacuum", lambda sweep, view, *, dry: real(sweep, view, dry=True))
+    monkeypatch.setattr(DeltaSweep, "_vacuum", lambda self, view, *, dry: real(self, view, dry=True))
     code, found = result(hoard, capsys, "--apply")
     assert (code, found["by"]["delta/t"]["files"]) == (7, 0)
     assert found["by"]["delta/t"]["failed"].startswith(f"{due} of {due} files that no version needs could not be")
@@ -277,10 +278,14 @@ class Importing:
 
 
 def beside(
-    monkeypatch: pytest.MonkeyPatch, name: str, before: Callable[[], None] | None = None, after: Any = None
+    monkeypatch: pytest.MonkeyPatch,
+    where: Any,
+    name: str,
+    before: Callable[[], None] | None = None,
+    after: Any = None,
 ) -> None:
     """Let something happen just before or after a part of the sweep, once."""
-    real, acts = getattr(sweeping, name), [before, after]
+    real, acts = getattr(where, name), [before, after]
 
     def watched(*arguments: Any, **named: Any) -> Any:
         if acts[0]:
@@ -291,7 +296,7 @@ def beside(
         acts[:] = [None, None]
         return answer
 
-    monkeypatch.setattr(sweeping, name, watched)
+    monkeypatch.setattr(where, name, watched)
 
 
 def test_stale_inventories_and_files_written_again(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from executors.engine.catalog_settings import catalog_conf
+from executors.formats.iceberg.catalog_settings import catalog_conf
 from pii_tracer.cli.main import run
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.lake.dataset_paths import EstatePaths

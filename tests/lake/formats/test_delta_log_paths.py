@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from executors.formats.delta import sweep_rules
-from executors.sweep.swept_storage import LocalStore
+from executors.formats.delta.table_sweep import logged
 from pii_tracer.lake.formats.delta.logged_files import placed
 from pii_tracer.lake.formats.delta.transaction_log import live_files, read_log
 from pii_tracer.lake.stores.s3.s3_path import S3Path
@@ -72,7 +72,7 @@ def test_a_relative_path_is_decoded_once_and_lies_in_the_table(tmp_path: Path, w
     assert (file.path, file.external) == (tmp_path / name, False)
     assert kept(tmp_path) == {name}
     assert sweep_rules.missing(tmp_path) == []
-    assert LocalStore(tmp_path).delta_log().live == {str(tmp_path / name)}
+    assert logged(tmp_path).live == {str(tmp_path / name)}
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_the_file_of_a_vector_is_kept(tmp_path: Path, kind: str, text: str, name
     put(tmp_path, *needed, "deletion_vector_00000000-0000-0000-0000-000000000000.bin")
     assert live_files(tmp_path)[0].deletion_vector
     assert kept(tmp_path) == needed
-    assert LocalStore(tmp_path).delta_log().live == {str(tmp_path / file) for file in needed}
+    assert logged(tmp_path).live == {str(tmp_path / file) for file in needed}
     assert sweep_rules.missing(tmp_path) == []
 
 

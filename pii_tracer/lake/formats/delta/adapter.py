@@ -153,3 +153,10 @@ class DeltaFormat(TableFormat):
         from pii_tracer.lake.formats.delta.s3_log import delta_tables
 
         return delta_tables(tables, clients)
+
+    # -- signs of a table in listings ----------------------------------------------------------------------------
+
+    sign_folders = frozenset({"_delta_log"})
+
+    def owns_place(self, parts: tuple[str, ...]) -> bool:
+        return "_delta_log" in parts

@@ -116,3 +116,10 @@ class HudiFormat(TableFormat):
         from pii_tracer.lake.formats.hudi import retention
 
         return tuple(retention.kept_by(properties))
+
+    # -- signs of a table in listings ----------------------------------------------------------------------------
+
+    sign_folders = frozenset({".hoodie"})
+
+    def owns_place(self, parts: tuple[str, ...]) -> bool:
+        return parts[:1] == (".hoodie",)  # its metadata is a table of its own in there

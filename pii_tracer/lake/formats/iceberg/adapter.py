@@ -5,6 +5,8 @@ What an action does is asked by who checks a proof, too: readers of tables are i
 
 from __future__ import annotations
 
+from pii_tracer.lake.formats.iceberg.metadata_json import METADATA_ENDS
+
 import re
 from typing import TYPE_CHECKING
 
@@ -178,3 +180,10 @@ class IcebergFormat(TableFormat):
         from pii_tracer.lake.formats.iceberg import retention
 
         return retention.references(location, metadata)
+
+    # -- signs of a table in listings ----------------------------------------------------------------------------
+
+    sign_endings = METADATA_ENDS
+
+    def owns_place(self, parts: tuple[str, ...]) -> bool:
+        return parts == ("metadata",)
