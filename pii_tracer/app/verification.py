@@ -24,12 +24,7 @@ from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
 from pii_tracer.lake.stores.registry import store_at
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError, ScanError
-from pii_tracer.model.identities import (
-    CopyKind,
-    DatasetId,
-    KeySet,
-    Strategy,
-)
+from pii_tracer.model.identities import CopyKind, DatasetId, KeySet, Strategy
 from pii_tracer.model.locations import S3Location, object_prefix, s3_place
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
