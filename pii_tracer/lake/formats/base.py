@@ -8,7 +8,6 @@ execution and its reader for the verifier stand in groups of their own: `pii_tra
 from __future__ import annotations
 
 import re
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto

@@ -5,13 +5,12 @@ What an action does is asked by who checks a proof, too: readers of tables are i
 
 from __future__ import annotations
 
-from pii_tracer.lake.formats.iceberg.metadata_json import METADATA_ENDS
-
 import re
 from typing import TYPE_CHECKING
 
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.lake.formats.base import CommitLog, NamedBy, ObjectKind, Role, TableFormat
+from pii_tracer.lake.formats.iceberg.metadata_json import METADATA_ENDS
 from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG,
     ICEBERG_AWAIT_REF,
