@@ -11,8 +11,15 @@ import pytest
 
 from pii_tracer.common import plugins
 from pii_tracer.lake.formats import registry
+from pii_tracer.verify.formats import registry as verifiers
+from planners.formats import registry as planners
 
-ENTRY_POINTS: Mapping[str, str] = {"pii_tracer.formats": "tests.toyformat.adapter:ToyFormat"}
+ENTRY_POINTS: Mapping[str, str] = {
+    "pii_tracer.formats": "tests.toyformat.adapter:ToyFormat",
+    "pii_tracer.format_planners": "tests.toyformat.planner:ToyPlanner",
+    "pii_tracer.format_executors": "tests.toyformat.executor:ToyExecutor",
+    "pii_tracer.format_verifiers": "tests.toyformat.table_reader:ToyReader",
+}
 """What is registered under `toy`, by group."""
 
 _CACHED = (
@@ -23,6 +30,11 @@ _CACHED = (
     registry.actions_with,
     registry.known_actions,
     registry.metadata_folders,
+    planners.planner_of,
+    planners.format_planners,
+    planners.format_executors,
+    planners.spark_executors,
+    verifiers.reader_of,
 )
 
 
