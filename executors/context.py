@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from executors.engine.spark_session import open_session
 from executors.value_search import Finds, finds_nothing
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.model.identities import KeySet
-from pii_tracer.model.whole_numbers import spellings
+from pii_tracer.model.datasets import KeySet
+from pii_tracer.model.number_keys import spellings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,7 +8,12 @@ from pathlib import Path
 
 from pii_tracer.model.errors import ReviewError, RunError
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.review.confirmation import Confirmation, Confirmed, confirmation_file, read_confirmation
+from pii_tracer.review.manual_step_confirmation import (
+    Confirmation,
+    Confirmed,
+    confirmation_file,
+    read_confirmation,
+)
 from pii_tracer.review.trusted_keys import Approver
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 

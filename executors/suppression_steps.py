@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from executors.context import Keys
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.review.sealed_manifest import EstateKey
+from pii_tracer.review.sealed_person_values import EstateKey
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 from pii_tracer.run.suppression_list import SuppressionList
 

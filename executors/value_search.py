@@ -1,5 +1,5 @@
 """What executors are given to look for persons' values in what they write: they have no search of their own, and share
-none with who verifies. The command line hands it in (`pii_tracer.app.execution.executor_search`).
+none with who verifies. The command line hands it in (`pii_tracer.app.execution.executor_value_search`).
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from pii_tracer.model.datasets import KeySet, Match
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import KeySet, Match
 
 
 @dataclass(frozen=True)

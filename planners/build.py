@@ -12,9 +12,9 @@ from pii_tracer import __version__
 from pii_tracer.common.gc_pause import lasting_objects
 from pii_tracer.config.estate_file import Estate, Request
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Strategy
 from pii_tracer.model.legal_holds import may_begin_until
 from pii_tracer.model.plan import (
     FORMAT_VERSION,
@@ -35,10 +35,10 @@ from pii_tracer.model.plan import (
 from planners.copies.backups import with_backups
 from planners.copies.classification import Recognised, recognise
 from planners.copies.dependent_objects import left_out, spare_references
-from planners.copies.key_only_persons import known_by_key_only
+from planners.copies.persons_known_by_key_only import known_by_key_only
 from planners.copies.rebuild_candidates import unproved
 from planners.gaps.remaining_values import others_rows, telling_names
-from planners.gaps.table_texts import table_texts
+from planners.gaps.table_descriptions import table_texts
 from planners.holds.legal_holds import idle_holds, keep_held
 from planners.keys.key_tables import with_keys
 from planners.locate.sql.shared_rows import spare_stored

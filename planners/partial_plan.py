@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Strategy
 from pii_tracer.model.plan import Gap, PlannedHold
 from planners.copies.classification import Recognised, inputs_of
 from planners.locate.subject_survey import World

@@ -23,7 +23,7 @@ from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.locations import names_place
 from pii_tracer.model.plan import Copy, Precondition
-from planners.locate.linkage import Carriage
+from planners.locate.key_location import Carriage
 from planners.stores.lakefs.object_retention import LettingGo
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import CopyKind, Strategy
+from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.plan import LAPSES, Precondition
 from planners.copies import backups
 from planners.formats.registry import planner_of

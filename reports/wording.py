@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
-from pii_tracer.model.identities import Carries, CopyKind, Strategy
+from pii_tracer.model.datasets import Carries, CopyKind, Strategy
 from pii_tracer.model.plan import Copy
 
 _CURRENCY_SIGNS = {"INR": "₹", "EUR": "€", "USD": "$", "GBP": "£"}

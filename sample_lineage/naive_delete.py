@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from pii_tracer.app.settings import Settings
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config.catalogs import CatalogType
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.value_forms import build_patterns
 

@@ -33,7 +33,7 @@ from pii_tracer.app.topic_records import look
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import TopicState
 from pii_tracer.lake.streams.kafka.topics import discover_topics
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     CopyKind,
     Format,
@@ -44,7 +44,7 @@ from pii_tracer.model.identities import (
     Strategy,
 )
 from pii_tracer.model.plan import Copy, Estimate, Step
-from pii_tracer.review.sealed_manifest import KeyRing
+from pii_tracer.review.sealed_person_values import KeyRing
 from pii_tracer.run.executor_protocol import Outcome, Progress
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.streams.kafka.topic_records import TopicLook

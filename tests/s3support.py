@@ -23,13 +23,13 @@ from urllib3 import HTTPResponse
 
 from executors.stores.s3.executor import S3Executor
 from executors.value_search import Finds
-from pii_tracer.app.execution.executor_search import ScanFinder
+from pii_tracer.app.execution.executor_value_search import ScanFinder
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.stores.s3.archives import S3Client, s3_clients
+from pii_tracer.lake.stores.s3.archive_versions import S3Client, s3_clients
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import KeySet, Match, MatchTerm
+from pii_tracer.model.datasets import KeySet, Match, MatchTerm
 from pii_tracer.model.plan import Step
-from pii_tracer.review.sealed_manifest import KeyRing
+from pii_tracer.review.sealed_person_values import KeyRing
 from sample_lineage import s3_standin
 
 REGION = "ap-south-1"

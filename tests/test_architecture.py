@@ -24,6 +24,7 @@ LONG = {
     "executors/engine/spark_session.py": 403,
     "executors/formats/plain_files/parquet_rewrite.py": 406,
     "executors/streams/kafka/topic_rewrite.py": 416,
+    "pii_tracer/app/verification.py": 405,
     "pii_tracer/lake/inventory.py": 439,
     "pii_tracer/run/runner.py": 449,
     "pii_tracer/scan/hit_collector.py": 404,

@@ -7,15 +7,15 @@ import re
 from executors.context import ExecutionContext
 from executors.engine.spark_session import quote, string_literal
 from executors.engine.version_profiles import PROFILES
-from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     WHOLE_NUMBER,
     FieldAccess,
     Match,
     MatchTerm,
 )
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.number_keys import EXACT
 from pii_tracer.model.plan import Copy
-from pii_tracer.model.whole_numbers import EXACT
 
 _COLLECTION = re.compile(r"\s*(array|map|struct)\b", re.IGNORECASE)
 _MEMBER = re.compile(r"[^'?\\]+")

@@ -7,7 +7,7 @@ S3A finds them in the environment and from the machine's role; other ways are se
 from __future__ import annotations
 
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.stores.s3.archives import s3_settings
+from pii_tracer.lake.stores.s3.archive_versions import s3_settings
 from pii_tracer.model.plan import ErasurePlan
 
 SCHEME = "s3a://"

@@ -27,10 +27,10 @@ from pii_tracer.config.catalogs import CatalogType, DeclaredTable
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.registry import format_of
-from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError, RunError
-from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import engine_path, is_s3, s3_location
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from executors.formats.registry import spark_supports, support_of
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format
 
 if TYPE_CHECKING:
     from executors.formats.base import Build

@@ -16,8 +16,8 @@ from executors.context import ExecutionContext
 from executors.engine.spark_session import quote_table
 from executors.engine.table_rebuild import both
 from pii_tracer.config.estate_file import Estate, Spark
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format
 from pii_tracer.model.plan import Step
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pii_tracer.common import plugins
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import Format
+from pii_tracer.model.datasets import Format
 
 if TYPE_CHECKING:
     from executors.formats.base import SparkSupport

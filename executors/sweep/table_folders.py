@@ -16,11 +16,11 @@ from executors.engine import local_paths
 from executors.stores.s3.batch_delete import CURRENT, Batches
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.registry import format_of, table_formats
-from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.lake.stores.s3.s3_path import AnyPlace, S3Path
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import engine_path, is_s3, s3_location
 
 _MARKER = "_$folder$"

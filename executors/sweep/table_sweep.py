@@ -19,8 +19,8 @@ from executors.sweep.format_sweep import FormatSweep, Freed
 from executors.sweep.swept_storage import Store, store_of
 from pii_tracer.lake.formats.registry import format_of, table_formats
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import PiiTracerError, RunError
-from pii_tracer.model.identities import Format
 from pii_tracer.retention.storage_listings import Listing
 from pii_tracer.retention.sweep_rules import Swept, Target
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.base import StoreError
-from pii_tracer.lake.stores.s3.archives import dataset_of, s3_clients
+from pii_tracer.lake.stores.s3.archive_versions import dataset_of, s3_clients
 from pii_tracer.lake.stores.s3.object_versions import region_of
 from pii_tracer.lake.stores.s3.replicas import replicas_of
 from pii_tracer.lake.stores.s3.store import store_errors
+from pii_tracer.model.datasets import CopyKind, DatasetId, Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import CopyKind, DatasetId, Strategy
 from pii_tracer.model.locations import names_place, object_prefix, object_uri
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.value_forms import Patterns

@@ -54,7 +54,7 @@ def use_demo_credentials() -> None:
 def _build(folder: Path, state: Path, now: datetime, progress: Progress) -> Settings:
     """The lakehouse in a throwaway folder, and the stand-in for S3."""
     from executors.engine.spark_session import open_session
-    from pii_tracer.lake.stores.s3.archives import s3_clients
+    from pii_tracer.lake.stores.s3.archive_versions import s3_clients
     from sample_lineage.build import CONTENTS, build, sample_estate
     from sample_lineage.s3_standin import running, start, stop
 

@@ -14,10 +14,10 @@ from pii_tracer.lake.stores.lakefs.client import LakefsClient
 from pii_tracer.lake.stores.lakefs.repositories import declared_repository, repository_state
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsObject, LakefsState
 from pii_tracer.lake.stores.lakefs.underlying_storage import OWN, Stored, storage_of
+from pii_tracer.model.datasets import DatasetId, Match
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import DatasetId, Match
 from pii_tracer.model.plan import Copy
-from pii_tracer.scan.file_scan import name_tells, scan_bytes
+from pii_tracer.scan.folder_scan import name_tells, scan_bytes
 from pii_tracer.scan.hits import FileScan, Hit
 from pii_tracer.scan.known_columns import key_columns
 from pii_tracer.scan.value_forms import Patterns, build_patterns

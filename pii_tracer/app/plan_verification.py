@@ -9,8 +9,8 @@ from typing import Any
 from pii_tracer.app.execution.run_folder import choose_run
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.settings import Settings, moment
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import ExitCode, UsageError
-from pii_tracer.model.identities import Strategy
 from pii_tracer.model.plan import HELD, ErasurePlan
 from pii_tracer.verify.verdicts import CopyVerdict, RunVerdict
 
@@ -68,7 +68,7 @@ def verify(settings: Settings, plan_file: Path | None = None, *, show: Shows = S
     from pii_tracer.app.planning.plan_files import manifest_path
     from pii_tracer.app.verification import Verification
     from pii_tracer.review.plan_file import load_plan
-    from pii_tracer.review.sealed_manifest import KeyRing
+    from pii_tracer.review.sealed_person_values import KeyRing
 
     digest = None
     if plan_file is None:

@@ -11,7 +11,7 @@ from pii_tracer.app.aws_refusals import unreadable
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import ObjectVersion
-from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.lake.stores.s3.object_versions import NULL, region_of
 from pii_tracer.lake.stores.s3.version_bytes import fetch
 from pii_tracer.model.errors import EstateError, ScanError

@@ -10,7 +10,7 @@ from pathlib import Path
 from pii_tracer.common.atomic_files import real_path
 from pii_tracer.config.estate_file import Estate, Policy, load_estate, load_policy
 from pii_tracer.model.errors import UsageError
-from pii_tracer.review.sealed_manifest import EstateKey, load_estate_key
+from pii_tracer.review.sealed_person_values import EstateKey, load_estate_key
 
 DEFAULT_ESTATE = Path("pii-tracer.yaml")
 DEFAULT_STATE = Path(".pii-tracer")
@@ -50,7 +50,7 @@ class Settings:
         return Path(os.environ.get("PII_TRACER_ESTATE_KEY") or self.state / "keys" / "estate.key")
 
     def key(self, *, create: bool = False) -> EstateKey:
-        """Read the estate key (see `pii_tracer.review.sealed_manifest`)."""
+        """Read the estate key (see `pii_tracer.review.sealed_person_values`)."""
         return load_estate_key(self.key_file(), create=create)
 
 

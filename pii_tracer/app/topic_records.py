@@ -21,8 +21,8 @@ from pii_tracer.lake.streams.kafka.topics import (
     topic_state,
     undecided,
 )
+from pii_tracer.model.datasets import DatasetId, Match
 from pii_tracer.model.errors import EstateError, ScanError
-from pii_tracer.model.identities import DatasetId, Match
 from pii_tracer.model.plan import Copy
 from pii_tracer.scan.hits import Hit
 from pii_tracer.scan.value_forms import Patterns, build_patterns

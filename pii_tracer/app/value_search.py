@@ -18,11 +18,11 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import ExitCode, ScanError, UsageError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import KeySet
 from pii_tracer.model.locations import S3Location, is_s3, s3_location
-from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.search_workers import Searchers
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.byte_search import look_past

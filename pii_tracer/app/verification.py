@@ -23,13 +23,18 @@ from pii_tracer.lake.stores.base import ObjectStore, StoreError
 from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
 from pii_tracer.lake.stores.registry import store_at
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import (
+    CopyKind,
+    DatasetId,
+    KeySet,
+    Strategy,
+)
 from pii_tracer.model.errors import EstateError, ScanError
-from pii_tracer.model.identities import CopyKind, DatasetId, KeySet, Strategy
 from pii_tracer.model.locations import S3Location, object_prefix, s3_place
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 from pii_tracer.scan.file_fingerprints import fingerprint
-from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.byte_search import (
     look_past,
@@ -38,10 +43,10 @@ from pii_tracer.verify.byte_search import (
     with_uploads,
 )
 from pii_tracer.verify.cluster_byte_search import searchers_of
+from pii_tracer.verify.object_version_claims import counts_uploads, looks_at, named_versions
 from pii_tracer.verify.refused_places import Refused, waived, with_refused
 from pii_tracer.verify.row_checks import Verifier, compare
-from pii_tracer.verify.scope import counts_uploads, looks_at, named_versions
-from pii_tracer.verify.streams.kafka.topic_expiry import compare_topic
+from pii_tracer.verify.streams.kafka.retention_losses import compare_topic
 from pii_tracer.verify.verdicts import (
     NO_COPY,
     SINCE,
@@ -196,7 +201,7 @@ class Verification:
 
     def chosen(self, copy: Copy, wanted: Container[tuple[str, str]]) -> Iterator[VersionBytes]:
         """Some versions in the copy's place, by key and version id. Use inside `bucket`."""
-        from pii_tracer.lake.stores.s3.archives import iter_version_bytes
+        from pii_tracer.lake.stores.s3.archive_versions import iter_version_bytes
 
         return iter_version_bytes(*self._place(copy), self.now(), wanted=wanted)
 
@@ -204,7 +209,7 @@ class Verification:
         return store_at(self.estate, copy.location, copy.facts.get("region"))
 
     def _place(self, copy: Copy) -> tuple[S3Client, str, str]:
-        from pii_tracer.lake.stores.s3.archives import s3_clients
+        from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 
         place = object_prefix(copy.location)
         if place is None:
@@ -216,7 +221,7 @@ class Verification:
 
         Also those that the plan's steps name and that are still there, though the store does not list them.
         """
-        from pii_tracer.lake.stores.s3.archives import iter_version_bytes
+        from pii_tracer.lake.stores.s3.archive_versions import iter_version_bytes
         from pii_tracer.lake.stores.s3.object_versions import hidden_versions
 
         others = {tuple(place) for place in copy.facts.get("of_others", ())}

@@ -27,7 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "gaps": ("lineage.trace_command", "where lineage is not complete, and what would close it"),
     "carriage": ("lineage.carriage_command", "where is the key: how every dataset carries the person"),
     "inventory": ("estate_commands", "what really exists in the estate"),
-    "kept": ("kept_command", "what keeps an object in lakeFS alive, until when, and what lets it go"),
+    "kept": ("lakefs_kept_command", "what keeps an object in lakeFS alive, until when, and what lets it go"),
     "plan": ("plan_commands", "make the erasure plan for one or more requests"),
     "show": ("plan_commands", "show a plan for people"),
     "check": ("check_command", "check a plan against the policy"),

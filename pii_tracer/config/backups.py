@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
-from pii_tracer.model.identities import Frozen
+from pii_tracer.model.datasets import Frozen
 
 
 class Backup(Frozen):

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.formats import InstalledFormat
-from pii_tracer.model.identities import Format, Frozen
+from pii_tracer.model.datasets import Format, Frozen
 
 
 class CatalogType(StrEnum):

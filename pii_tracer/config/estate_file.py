@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator, model_
 from pii_tracer.config.backups import Backup, wrong_backups
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.config.formats import InstalledFormat
+from pii_tracer.config.glacier_vaults import Vault, wrong_vaults
 from pii_tracer.config.kafka import KafkaCluster
 from pii_tracer.config.keys import KeyTable, ParquetEncryption, wrong_keys
 from pii_tracer.config.lakefs import LakefsServer, wrong_lakefs
@@ -19,14 +20,13 @@ from pii_tracer.config.lease import LeasePlace
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.maintenance import MaintenanceJob
 from pii_tracer.config.proof import AttestationKey, DeletionLogSettings, TimestampAuthority
-from pii_tracer.config.storage import InventoryReports
+from pii_tracer.config.s3_inventory import InventoryReports
 from pii_tracer.config.strict_yaml import load_yaml
 from pii_tracer.config.subjects import Subject
-from pii_tracer.config.vaults import Vault, wrong_vaults
 from pii_tracer.config.windows import Windows
+from pii_tracer.model.datasets import Currency, Frozen
 from pii_tracer.model.errors import ConfigError
 from pii_tracer.model.gap_kinds import NamedKind
-from pii_tracer.model.identities import Currency, Frozen
 from pii_tracer.model.legal_holds import Hold, contradiction
 from pii_tracer.model.locations import is_s3
 from pii_tracer.model.timestamps import Moment

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from pii_tracer.common import plugins
-from pii_tracer.model.identities import Format
+from pii_tracer.model.datasets import Format
 
 
 def _installed(name: Format) -> Format:

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.model.identities import Frozen
+from pii_tracer.model.datasets import Frozen
 
 
 class RecordFormat(StrEnum):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from pii_tracer.model.identities import Frozen
+from pii_tracer.model.datasets import Frozen
 
 
 class LocalWrapping(Frozen):

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.model.identities import Frozen
+from pii_tracer.model.datasets import Frozen
 
 MIN_LOG_DAYS = 365
 """Nobody may keep the log for less: logs are kept for a year at least (DPDP Rules 2025, rule 8(3)), and no run is

@@ -23,8 +23,8 @@ from pii_tracer.lake.catalogs.registered_tables import (
 )
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import DatasetId
 from pii_tracer.model.locations import (
     S3Location,
     is_s3,
@@ -97,7 +97,7 @@ class EstatePaths:
     @cached_property
     def _bucket(self) -> Callable[[str], S3Path]:
         """A bucket, each asked once for its region."""
-        from pii_tracer.lake.stores.s3.archives import s3_clients
+        from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 
         clients = s3_clients(self._estate)
 
@@ -118,7 +118,7 @@ class EstatePaths:
         Raises:
             EstateError: the estate file does not say how S3 is reached.
         """
-        from pii_tracer.lake.stores.s3.archives import object_store
+        from pii_tracer.lake.stores.s3.archive_versions import object_store
 
         return object_store(self._estate)
 

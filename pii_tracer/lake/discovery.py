@@ -10,7 +10,7 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths, below
 from pii_tracer.lake.duplicate_folders import with_originals
 from pii_tracer.lake.folder_walk import Walk
-from pii_tracer.lake.formats.plain_files.data_files import DataFile, data_file
+from pii_tracer.lake.formats.plain_files.data_file import DataFile, data_file
 from pii_tracer.lake.formats.plain_files.table_state import folder_state
 from pii_tracer.lake.formats.registry import metadata_folders
 from pii_tracer.lake.inventory import Inventory, InventoryGap

@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pii_tracer.lake.formats.plain_files.data_files import DataFile, file_sha256
+from pii_tracer.lake.formats.plain_files.data_file import DataFile, file_sha256
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.model.identities import Format
+from pii_tracer.model.datasets import Format
 
 if TYPE_CHECKING:
     from pyarrow.parquet import RowGroupMetaData

@@ -19,7 +19,7 @@ from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
-from pii_tracer.model.identities import PLAIN, Format
+from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.locations import S3Location
 
 

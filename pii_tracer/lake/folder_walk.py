@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pii_tracer.common.atomic_files import all_below
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.formats.plain_files.data_files import PARTITION, DataFile, data_file
+from pii_tracer.lake.formats.plain_files.data_file import PARTITION, DataFile, data_file
 from pii_tracer.lake.formats.registry import format_of, metadata_folders, table_formats
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lake.read_result import Found, gap

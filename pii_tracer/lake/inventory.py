@@ -11,18 +11,18 @@ import msgspec
 from pydantic import PlainSerializer, PlainValidator
 
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.config.glacier_vaults import Vault
 from pii_tracer.config.kafka import Topic
-from pii_tracer.config.vaults import Vault
 from pii_tracer.lake.packed_versions import Packed
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
-from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     PLAIN,
     Column,
     DatasetId,
     Format,
     Frozen,
 )
+from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import S3Location, is_s3, object_uri
 
 ENCODING = "csv.encoding"

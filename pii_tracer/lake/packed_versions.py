@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
-from pii_tracer.model.identities import Frozen
+from pii_tracer.model.datasets import Frozen
 
 _CHUNK = 2000
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pii_tracer.lake.inventory import InventoryGap, TableState
+from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import DatasetId
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from pii_tracer.model.datasets import Column
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import Column
 
 if TYPE_CHECKING:
     import pyarrow as pa

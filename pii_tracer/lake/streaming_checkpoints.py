@@ -7,7 +7,7 @@ from pathlib import Path
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.read_result import Found
-from pii_tracer.model.identities import Format
+from pii_tracer.model.datasets import Format
 
 SINK_LOG = "_spark_metadata"
 """Folder in a streaming file sink's output: Spark reads the output by the files and sizes that it names."""

@@ -16,7 +16,7 @@ from pii_tracer.config.estate_file import Relocation
 from pii_tracer.lineage.sql.text.global_temp_views import is_global_view
 from pii_tracer.lineage.sql.text.names_inside_tables import Part, parts_of
 from pii_tracer.lineage.sql.text.table_names import PATH_FORMATS
-from pii_tracer.model.identities import DatasetId
+from pii_tracer.model.datasets import DatasetId
 
 UNRESOLVED = "unresolved"
 """Namespace of table names that nothing explains."""

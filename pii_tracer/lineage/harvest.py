@@ -20,7 +20,7 @@ from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.log_lines import files_of
 from pii_tracer.lineage.sources.openlineage.events import Events, event_files, read_events
 from pii_tracer.lineage.sources.openlineage.input_aliases import tell_names
-from pii_tracer.lineage.sources.openlineage.run_facts import tell_changes, tell_gaps, tell_run
+from pii_tracer.lineage.sources.openlineage.run_lineage import tell_changes, tell_gaps, tell_run
 from pii_tracer.lineage.sources.openlineage.schema_history import Eras
 from pii_tracer.lineage.sources.openlineage.sql_facets import told_by_events
 from pii_tracer.lineage.sources.query_logs import (
@@ -42,9 +42,9 @@ from pii_tracer.lineage.sources.statement_facts import (
 )
 from pii_tracer.lineage.sql.sql_lineage import known_dialect
 from pii_tracer.lineage.sql.text.table_names import Names
+from pii_tracer.model.datasets import Column, DatasetId
 from pii_tracer.model.errors import LineageError
 from pii_tracer.model.gap_kinds import LineageGapKind
-from pii_tracer.model.identities import Column, DatasetId
 
 Progress = Callable[[str], None]
 

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pii_tracer.model.errors import ConfigError
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Column,
     ColumnId,
     DatasetId,
     FieldAccess,
 )
+from pii_tracer.model.errors import ConfigError
 
 _COLLECTION = re.compile(r"\s*(array|map)\b", re.IGNORECASE)
 _STRUCT = re.compile(r"\s*struct\s*<(?P<fields>.*)>\s*", re.IGNORECASE | re.DOTALL)

@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.model.identities import Frozen
+from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.timestamps import Moment
 
 LATE_BEGIN = timedelta(days=30)

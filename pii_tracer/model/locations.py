@@ -9,8 +9,8 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import Field
 
+from pii_tracer.model.datasets import DatasetId, Frozen
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import DatasetId, Frozen
 
 _S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
 _BUCKET = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$"

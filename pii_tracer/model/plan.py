@@ -14,8 +14,7 @@ from pydantic import ConfigDict, Field
 
 from pii_tracer.common.gc_pause import lasting_objects
 from pii_tracer.model.actions import Action
-from pii_tracer.model.gap_kinds import NamedKind
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     CopyKind,
     Currency,
@@ -25,6 +24,7 @@ from pii_tracer.model.identities import (
     Match,
     Strategy,
 )
+from pii_tracer.model.gap_kinds import NamedKind
 from pii_tracer.model.locations import S3Location, is_s3, s3_location
 from pii_tracer.model.timestamps import Moment
 

@@ -17,8 +17,8 @@ from typing import Any
 from pii_tracer.common.atomic_files import sweep_temporaries, write_atomic
 from pii_tracer.model.actions import Action
 from pii_tracer.model.canonical_json import iso
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import ProofError
-from pii_tracer.model.identities import Strategy
 from pii_tracer.model.plan import (
     HELD,
     ErasurePlan,
@@ -37,7 +37,7 @@ from pii_tracer.proof.evidence_leaves import (
     scope_lines,
 )
 from pii_tracer.proof.findings import PREDICATE_TYPE
-from pii_tracer.proof.unlisted_places import unlisted
+from pii_tracer.proof.store_blind_spots import unlisted
 from pii_tracer.review import dsse
 from pii_tracer.review.plan_file import LoadedPlan
 from pii_tracer.run.journal import Kind, Record, parse

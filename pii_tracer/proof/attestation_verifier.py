@@ -32,7 +32,7 @@ from pii_tracer.proof.untrusted_json import (
     split_lines,
     whole,
 )
-from pii_tracer.review import approval, confirmation, dsse
+from pii_tracer.review import approval, dsse, manual_step_confirmation
 from pii_tracer.review.plan_file import parse_plan
 from pii_tracer.run.journal import Kind, parse
 
@@ -273,7 +273,7 @@ class _Check:
             return
         digests = [subject["digest"] for subject in opened.statement["subject"]]
         of_plan = digests == [{"sha256": self.claims["plan"]["digest"].removeprefix("sha256:")}]
-        is_word = opened.statement["predicateType"] == confirmation.PREDICATE_TYPE
+        is_word = opened.statement["predicateType"] == manual_step_confirmation.PREDICATE_TYPE
         of_step = opened.statement["predicate"]["step"] == step
         about = of_plan and is_word and of_step
         self.expect(about, Check.CONFIRMATION, f"the confirmation of step {step} is about something else")

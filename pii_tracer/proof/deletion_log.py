@@ -17,8 +17,8 @@ from pathlib import Path
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.actions import Action
 from pii_tracer.model.canonical_json import canonical, iso, parse_time
+from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.errors import ProofError
-from pii_tracer.model.identities import Format, Frozen
 from pii_tracer.proof.evidence_leaves import lines_digest
 
 FILE = "deletion_log.sqlite"

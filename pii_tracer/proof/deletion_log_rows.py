@@ -11,8 +11,8 @@ from typing import Any
 
 from pii_tracer.model.actions import Action
 from pii_tracer.model.canonical_json import iso
+from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import CopyKind, Strategy
 from pii_tracer.model.plan import (
     HELD,
     Copy,

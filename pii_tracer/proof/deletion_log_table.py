@@ -14,8 +14,8 @@ from pathlib import Path
 
 from pii_tracer.config.proof import DeletionLogKind
 from pii_tracer.lake.formats.registry import format_of
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import ProofError
-from pii_tracer.model.identities import Format
 from pii_tracer.proof.deletion_log import DeletionLog
 from pii_tracer.proof.deletion_log_export import arrow
 

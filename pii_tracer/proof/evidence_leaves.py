@@ -11,7 +11,7 @@ from typing import Any
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.canonical_json import canonical
-from pii_tracer.model.identities import Frozen
+from pii_tracer.model.datasets import Frozen
 from pii_tracer.run.journal import Kind, Record
 
 

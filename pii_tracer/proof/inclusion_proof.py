@@ -11,8 +11,8 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from pii_tracer.model.canonical_json import canonical
+from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import ProofError, ReviewError
-from pii_tracer.model.identities import Frozen
 from pii_tracer.model.plan import digest_of
 from pii_tracer.proof import merkle_tree
 from pii_tracer.proof.findings import Check, ProofFinding, open_envelope

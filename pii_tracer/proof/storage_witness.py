@@ -23,8 +23,8 @@ from pii_tracer.lake.formats.base import CommitLog
 from pii_tracer.lake.formats.registry import known_format
 from pii_tracer.model.actions import Action
 from pii_tracer.model.canonical_json import canonical
+from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.errors import PiiTracerError
-from pii_tracer.model.identities import Format, Frozen
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.proof.evidence_leaves import ScopeFile
 from pii_tracer.proof.untrusted_json import canonical_object, split_lines

@@ -21,8 +21,8 @@ from pii_tracer.lineage.sql.text.script_splitting import (
     prepared,
     split,
 )
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import LineageError
-from pii_tracer.model.identities import Format
 from pii_tracer.retention.current_schema import InUse, parts_of
 
 

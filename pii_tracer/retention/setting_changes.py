@@ -10,7 +10,7 @@ from pii_tracer.config.estate_file import RetentionClasses
 from pii_tracer.lake.formats.kept_settings import MAIN
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import RefKind
-from pii_tracer.model.identities import Format, Frozen
+from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.legal_holds import Hold
 from pii_tracer.retention.retention_classes import class_of, hold_on
 from pii_tracer.retention.settings_check import (

@@ -11,8 +11,8 @@ from pii_tracer.config.estate_file import RetentionClasses
 from pii_tracer.lake.formats.kept_settings import MAIN, RefRetention
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
+from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Format, Frozen
 from pii_tracer.model.legal_holds import Hold
 from pii_tracer.model.locations import Location, location_of
 from pii_tracer.retention.retention_classes import class_of, hold_on, partitions_of

@@ -17,8 +17,8 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config.estate_file import Policy
+from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import NotApproved, ReviewError
-from pii_tracer.model.identities import Frozen
 from pii_tracer.model.plan import digest_of
 from pii_tracer.review import dsse
 from pii_tracer.review.plan_file import LoadedPlan

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from pii_tracer.lake.formats.base import Role
 from pii_tracer.lake.formats.registry import actions_with, known_actions
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import CopyKind, Strategy
 from pii_tracer.model.plan import (
     HELD,
     Copy,

@@ -22,8 +22,8 @@ from pydantic import ValidationError
 
 from pii_tracer.common.atomic_files import read_bounded, write_atomic
 from pii_tracer.config.strict_yaml import parse_yaml
+from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import ConfigError, ReviewError
-from pii_tracer.model.identities import Frozen
 from pii_tracer.model.timestamps import Moment
 from pii_tracer.review.dsse import PublicKey
 from pii_tracer.review.policy import person

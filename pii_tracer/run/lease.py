@@ -17,8 +17,8 @@ from types import TracebackType
 from pydantic import ValidationError
 
 from pii_tracer.common.atomic_files import write_atomic
+from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import Refused
-from pii_tracer.model.identities import Frozen
 from pii_tracer.run.journal import Clock, utc_now
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from pii_tracer.common.atomic_files import write_atomic
+from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Frozen
-from pii_tracer.review.sealed_manifest import EstateKey
+from pii_tracer.review.sealed_person_values import EstateKey
 
 FILE = "suppression.jsonl"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pii_tracer.model.errors import ScanError
-from pii_tracer.scan.file_scan import walk_files
+from pii_tracer.scan.folder_scan import walk_files
 
 _BLOCK = 1024 * 1024
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from pii_tracer.model.identities import Format, Match
+from pii_tracer.model.datasets import Format, Match
 from pii_tracer.scan.decode.table_traces import Folder, table_traces
 from pii_tracer.scan.key_boundaries import KeyColumns
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from ahocorasick_rs import BytesAhoCorasick
 
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import ScanError
-from pii_tracer.model.identities import KeySet
-from pii_tracer.model.whole_numbers import without_fraction
+from pii_tracer.model.number_keys import without_fraction
 from pii_tracer.scan.email_boundaries import RUN, of_another
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.key_boundaries import (
@@ -27,7 +27,7 @@ from pii_tracer.scan.key_boundaries import (
     goes_on,
     may_be_cut,
 )
-from pii_tracer.scan.parquet_keys import FileKeys
+from pii_tracer.scan.parquet_decryption_keys import FileKeys
 from pii_tracer.scan.pattern_prefilter import Places, Sieve
 from pii_tracer.scan.value_encodings import (
     SEALED,

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Protocol
 
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.plan import NUMBERED, Copy, Mask
-from pii_tracer.scan.file_scan import scan_bytes, scan_tree
+from pii_tracer.scan.folder_scan import scan_bytes, scan_tree
 from pii_tracer.scan.hits import FileScan, Hit, column_of
 from pii_tracer.scan.known_columns import key_columns, with_columns_made
 from pii_tracer.scan.object_metadata import search_beside

@@ -13,9 +13,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from pii_tracer.model.identities import FieldAccess, MatchTerm
+from pii_tracer.model.datasets import FieldAccess, MatchTerm
+from pii_tracer.model.number_keys import plain, plain_texts
 from pii_tracer.model.plan import Copy, Mask
-from pii_tracer.model.whole_numbers import plain, plain_texts
 from pii_tracer.scan.decode.avro_container import open_container
 from pii_tracer.scan.decode.compression import opened
 from pii_tracer.scan.value_forms import Patterns

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from pii_tracer.model.errors import ScanError
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     WHOLE_NUMBER,
     FieldAccess,
     KeySet,
     Match,
     MatchTerm,
 )
+from pii_tracer.model.errors import ScanError
+from pii_tracer.model.number_keys import EXACT, spellings
 from pii_tracer.model.plan import Copy, Mask, Mention
-from pii_tracer.model.whole_numbers import EXACT, spellings
 from pii_tracer.verify.formats.base import State
 from pii_tracer.verify.table_states import states
 from pii_tracer.verify.verdicts import (

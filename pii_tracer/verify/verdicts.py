@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pii_tracer.model.identities import CopyKind, Frozen, Strategy
+from pii_tracer.model.datasets import CopyKind, Frozen, Strategy
 from pii_tracer.model.plan import Copy, ErasurePlan
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from pii_tracer.config.backups import Backup
 from pii_tracer.model.actions import Action
-from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     CopyKind,
     DatasetId,
     Strategy,
 )
+from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import (
     Copy,
     Examined,

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pii_tracer.lake.inventory import ENCODING, TableState
-from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     BY_ROWS,
     Carries,
     CopyKind,
@@ -20,7 +19,8 @@ from pii_tracer.model.identities import (
     MatchTerm,
     Strategy,
 )
-from pii_tracer.model.linkage import Standing
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.key_location import Standing
 from pii_tracer.model.plan import (
     NUMBERED,
     TEXTS,
@@ -60,8 +60,8 @@ from planners.gaps.short_number_columns import (
 )
 from planners.gaps.unexplained_rows import made_of_unseen, said, unseen
 from planners.locate.identifier_traces import Trace
+from planners.locate.key_location import Carriage, other_key_columns
 from planners.locate.leaf_types import leaf_type
-from planners.locate.linkage import Carriage, other_key_columns
 from planners.locate.lossy_key_types import blanks, misfits, with_blanks
 from planners.locate.mixed_origin_columns import foreign_keys
 from planners.locate.sql.recorded_statements import Recorded, recorded

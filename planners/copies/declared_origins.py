@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pii_tracer.lake.inventory import TableState
+from pii_tracer.model.datasets import Carries, DatasetId
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Carries, DatasetId
 from pii_tracer.model.locations import names_place
 from pii_tracer.model.plan import Examined, Gap
 from planners.locate.subject_survey import World

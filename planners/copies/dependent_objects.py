@@ -9,13 +9,13 @@ from typing import Any
 
 from pii_tracer.lake.formats.registry import format_names
 from pii_tracer.lake.inventory import ObjectSet
-from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     BY_ROWS,
     CopyKind,
     Format,
     Strategy,
 )
+from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Copy, Gap, Override
 from planners.copies.declared_origins import origin_of
 from planners.formats.registry import planner_of

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.column_paths import struct_fields
-from pii_tracer.model.identities import Access, FieldAccess
+from pii_tracer.model.datasets import Access, FieldAccess
 from planners.formats.registry import planner_of
 
 

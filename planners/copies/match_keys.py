@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from itertools import compress
 
 from pii_tracer.config.subjects import Subject, SubjectTable
+from pii_tracer.model.datasets import DatasetId, KeySet
 from pii_tracer.model.errors import PlanError
-from pii_tracer.model.identities import DatasetId, KeySet
 from planners.locate.key_uniqueness import SameKey, same_key
 from planners.locate.sql.spark_functions import (
     INPUT,

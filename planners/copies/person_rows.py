@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     FieldAccess,
     KeySet,
     Match,
     MatchTerm,
 )
-from pii_tracer.model.whole_numbers import plain, plain_texts, spellings
+from pii_tracer.model.number_keys import plain, plain_texts, spellings
 from planners.copies.scan_evidence import Padded
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from pii_tracer.lineage.graph.edges import JobRef
+from pii_tracer.model.datasets import DatasetId, Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import DatasetId, Strategy
 from pii_tracer.model.plan import Gap
 from planners.copies.classification import Recognised
 from planners.locate.subject_survey import World

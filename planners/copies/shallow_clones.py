@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from pii_tracer.lake.inventory import TableState
+from pii_tracer.model.datasets import BY_ROWS
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import BY_ROWS
 from pii_tracer.model.plan import Gap
 from planners.locate.subject_survey import World, title
 from planners.step_drafts import CopyDraft, origins_of_clone, slug

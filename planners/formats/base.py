@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 from pii_tracer.lake.inventory import Ref, TableState
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import PlanError
-from pii_tracer.model.identities import Format
 from pii_tracer.model.plan import Precondition
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from functools import cache
 from typing import cast
 
 from pii_tracer.common import plugins
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import PlanError
-from pii_tracer.model.identities import Format
 from planners.formats.base import FormatPlanner
 
 GROUP = "pii_tracer.format_planners"

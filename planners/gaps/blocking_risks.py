@@ -7,12 +7,8 @@ from collections.abc import Collection, Container
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.graph.edges import RENAME, LineageGap
+from pii_tracer.model.datasets import Carries, DatasetId, Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import (
-    Carries,
-    DatasetId,
-    Strategy,
-)
 from pii_tracer.model.locations import is_s3
 from pii_tracer.model.plan import Gap
 from planners.copies.executor_support import astray, unsupported
@@ -21,7 +17,7 @@ from planners.copies.scan_evidence import Evidence
 from planners.formats.registry import planner_of
 from planners.gaps.unerasable_s3_tables import remote_gap
 from planners.locate.identifier_traces import Trace
-from planners.locate.linkage import Carriage
+from planners.locate.key_location import Carriage
 from planners.locate.sql.column_expressions import shown
 from planners.locate.sql.shared_rows import refused, several_persons
 from planners.locate.subject_survey import Survey, World, title

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pii_tracer.model.datasets import BY_ROWS, PLAIN, Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import BY_ROWS, PLAIN, Strategy
 from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import OthersRows
 from planners.holds.hold_effects import gap_of

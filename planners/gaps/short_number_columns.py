@@ -11,19 +11,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Column,
     FieldAccess,
     JsonAccess,
     Match,
     MatchTerm,
 )
+from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
 from planners.copies.match_keys import everybodys
 from planners.copies.scan_evidence import Digits, Evidence
 from planners.locate.edge_effects import value_edges
-from planners.locate.linkage import Carriage
+from planners.locate.key_location import Carriage
 from planners.locate.subject_survey import Survey, World, title
 from planners.step_drafts import slug
 

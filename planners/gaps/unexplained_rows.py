@@ -12,10 +12,10 @@ from dataclasses import replace
 from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.graph.edges import EdgeType, Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
+from pii_tracer.model.datasets import Carries, DatasetId
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Carries, DatasetId
 from pii_tracer.model.plan import Gap
-from planners.locate.linkage import Carriage
+from planners.locate.key_location import Carriage
 from planners.locate.subject_survey import Survey, World
 from planners.step_drafts import slug
 

@@ -11,11 +11,7 @@ from datetime import datetime, timezone
 
 from pii_tracer.lake.inventory import GENERATED, TableState
 from pii_tracer.model.column_paths import struct_fields
-from pii_tracer.model.identities import (
-    BY_ROWS,
-    CopyKind,
-    Strategy,
-)
+from pii_tracer.model.datasets import BY_ROWS, CopyKind, Strategy
 from pii_tracer.model.legal_holds import Hold
 from pii_tracer.model.plan import HeldColumn, Mask
 from planners.formats.registry import planner_of

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
+from pii_tracer.model.datasets import CopyKind
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import CopyKind
 from pii_tracer.model.plan import Gap
 from pii_tracer.model.timestamps import instant
 from planners.holds.column_holds import last_end

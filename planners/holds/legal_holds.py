@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import CopyKind, Strategy
 from pii_tracer.model.legal_holds import Hold
 from pii_tracer.model.plan import (
     Exemption,

@@ -14,8 +14,8 @@ from pii_tracer.config.keys import Encrypted, KeyTable
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.graph.edges import JobRef, Subtype
+from pii_tracer.model.datasets import DatasetId, Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import DatasetId, Strategy
 from pii_tracer.model.plan import Gap
 from planners.copies.classification import Recognised
 from planners.keys.key_table_lineage import (

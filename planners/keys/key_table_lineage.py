@@ -9,7 +9,7 @@ from pii_tracer.lake.inventory import TableState
 from pii_tracer.lineage.graph.edges import Edge
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import ColumnId, DatasetId, Strategy
+from pii_tracer.model.datasets import ColumnId, DatasetId, Strategy
 from pii_tracer.model.locations import names_place
 from pii_tracer.model.plan import Copy
 from planners.copies.declared_origins import is_stored_of

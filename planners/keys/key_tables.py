@@ -19,14 +19,14 @@ from pii_tracer.lineage.graph.edges import Edge, EdgeType, Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.actions import Action
 from pii_tracer.model.column_paths import Spot
-from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     ColumnId,
     CopyKind,
     DatasetId,
     Strategy,
 )
+from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import names_place
 from pii_tracer.model.plan import (
     Copy,

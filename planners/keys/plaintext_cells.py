@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pii_tracer.lake.inventory import PlainCells, TableState
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Strategy
 from pii_tracer.model.locations import names_place
 from pii_tracer.model.plan import Gap
 from planners.copies.declared_origins import stored_places

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from pii_tracer.config.subjects import Named, RowFate
-from pii_tracer.model.identities import FieldAccess
+from pii_tracer.model.datasets import FieldAccess
 from planners.locate.identifier_traces import ColumnCarriage, Mentioned, Trace
 from planners.locate.sql.spark_functions import INPUT
 

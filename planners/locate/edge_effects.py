@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lineage.graph.edges import Edge, EdgeType, Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
+from pii_tracer.model.datasets import Access, ColumnId, Frozen
 from pii_tracer.model.errors import ConfigError
-from pii_tracer.model.identities import Access, ColumnId, Frozen
 from planners.locate.sql.column_expressions import Fate, Place, locate
 
 

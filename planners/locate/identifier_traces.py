@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pii_tracer.lineage.graph.edges import Edge
-from pii_tracer.model.identities import Access
+from pii_tracer.model.datasets import Access
 from planners.locate.sql.statement_rows import Statement
 
 

@@ -1,7 +1,7 @@
 """Follows the identifying columns of a source along value edges, hop by hop, with the expression each hop recorded.
 
 What comes out is, per column, the places where an identifier stands (plain, or put through an expression), or that it
-went in and cannot be told. `planners.locate.linkage` makes the dataset's answer of it.
+went in and cannot be told. `planners.locate.key_location` makes the dataset's answer of it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pii_tracer.lineage.graph.edges import (
 )
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.column_paths import Spots, spot_of, struct_fields
-from pii_tracer.model.identities import ColumnId, DatasetId, FieldAccess
+from pii_tracer.model.datasets import ColumnId, DatasetId, FieldAccess
 from planners.locate.declared_identifiers import as_told
 from planners.locate.edge_effects import Anonymisers, along, value_edges
 from planners.locate.identifier_traces import (

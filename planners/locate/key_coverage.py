@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-from pii_tracer.model.identities import Access, DatasetId
+from pii_tracer.model.datasets import Access, DatasetId
 from planners.locate.identifier_traces import ColumnCarriage, Contribution, Trace
 from planners.locate.identifier_walk import Walk
 from planners.locate.sql.qualified_columns import steps_of

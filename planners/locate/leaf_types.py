@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pii_tracer.model.column_paths import struct_fields
-from pii_tracer.model.identities import Access, FieldAccess, JsonAccess
+from pii_tracer.model.datasets import Access, FieldAccess, JsonAccess
 
 
 def leaf_type(column_type: str, access: tuple[Access, ...]) -> str:

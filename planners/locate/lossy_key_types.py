@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 
 from pii_tracer.lake.inventory import TableState
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Strategy
+from pii_tracer.model.number_keys import EXACT
 from pii_tracer.model.plan import Gap
-from pii_tracer.model.whole_numbers import EXACT
 from planners.copies.scan_evidence import Evidence, Padded
 from planners.formats.registry import planner_of
+from planners.locate.key_location import Carriage
 from planners.locate.leaf_types import leaf_type
-from planners.locate.linkage import Carriage
 from planners.locate.subject_survey import Survey, title
 from planners.step_drafts import CopyDraft, slug
 

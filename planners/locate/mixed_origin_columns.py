@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterator
 
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lineage.graph.edges import Edge
+from pii_tracer.model.datasets import Access, ColumnId, DatasetId
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Access, ColumnId, DatasetId
 from pii_tracer.model.plan import Gap
 from planners.locate.edge_effects import along, value_edges
-from planners.locate.linkage import Carriage
+from planners.locate.key_location import Carriage
 from planners.locate.sql.column_expressions import Fate
 from planners.locate.subject_survey import Survey, World, title
 from planners.step_drafts import slug

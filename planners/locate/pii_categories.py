@@ -18,8 +18,8 @@ from pii_tracer.lineage.graph.edges import Edge
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.sources.dataset_notes import Tag as Tagged
 from pii_tracer.model.column_paths import Spots, spot_of
-from pii_tracer.model.identities import Access, ColumnId, DatasetId
-from pii_tracer.model.linkage import Standing
+from pii_tracer.model.datasets import Access, ColumnId, DatasetId
+from pii_tracer.model.key_location import Standing
 from planners.locate.edge_effects import Anonymisers, along, value_edges
 from planners.locate.sql.column_expressions import Fate
 

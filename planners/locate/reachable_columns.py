@@ -23,7 +23,7 @@ from pii_tracer.lineage.graph.arrays import (
 )
 from pii_tracer.lineage.graph.edges import Edge, Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.identities import ColumnId, DatasetId
+from pii_tracer.model.datasets import ColumnId, DatasetId
 from planners.locate.edge_effects import value_edges
 
 Mask = npt.NDArray[np.bool_]

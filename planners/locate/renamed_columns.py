@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from pii_tracer.lineage.graph.edges import Edge, JobRef, Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.identities import ColumnId, DatasetId
+from pii_tracer.model.datasets import ColumnId, DatasetId
 from planners.locate.sql.spark_functions import NotComputable, parse
 
 ALTER = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*ALTER\b", re.IGNORECASE | re.DOTALL)

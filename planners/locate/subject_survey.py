@@ -15,7 +15,7 @@ from pii_tracer.lake.inventory import (
     TableState,
 )
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.identities import DatasetId, KeySet
+from pii_tracer.model.datasets import DatasetId, KeySet
 from planners.copies.match_keys import Derived, Keys, derive
 from planners.copies.scan_evidence import (
     BesideEvidence,
@@ -26,7 +26,7 @@ from planners.copies.scan_evidence import (
     RemoteEvidence,
     TopicEvidence,
 )
-from planners.locate.linkage import Carriage
+from planners.locate.key_location import Carriage
 
 _TELLING = re.compile(r"[0-9@%]")
 _LONG = 5

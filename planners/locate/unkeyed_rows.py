@@ -11,12 +11,12 @@ from collections.abc import Collection, Mapping
 from functools import cache, cached_property
 
 from pii_tracer.lineage.graph.edges import Subtype
-from pii_tracer.model.identities import Access, DatasetId, FieldAccess
+from pii_tracer.model.datasets import Access, DatasetId, FieldAccess
 from planners.locate.identifier_traces import Contribution
 from planners.locate.identifier_walk import Walk
 from planners.locate.renamed_columns import ALTER
+from planners.locate.sql.branch_identifiers import UNKNOWN, Relation, Tables
 from planners.locate.sql.qualified_columns import Way, leads_to
-from planners.locate.sql.query_branches import UNKNOWN, Relation, Tables
 from planners.locate.sql.row_effects import (
     Target,
     brought,

@@ -15,8 +15,8 @@ from pii_tracer.common.graphs import Circle, in_order
 from pii_tracer.lake.formats.base import Role
 from pii_tracer.lake.formats.registry import actions_with
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import CopyKind
 from pii_tracer.model.errors import PlanError
-from pii_tracer.model.identities import CopyKind
 from pii_tracer.model.plan import Precondition
 from planners.copies.backups import backups_after_what_is_in_them
 from planners.keys.key_table_lineage import unreadable_after_keys

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pii_tracer.lake.inventory import TableState
+from pii_tracer.model.datasets import Carries
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Carries
 from pii_tracer.model.plan import Examined, Gap
 from pii_tracer.scan.hits import STATE
 from planners.copies.scan_evidence import Evidence

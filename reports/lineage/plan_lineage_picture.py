@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from pii_tracer.model.identities import Carries, CopyKind
+from pii_tracer.model.datasets import Carries, CopyKind
 from reports import wording
 from reports.lineage.layered_drawing import (
     Arc,

@@ -13,7 +13,7 @@ from typing import Any
 
 from pii_tracer.lineage.graph.edges import Edge, LineageGap, Subtype
 from pii_tracer.lineage.graph.trace import Link, Trace
-from pii_tracer.model.identities import DatasetId
+from pii_tracer.model.datasets import DatasetId
 
 WIDTH = 100
 """Columns of text that a tree keeps to where names allow it."""

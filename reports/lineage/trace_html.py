@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pii_tracer.lineage.graph.edges import Edge
 from pii_tracer.lineage.graph.trace import Link, Trace
-from pii_tracer.model.identities import DatasetId
+from pii_tracer.model.datasets import DatasetId
 from reports.lineage import trace_picture
 from reports.lineage.layered_drawing import NODE_WIDTH
 from reports.rendering import render_html

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import networkx as nx
 
 from pii_tracer.lineage.graph.trace import Trace
-from pii_tracer.model.identities import DatasetId
+from pii_tracer.model.datasets import DatasetId
 from reports import wording
 from reports.lineage.layered_drawing import Arc, lay_out, shorten
 

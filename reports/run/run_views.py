@@ -10,7 +10,7 @@ from datetime import datetime
 from pydantic import Field
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     CopyKind,
     DatasetId,
     Format,

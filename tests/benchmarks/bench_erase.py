@@ -41,8 +41,8 @@ def verify(folder: Path, rows: int) -> Iterator[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from pii_tracer.model.identities import KeySet
-    from pii_tracer.scan.file_scan import scan_tree
+    from pii_tracer.model.datasets import KeySet
+    from pii_tracer.scan.folder_scan import scan_tree
     from pii_tracer.scan.value_forms import build_patterns
 
     random = np.random.default_rng(7)

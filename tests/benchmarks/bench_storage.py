@@ -115,7 +115,7 @@ def listing(versions: int) -> dict[str, Any]:
 
 
 def _list_only(versions: int) -> None:
-    from pii_tracer.lake.stores.s3.archives import discover_archives
+    from pii_tracer.lake.stores.s3.archive_versions import discover_archives
     from tests.s3support import estate
 
     archive = {"name": "a", "of": "t", "bucket": "bench", "prefix": PREFIX, "format": "parquet"}

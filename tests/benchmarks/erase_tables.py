@@ -30,7 +30,7 @@ from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG_REWRITE_MANIFESTS,
 )
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import Format, KeySet
+from pii_tracer.model.datasets import Format, KeySet
 from tests.executors.world import BY_UID, NOW, Steps
 
 if TYPE_CHECKING:

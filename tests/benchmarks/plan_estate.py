@@ -30,7 +30,7 @@ from pii_tracer.lineage.graph.arrays import (
     kind_code,
 )
 from pii_tracer.lineage.graph.edges import EdgeType, Subtype
-from pii_tracer.model.identities import Column, DatasetId
+from pii_tracer.model.datasets import Column, DatasetId
 from planners.copies.scan_evidence import Evidence
 
 WIDE = 100

@@ -16,7 +16,7 @@ from pii_tracer.config.estate_file import Estate, Request
 from pii_tracer.lineage.graph.graph_file import load
 from planners.build import Digests, PlanInputs, build_plan
 from planners.copies.match_keys import SourceRows, Wanted, resolve
-from planners.locate.linkage import follow
+from planners.locate.key_location import follow
 from planners.locate.subject_survey import World, survey
 from planners.schedule.step_dates import Retention
 from tests.benchmarks import plan_estate

@@ -14,7 +14,7 @@ from typing import Any
 from pii_tracer.config.subjects import Subject
 from pii_tracer.lineage.graph import array_decoding
 from pii_tracer.lineage.graph.graph_file import load
-from planners.locate.linkage import follow
+from planners.locate.key_location import follow
 from tests.benchmarks.graph_engines import memory
 
 

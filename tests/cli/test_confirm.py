@@ -11,11 +11,11 @@ import pytest
 
 from pii_tracer.app.execution.run_folder import RunInfo, folder_of
 from pii_tracer.cli.main import run
-from pii_tracer.model.identities import KeySet
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.plan import digest_of
-from pii_tracer.review.confirmation import confirmation_file
+from pii_tracer.review.manual_step_confirmation import confirmation_file
 from pii_tracer.review.plan_file import load_plan
-from pii_tracer.review.sealed_manifest import load_estate_key
+from pii_tracer.review.sealed_person_values import load_estate_key
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from tests.planners.smalllake import Lake
 

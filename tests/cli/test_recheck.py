@@ -22,9 +22,9 @@ from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.read_result import gap
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Match, MatchTerm, Strategy
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Match, MatchTerm, Strategy
 from pii_tracer.model.locations import S3Location
 from pii_tracer.model.plan import ErasurePlan, Exemption, HeldColumn, Mask, PlannedHold, digest_of
 from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState

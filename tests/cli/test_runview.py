@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pii_tracer.app.execution.run_view import _bytes, _copy_note
-from pii_tracer.model.identities import CopyKind, Strategy
+from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.verify.verdicts import (
     ByteVerdict,
     CopyVerdict,

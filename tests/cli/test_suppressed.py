@@ -13,7 +13,7 @@ import pytest
 
 from pii_tracer.cli.main import run
 from pii_tracer.model.errors import ExitCode
-from pii_tracer.review.sealed_manifest import load_estate_key
+from pii_tracer.review.sealed_person_values import load_estate_key
 from pii_tracer.review.trusted_keys import load_trusted
 from pii_tracer.run.suppression_list import FILE, SuppressionList
 from tests.cli.test_bad_input import ESTATE

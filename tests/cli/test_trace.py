@@ -18,8 +18,8 @@ from pii_tracer.lineage.graph.edges import (
 from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.graph_file import save
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
+from pii_tracer.model.datasets import Column
 from pii_tracer.model.errors import ExitCode
-from pii_tracer.model.identities import Column
 from tests.lineage.graphs import NASTY, ds, edge
 
 ESTATE = """\

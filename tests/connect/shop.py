@@ -24,8 +24,8 @@ from pii_tracer.lake.keys.envelope.spark_columns import decrypt_columns, encrypt
 from pii_tracer.lineage.sources.query_logs import Query, parse_here
 from pii_tracer.lineage.sources.query_logs_spark import parser_on
 from pii_tracer.lineage.sources.table_candidates import Tables
-from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.model.datasets import KeySet
+from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.value_forms import build_patterns
 from tests.cli.small import RECEIVED
 from tests.lake.keys.test_cells import kek

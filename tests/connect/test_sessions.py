@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from executors.engine.spark_connect import _compare, open_remote, refuse_without_jvm
 from pii_tracer.config.estate_file import Spark
-from pii_tracer.lake.formats.delta.logged_files import settings_only
+from pii_tracer.lake.formats.delta.log_files import settings_only
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_EXPIRE_SNAPSHOTS, ICEBERG_REMOVE_ORPHANS
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import Refused, RunError

@@ -14,7 +14,7 @@ from executors.engine.spark_session import open_session
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG, ICEBERG_DELETE_ROWS
-from pii_tracer.model.identities import Match
+from pii_tracer.model.datasets import Match
 from tests.executors.formats.delta.test_delta import DELETE
 from tests.executors.test_candidates import BY
 from tests.executors.world import COLUMNS, EMAIL, Steps, context

@@ -23,16 +23,16 @@ from botocore.client import BaseClient
 
 from executors.context import ExecutionContext
 from executors.registry import build
-from pii_tracer.app.execution.executor_search import ScanFinder
+from pii_tracer.app.execution.executor_value_search import ScanFinder
 from pii_tracer.cli.main import run
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.delta.vocabulary import DELTA, DELTA_PURGE
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Format, Match
 from pii_tracer.model.errors import PiiTracerError
-from pii_tracer.model.identities import Format, Match
 from pii_tracer.model.plan import Step
-from pii_tracer.scan.file_scan import scan_bytes
+from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.value_forms import build_patterns
 from sample_lineage import s3_standin
 from tests.executors.crashes import Effects, die_and_resume

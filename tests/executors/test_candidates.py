@@ -11,7 +11,7 @@ import pytest
 from executors.engine.match_sql import count
 from executors.engine.version_profiles import installed_profile
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG, ICEBERG_DELETE_ROWS
-from pii_tracer.model.identities import Match, MatchTerm
+from pii_tracer.model.datasets import Match, MatchTerm
 from tests.executors.world import EMAIL, UID, Steps, context, frame, rows
 from tests.sparksession import SparkEstate
 

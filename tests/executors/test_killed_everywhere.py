@@ -30,7 +30,7 @@ from executors.registry import build
 from executors.stores.glacier.executor import VaultExecutor
 from pii_tracer.app.execution.plan_run import facts_of
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import Format, Strategy
+from pii_tracer.model.datasets import Format, Strategy
 from pii_tracer.model.plan import Step
 from pii_tracer.run.journal import parse
 from pii_tracer.run.suppression_list import SuppressionList

@@ -19,8 +19,8 @@ from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG_REWRITE_MANIFESTS,
 )
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format
 from tests.executors.world import COLUMNS, UID, Steps, bystanders, context, frame, residue, rows
 from tests.sparksession import SparkEstate
 

@@ -11,10 +11,10 @@ import pytest
 
 from executors.suppression_steps import SuppressionExecutor, without_suppressed
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import KeySet
 from pii_tracer.model.plan import Step
-from pii_tracer.review.sealed_manifest import KEY_BYTES, EstateKey, KeyRing
+from pii_tracer.review.sealed_person_values import KEY_BYTES, EstateKey, KeyRing
 from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.run.suppression_list import SuppressionList
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from executors.context import ExecutionContext
-from pii_tracer.app.execution.executor_search import ScanFinder
+from pii_tracer.app.execution.executor_value_search import ScanFinder
+from pii_tracer.model.datasets import KeySet, Match, MatchTerm
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import KeySet, Match, MatchTerm
-from pii_tracer.review.sealed_manifest import KeyRing
+from pii_tracer.review.sealed_person_values import KeyRing
 from tests.s3support import estate
 
 MAIL = "k.mueller@firm.example"

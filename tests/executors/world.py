@@ -21,7 +21,7 @@ from pii_tracer.lake.formats.delta.vocabulary import DELTA_DELETE_ROWS, DELTA_MA
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI_DELETE_ROWS, HUDI_MASK_ROWS, HUDI_REBUILD_METADATA
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_DELETE_ROWS, ICEBERG_MASK_ROWS
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     CopyKind,
     DatasetId,

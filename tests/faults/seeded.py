@@ -26,9 +26,9 @@ from executors.stores.s3.object_rewrite import Rewriting
 from executors.stores.s3.replica_wait import AwaitingReplica
 from executors.stores.s3.restore import Restoring
 from executors.streams.kafka.executor import KafkaExecutor
-from executors.streams.kafka.topic_steps import TopicWork
+from executors.streams.kafka.topic_step_base import TopicWork
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.review import drift
 from pii_tracer.run import runner

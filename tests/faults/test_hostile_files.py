@@ -17,8 +17,8 @@ from pii_tracer.app.planning.plan_files import read_waivers
 from pii_tracer.config.estate_file import load_estate, load_policy, load_request
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_EXPIRE_SNAPSHOTS
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import CopyKind, DatasetId, Strategy
 from pii_tracer.model.errors import ConfigError, PiiTracerError, ReviewError
-from pii_tracer.model.identities import CopyKind, DatasetId, Strategy
 from pii_tracer.model.plan import Exemption, Gap, HeldColumn, Mask, PlannedHold
 from pii_tracer.review.dsse import unseal
 from pii_tracer.review.plan_file import load_plan, parse_plan

@@ -19,7 +19,7 @@ from pii_tracer.lake.rows.current_rows import data_files, read_columns
 from pii_tracer.lake.rows.historical_rows import Sought, read_former
 from pii_tracer.lake.rows.rows_of_files import read_part
 from pii_tracer.model.column_paths import Spot
-from pii_tracer.model.identities import Format
+from pii_tracer.model.datasets import Format
 from tests.lake.s3_lakehouse import HUDI_TABLES, ROWS, Lake
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.rows.current_rows import read_spots
 from pii_tracer.lake.spark_types import spark_type
 from pii_tracer.model.column_paths import find_spot, struct_fields
+from pii_tracer.model.datasets import Column
 from pii_tracer.model.errors import ConfigError, EstateError
-from pii_tracer.model.identities import Column
 from tests.lake.s3_lakehouse import estate_of
 
 CONTACT = (

@@ -13,8 +13,8 @@ from pii_tracer.config.estate_file import Estate, Relocation
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
 from pii_tracer.lake.dataset_paths import EstatePaths, local_path
+from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import DatasetId
 from tests.lake.s3_lakehouse import estate_of
 
 BASE = Path(tempfile.gettempdir()).resolve() / "estate that need not exist"

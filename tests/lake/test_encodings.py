@@ -20,8 +20,7 @@ from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.inventory import ENCODING, TableState
 from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.model.actions import Action
-from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     CopyKind,
     DatasetId,
@@ -30,6 +29,7 @@ from pii_tracer.model.identities import (
     MatchTerm,
     Strategy,
 )
+from pii_tracer.model.errors import EstateError
 from pii_tracer.model.plan import Copy
 from planners.formats.plain_files.steps import folder_steps
 from planners.step_drafts import CopyDraft

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.delta.table_state import delta_state
 from pii_tracer.lake.formats.iceberg.table_state import iceberg_state
-from pii_tracer.lake.formats.plain_files.data_files import data_file
+from pii_tracer.lake.formats.plain_files.data_file import data_file
 from pii_tracer.lake.formats.plain_files.table_state import folder_state
 from pii_tracer.lake.inventory import Expiry
 from tests.lake.formats.test_folders import estate

@@ -14,7 +14,7 @@ from deltalake import write_deltalake
 
 from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.lake.discovery import discover
-from pii_tracer.model.identities import KeySet
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.value_forms import build_patterns
 from tests.lake.catalogs.test_catalogs import (
     ROWS,

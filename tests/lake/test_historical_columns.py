@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pii_tracer.lake.rows.historical_columns import Field, past_columns
 from pii_tracer.model.column_paths import Spot
-from pii_tracer.model.identities import FieldAccess
+from pii_tracer.model.datasets import FieldAccess
 
 NOW = (Field("cust", "1"), Field("mail", "2"))
 

@@ -20,7 +20,7 @@ from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.rows import historical_rows
 from pii_tracer.lake.rows.historical_rows import Sought, read_former
 from pii_tracer.model.column_paths import Spot, find_spot
-from pii_tracer.model.identities import DatasetId
+from pii_tracer.model.datasets import DatasetId
 from tests.lake.catalogs.test_catalogs import (
     ROWS,
     SQL,

@@ -11,7 +11,7 @@ from deltalake import write_deltalake
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Inventory, TableState
-from pii_tracer.model.identities import Format
+from pii_tracer.model.datasets import Format
 from tests.lake.catalogs.test_catalogs import (
     ROWS,
     SQL,

@@ -10,8 +10,8 @@ from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lineage.graph.facts import Facts
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.value_forms import build_patterns
 from planners.gaps.blocking_risks import inventory_gaps
 from planners.locate.subject_survey import World

@@ -16,7 +16,7 @@ from executors.stores.lakefs.executor import LakefsExecutor
 from pii_tracer.app.lakefs_objects import look
 from pii_tracer.cli.main import run
 from pii_tracer.config.estate_file import Estate, load_estate
-from pii_tracer.model.identities import KeySet
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 from pii_tracer.scan.value_forms import build_patterns

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pii_tracer.lake.stores.lakefs.client import PLAN_MARK, LakefsClient
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import PiiTracerError, RunError
-from pii_tracer.model.identities import KeySet
 from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.verify.row_checks import compare
 from tests.lakefs import shop as shop_module

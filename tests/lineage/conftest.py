@@ -9,7 +9,7 @@ import pytest
 
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.identities import Column, DatasetId
+from pii_tracer.model.datasets import Column, DatasetId
 from tests.lineage.harvesting import harvest
 
 PAYMENTS = DatasetId(namespace="file", name="/lakehouse/lake/prod/payments")

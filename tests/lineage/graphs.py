@@ -17,7 +17,7 @@ from pii_tracer.lineage.graph.edges import (
 )
 from pii_tracer.lineage.graph.facts import Facts, collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.identities import Column, ColumnId, DatasetId
+from pii_tracer.model.datasets import Column, ColumnId, DatasetId
 
 NASTY = 'x"]; evil `<b>\x1b[31m'
 

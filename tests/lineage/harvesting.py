@@ -9,7 +9,7 @@ from pii_tracer.config.estate_file import Relocation
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.harvest import Given, Summary, harvest_all
-from pii_tracer.model.identities import Column, DatasetId
+from pii_tracer.model.datasets import Column, DatasetId
 
 
 def harvest(

@@ -10,7 +10,7 @@ import pytest
 from pii_tracer.config.lineage import LineageSources, QueryLog
 from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.harvest import Given, harvest_all
-from pii_tracer.model.identities import DatasetId
+from pii_tracer.model.datasets import DatasetId
 from tests.lineage.conftest import ALIASES, COPY, PAYMENTS, SCHEMAS, dataset, event
 
 MAKES = "CREATE OR REPLACE GLOBAL TEMPORARY VIEW V AS SELECT user_id, pan FROM lake.prod.payments"

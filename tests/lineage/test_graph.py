@@ -22,7 +22,7 @@ from pii_tracer.lineage.graph.edges import (
 from pii_tracer.lineage.graph.facts import Facts, collect
 from pii_tracer.lineage.graph.graph_file import load, save
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.identities import Column, ColumnId, DatasetId
+from pii_tracer.model.datasets import Column, ColumnId, DatasetId
 from tests.lineage.conftest import column_facet, dataset, event
 from tests.lineage.graphs import NASTY, col, ds, edge, facts, graph_of
 

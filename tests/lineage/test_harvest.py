@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pii_tracer.config.estate_file import Relocation
 from pii_tracer.config.lineage import LineageSources
+from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import LineageError
-from pii_tracer.model.identities import DatasetId
 from tests.lineage.conftest import ALIASES, COPY, PAYMENTS, SCHEMAS, column_facet, dataset, event
 from tests.lineage.harvesting import harvest, harvest_with_summary
 from tests.unprivileged import open_folder, unprivileged

@@ -12,7 +12,7 @@ from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.harvest import Given, harvest_all
 from pii_tracer.lineage.sql.parse_lines import answer_sql
 from pii_tracer.lineage.sql.text.names_inside_tables import holds_values, parts_of
-from pii_tracer.model.identities import Column, DatasetId
+from pii_tracer.model.datasets import Column, DatasetId
 from tests.lineage.conftest import ALIASES, COPY, PAYMENTS, SCHEMAS
 
 BOTH = {("user_id", "uid"), ("pan", "pan")}

@@ -7,7 +7,7 @@ from pathlib import Path
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.lineage.graph.edges import EdgeType
 from pii_tracer.lineage.harvest import Given, harvest_all
-from pii_tracer.model.identities import Column, DatasetId
+from pii_tracer.model.datasets import Column, DatasetId
 
 ALIASES = {
     name: DatasetId(namespace="file", name=f"/lake/{name}") for name in ("crm.m", "exp.r", "exp.s", "exp.t", "exp.u")

@@ -10,9 +10,9 @@ from pathlib import Path
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Identifier, Subject
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.identities import Carries, Column, DatasetId
+from pii_tracer.model.datasets import Carries, Column, DatasetId
 from planners.locate.edge_effects import Anonymisers
-from planners.locate.linkage import Carriage, follow
+from planners.locate.key_location import Carriage, follow
 from tests.lineage.harvesting import harvest
 
 PERSON = Subject(

@@ -28,11 +28,7 @@ from pii_tracer.lineage.graph.edges import (
 from pii_tracer.lineage.graph.facts import collect, with_edges
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.column_paths import Spot
-from pii_tracer.model.identities import (
-    Column,
-    ColumnId,
-    DatasetId,
-)
+from pii_tracer.model.datasets import Column, ColumnId, DatasetId
 from pii_tracer.model.plan import Copy, ErasurePlan
 from planners.build import Digests, PlanInputs, build_plan
 from planners.copies.match_keys import SourceRows, Wanted, resolve
@@ -43,7 +39,7 @@ from planners.copies.scan_evidence import (
     TopicEvidence,
 )
 from planners.keys.key_tables import declared_edges
-from planners.locate.linkage import follow
+from planners.locate.key_location import follow
 from planners.locate.subject_survey import World, survey
 from planners.schedule.step_dates import Retention
 

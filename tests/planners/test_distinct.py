@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.cli.main import run
-from pii_tracer.model.identities import Format
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.plan import Gap
 from planners.step_drafts import slug
 from planners.unique_ids import distinct_gaps

@@ -15,8 +15,8 @@ from pii_tracer.lake.formats.base import Role, TableFormat
 from pii_tracer.lake.inventory import Ref, RefKind
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.errors import PlanError
-from pii_tracer.model.identities import Column, Format
 from planners.formats import registry as planners
 from planners.formats.base import FormatPlanner
 from planners.schedule.step_dates import writes

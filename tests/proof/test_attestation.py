@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import ProofError
-from pii_tracer.model.identities import Strategy
 from pii_tracer.model.plan import (
     ErasurePlan,
     Exemption,
@@ -35,7 +35,7 @@ from pii_tracer.proof.evidence_leaves import (
     ScopeFile,
 )
 from pii_tracer.proof.findings import PREDICATE_TYPE, Check
-from pii_tracer.proof.unlisted_places import ANYWHERE
+from pii_tracer.proof.store_blind_spots import ANYWHERE
 from pii_tracer.review import dsse
 from pii_tracer.review.plan_file import parse_plan
 from pii_tracer.run.journal import Journal

@@ -14,9 +14,9 @@ from pii_tracer.app import pdf
 from pii_tracer.app.execution.run_folder import RunFolder, RunInfo
 from pii_tracer.cli.main import run as command
 from pii_tracer.proof.attestation import Others, attest
+from pii_tracer.proof.attestation_issuing import publish
 from pii_tracer.proof.attestation_log import LOG_NAME, AttestationLog
 from pii_tracer.proof.evidence_leaves import Erased, Reserved, ReservedKind
-from pii_tracer.proof.publishing import publish
 from pii_tracer.review.dsse import unseal
 from pii_tracer.review.trusted_keys import public_pem
 from reports.run.certificate import certificate, render_certificate

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import ProofError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import DatasetId
 from pii_tracer.model.plan import Gap
 from pii_tracer.proof.attestation import attest
 from tests.proof.test_attestation import KEY, nonces, proven

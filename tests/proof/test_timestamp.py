@@ -12,10 +12,10 @@ import pytest
 
 from pii_tracer.model.errors import ProofError
 from pii_tracer.proof.attestation import NO_AUTHORITY, attest
+from pii_tracer.proof.attestation_issuing import publish, stamp_of
 from pii_tracer.proof.attestation_log import AttestationLog
 from pii_tracer.proof.attestation_verifier import Given, verify_attestation
 from pii_tracer.proof.findings import Check, Report
-from pii_tracer.proof.publishing import publish, stamp_of
 from pii_tracer.proof.rfc3161_timestamps import load_certificates, request_stamp, verify_stamp
 from pii_tracer.review import dsse
 from tests.proof.authority import make_authority, serving

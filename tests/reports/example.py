@@ -30,7 +30,7 @@ from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG_REWRITE_REF,
 )
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     CopyKind,
     DatasetId,

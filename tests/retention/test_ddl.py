@@ -10,8 +10,8 @@ import yaml
 
 from pii_tracer.cli.main import run
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import LineageError
-from pii_tracer.model.identities import Format
 from pii_tracer.retention.ddl_tables import created
 
 GOOD = (

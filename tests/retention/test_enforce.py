@@ -15,7 +15,7 @@ from pii_tracer.lake.formats.iceberg.snapshot_expiry import SnapshotNode, retain
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.formats.kept_settings import DAY_MS, RefRetention
 from pii_tracer.lake.inventory import RefKind
-from pii_tracer.model.identities import Format
+from pii_tracer.model.datasets import Format
 from pii_tracer.retention.setting_changes import enforcement
 from pii_tracer.retention.settings_check import Table, check_tables
 from tests.retention.hoard import hold

@@ -17,7 +17,7 @@ from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.formats.kept_settings import DAY_MS, RefRetention
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import RefKind
-from pii_tracer.model.identities import Format
+from pii_tracer.model.datasets import Format
 from pii_tracer.retention.retention_classes import (
     CLASS_PROPERTY,
     class_of,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.model.identities import Match, MatchTerm, Strategy
+from pii_tracer.model.datasets import Match, MatchTerm, Strategy
 from pii_tracer.model.plan import (
     ErasurePlan,
     Found,

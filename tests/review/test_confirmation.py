@@ -15,7 +15,12 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import NotApproved, ReviewError, RunError
 from pii_tracer.model.plan import Estimate, Step
 from pii_tracer.review import dsse
-from pii_tracer.review.confirmation import Confirmation, confirm, confirmation_file, read_confirmation
+from pii_tracer.review.manual_step_confirmation import (
+    Confirmation,
+    confirm,
+    confirmation_file,
+    read_confirmation,
+)
 from pii_tracer.review.trusted_keys import (
     Approver,
     generate,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import CopyKind, Match, Strategy
 from pii_tracer.model.errors import ReviewError
-from pii_tracer.model.identities import CopyKind, Match, Strategy
 from pii_tracer.model.plan import (
     ErasurePlan,
     Exemption,

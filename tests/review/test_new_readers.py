@@ -5,7 +5,7 @@ from __future__ import annotations
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Inventory, Sharing, TableState
-from pii_tracer.model.identities import Column, DatasetId, Format
+from pii_tracer.model.datasets import Column, DatasetId, Format
 from pii_tracer.model.plan import Precondition
 from pii_tracer.review.drift import compare
 from tests.review.plans import plan, step

@@ -20,8 +20,13 @@ from pii_tracer.config.estate_file import Policy
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Inventory, ObjectSet, ObjectVersion, Ref, RefKind, TableState
 from pii_tracer.model.canonical_json import canonical
+from pii_tracer.model.datasets import (
+    Carries,
+    Column,
+    DatasetId,
+    Format,
+)
 from pii_tracer.model.errors import NotApproved, PolicyDenied, ReviewError
-from pii_tracer.model.identities import Carries, Column, DatasetId, Format
 from pii_tracer.model.legal_holds import Hold
 from pii_tracer.model.plan import LAPSES, Examined, Gap, Override, PlannedHold, Precondition, Waiver
 from pii_tracer.review import approval, dsse

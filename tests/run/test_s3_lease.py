@@ -30,7 +30,7 @@ __all__ = ["standin", "world"]
 
 HOLDER = """
 import sys
-from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.lake.stores.s3.store import S3Store
 from pii_tracer.run.journal import utc_now
 from pii_tracer.run.s3.s3_lease import LeaseObject, S3Lease

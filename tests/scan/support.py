@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
-from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.file_scan import scan_bytes
+from pii_tracer.model.datasets import KeySet
+from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
-from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.model.datasets import KeySet
+from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.byte_search import verify_bytes

@@ -13,7 +13,7 @@ from xml.sax import saxutils
 import pyarrow as pa
 import pytest
 
-from pii_tracer.model.identities import KeySet
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.value_forms import build_patterns
 from tests.scan.support import OTHER_USER, USER, avro, parquet, scan

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_tracer.model.identities import KeySet
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.key_boundaries import KeyColumns
 from pii_tracer.scan.value_forms import Patterns, build_patterns

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.file_scan import name_tells
+from pii_tracer.model.datasets import KeySet
+from pii_tracer.scan.folder_scan import name_tells
 from pii_tracer.scan.value_forms import build_patterns
 
 STRONG = KeySet(name="u.email", origin="email", weak=False, values=(("r", "Asha.Rao@clinic.example"),))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pii_tracer.model.identities import KeySet
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.decode.text import as_single_bytes
-from pii_tracer.scan.file_scan import scan_bytes
+from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.value_forms import build_patterns
 
 NAME = "Žižek–Œuvre"

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 import zstandard
 
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import ScanError
-from pii_tracer.model.identities import KeySet
 from pii_tracer.scan.decode import compression
 from pii_tracer.scan.file_fingerprints import fingerprint
-from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.value_forms import build_patterns
 from tests.scan.decode.test_places import PLACES
 from tests.scan.support import BOTH, PERSON_SCHEMA, PHONE, avro, hfile, hudi_block, hudi_records, parquet, scan, write
@@ -142,7 +142,7 @@ def test_a_missing_folder_and_an_empty_search_are_errors(tmp_path: Path) -> None
 
 def test_large_files_are_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Values across the border of two windows, and formats read from a map instead of memory."""
-    monkeypatch.setattr("pii_tracer.scan.file_scan.WINDOW", 1)
+    monkeypatch.setattr("pii_tracer.scan.folder_scan.WINDOW", 1)
     monkeypatch.setattr("pii_tracer.scan.hit_collector.WINDOW", 7)
     write(tmp_path, "a.bin", b"\x00\xff" * 20 + PHONE.encode() + b"\x00\xff" * 20)
     write(tmp_path, "b.parquet", PLACES["parquet data page"](PHONE, 1)[1])

@@ -17,8 +17,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, UUIDType
 
-from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.file_scan import scan_bytes, scan_tree
+from pii_tracer.model.datasets import KeySet
+from pii_tracer.scan.folder_scan import scan_bytes, scan_tree
 from pii_tracer.scan.hits import FileScan, Form, Hit
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 

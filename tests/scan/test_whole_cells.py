@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from pii_tracer.model.identities import KeySet
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.key_boundaries import KeyColumns
 from pii_tracer.scan.value_forms import Patterns, build_patterns

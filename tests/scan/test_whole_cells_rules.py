@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     FieldAccess,
     KeySet,
     Match,

@@ -11,8 +11,8 @@ from pii_tracer.lake.formats.base import Role, TableFormat
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.model.datasets import Column
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import Column
 from tests.toyformat.tables import FOLDER, Toy, open_toy
 from tests.toyformat.vocabulary import TOY, TOY_DELETE_ROWS, TOY_REMOVE_OLD
 

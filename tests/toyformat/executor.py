@@ -7,8 +7,8 @@ from pathlib import Path
 from executors.context import ExecutionContext
 from executors.formats.plain_files.row_match import is_persons
 from pii_tracer.model.errors import RunError
+from pii_tracer.model.number_keys import spellings
 from pii_tracer.model.plan import Copy, Step
-from pii_tracer.model.whole_numbers import spellings
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 from tests.toyformat.tables import Toy, open_toy, write_toy
 from tests.toyformat.vocabulary import TOY_DELETE_ROWS

@@ -11,7 +11,7 @@ import pytest
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     CopyKind,
     DatasetId,

@@ -16,7 +16,7 @@ from deltalake import write_deltalake
 
 from pii_tracer.app.verification import Verification
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     CopyKind,
     DatasetId,
     KeySet,

@@ -19,16 +19,16 @@ import zstandard
 from pyarrow import orc
 
 from executors.engine.version_profiles import SPARK_3_5, installed_profile
-from pii_tracer.lake.formats.plain_files.data_files import StoredFile
+from pii_tracer.lake.formats.plain_files.data_file import StoredFile
 from pii_tracer.lake.formats.plain_files.rows import rows_of_file
-from pii_tracer.model.errors import ScanError
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     FieldAccess,
     Format,
     KeySet,
     Match,
     MatchTerm,
 )
+from pii_tracer.model.errors import ScanError
 from pii_tracer.verify.formats.plain_files.avro_rows import columns, rows
 from pii_tracer.verify.row_checks import Verifier, compare
 from tests.scan.support import PERSON_SCHEMA

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pytest
 
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
-from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Format,
     KeySet,
     Match,
     MatchTerm,
 )
-from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.model.errors import EstateError
+from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.byte_search import look_past, verify_bytes, verify_objects
 from pii_tracer.verify.verdicts import (

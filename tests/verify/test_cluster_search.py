@@ -14,10 +14,10 @@ import pytest
 from pyspark import cloudpickle
 
 from pii_tracer.config.estate_file import Spark
-from pii_tracer.scan.file_scan import FileLook, scan_tree
+from pii_tracer.scan.folder_scan import FileLook, scan_tree
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.known_columns import key_columns
-from pii_tracer.scan.parquet_keys import FileKeys
+from pii_tracer.scan.parquet_decryption_keys import FileKeys
 from pii_tracer.scan.search_workers import (
     THREADS,
     Look,

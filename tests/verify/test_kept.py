@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     FieldAccess,
     Format,
     JsonAccess,

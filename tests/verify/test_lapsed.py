@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from executors.streams.kafka.topic_rewrite import Rewriter
 from pii_tracer.app.verification import Verification, VerifyExecutor
-from pii_tracer.model.identities import Strategy
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.plan import ErasurePlan
-from pii_tracer.verify.streams.kafka.topic_expiry import (
+from pii_tracer.verify.streams.kafka.retention_losses import (
     CLOCK_SLACK_MS,
     Kept,
     compare_topic,

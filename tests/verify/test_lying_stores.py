@@ -14,10 +14,10 @@ from pii_tracer.app.changes_since_plan import declared_since
 from pii_tracer.app.s3_places import look_at
 from pii_tracer.app.verification import Verification
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.lake.stores.s3.archives import discover_archives
+from pii_tracer.lake.stores.s3.archive_versions import discover_archives
 from pii_tracer.lake.stores.s3.listing import upload_items, version_pages
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     CopyKind,
     DatasetId,
@@ -126,7 +126,7 @@ def test_old_versions_are_their_own_copys_where_there_is_one(store: tuple[World,
 
 
 def test_every_version_is_for_one_of_the_copies_of_its_place() -> None:
-    from pii_tracer.verify.scope import counts_uploads, looks_at
+    from pii_tracer.verify.object_version_claims import counts_uploads, looks_at
 
     kinds = (CopyKind.ARCHIVE, CopyKind.OBJECT_VERSION, CopyKind.REPLICA)
     for chosen in ({k for i, k in enumerate(kinds) if number >> i & 1} for number in range(1, 8)):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     CopyKind,
     DatasetId,

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Format,
     KeySet,
     Match,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_tracer.lake.streams.kafka.records import Record
-from pii_tracer.model.identities import Strategy
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.plan import Copy
 from pii_tracer.verify.row_checks import compare
 from pii_tracer.verify.streams.kafka.topic_records import Reading, _People

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pii_tracer.common import plugins
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import ScanError
-from pii_tracer.model.identities import Format
 from pii_tracer.verify.formats.base import TableReader
 from pii_tracer.verify.formats.registry import GROUP, formats_in_s3, reader_of
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.model.errors import ScanError
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Format,
     JsonAccess,
     KeySet,
     Match,
     MatchTerm,
 )
+from pii_tracer.model.errors import ScanError
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.byte_search import verify_bytes
 from pii_tracer.verify.formats.base import State

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.model.identities import Carries, CopyKind, DatasetId
+from pii_tracer.model.datasets import Carries, CopyKind, DatasetId
 from pii_tracer.model.plan import Examined, Gap
 from tests.s3support import World, standin, world
 from tests.verify.s3lake import MAIL, OTHER, Lake, parquet

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import ScanError
-from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import engine_path
 from pii_tracer.verify.table_states import states
 from tests.s3support import World, standin, world

@@ -17,7 +17,7 @@ from pyarrow import orc
 
 from pii_tracer.app.s3_places import listing, look
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
-from pii_tracer.model.identities import KeySet
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.plan import HeldColumn, Mask, Mention
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.byte_search import verify_bytes

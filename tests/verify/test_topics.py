@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Producer
 
 from pii_tracer.app.topic_records import look_elsewhere
-from pii_tracer.model.identities import Strategy
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.row_checks import compare
 from tests.kafkasupport import BY_KEY, BY_VALUE, KEYS, MAIL, USER, USERS, Broker, broker, planned, value

@@ -12,7 +12,7 @@ from pii_tracer.app.verification import Verification
 from pii_tracer.config.estate_file import S3, Estate
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     CopyKind,
     DatasetId,

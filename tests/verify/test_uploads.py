@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.app.verification import Verification
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     CopyKind,
     DatasetId,

@@ -49,13 +49,13 @@ from executors.sweep.table_folders import (
     remove,
     remove_partitions,
 )
-from pii_tracer.lake.formats.delta.log_paths import LOG
-from pii_tracer.lake.formats.delta.logged_files import (
+from pii_tracer.lake.formats.delta.log_files import (
     complete_checkpoint,
     files_below_checkpoint,
     settings_only,
     tombstones_with,
 )
+from pii_tracer.lake.formats.delta.log_paths import LOG
 from pii_tracer.lake.formats.delta.transaction_log import LiveFile, log_of
 from pii_tracer.lake.formats.delta.vocabulary import (
     DELTA_CLEAN_LOG,
@@ -67,8 +67,8 @@ from pii_tracer.lake.formats.delta.vocabulary import (
 )
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Match
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Match
 from pii_tracer.model.locations import engine_path
 from pii_tracer.model.plan import Copy, Step
 

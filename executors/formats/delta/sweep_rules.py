@@ -17,8 +17,8 @@ from executors.sweep.table_folders import (
     place_at,
     refuse_tables_inside,
 )
+from pii_tracer.lake.formats.delta.log_files import mentioned
 from pii_tracer.lake.formats.delta.log_paths import LOG
-from pii_tracer.lake.formats.delta.logged_files import mentioned
 from pii_tracer.lake.formats.delta.stray_files import as_written
 from pii_tracer.lake.formats.delta.transaction_log import log_of
 from pii_tracer.lake.formats.delta.vocabulary import DELTA

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from executors.engine.spark_session import quote, quote_table, string_literal
 from executors.sweep.format_sweep import FormatSweep, Judged
-from pii_tracer.lake.formats.delta.logged_files import mentioned
+from pii_tracer.lake.formats.delta.log_files import mentioned
 from pii_tracer.lake.formats.delta.stray_files import as_written
 from pii_tracer.lake.formats.delta.transaction_log import log_of
 from pii_tracer.lake.stores.s3.s3_path import AnyPlace

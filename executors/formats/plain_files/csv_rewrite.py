@@ -24,7 +24,7 @@ from executors.stores.s3.arrow_match import (
     resolve,
     text_matches,
 )
-from pii_tracer.model.identities import Match
+from pii_tracer.model.datasets import Match
 from pii_tracer.model.plan import Mask
 
 UTF8 = "utf-8"

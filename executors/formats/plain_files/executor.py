@@ -37,10 +37,10 @@ from executors.stores.s3.arrow_match import BY_HAND, Keys, RowsError
 from executors.stores.s3.objects import keys_of
 from executors.sweep.table_folders import refusals
 from pii_tracer.common.parquet_footer import is_encrypted_file
-from pii_tracer.lake.formats.plain_files.data_files import file_sha256
+from pii_tracer.lake.formats.plain_files.data_file import file_sha256
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Format, Match
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format, Match
 from pii_tracer.model.plan import Copy, Mask, Step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 

@@ -17,7 +17,7 @@ from executors.formats.plain_files.file_sources import Stored
 from executors.formats.plain_files.row_masking import places
 from executors.formats.plain_files.row_match import has_column, is_persons
 from executors.stores.s3.arrow_match import BY_HAND, Keys, RowsError
-from pii_tracer.model.identities import Match
+from pii_tracer.model.datasets import Match
 from pii_tracer.model.plan import Mask
 
 _SPACE = re.compile(r"[ \t\r\n]*")

@@ -24,7 +24,7 @@ from executors.stores.s3.arrow_match import (
     person_mask,
     present_terms,
 )
-from pii_tracer.model.identities import Match
+from pii_tracer.model.datasets import Match
 from pii_tracer.model.plan import Mask
 
 _LEAST, _MOST = 1 << 20, 64 << 20

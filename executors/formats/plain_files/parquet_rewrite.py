@@ -31,7 +31,7 @@ from executors.stores.s3.arrow_match import (
     resolve,
 )
 from pii_tracer.lake.spark_types import with_leaves, without_views
-from pii_tracer.model.identities import Match, MatchTerm
+from pii_tracer.model.datasets import Match, MatchTerm
 from pii_tracer.model.plan import Mask
 
 Opened = Callable[..., pq.ParquetFile]

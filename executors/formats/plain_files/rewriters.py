@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from executors.formats.plain_files import avro_rewrite, csv_rewrite, json_rewrite, orc_rewrite
-from pii_tracer.model.identities import Format
+from pii_tracer.model.datasets import Format
 
 MODULES: Mapping[Format, Any] = {
     Format.ORC: orc_rewrite,

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from executors.stores.s3.arrow_match import BY_HAND, RowsError
-from pii_tracer.model.identities import Match
+from pii_tracer.model.datasets import Match
 from pii_tracer.model.plan import Mask
 
 _TEXTS = (

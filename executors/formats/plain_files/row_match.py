@@ -16,8 +16,8 @@ from executors.stores.s3.arrow_match import (
     json_member,
     resolve,
 )
-from pii_tracer.model.identities import FieldAccess, Match, MatchTerm
-from pii_tracer.model.whole_numbers import plain
+from pii_tracer.model.datasets import FieldAccess, Match, MatchTerm
+from pii_tracer.model.number_keys import plain
 
 
 def is_persons(row: Mapping[str, Any], match: Match, keys: Keys) -> bool:

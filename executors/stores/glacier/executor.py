@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from executors.context import ExecutionContext
-from executors.step_parts import Part, PartsExecutor, parameters_of
+from executors.executor_parts import Part, PartsExecutor, parameters_of
 from executors.stores.glacier.archive_delete import Awaiting, Deleting
 from executors.stores.glacier.archive_rewrite import Retrieving, Rewriting
 from executors.stores.glacier.vault_state import (

@@ -15,8 +15,8 @@ from executors.stores.s3.arrow_match import Keys
 from executors.stores.s3.objects import keys_of
 from executors.stores.s3.row_removal import Kept, drop_rows
 from pii_tracer.lake.stores.lakefs.client import PLAN_MARK, LakefsClient, LakefsError
+from pii_tracer.model.datasets import Format, Frozen, Match
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format, Frozen, Match
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
 MESSAGE = "Erase data subjects"

@@ -27,8 +27,8 @@ from pii_tracer.lake.stores.lakefs.repositories import (
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsRules
 from pii_tracer.lake.stores.lakefs.underlying_storage import Storage, storage_of
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import EstateError, RunError
-from pii_tracer.model.identities import Frozen
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 

@@ -12,14 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     FieldAccess,
     JsonAccess,
     Match,
     MatchTerm,
 )
-from pii_tracer.model.whole_numbers import plain_texts
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.number_keys import plain_texts
 
 Keys = Mapping[str, frozenset[str]]
 

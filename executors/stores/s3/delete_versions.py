@@ -35,8 +35,8 @@ from pii_tracer.lake.stores.s3.object_versions import (
     iter_object_versions,
     readability,
 )
+from pii_tracer.model.datasets import Match
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Match
 from pii_tracer.run.executor_protocol import (
     Check,
     Outcome,

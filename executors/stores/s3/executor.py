@@ -8,11 +8,11 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from executors.step_parts import Part, PartsExecutor, parameters_of
+from executors.executor_parts import Part, PartsExecutor, parameters_of
 from executors.stores.s3.abort_uploads import AbortingUploads
 from executors.stores.s3.clear_old_versions import ClearingVersions, cleared_at
 from executors.stores.s3.delete_versions import VersionDeleter
-from executors.stores.s3.lifecycle_expiry import AwaitingExpiry
+from executors.stores.s3.lifecycle_wait import AwaitingExpiry
 from executors.stores.s3.object_rewrite import Rewriting
 from executors.stores.s3.objects import (
     AbortParameters,
@@ -28,7 +28,7 @@ from executors.stores.s3.objects import (
 from executors.stores.s3.replica_wait import AwaitingReplica
 from executors.stores.s3.restore import Restoring
 from pii_tracer.lake.aws_errors import error_code
-from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError

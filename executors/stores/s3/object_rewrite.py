@@ -25,8 +25,8 @@ from executors.stores.s3.objects import (
 from executors.stores.s3.restore import Restoring
 from executors.stores.s3.row_removal import Kept, drop_rows
 from pii_tracer.lake.stores.s3.object_versions import Readability, readability, sha256_of_head
+from pii_tracer.model.datasets import PLAIN, Match
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import PLAIN, Match
 from pii_tracer.run.executor_protocol import (
     Check,
     Outcome,

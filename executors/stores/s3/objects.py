@@ -26,15 +26,15 @@ from pii_tracer.lake.stores.s3.object_versions import (
     S3Client,
     head_version,
 )
-from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Format,
     Frozen,
     KeySet,
     Match,
 )
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.number_keys import spellings
 from pii_tracer.model.plan import Copy
-from pii_tracer.model.whole_numbers import spellings
 from pii_tracer.run.executor_protocol import Check, Progress
 
 PLAN_TAG = "pii-tracer-plan"

@@ -21,7 +21,7 @@ from executors.formats.plain_files.parquet_rewrite import (
 from executors.formats.plain_files.rewriters import MODULES
 from executors.stores.s3.arrow_match import BY_HAND, Keys, RowsError
 from pii_tracer.common.parquet_footer import is_encrypted
-from pii_tracer.model.identities import Format, Match
+from pii_tracer.model.datasets import Format, Match
 
 
 @dataclass(frozen=True)

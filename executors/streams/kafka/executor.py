@@ -1,6 +1,6 @@
 """The Kafka executor: tombstones, a forced clean-up with the settings restored, waiting for retention.
 
-A rewrite of a whole topic is in `kafka_rewrite`, deleting a prefix in `kafka_prefix`. A cleaner never takes the active
+A rewrite of a whole topic is in `topic_rewrite`, deleting a prefix in `prefix_delete`. A cleaner never takes the active
 segment, and a segment is rolled only when something is appended to it. What is appended here must not be anybody's data
 in the end: a transaction that repeats the newest record of one of the person's keys, a tombstone as a rule, is aborted.
 Its abort marker rolls the segment and holds no key; the record in front of it is of no effect and goes with the next
@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from executors.streams.kafka.prefix_delete import PrefixCutter
 from executors.streams.kafka.topic_rewrite import Rewriter
-from executors.streams.kafka.topic_steps import (
+from executors.streams.kafka.topic_step_base import (
     ANY_SIZE,
     LOOK_AGAIN,
     AwaitParameters,

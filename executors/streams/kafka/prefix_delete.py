@@ -15,7 +15,7 @@ from typing import Any
 
 from confluent_kafka import Producer, TopicPartition
 
-from executors.streams.kafka.topic_steps import (
+from executors.streams.kafka.topic_step_base import (
     LOOK_AGAIN,
     Hindrance,
     PrefixParameters,
@@ -25,8 +25,8 @@ from executors.streams.kafka.topic_steps import (
 )
 from pii_tracer.lake.streams.kafka.consumers import TIMEOUT, result
 from pii_tracer.lake.streams.kafka.topics import checked_every
+from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Frozen
 from pii_tracer.run.executor_protocol import Outcome
 
 _ROLLING = "segment.ms"

@@ -25,7 +25,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
-from executors.streams.kafka.topic_steps import (
+from executors.streams.kafka.topic_step_base import (
     ANY_SIZE,
     LOOK_AGAIN,
     RewriteParameters,

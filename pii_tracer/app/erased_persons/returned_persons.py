@@ -14,11 +14,11 @@ from pii_tracer.config.subjects import Subject
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.column_paths import find_spot
+from pii_tracer.model.datasets import MatchTerm, Strategy
 from pii_tracer.model.errors import EstateError, ExitCode
-from pii_tracer.model.identities import MatchTerm, Strategy
+from pii_tracer.model.number_keys import without_fraction
 from pii_tracer.model.plan import Copy, ErasurePlan, Mask
-from pii_tracer.model.whole_numbers import without_fraction
-from pii_tracer.review.sealed_manifest import EstateKey
+from pii_tracer.review.sealed_person_values import EstateKey
 from pii_tracer.run.suppression_list import FILE, SuppressionList
 
 

@@ -24,6 +24,7 @@ from pii_tracer.proof.attestation import (
     Proven,
     attest,
 )
+from pii_tracer.proof.attestation_issuing import publish, recover
 from pii_tracer.proof.attestation_log import LOG_NAME, AttestationLog
 from pii_tracer.proof.attester_keys import attester
 from pii_tracer.proof.evidence_leaves import (
@@ -32,7 +33,6 @@ from pii_tracer.proof.evidence_leaves import (
     ReservedKind,
     ScopeFile,
 )
-from pii_tracer.proof.publishing import publish, recover
 from pii_tracer.proof.storage_witness import (
     BY_VERSION,
     FileBefore,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app.execution.approvals import approval_files, read_approval
-from pii_tracer.app.execution.executor_search import finds
+from pii_tracer.app.execution.executor_value_search import finds
 from pii_tracer.app.execution.run_folder import RunFolder, RunInfo, folder_of
 from pii_tracer.app.execution.run_lock import held
 from pii_tracer.app.execution.run_traces import refuse_gone, refuse_unlike
@@ -24,15 +24,15 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.app.verification import Verification, VerifyExecutor
 from pii_tracer.common.atomic_files import real_path, sweep_temporaries, write_atomic
 from pii_tracer.config.estate_file import file_digest
+from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import Drift, NotApproved, PlanIncomplete, Refused
-from pii_tracer.model.identities import Frozen
 from pii_tracer.model.plan import ErasurePlan, Step
 from pii_tracer.proof.attester_keys import attester
 from pii_tracer.review.approval import Approval, consume, consumed_by, verify_approvals
 from pii_tracer.review.drift import DriftItem, World, step_drift
 from pii_tracer.review.plan_file import LoadedPlan, load_plan
 from pii_tracer.review.policy import enforce, evaluate
-from pii_tracer.review.sealed_manifest import KeyRing
+from pii_tracer.review.sealed_person_values import KeyRing
 from pii_tracer.review.trusted_keys import load_trusted
 from pii_tracer.run.executor_protocol import Executor
 from pii_tracer.run.journal import Journal, Kind, Record

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from pii_tracer.app.settings import Settings
 from pii_tracer.common.atomic_files import real_path, write_atomic
+from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import Refused, ReviewError, UsageError
-from pii_tracer.model.identities import Frozen
 
 if TYPE_CHECKING:
     from pii_tracer.review.plan_file import LoadedPlan

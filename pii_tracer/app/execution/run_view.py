@@ -12,12 +12,12 @@ from pii_tracer.lake.formats.base import Role
 from pii_tracer.lake.formats.registry import actions_with
 from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import CopyKind, Strategy
 from pii_tracer.model.plan import HELD, Copy, ErasurePlan
 from pii_tracer.proof.attestation import LIMITS
 from pii_tracer.proof.deletion_log import DeletionLog
-from pii_tracer.proof.unlisted_places import unlisted
+from pii_tracer.proof.store_blind_spots import unlisted
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.runner import RunState as Walked
 from pii_tracer.run.runner import State

@@ -35,7 +35,7 @@ def confirm_step(
     from pii_tracer.app.review.plan_approval import patterns_at_hand
     from pii_tracer.common.atomic_files import write_atomic
     from pii_tracer.model.actions import Action
-    from pii_tracer.review import confirmation
+    from pii_tracer.review import manual_step_confirmation
     from pii_tracer.review.plan_file import load_plan
     from pii_tracer.review.trusted_keys import load_trusted
 
@@ -65,7 +65,7 @@ def confirm_step(
         refuse_telling_word(name, role, said, known)
     # to the microsecond: a word given in the second in which the erasure ended would otherwise seem older than it
     now = datetime.now(timezone.utc)
-    word = confirmation.Confirmation(
+    word = manual_step_confirmation.Confirmation(
         plan_id=loaded.plan.plan_id,
         step=chosen.id,
         by=name,
@@ -75,9 +75,11 @@ def confirm_step(
         evidence_sha256=hashlib.sha256(shown).hexdigest(),
         confirmed_at=now,
     )
-    envelope = confirmation.confirm(loaded.digest, word, signing_key(key, ssh_key))
+    envelope = manual_step_confirmation.confirm(loaded.digest, word, signing_key(key, ssh_key))
     # refused here and not in the run, where nobody stands by
-    confirmation.read_confirmation(envelope, loaded.digest, chosen.id, load_trusted(Path(info.trusted)), now)
-    path = confirmation.confirmation_file(folder.confirmations, chosen.id)
+    manual_step_confirmation.read_confirmation(
+        envelope, loaded.digest, chosen.id, load_trusted(Path(info.trusted)), now
+    )
+    path = manual_step_confirmation.confirmation_file(folder.confirmations, chosen.id)
     write_atomic(path, envelope)
     return path

@@ -1,4 +1,4 @@
-"""How a run looks at the places of its copies (`proof.witness`): folders, versions in buckets, topics."""
+"""How a run looks at the places of its copies (`proof.storage_witness`): folders, versions in buckets, topics."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pii_tracer.app.vault_inventories import in_vault
 from pii_tracer.app.verification import OBJECTS, Verification
 from pii_tracer.model.actions import Action
 from pii_tracer.model.canonical_json import canonical
+from pii_tracer.model.datasets import CopyKind
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import CopyKind
 from pii_tracer.model.locations import S3Location
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.proof.evidence_leaves import ScopeFile, lines_digest, scope_lines
@@ -28,7 +28,7 @@ from pii_tracer.proof.storage_witness import (
 )
 from pii_tracer.run.executor_protocol import Executor
 from pii_tracer.scan.file_fingerprints import fingerprint
-from pii_tracer.scan.file_scan import walk_files
+from pii_tracer.scan.folder_scan import walk_files
 
 
 def watched(executors: Mapping[str, Executor], verification: Verification, folder: Path) -> dict[str, Executor]:

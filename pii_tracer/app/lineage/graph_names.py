@@ -10,7 +10,7 @@ from pii_tracer.model.errors import UsageError
 
 if TYPE_CHECKING:
     from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-    from pii_tracer.model.identities import DatasetId
+    from pii_tracer.model.datasets import DatasetId
 
 
 _MOST_NAMES = 20

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pii_tracer.config.subjects import Subject
-from pii_tracer.model.identities import DatasetId
+from pii_tracer.model.datasets import DatasetId
 from pii_tracer.proof.deletion_log import FILE, DeletionLog, Entry, EntryState, Selection
 
 if TYPE_CHECKING:

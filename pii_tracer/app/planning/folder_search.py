@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pii_tracer.app.planning.other_persons_rows import places
+from pii_tracer.app.planning.values_in_other_rows import places
 from pii_tracer.lake.dataset_paths import below
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.scan.file_scan import scan_file, scan_tree
+from pii_tracer.scan.folder_scan import scan_file, scan_tree
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.scan_evidence import Digits, Evidence

@@ -12,7 +12,7 @@ from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory, KeyFacts, KmsKey
 from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.whole_numbers import spellings
+from pii_tracer.model.number_keys import spellings
 from planners.copies.classification import match_of
 from planners.copies.person_rows import leaf
 from planners.keys.key_table_lineage import state_of

@@ -12,7 +12,6 @@ from executors.engine.step_support import refuse_unfit
 from pii_tracer.app.planning.earlier_erasures import erased_earlier
 from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.app.planning.key_table_facts import key_facts
-from pii_tracer.app.planning.other_persons_rows import others_rows
 from pii_tracer.app.planning.s3_table_search import search_places, with_lake, with_remote
 from pii_tracer.app.planning.short_number_columns import key_digits
 from pii_tracer.app.planning.subject_sources import (
@@ -21,7 +20,7 @@ from pii_tracer.app.planning.subject_sources import (
     spots_of,
     table_of,
 )
-from pii_tracer.app.planning.table_text_search import telling_descriptions
+from pii_tracer.app.planning.table_description_search import telling_descriptions
 from pii_tracer.app.planning.value_masking import (
     masked_paths,
     refuse_telling_plan,
@@ -29,6 +28,7 @@ from pii_tracer.app.planning.value_masking import (
     telling_beside,
     telling_objects,
 )
+from pii_tracer.app.planning.values_in_other_rows import others_rows
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.estate_file import (
     Archive,
@@ -48,8 +48,8 @@ from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.harvest import Given, Harvested, SourceRead, Summary, harvest_all
 from pii_tracer.lineage.sources.query_logs import Parser, parse_here
 from pii_tracer.model.column_paths import spot_of
+from pii_tracer.model.datasets import KeySet, Match
 from pii_tracer.model.errors import ConfigError, EstateError
-from pii_tracer.model.identities import KeySet, Match
 from pii_tracer.model.locations import s3_location
 from pii_tracer.model.plan import ErasurePlan, Waiver, digest_of
 from pii_tracer.scan.value_forms import build_patterns
@@ -65,7 +65,7 @@ from planners.copies.scan_evidence import (
 )
 from planners.keys.key_tables import declared_edges
 from planners.locate.edge_effects import declared_anonymisers
-from planners.locate.linkage import follow
+from planners.locate.key_location import follow
 from planners.locate.pii_categories import column_tags
 from planners.locate.sql.recorded_statements import splits_partitions
 from planners.locate.subject_survey import Survey, World, survey
@@ -95,7 +95,7 @@ def take_inventory(estate: Estate, base: Path, say: Say, *, stored: bool = True)
     inventory = with_lake(discover(estate, base), estate, EstatePaths(estate, base))
     archives = (*estate.archives, *_bare_in_s3(inventory)) if stored else ()
     if archives:
-        from pii_tracer.lake.stores.s3.archives import discover_archives, s3_clients
+        from pii_tracer.lake.stores.s3.archive_versions import discover_archives, s3_clients
 
         say("reading buckets: versions, replication, lifecycle, locks")
         whole = estate.model_copy(update={"archives": archives})

@@ -20,7 +20,7 @@ from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import S3Location, location_of
 from pii_tracer.scan.decode.table_metadata import Role, role_of
-from pii_tracer.scan.file_scan import path_hits, scan_bytes
+from pii_tracer.scan.folder_scan import path_hits, scan_bytes
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan, Hit
 from pii_tracer.scan.object_metadata import search_beside
@@ -44,7 +44,7 @@ def with_lake(inventory: Inventory, estate: Estate, paths: EstatePaths) -> Inven
     if estate.s3 is None or not inventory.remote:
         return inventory
     from pii_tracer.lake.erasable_s3_tables import lake_tables
-    from pii_tracer.lake.stores.s3.archives import s3_clients
+    from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 
     known = [place.location for place in inventory.remote]
     sources = {s.source for s in estate.subjects} | {k.table for k in estate.keys}
@@ -62,7 +62,7 @@ def with_remote(inventory: Inventory, estate: Estate, paths: EstatePaths, say: S
     if estate.s3 is None or not inventory.remote:
         return inventory
     from pii_tracer.lake.erasable_s3_tables import others
-    from pii_tracer.lake.stores.s3.archives import s3_clients
+    from pii_tracer.lake.stores.s3.archive_versions import s3_clients
     from pii_tracer.lake.stores.s3.table_versions import list_places
 
     say("listing tables in S3, old versions included")
@@ -115,7 +115,7 @@ def search_places(inventory: Inventory, estate: Estate, patterns: Patterns, shor
     tables = {str(p.location): _unlisted(p) for p in inventory.remote if p.unlisted and _is_table(p)}
     if not listed:
         return Searched(tables)
-    from pii_tracer.lake.stores.s3.archives import s3_clients
+    from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 
     clients = s3_clients(estate)
     known = [place.location for place in inventory.remote]

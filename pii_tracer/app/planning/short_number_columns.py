@@ -14,15 +14,15 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.formats.plain_files.data_files import csv_header
+from pii_tracer.lake.formats.plain_files.data_file import csv_header
 from pii_tracer.lake.formats.plain_files.rows import folder_files
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.rows.current_rows import data_files, guarded
 from pii_tracer.lake.rows.rows_of_files import names_in_files, read_part
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
+from pii_tracer.model.datasets import Carries, Format
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import Carries, Format
 from pii_tracer.scan.hit_collector import json_leaves
 from planners.copies.classification import carriage_of, match_of
 from planners.copies.scan_evidence import (
@@ -42,7 +42,7 @@ from planners.gaps.short_number_columns import (
     without_values,
     worth_reading,
 )
-from planners.locate.linkage import Carriage
+from planners.locate.key_location import Carriage
 from planners.locate.subject_survey import Survey, title
 
 if TYPE_CHECKING:

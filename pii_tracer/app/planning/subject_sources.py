@@ -10,8 +10,8 @@ from pii_tracer.config.subjects import Named, Subject, SubjectTable
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.column_paths import Spots, find_spot, spot_of
+from pii_tracer.model.datasets import ColumnId, DatasetId
 from pii_tracer.model.errors import ConfigError, EstateError
-from pii_tracer.model.identities import ColumnId, DatasetId
 from pii_tracer.model.locations import is_s3
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from pii_tracer.lineage.sql.text.literal_masking import hidden, literals
 from pii_tracer.model.errors import ConfigError, PlanError, ReviewError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import ErasurePlan, Waiver
-from pii_tracer.scan.file_scan import name_tells
+from pii_tracer.scan.folder_scan import name_tells
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.object_metadata import search_beside
 from pii_tracer.scan.value_forms import TINY_DIGITS, Patterns
@@ -117,7 +117,7 @@ def telling_beside(estate: Estate, inventory: Inventory, patterns: Patterns) -> 
         current = [v for v in objects.versions if v.latest and not v.delete_marker]
         if objects.delete_whole is not None or not 0 < len(current) <= MOST_HEADS:
             continue
-        from pii_tracer.lake.stores.s3.archives import s3_clients
+        from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 
         client = s3_clients(estate)(objects.region)
         with ThreadPoolExecutor(_WORKERS) as pool:

@@ -35,8 +35,8 @@ def attest_verify(
         UsageError: a file or folder that was named is missing, or a trail without its keys.
         ReviewError, ProofError: a key or certificate cannot be read, or a file is too large.
     """
+    from pii_tracer.proof.attestation_issuing import stamp_of
     from pii_tracer.proof.attestation_verifier import Given, verify_attestation
-    from pii_tracer.proof.publishing import stamp_of
 
     if (trail is None) != (trail_keys is None):
         raise UsageError("a trail is checked with its public keys", todo="give both --trail and --trail-keys")

@@ -30,9 +30,9 @@ def write_certificate(
     """
     from pii_tracer.app.pdf import print_pdf
     from pii_tracer.common.atomic_files import write_atomic
+    from pii_tracer.proof.attestation_issuing import stamp_of
     from pii_tracer.proof.attestation_verifier import Given, verify_attestation
     from pii_tracer.proof.attester_keys import public_file
-    from pii_tracer.proof.publishing import stamp_of
     from pii_tracer.review.dsse import keyid, unseal
     from reports.run.certificate import certificate as make
     from reports.run.certificate import render_certificate

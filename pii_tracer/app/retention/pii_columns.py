@@ -12,9 +12,9 @@ from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.column_paths import Spots, spot_of
-from pii_tracer.model.identities import DatasetId
+from pii_tracer.model.datasets import DatasetId
 from planners.locate.edge_effects import declared_anonymisers
-from planners.locate.linkage import follow
+from planners.locate.key_location import follow
 
 
 class PersonalColumns:

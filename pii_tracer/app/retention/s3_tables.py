@@ -10,7 +10,7 @@ from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.lake.inventory import Inventory, InventoryGap
 from pii_tracer.lake.read_result import Found, in_order
-from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
 from pii_tracer.model.gap_kinds import GapKind
 

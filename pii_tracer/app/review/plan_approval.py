@@ -114,7 +114,7 @@ def _refuse_telling(settings: Settings, made: ErasurePlan, plan_file: Path, text
 def patterns_at_hand(settings: Settings, made: ErasurePlan, plan_file: Path) -> Patterns | None:
     """All forms of the persons' values; None without the estate key and the manifest. Who signs need not have them:
     the run has, and refuses what tells a value."""
-    from pii_tracer.review.sealed_manifest import KeyRing
+    from pii_tracer.review.sealed_person_values import KeyRing
     from pii_tracer.scan.value_forms import build_patterns
 
     if not (manifest_path(plan_file).exists() and settings.key_file().exists()):

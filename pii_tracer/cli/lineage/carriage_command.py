@@ -9,8 +9,8 @@ import click
 
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.options import estate_option, format_option, state_option
+from pii_tracer.model.datasets import Carries
 from pii_tracer.model.errors import ExitCode, UsageError
-from pii_tracer.model.identities import Carries
 
 
 @click.command()
@@ -23,8 +23,8 @@ def carriage(table: str | None, estate_file: Path, state: Path, fmt: str) -> int
 
     Reads lineage and schemas, not the persons. Exit code 3 when the answer for a dataset is unknown.
     """
-    from pii_tracer.app.lineage.key_carriage import look
-    from reports.lineage.linkage_text import print_carriage, print_witnesses
+    from pii_tracer.app.lineage.key_location import look
+    from reports.lineage.key_location_text import print_carriage, print_witnesses
     from reports.progress import Progress
 
     settings = Settings(estate_file, state)

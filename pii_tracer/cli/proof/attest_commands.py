@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from pii_tracer.cli.options import format_option, state_option
-from pii_tracer.cli.proof.trail_command import trail
+from pii_tracer.cli.proof.trail_download_command import trail
 from pii_tracer.model.errors import ExitCode
 
 if TYPE_CHECKING:

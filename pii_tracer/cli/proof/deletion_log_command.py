@@ -49,7 +49,7 @@ def _selecting(command: F) -> F:
 @format_option("text", "json", "csv")
 def show(estate_file: Path, state: Path, fmt: str, **asked: Any) -> int:
     """Rows of the log, the oldest first."""
-    from pii_tracer.app.proof.log_selection import open_log, selection
+    from pii_tracer.app.proof.deletion_log_access import open_log, selection
     from pii_tracer.proof.deletion_log_export import as_csv
 
     rows = open_log(Settings(estate_file, state)).numbered(selection(**asked))
@@ -69,7 +69,7 @@ def show(estate_file: Path, state: Path, fmt: str, **asked: Any) -> int:
 @_selecting
 def export(file: Path, estate_file: Path, state: Path, **asked: Any) -> int:
     """Write rows of the log to FILE, which ends in .csv or .parquet."""
-    from pii_tracer.app.proof.log_selection import open_log, selection
+    from pii_tracer.app.proof.deletion_log_access import open_log, selection
     from pii_tracer.proof.deletion_log_export import export as write
 
     if file.suffix not in (".csv", ".parquet"):
@@ -89,7 +89,7 @@ def export(file: Path, estate_file: Path, state: Path, **asked: Any) -> int:
 def prune(estate_file: Path, state: Path, as_of: str | None, fmt: str) -> int:
     """Remove the rows that are older than `deletion_log: {keep_days: …}` of the estate file; requests that are still
     open, and what came after them, stay. Recheck no longer knows the persons whose rows are gone."""
-    from pii_tracer.app.proof.log_selection import prune_log
+    from pii_tracer.app.proof.deletion_log_access import prune_log
 
     done = prune_log(Settings(estate_file, state), moment(as_of))
     if fmt == "json":

@@ -17,9 +17,9 @@ from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.registry import format_in_catalog
 from pii_tracer.lake.inventory import Inventory
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import ConfigError, ExitCode
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Format
 from pii_tracer.retention.settings_check import (
     Finding,
     FindingKind,

@@ -20,9 +20,9 @@ from pii_tracer.config.catalogs import Catalog, CatalogType
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.catalog_types import REST, SQL, SQL_KIND, SQL_TABLES, TABLES
 from pii_tracer.lake.inventory import InventoryGap, RefKind
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Format
 
 SQLITE = "sqlite:///"
 

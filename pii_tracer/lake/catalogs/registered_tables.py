@@ -11,9 +11,9 @@ from pii_tracer.lake.catalogs.catalog_lookup import CatalogEntry, Head, list_cat
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import InventoryGap, RefKind
 from pii_tracer.lake.read_result import gap
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import (
     UNTOLD,
     S3Location,

@@ -16,7 +16,7 @@ from re import Pattern
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import Format
+from pii_tracer.model.datasets import Format
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -204,7 +204,7 @@ class TableFormat:
         Raises:
             EstateError: the table's metadata cannot be read.
         """
-        from pii_tracer.lake.table_texts import PROPERTIES
+        from pii_tracer.lake.table_descriptions import PROPERTIES
 
         return {PROPERTIES: state.properties}
 

@@ -9,8 +9,8 @@ from pii_tracer.common import plugins
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.lake.formats.base import Role, TableFormat
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import Format
 
 GROUP = "pii_tracer.formats"
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pii_tracer.model.column_paths import Spot
-from pii_tracer.model.identities import FieldAccess
+from pii_tracer.model.datasets import FieldAccess
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from pii_tracer.lineage.graph.edges import (
     Membership,
 )
 from pii_tracer.lineage.graph.facts import Facts, evidence_of
+from pii_tracer.model.datasets import Column, ColumnId, DatasetId
 from pii_tracer.model.errors import LineageError
-from pii_tracer.model.identities import Column, ColumnId, DatasetId
 
 
 @contextmanager

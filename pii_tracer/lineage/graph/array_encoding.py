@@ -23,7 +23,7 @@ from pii_tracer.lineage.graph.facts import (
     text_of,
 )
 from pii_tracer.lineage.graph.string_pool import U8, U32, Pool
-from pii_tracer.model.identities import ColumnId, DatasetId
+from pii_tracer.model.datasets import ColumnId, DatasetId
 
 
 @dataclass(frozen=True, eq=False)

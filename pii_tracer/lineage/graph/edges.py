@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Literal
 
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.model.datasets import ColumnId, DatasetId, Frozen
 from pii_tracer.model.gap_kinds import LineageGapKind
-from pii_tracer.model.identities import ColumnId, DatasetId, Frozen
 
 
 class EdgeType(StrEnum):

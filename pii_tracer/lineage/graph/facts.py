@@ -15,7 +15,7 @@ from pii_tracer.lineage.graph.edges import (
     LineageGap,
     Membership,
 )
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Column,
     ColumnId,
     DatasetId,

@@ -25,7 +25,7 @@ from pii_tracer.lineage.graph.edges import (
     Membership,
 )
 from pii_tracer.lineage.graph.facts import Facts
-from pii_tracer.model.identities import Column, ColumnId, DatasetId
+from pii_tracer.model.datasets import Column, ColumnId, DatasetId
 
 
 class LineageGraph:

@@ -16,7 +16,7 @@ from pii_tracer.lineage.graph.edges import (
 )
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.sql.text.literal_masking import hidden
-from pii_tracer.model.identities import ColumnId, DatasetId
+from pii_tracer.model.datasets import ColumnId, DatasetId
 
 Direction = Literal["up", "down"]
 

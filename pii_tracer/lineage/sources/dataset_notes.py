@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pii_tracer.common.atomic_files import write_atomic
-from pii_tracer.model.identities import DatasetId, Frozen
+from pii_tracer.model.datasets import DatasetId, Frozen
 
 
 class Tag(Frozen):

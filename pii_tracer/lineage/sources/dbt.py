@@ -20,9 +20,9 @@ from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.statement_facts import SPARK, Told, parsed
 from pii_tracer.lineage.sql.sql_lineage import known_dialect
 from pii_tracer.lineage.sql.text.table_names import Names
+from pii_tracer.model.datasets import Column
 from pii_tracer.model.errors import LineageError
 from pii_tracer.model.gap_kinds import LineageGapKind
-from pii_tracer.model.identities import Column
 
 _DIALECTS = {"sqlserver": "tsql", "synapse": "tsql", "fabric": "tsql", "fabricspark": "spark", "glue": "spark",
              "impala": "hive", "athena": "athena"}  # fmt: skip

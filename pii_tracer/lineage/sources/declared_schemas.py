@@ -10,8 +10,8 @@ from pathlib import Path
 from pii_tracer.config.lineage import GlueDatabase
 from pii_tracer.lineage.dataset_names import Identities
 from pii_tracer.lineage.sql.parse_lines import schemas_of
+from pii_tracer.model.datasets import Column, DatasetId
 from pii_tracer.model.errors import LineageError
-from pii_tracer.model.identities import Column, DatasetId
 
 
 @dataclass(frozen=True)

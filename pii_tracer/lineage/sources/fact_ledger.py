@@ -21,8 +21,8 @@ from pii_tracer.lineage.sources.evidence import Proof, iso, united
 from pii_tracer.lineage.sql.text.global_temp_views import is_global_view
 from pii_tracer.lineage.sql.text.names_inside_tables import parts_of
 from pii_tracer.lineage.sql.text.table_names import Loose
+from pii_tracer.model.datasets import Column, ColumnId, DatasetId
 from pii_tracer.model.gap_kinds import LineageGapKind
-from pii_tracer.model.identities import Column, ColumnId, DatasetId
 
 _EdgeKey = tuple[ColumnId, ColumnId, Subtype, bool, "str | None"]
 _JobKey = tuple[str, "str | None", "str | None", tuple[DatasetId, ...], DatasetId, tuple[tuple[str, str], ...]]

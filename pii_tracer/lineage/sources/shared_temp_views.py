@@ -13,7 +13,7 @@ from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sql.statement_effects import Effect, StatementLineage
 from pii_tracer.lineage.sql.text.global_temp_views import is_global_view
-from pii_tracer.model.identities import DatasetId
+from pii_tracer.model.datasets import DatasetId
 
 
 def share(made: Collection[StatementLineage], ledger: Ledger) -> None:

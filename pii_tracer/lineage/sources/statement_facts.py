@@ -22,9 +22,9 @@ from pii_tracer.lineage.sql.sql_lineage import Script
 from pii_tracer.lineage.sql.statement_effects import Effect, StatementLineage
 from pii_tracer.lineage.sql.text.global_temp_views import is_global_view
 from pii_tracer.lineage.sql.text.table_names import Names
+from pii_tracer.model.datasets import ColumnId, DatasetId
 from pii_tracer.model.errors import LineageError
 from pii_tracer.model.gap_kinds import LineageGapKind
-from pii_tracer.model.identities import ColumnId, DatasetId
 
 _MOVES_DATA = frozenset({Effect.REPLACE, Effect.APPEND, Effect.CHANGE, Effect.VIEW, Effect.CLONE, Effect.RENAME})
 _REBUILDS = frozenset({Effect.REPLACE, Effect.APPEND, Effect.VIEW, Effect.CLONE})

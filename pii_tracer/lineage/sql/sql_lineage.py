@@ -33,9 +33,9 @@ from pii_tracer.lineage.sql.statement_effects import Draft, Effect, StatementLin
 from pii_tracer.lineage.sql.statements.create_statements import created
 from pii_tracer.lineage.sql.statements.trigger_rows import of_table
 from pii_tracer.lineage.sql.statements.update_statements import updated
-from pii_tracer.lineage.sql.text.cte_writes import hoisted
 from pii_tracer.lineage.sql.text.dialect_forms import plain
 from pii_tracer.lineage.sql.text.global_temp_views import is_global_view
+from pii_tracer.lineage.sql.text.multi_target_writes import hoisted
 from pii_tracer.lineage.sql.text.names_inside_tables import parts_of
 from pii_tracer.lineage.sql.text.procedure_bodies import T_SQL, task_of
 from pii_tracer.lineage.sql.text.script_splitting import (

@@ -1,7 +1,7 @@
 """Fetches a CloudTrail trail's log and digest files from its bucket, with what a copy of the files leaves behind.
 
 A digest's signature is metadata of its object, and the public keys come from CloudTrail; both are written beside the
-files, as `proof.trail.chain` reads them. Nothing is judged here: what was fetched is checked offline, from the folder.
+files, as `digest_chain` reads them. Nothing is judged here: what was fetched is checked offline, from the folder.
 Layout of the bucket: https://docs.aws.amazon.com/awscloudtrail/latest/userguide/get-and-view-cloudtrail-log-files.html
 """
 

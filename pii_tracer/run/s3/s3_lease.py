@@ -29,8 +29,8 @@ from typing import Protocol
 from pydantic import Field, ValidationError
 
 from pii_tracer.lake.stores.base import Absent, Changed, ObjectStore, StoreError
+from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import Refused
-from pii_tracer.model.identities import Frozen
 from pii_tracer.run.journal import Clock
 
 BEAT_SECONDS = 15.0

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pii_tracer.model.identities import WHOLE_NUMBER
+from pii_tracer.model.datasets import WHOLE_NUMBER
 from pii_tracer.scan.decode import compression
 from pii_tracer.scan.decode.table_metadata import Role, walk
 from pii_tracer.scan.hit_collector import Collector

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from pii_tracer.lake.formats.iceberg.properties import ICEBERG_DATA_PATHS
 from pii_tracer.lake.inventory import TableState
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import Format
 from pii_tracer.model.locations import S3Location, location_of
 from pii_tracer.model.plan import Precondition
 from planners.catalogs.nessie import steps as nessie_steps
-from planners.catalogs.nessie import support as nessie_support
+from planners.catalogs.nessie import unsupported_actions as nessie_support
 from planners.formats.base import FormatPlanner
 from planners.formats.iceberg import steps
 from planners.step_drafts import CopyDraft, Draft

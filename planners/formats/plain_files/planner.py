@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.model.identities import Format
+from pii_tracer.model.datasets import Format
 from planners.formats.base import FormatPlanner
 from planners.formats.plain_files.steps import folder_steps
 from planners.step_drafts import CopyDraft, Draft

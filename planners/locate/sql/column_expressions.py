@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lineage.sql.text.literal_masking import hidden
-from pii_tracer.model.identities import Access, FieldAccess, JsonAccess
+from pii_tracer.model.datasets import Access, FieldAccess, JsonAccess
 from planners.locate.sql.qualified_columns import (
     leads_to,
     names_of,

@@ -14,7 +14,7 @@ from typing import Any
 
 from pii_tracer.lineage.graph.edges import Edge, Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.identities import DatasetId
+from pii_tracer.model.datasets import DatasetId
 from planners.locate.edge_effects import value_edges
 
 

@@ -13,6 +13,7 @@ from typing import cast
 
 from sqlglot import exp
 
+from planners.locate.sql.branch_identifiers import relations, table_name
 from planners.locate.sql.column_expressions import COUNTS
 from planners.locate.sql.qualified_columns import (
     Way,
@@ -21,7 +22,6 @@ from planners.locate.sql.qualified_columns import (
     uncast,
     way_of,
 )
-from planners.locate.sql.query_branches import relations, table_name
 
 Origins = frozenset[str]
 """Columns of the subject's source whose values stand in a column."""

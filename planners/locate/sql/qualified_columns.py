@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from sqlglot import exp
 
-from pii_tracer.model.identities import Access, FieldAccess
+from pii_tracer.model.datasets import Access, FieldAccess
 
 Way = tuple[str, ...]
 """A column, and the fields on the way into its structs."""

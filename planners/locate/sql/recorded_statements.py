@@ -20,8 +20,8 @@ from pii_tracer.lineage.graph.edges import JobRef
 from pii_tracer.lineage.sql.text.script_splitting import prepared
 from planners.formats.registry import format_planners, planner_of
 from planners.locate.renamed_columns import ALTER
+from planners.locate.sql.branch_identifiers import table_name
 from planners.locate.sql.column_expressions import function_name
-from planners.locate.sql.query_branches import table_name
 from planners.locate.sql.query_skeletons import (
     Cut,
     Unnamed,

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from pii_tracer.lineage.sql.clone_call_alter import emptied
 from pii_tracer.lineage.sql.writes import several
-from planners.locate.sql.query_branches import (
+from planners.locate.sql.branch_identifiers import (
     UNKNOWN,
     Relation,
     Tables,

@@ -12,8 +12,8 @@ from typing import Any
 
 from pii_tracer.lake.inventory import GENERATED, TableState
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Match, MatchTerm, Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Match, MatchTerm, Strategy
 from pii_tracer.model.plan import (
     Copy,
     Gap,
@@ -23,8 +23,8 @@ from pii_tracer.model.plan import (
 from planners.formats.registry import planner_of
 from planners.holds.column_holds import fixed_columns
 from planners.holds.hold_effects import gap_of
+from planners.locate.key_location import Carriage, field_name
 from planners.locate.leaf_types import leaf_type
-from planners.locate.linkage import Carriage, field_name
 from planners.locate.subject_survey import Survey
 from planners.step_drafts import NO_ROWS, CopyDraft, StepWriter
 

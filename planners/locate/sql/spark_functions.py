@@ -21,7 +21,7 @@ from sqlglot.errors import SqlglotError
 
 from pii_tracer.model.errors import PlanError
 from planners.locate.sql import spark_hash
-from planners.locate.sql.java_text import case_is_certain, replace_all
+from planners.locate.sql.java_regex_and_case import case_is_certain, replace_all
 
 INPUT = "x"
 """Name of the one input column in a composed expression."""

@@ -16,9 +16,9 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from planners.locate.sql.branch_identifiers import joined, table_name
 from planners.locate.sql.grouping_sets import has_subtotals
 from planners.locate.sql.joins import Joins, Origins, Rows
-from planners.locate.sql.query_branches import joined, table_name
 from planners.locate.sql.query_skeletons import Unnamed, skeleton, unnamed
 
 _NEIGHBOURS = frozenset({"lag", "lead", "first_value", "last_value", "nth_value", "first", "last"})

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from pii_tracer.lake.inventory import VaultArchive, VaultState
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import CopyKind, Strategy
+from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.plan import Override
 from planners.copies.declared_origins import origin_of
 from planners.locate.subject_survey import World

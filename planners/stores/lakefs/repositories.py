@@ -14,13 +14,13 @@ from datetime import datetime, timedelta
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsRules, LakefsState
-from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     CopyKind,
     Match,
     Strategy,
 )
+from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import (
     Copy,
     Examined,
@@ -30,7 +30,7 @@ from pii_tracer.model.plan import (
 from planners.copies.classification import Recognised, match_of, pii_columns
 from planners.copies.scan_evidence import LakefsEvidence
 from planners.formats.registry import format_planners
-from planners.locate.linkage import Carriage, other_key_columns
+from planners.locate.key_location import Carriage, other_key_columns
 from planners.locate.subject_survey import Survey, World
 from planners.schedule.step_dates import Retention
 from planners.step_drafts import CopyDraft, slug

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pii_tracer.lake.inventory import ObjectSet
+from pii_tracer.model.datasets import PLAIN, CopyKind, Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import PLAIN, CopyKind, Strategy
 from pii_tracer.model.plan import Gap
 from planners.holds.hold_effects import gap_of
 from planners.locate.subject_survey import World

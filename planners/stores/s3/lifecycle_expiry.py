@@ -22,7 +22,7 @@ from pii_tracer.lake.inventory import (
     RefKind,
     TableState,
 )
-from pii_tracer.model.identities import BY_ROWS, CopyKind, Strategy
+from pii_tracer.model.datasets import BY_ROWS, CopyKind, Strategy
 from pii_tracer.model.timestamps import instant
 from planners.step_drafts import CopyDraft, Lapsing
 from planners.stores.s3.archives import current_of

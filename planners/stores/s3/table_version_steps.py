@@ -11,8 +11,8 @@ from typing import Any
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import RemotePlace
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Strategy
 from pii_tracer.model.plan import Gap
 from planners.formats.registry import planner_of
 from planners.holds.hold_effects import gap_of

@@ -15,7 +15,7 @@ from typing import Any
 from pii_tracer.config.kafka import Prefix
 from pii_tracer.lake.inventory import TopicState
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import Strategy
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.plan import Copy, Override
 from planners.copies.scan_evidence import TopicEvidence
 from planners.step_drafts import CopyDraft, StepWriter

@@ -18,8 +18,7 @@ from pii_tracer.config.subjects import Subject
 from pii_tracer.lake.inventory import Inventory, TableState, TopicState
 from pii_tracer.lake.streams.kafka.records import KEY, VALUE
 from pii_tracer.model.actions import Action
-from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     CopyKind,
     FieldAccess,
@@ -29,6 +28,7 @@ from pii_tracer.model.identities import (
     MatchTerm,
     Strategy,
 )
+from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import (
     Copy,
     Examined,
@@ -41,7 +41,7 @@ from planners.copies.classification import Recognised
 from planners.copies.scan_evidence import TopicEvidence
 from planners.gaps.blocking_risks import not_certain
 from planners.locate.identifier_traces import Trace
-from planners.locate.linkage import Carriage, field_name
+from planners.locate.key_location import Carriage, field_name
 from planners.locate.pii_categories import categories_of
 from planners.locate.sql.spark_functions import is_plain
 from planners.locate.subject_survey import Survey, World
@@ -248,7 +248,7 @@ def _copy(case: _Case) -> tuple[CopyDraft, list[Gap]]:
 
 
 def _carries(subject: Subject, places: list[Place]) -> Carries:
-    """The best rung of the ladder of `planners.locate.linkage` that the chosen places reach."""
+    """The best rung of the ladder of `planners.locate.key_location` that the chosen places reach."""
     origins = {(p.trace.origin, is_plain(p.trace.expression)) for p in _chosen(places)}
     if (subject.key, True) in origins:
         return Carries.KEY

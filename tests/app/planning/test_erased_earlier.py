@@ -12,8 +12,8 @@ import pytest
 
 from pii_tracer.app.settings import Settings
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import ExitCode
-from pii_tracer.model.identities import Format
 from pii_tracer.proof.deletion_log import DeletionLog, Entry, EntryState
 from tests.app.planning.test_nested_subject import called
 from tests.cli.small import declared, request

@@ -10,7 +10,7 @@ import pytest
 from deltalake import write_deltalake
 
 from pii_tracer.cli.main import run
-from pii_tracer.model.identities import KeySet
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.plan import NUMBERED, ErasurePlan
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.byte_search import verify_bytes

@@ -10,7 +10,7 @@ import pytest
 from pii_tracer.app.planning import value_masking
 from pii_tracer.app.planning.value_masking import telling_beside
 from pii_tracer.lake.inventory import Inventory
-from pii_tracer.lake.stores.s3.archives import discover_archives, s3_clients
+from pii_tracer.lake.stores.s3.archive_versions import discover_archives, s3_clients
 from pii_tracer.scan.value_forms import build_patterns
 from planners.copies.scan_evidence import BesideEvidence
 from tests.executors.stores.s3.test_s3_archives import Refusing
@@ -60,7 +60,7 @@ def test_objects_that_refuse_the_look_are_counted(
     world.put(bucket, "a/tag", b"x", Tagging=f"of={PERSON}")
     assert told(world, bucket) == [BesideEvidence(telling=2)]
     refusing = Refusing(world, operation, "AccessDenied", bucket)
-    monkeypatch.setattr("pii_tracer.lake.stores.s3.archives.s3_clients", lambda _: refusing)
+    monkeypatch.setattr("pii_tracer.lake.stores.s3.archive_versions.s3_clients", lambda _: refusing)
     assert told(world, bucket) == [BesideEvidence(telling=told_of, unread=2, why=why)]
 
 
@@ -70,5 +70,5 @@ def test_an_object_that_is_gone_since_it_was_listed_is_no_refusal(
     bucket = world.new("gone")
     world.put(bucket, "a/x", b"x", Metadata={"of": PERSON})
     refusing = Refusing(world, "head_object", "404", bucket)
-    monkeypatch.setattr("pii_tracer.lake.stores.s3.archives.s3_clients", lambda _: refusing)
+    monkeypatch.setattr("pii_tracer.lake.stores.s3.archive_versions.s3_clients", lambda _: refusing)
     assert told(world, bucket) == []

@@ -15,7 +15,7 @@ import pytest
 from executors.registry import build
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_REWRITE_REF
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import Format
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.plan import ErasurePlan
 from tests.executors.crashes import Effects, die_and_resume
 from tests.executors.formats.delta import test_delta as delta

@@ -24,13 +24,9 @@ from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG_REWRITE_REF,
 )
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import (
-    KeySet,
-    Match,
-    MatchTerm,
-)
-from pii_tracer.review.sealed_manifest import KeyRing
-from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.model.datasets import KeySet, Match, MatchTerm
+from pii_tracer.review.sealed_person_values import KeyRing
+from pii_tracer.scan.folder_scan import scan_tree
 from tests.e2e import clubhouse
 from tests.e2e.crashes.test_executor_crashes import planned
 from tests.e2e.stores.test_nessie import HERS, PERSON, THEIRS

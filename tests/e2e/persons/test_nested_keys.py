@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from pii_tracer.cli.main import run
-from pii_tracer.model.identities import KeySet
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
-from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.value_forms import build_patterns
 from tests.e2e import guild
 from tests.leaks import leaks

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.cli.main import run
-from pii_tracer.model.identities import KeySet
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.plan import Copy
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from pii_tracer.verify.row_checks import Verifier, compare

@@ -33,7 +33,7 @@ from pii_tracer.lake.catalogs.nessie.client import NessieConflict, RefType
 from pii_tracer.lake.inventory import NESSIE_WORK_BRANCH
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.model.plan import Step
-from pii_tracer.review.sealed_manifest import KeyRing
+from pii_tracer.review.sealed_person_values import KeyRing
 from tests.nessiesupport import ROWS, Lake, lake, put, running
 from tests.reports.example import example_plan
 

@@ -13,8 +13,8 @@ import pytest
 from executors.engine.rebuild_check import Difference, compared, refuse_losses
 from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import Refused
-from pii_tracer.model.identities import Format
 from pii_tracer.model.plan import Step
 from tests.executors.world import Steps, context
 from tests.sparksession import SparkEstate

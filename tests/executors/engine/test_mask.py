@@ -29,8 +29,8 @@ from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG_REWRITE_REF,
 )
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Match, Strategy
 from pii_tracer.model.errors import RunError, ScanError
-from pii_tracer.model.identities import Match, Strategy
 from pii_tracer.model.plan import Copy, HeldColumn, Mask
 from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.scan.value_forms import build_patterns

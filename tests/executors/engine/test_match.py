@@ -11,14 +11,14 @@ from executors.engine.match_sql import count
 from executors.engine.retries import ATTEMPTS, on_conflict
 from executors.registry import build
 from pii_tracer.model.actions import Action
-from pii_tracer.model.errors import PiiTracerError, RunError
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     FieldAccess,
     Format,
     JsonAccess,
     Match,
     MatchTerm,
 )
+from pii_tracer.model.errors import PiiTracerError, RunError
 from tests.executors.world import EMAIL, UID, Steps, context
 from tests.sparksession import SparkEstate
 

@@ -13,8 +13,8 @@ from executors.engine.table_rebuild import answer
 from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format
 from tests.executors.world import context
 from tests.sparksession import HAS_HUDI, SparkEstate
 

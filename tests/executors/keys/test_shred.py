@@ -16,8 +16,7 @@ from executors.keys.envelope.key_destruction import ShredExecutor
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.model.actions import Action
-from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     CopyKind,
     DatasetId,
@@ -26,6 +25,7 @@ from pii_tracer.model.identities import (
     MatchTerm,
     Strategy,
 )
+from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Estimate, Step
 from pii_tracer.run.executor_protocol import Progress
 from tests.e2e import shredded

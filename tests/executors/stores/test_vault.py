@@ -19,10 +19,10 @@ from pyarrow import orc
 from executors.context import ExecutionContext
 from executors.stores.glacier.executor import VaultExecutor
 from pii_tracer.app import vault_inventories as verdicts
-from pii_tracer.app.execution.executor_search import ScanFinder
+from pii_tracer.app.execution.executor_value_search import ScanFinder
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Format, KeySet
 from pii_tracer.model.errors import RunError, ScanError
-from pii_tracer.model.identities import Format, KeySet
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.run.executor_protocol import Outcome, PartlyDone, Progress
 from pii_tracer.scan.decode.avro_container import open_container

@@ -17,14 +17,14 @@ from executors.engine.session_settings import session_conf
 from executors.formats.delta import sweep_rules
 from executors.sweep import table_folders
 from executors.sweep.table_folders import Places
-from pii_tracer.lake.formats.delta.logged_files import (
+from pii_tracer.lake.formats.delta.log_files import (
     complete_checkpoint,
     files_below_checkpoint,
     mentioned,
     tombstones_with,
 )
 from pii_tracer.lake.formats.delta.transaction_log import read_log
-from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import S3Location

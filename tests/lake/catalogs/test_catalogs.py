@@ -32,8 +32,8 @@ from pii_tracer.lake.formats.iceberg.table_state import newest_metadata
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.rows.current_rows import read_columns
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import Format
 from tests.restsupport import RestServer, serving
 from tests.servers import Json, answering
 

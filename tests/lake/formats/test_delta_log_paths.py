@@ -11,7 +11,7 @@ import pytest
 
 from executors.formats.delta import sweep_rules
 from executors.formats.delta.table_sweep import logged
-from pii_tracer.lake.formats.delta.logged_files import placed
+from pii_tracer.lake.formats.delta.log_files import placed
 from pii_tracer.lake.formats.delta.transaction_log import live_files, read_log
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import EstateError

@@ -22,11 +22,11 @@ from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.rows.current_rows import data_files, read_columns, read_spots
 from pii_tracer.lake.rows.historical_rows import Sought, read_former
 from pii_tracer.lake.rows.rows_of_files import names_in_files, read_part
-from pii_tracer.lake.table_texts import PROPERTIES, description
+from pii_tracer.lake.table_descriptions import PROPERTIES, description
 from pii_tracer.model.column_paths import Spot
+from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Column, Format
 from pii_tracer.proof.storage_witness import in_log, manifest_of
 from tests.lake.s3_lakehouse import estate_of
 from tests.toyformat.installation import toy_installed

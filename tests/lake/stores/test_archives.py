@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from pii_tracer.lake.inventory import ObjectLock
-from pii_tracer.lake.stores.s3.archives import (
+from pii_tracer.lake.stores.s3.archive_versions import (
     Evidence,
     Readability,
     discover_archives,
@@ -20,8 +20,8 @@ from pii_tracer.lake.stores.s3.archives import (
     readability,
     s3_clients,
 )
+from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import DatasetId
 from tests.s3support import OTHER_REGION, REGION, World, estate, standin, world
 
 __all__ = ["standin", "world"]

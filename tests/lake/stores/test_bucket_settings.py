@@ -11,9 +11,9 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from pii_tracer.lake.inventory import ObjectSet
-from pii_tracer.lake.stores.s3.archives import discover_archives, s3_clients
+from pii_tracer.lake.stores.s3.archive_versions import discover_archives, s3_clients
 from pii_tracer.lake.stores.s3.bucket_settings import _cold_tiers, _logs
-from pii_tracer.model.identities import DatasetId
+from pii_tracer.model.datasets import DatasetId
 from tests.lake.stores.test_archives import PREFIX, archive, discover
 from tests.s3support import World, estate, standin, world
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from pii_tracer.lake.inventory import ObjectSet, ObjectVersion
 from pii_tracer.lake.packed_versions import Packed
-from pii_tracer.lake.stores.s3.archives import discover_archives, iter_version_bytes, s3_clients
+from pii_tracer.lake.stores.s3.archive_versions import discover_archives, iter_version_bytes, s3_clients
 from tests.s3support import World, estate, standin, world
 
 __all__ = ["standin", "world"]

@@ -24,10 +24,10 @@ from pii_tracer.lake.rows.current_rows import data_files, read_columns
 from pii_tracer.lake.rows.historical_rows import Sought, read_former
 from pii_tracer.lake.rows.rows_of_files import names_in_files, read_part
 from pii_tracer.lake.stores.s3.s3_path import S3Path
-from pii_tracer.lake.table_texts import COLUMNS, FORMER_COLUMNS, description
+from pii_tracer.lake.table_descriptions import COLUMNS, FORMER_COLUMNS, description
 from pii_tracer.model.column_paths import find_spot
+from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import DatasetId
 from pii_tracer.model.locations import S3Location
 from tests.lake.catalogs.test_catalogs import (
     SQL,

@@ -19,7 +19,7 @@ from pii_tracer.lake.catalogs.catalog_lookup import CatalogEntry, Head, Listing
 from pii_tracer.lake.erasable_s3_tables import others
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import RefKind
-from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import EstateError

@@ -20,8 +20,8 @@ from pii_tracer.lake.inventory import Inventory, ObjectVersion, RemotePlace
 from pii_tracer.lake.stores.s3 import version_bytes
 from pii_tracer.lake.stores.s3.object_versions import iter_object_versions
 from pii_tracer.lake.stores.s3.version_bytes import fetch
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import KeySet
 from pii_tracer.model.locations import (
     S3Location,
     is_s3,
@@ -294,7 +294,7 @@ def test_a_body_that_ends_early_is_not_taken_for_the_object(
 def test_an_unreadable_metadata_file_leaves_the_folder_it_lies_in(world: World, tmp_path: Path) -> None:
     """The catalog names the file alone; where it is refused, the folder above is listed and the doubt is told."""
     from pii_tracer.lake.catalogs.registered_tables import RemoteTable
-    from pii_tracer.lake.stores.s3.archives import s3_clients
+    from pii_tracer.lake.stores.s3.archive_versions import s3_clients
     from pii_tracer.lake.stores.s3.table_versions import list_places
 
     bucket = world.new("lake")

@@ -10,8 +10,8 @@ import pytest
 
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.lineage.harvest import Given, Harvested, harvest_all
+from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import LineageError
-from pii_tracer.model.identities import DatasetId
 
 PROJECT = Path(__file__).with_name("dbt_clinic")
 MANIFEST = json.loads((PROJECT / "manifest.json").read_text())

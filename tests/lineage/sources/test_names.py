@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.lineage.dataset_names import Identities
-from pii_tracer.model.identities import DatasetId
+from pii_tracer.model.datasets import DatasetId
 
 TENANT = DatasetId(namespace="file", name="/lake/customers/tenant=a")
 

@@ -16,7 +16,7 @@ from openlineage.client.serde import Serde
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.lineage.harvest import Given, Harvested, harvest_all
-from pii_tracer.model.identities import ColumnId, DatasetId
+from pii_tracer.model.datasets import ColumnId, DatasetId
 from tests.lineage.conftest import ALIASES, COPY, PAYMENTS, SCHEMAS, column_facet, dataset, event
 
 FACET = column_facet(uid=(PAYMENTS, "user_id", "TRANSFORMATION"), pan=(PAYMENTS, "pan", "IDENTITY"))

@@ -19,8 +19,8 @@ from pii_tracer.lineage.sources.query_logs_spark import parser_on
 from pii_tracer.lineage.sources.table_candidates import Tables
 from pii_tracer.lineage.sql.sql_lineage import Script
 from pii_tracer.lineage.sql.text.table_names import Names
+from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import LineageError
-from pii_tracer.model.identities import DatasetId
 from tests.lineage.conftest import ALIASES, COPY, PAYMENTS, SCHEMAS, dataset, event
 from tests.sparksession import spark, spark_estate  # noqa: F401 (fixtures)
 

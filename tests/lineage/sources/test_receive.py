@@ -20,8 +20,8 @@ from pii_tracer.lineage.harvest import Given, harvest_all
 from pii_tracer.lineage.sources.openlineage import http_receiver
 from pii_tracer.lineage.sources.openlineage.event_log import EventLog
 from pii_tracer.lineage.sources.openlineage.http_receiver import Receiver
+from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import UsageError
-from pii_tracer.model.identities import DatasetId
 from tests.lineage.conftest import COPY, PAYMENTS, column_facet, dataset, event
 
 FACET = column_facet(pan=(PAYMENTS, "pan", "IDENTITY"))

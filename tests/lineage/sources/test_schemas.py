@@ -11,8 +11,8 @@ from moto.server import ThreadedMotoServer
 from pii_tracer.config.lineage import GlueDatabase, LineageSources
 from pii_tracer.lineage.harvest import Given, harvest_all
 from pii_tracer.lineage.sources.declared_schemas import glue_tables, schema_files
+from pii_tracer.model.datasets import Column, DatasetId
 from pii_tracer.model.errors import LineageError
-from pii_tracer.model.identities import Column, DatasetId
 
 SQL = "INSERT INTO shop.copy SELECT * FROM shop.orders"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pii_tracer.lake.formats.delta.vocabulary import DELTA, DELTA_VACUUM
 from pii_tracer.lineage.graph.edges import Subtype
-from pii_tracer.model.identities import Strategy
+from pii_tracer.model.datasets import Strategy
 from planners.copies.scan_evidence import Evidence
 from tests.planners.smalllake import Lake
 

@@ -12,7 +12,7 @@ from pii_tracer.lake.inventory import ObjectSet
 from pii_tracer.lineage.graph.edges import LineageGap, Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     ColumnId,
     DatasetId,

@@ -6,7 +6,7 @@ import pytest
 
 from planners.copies.match_keys import SourceRows, Wanted, resolve
 from planners.gaps.unexplained_rows import unseen
-from planners.locate.linkage import follow
+from planners.locate.key_location import follow
 from planners.locate.subject_survey import survey
 from tests.planners.estates import PERSON, carriage, dataset, graph_of, terms
 

@@ -16,7 +16,7 @@ from pii_tracer.lineage.graph.edges import Edge, EdgeType, Subtype
 from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Column,
     ColumnId,
     DatasetId,
@@ -28,7 +28,7 @@ from pii_tracer.review.drift import compare
 from planners.build import Digests, PlanInputs, build_plan
 from planners.copies.match_keys import SourceRows, Wanted, resolve
 from planners.copies.scan_evidence import Evidence, TopicEvidence
-from planners.locate.linkage import follow
+from planners.locate.key_location import follow
 from planners.locate.subject_survey import World, survey
 from planners.schedule.step_dates import Retention
 

@@ -11,9 +11,9 @@ from pii_tracer.config.subjects import (
     Subject,
     SubjectTable,
 )
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import PlanError
-from pii_tracer.model.identities import KeySet
-from pii_tracer.review.sealed_manifest import EstateKey
+from pii_tracer.review.sealed_person_values import EstateKey
 from planners.copies.match_keys import (
     SourceRows,
     Wanted,

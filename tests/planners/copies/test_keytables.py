@@ -19,13 +19,13 @@ from pii_tracer.lineage.graph.edges import (
 )
 from pii_tracer.lineage.graph.facts import Facts, with_edges
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.errors import PlanError
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Column,
     ColumnId,
     DatasetId,
     Strategy,
 )
+from pii_tracer.model.errors import PlanError
 from pii_tracer.model.plan import Waiver
 from planners.copies.scan_evidence import Evidence
 from tests.planners.smalllake import NOW, Lake, archive, copy, dataset, hold, kinds, strategies

@@ -13,7 +13,7 @@ from pii_tracer.lake.inventory import (
     Sharing,
     TableState,
 )
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     CopyKind,
     DatasetId,

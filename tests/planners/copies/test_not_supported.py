@@ -18,8 +18,7 @@ from pii_tracer.lineage.graph.edges import (
 from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.actions import Action
-from pii_tracer.model.errors import PlanError
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     Column,
     ColumnId,
@@ -27,12 +26,13 @@ from pii_tracer.model.identities import (
     Format,
     Strategy,
 )
+from pii_tracer.model.errors import PlanError
 from pii_tracer.model.plan import ErasurePlan
 from planners.build import Digests, PlanInputs, build_plan
 from planners.copies.classification import recognise
 from planners.copies.match_keys import SourceRows, Wanted, resolve
 from planners.copies.scan_evidence import Evidence
-from planners.locate.linkage import follow
+from planners.locate.key_location import follow
 from planners.locate.sql.recorded_statements import recorded
 from planners.locate.subject_survey import World, survey
 from planners.schedule.step_dates import Retention

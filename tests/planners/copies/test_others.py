@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Column,
     FieldAccess,
     JsonAccess,

@@ -8,7 +8,7 @@ import pytest
 
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Sharing
-from pii_tracer.model.identities import Column, Format
+from pii_tracer.model.datasets import Column, Format
 from tests.planners.smalllake import Lake, hold
 
 

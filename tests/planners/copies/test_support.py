@@ -17,7 +17,7 @@ from pii_tracer.lake.formats.delta.vocabulary import DELTA, DELTA_CLEAN_LOG, DEL
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.model.identities import Column, DatasetId, Format
+from pii_tracer.model.datasets import Column, DatasetId, Format
 from planners.copies.executor_support import astray, unsupported
 from tests.planners.smalllake import Lake, kinds, touched
 

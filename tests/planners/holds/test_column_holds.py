@@ -13,7 +13,7 @@ from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG, ICEBERG_MASK_ROW
 from pii_tracer.lake.inventory import NessieTable, Ref, RefKind
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import Column, Format, Strategy
+from pii_tracer.model.datasets import Column, Format, Strategy
 from pii_tracer.model.plan import Copy, ErasurePlan
 from tests.planners.smalllake import FAR, Lake, archive, copy, hold, kinds, strategies, touched
 from tests.planners.stores.test_backups import DUMP

@@ -19,8 +19,8 @@ from pii_tracer.lake.inventory import (
     RefKind,
 )
 from pii_tracer.lineage.graph.edges import Subtype
+from pii_tracer.model.datasets import DatasetId, Strategy
 from pii_tracer.model.errors import PlanError
-from pii_tracer.model.identities import DatasetId, Strategy
 from pii_tracer.model.legal_holds import Hold, contradiction
 from planners.copies.scan_evidence import Evidence
 from tests.planners.copies.test_kafka import COMPACT, topic

@@ -10,10 +10,10 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.sources.dataset_notes import Tag
+from pii_tracer.model.datasets import Carries, ColumnId
 from pii_tracer.model.errors import ConfigError
-from pii_tracer.model.identities import Carries, ColumnId
 from planners.locate.edge_effects import Anonymisers, declared_anonymisers
-from planners.locate.linkage import follow
+from planners.locate.key_location import follow
 from planners.locate.pii_categories import (
     Witness,
     column_tags,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_tracer.model.identities import FieldAccess, JsonAccess
+from pii_tracer.model.datasets import FieldAccess, JsonAccess
 from planners.locate.sql.column_expressions import (
     Fate,
     Place,

@@ -14,13 +14,13 @@ from pii_tracer.lineage.graph.edges import (
 )
 from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     Column,
     ColumnId,
     DatasetId,
 )
-from planners.locate.linkage import Carriage, follow
+from planners.locate.key_location import Carriage, follow
 from tests.planners.estates import PERSON, Case, carriage, dataset, graph_of, terms
 
 KEY, COMPUTED, BRIDGE = Carries.KEY, Carries.COMPUTED_KEY, Carries.BRIDGE

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.model.identities import Match, MatchTerm
+from pii_tracer.model.datasets import Match, MatchTerm
 from planners.copies.classification import leaf_type
 from planners.copies.match_keys import SourceRows, Wanted, resolve
 from planners.copies.person_rows import count_rows
-from planners.locate.linkage import Carriage
+from planners.locate.key_location import Carriage
 from planners.locate.subject_survey import Survey, survey
 from tests.planners.estates import PERSON, TABLES, Case, carriage, dataset
 from tests.planners.locate.test_linkage import CASES, INTO

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pii_tracer.model.identities import Column
+from pii_tracer.model.datasets import Column
 from planners.copies.scan_evidence import Evidence
 from planners.locate.lossy_key_types import _fits
 from tests.planners.smalllake import Lake

@@ -14,7 +14,7 @@ from pii_tracer.lake.inventory import Inventory, TableState, TopicState
 from pii_tracer.lineage.graph.facts import with_edges
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.column_paths import Spots, find_spot
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     Column,
     ColumnId,
@@ -22,7 +22,7 @@ from pii_tracer.model.identities import (
 )
 from planners.copies.match_keys import SourceRows, Wanted, resolve
 from planners.keys.key_tables import declared_edges
-from planners.locate.linkage import Carriage, follow, other_key_columns
+from planners.locate.key_location import Carriage, follow, other_key_columns
 from planners.locate.pii_categories import Witnesses
 from planners.locate.subject_survey import survey
 from planners.streams.kafka.topics import topic_match

@@ -19,7 +19,7 @@ from pii_tracer.lineage.graph.edges import (
 from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.graph_file import load
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.identities import Carries, ColumnId, DatasetId
+from pii_tracer.model.datasets import Carries, ColumnId, DatasetId
 from planners.copies.match_keys import (
     SourceRows,
     Wanted,
@@ -27,7 +27,7 @@ from planners.copies.match_keys import (
     resolve,
 )
 from planners.locate.edge_effects import value_edges
-from planners.locate.linkage import follow
+from planners.locate.key_location import follow
 from planners.locate.reachable_columns import Reach
 from planners.locate.sql.joins import Rows
 from planners.locate.sql.query_skeletons import skeleton

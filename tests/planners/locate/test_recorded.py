@@ -10,7 +10,7 @@ from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lineage.dataset_names import Identities
 from pii_tracer.lineage.graph.edges import JobRef, Subtype
-from pii_tracer.model.identities import Column, DatasetId, Format
+from pii_tracer.model.datasets import Column, DatasetId, Format
 from planners.locate.sql.recorded_statements import recorded, splits_partitions
 from tests.planners.smalllake import Lake, dataset, kinds, strategies
 

@@ -15,7 +15,7 @@ from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.identities import Column, DatasetId
+from pii_tracer.model.datasets import Column, DatasetId
 from pii_tracer.model.plan import Gap
 from planners.copies.match_keys import SourceRows, Wanted, resolve
 from planners.locate.key_uniqueness import SameKey, same_key

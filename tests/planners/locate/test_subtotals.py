@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pii_tracer.model.identities import Carries
+from pii_tracer.model.datasets import Carries
 from planners.locate.sql.query_skeletons import skeleton
 from planners.locate.sql.statement_rows import Statement
 from tests.planners.estates import terms

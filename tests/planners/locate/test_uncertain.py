@@ -11,7 +11,7 @@ from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.identities import Column, Strategy
+from pii_tracer.model.datasets import Column, Strategy
 from planners.copies.classification import Recognised, recognise
 from planners.copies.match_keys import (
     SourceRows,
@@ -20,7 +20,7 @@ from planners.copies.match_keys import (
     resolve,
 )
 from planners.copies.scan_evidence import Evidence
-from planners.locate.linkage import follow
+from planners.locate.key_location import follow
 from planners.locate.subject_survey import World, survey
 from tests.planners.estates import PERSON, dataset, graph_of
 from tests.planners.smalllake import Lake, kinds, strategies

@@ -20,8 +20,8 @@ from pii_tracer.lineage.graph.edges import (
 )
 from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.identities import Carries, Column, ColumnId
-from planners.locate.linkage import Carriage, follow
+from pii_tracer.model.datasets import Carries, Column, ColumnId
+from planners.locate.key_location import Carriage, follow
 from planners.locate.sql.spark_functions import compute
 from tests.planners.estates import PERSON, carriage, dataset, terms
 

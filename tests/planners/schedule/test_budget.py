@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pii_tracer.config.estate_file import Prices
 from pii_tracer.lake.inventory import ObjectSet
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import DatasetId
+from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.plan import ErasurePlan
 from planners.schedule.step_costs import cost
 from planners.schedule.step_dates import Dated, Dates, Retention

@@ -16,13 +16,13 @@ from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG_REWRITE_MANIFESTS,
 )
 from pii_tracer.model.actions import Action
-from pii_tracer.model.errors import PlanError
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     CopyKind,
     DatasetId,
     Strategy,
 )
+from pii_tracer.model.errors import PlanError
 from pii_tracer.model.plan import Copy, PlannedColumn
 from planners.schedule.legal_deadlines import LAWS, deadline
 from planners.schedule.step_dates import (

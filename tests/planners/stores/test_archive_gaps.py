@@ -13,7 +13,7 @@ from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.inventory import ObjectSet
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     PLAIN,
     DatasetId,
     Format,

@@ -16,7 +16,7 @@ from pii_tracer.lake.inventory import (
     Upload,
 )
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import DatasetId, Strategy
+from pii_tracer.model.datasets import DatasetId, Strategy
 from pii_tracer.model.plan import ErasurePlan, Step
 from pii_tracer.review.drift import compare
 from planners.schedule.step_dates import Retention

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from pii_tracer.config.backups import Backup, wrong_backups
-from pii_tracer.model.identities import Strategy
+from pii_tracer.model.datasets import Strategy
 from planners.copies.scan_evidence import Evidence
 from tests.planners.copies.test_keytables import KeyLake
 from tests.planners.smalllake import NOW, Lake, hold, kinds, strategies

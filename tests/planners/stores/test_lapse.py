@@ -10,7 +10,7 @@ import pytest
 from pii_tracer.config.estate_file import Prices
 from pii_tracer.lake.inventory import Inventory, ObjectSet, ObjectVersion
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import DatasetId, Strategy
+from pii_tracer.model.datasets import DatasetId, Strategy
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.review.drift import compare
 from planners.schedule.step_dates import Retention

@@ -10,7 +10,7 @@ import pytest
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG, ICEBERG_AWAIT_REF, ICEBERG_EXPIRE_SNAPSHOTS
 from pii_tracer.lake.inventory import Expiry, Ref, RefKind
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import CopyKind, Strategy
+from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.plan import ErasurePlan
 from planners.schedule.step_dates import Retention
 from planners.stores.s3.lifecycle_expiry import REF_SLACK

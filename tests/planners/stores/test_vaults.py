@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from pii_tracer.config.estate_file import Prices
-from pii_tracer.config.vaults import Vault
+from pii_tracer.config.glacier_vaults import Vault
 from pii_tracer.lake.inventory import VaultArchive, VaultState
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import CopyKind, DatasetId, Strategy
+from pii_tracer.model.datasets import CopyKind, DatasetId, Strategy
 from pii_tracer.model.plan import ErasurePlan, Step
 from planners.schedule.step_dates import INVENTORY_LAG
 from tests.planners.smalllake import NOW, Lake

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import CopyKind, Format
+from pii_tracer.model.datasets import CopyKind, Format
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.proof.attestation import attest
 from pii_tracer.proof.cloudtrail.deletion_binding import (

@@ -11,12 +11,12 @@ import pytest
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import ProofError
 from pii_tracer.model.plan import digest_of
-from pii_tracer.proof import publishing
+from pii_tracer.proof import attestation_issuing
 from pii_tracer.proof.attestation import attest
+from pii_tracer.proof.attestation_issuing import publish, recover
 from pii_tracer.proof.attestation_log import AttestationLog, log_line
 from pii_tracer.proof.attestation_verifier import Given, previous_of, verify_attestation
 from pii_tracer.proof.findings import Check
-from pii_tracer.proof.publishing import publish, recover
 from tests.proof.test_attestation import KEY, nonces, proven
 
 
@@ -143,9 +143,9 @@ def test_a_crash_leaves_no_line_without_its_attestation(
 
     with monkeypatch.context() as patched:
         if moment == "write_atomic":
-            patched.setattr(publishing, "write_atomic", dies_at_the_envelope)
+            patched.setattr(attestation_issuing, "write_atomic", dies_at_the_envelope)
         if moment == "rename":
-            patched.setattr(publishing, "_rename", dies)
+            patched.setattr(attestation_issuing, "_rename", dies)
         with pytest.raises(_Died):
             published(tmp_path, 0, Dying(tmp_path / "attestations.jsonl"))
     envelope = run_folder(tmp_path, 0) / "attestation.json"

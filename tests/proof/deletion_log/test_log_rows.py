@@ -10,8 +10,8 @@ from typing import Any
 from pii_tracer.app.execution.attesting import step_facts
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_DELETE_ROWS
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import CopyKind, DatasetId, Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import CopyKind, DatasetId, Strategy
 from pii_tracer.model.plan import (
     ErasurePlan,
     Exemption,

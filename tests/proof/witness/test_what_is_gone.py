@@ -11,7 +11,7 @@ from pii_tracer.app.execution.plan_run import Ran
 from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.model.actions import Action
 from pii_tracer.model.canonical_json import canonical
-from pii_tracer.model.identities import CopyKind, Strategy
+from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.plan import ErasurePlan, digest_of
 from pii_tracer.proof.storage_witness import FileBefore, before_place, before_step
 from pii_tracer.review.plan_file import LoadedPlan

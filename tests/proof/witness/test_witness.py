@@ -18,8 +18,8 @@ from pii_tracer.app.verification import Verification
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
+from pii_tracer.model.datasets import CopyKind, Format
 from pii_tracer.model.errors import ScanError
-from pii_tracer.model.identities import CopyKind, Format
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.proof.evidence_leaves import ScopeFile, lines_digest, scope_lines
 from pii_tracer.proof.storage_witness import (

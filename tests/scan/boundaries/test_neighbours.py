@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import orc
 
-from pii_tracer.model.identities import KeySet
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.hits import FileScan, Form
 from pii_tracer.scan.key_boundaries import LONGER
 from pii_tracer.scan.value_forms import build_patterns

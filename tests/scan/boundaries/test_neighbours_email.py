@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pii_tracer.model.identities import KeySet
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.value_forms import build_patterns
 from tests.scan.boundaries.test_neighbours import DECODED, made

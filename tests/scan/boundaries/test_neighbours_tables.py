@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pii_tracer.model.identities import KeySet, Match, MatchTerm
-from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.model.datasets import KeySet, Match, MatchTerm
+from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.known_columns import key_columns
 from pii_tracer.scan.value_forms import build_patterns
 from tests.sparksession import SparkEstate

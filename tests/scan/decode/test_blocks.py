@@ -14,7 +14,7 @@ import pytest
 import zstandard
 
 from pii_tracer.scan.decode import dispatch
-from pii_tracer.scan.file_scan import scan_file
+from pii_tracer.scan.folder_scan import scan_file
 from tests.scan.support import BOTH, OTHER_PHONE, OTHER_USER, PHONE, USER, scan
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {

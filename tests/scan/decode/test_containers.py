@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.feather
 import pytest
 
-from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.file_scan import scan_bytes
+from pii_tracer.model.datasets import KeySet
+from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.value_forms import build_patterns
 
 MAIL = "meera.pillai.4410@example.org"

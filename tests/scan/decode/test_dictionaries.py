@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pii_tracer.scan.decode.parquet_pages import PageError, pages
-from pii_tracer.scan.file_scan import scan_file
+from pii_tracer.scan.folder_scan import scan_file
 from tests.scan.support import BOTH, OTHER_PHONE, OTHER_USER, PHONE, USER, parquet, scan
 
 KINDS = [pa.int64(), pa.int32(), pa.float64(), pa.decimal128(9, 2), pa.decimal128(20, 2)]

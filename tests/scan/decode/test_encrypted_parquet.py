@@ -19,10 +19,10 @@ from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
-from pii_tracer.model.identities import KeySet
-from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.model.datasets import KeySet
+from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.hits import FileScan
-from pii_tracer.scan.parquet_keys import FileKeys
+from pii_tracer.scan.parquet_decryption_keys import FileKeys
 from pii_tracer.scan.value_forms import build_patterns
 from tests.kmssupport import REGION, StrictKms, strict_kms
 

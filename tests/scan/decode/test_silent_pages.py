@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_tracer.model.identities import KeySet
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.decode import parquet as decoder
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.value_forms import build_patterns

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from pii_tracer.config.lineage import GlueDatabase
 from pii_tracer.lake.stores.aws import aws_client, refusals_as
+from pii_tracer.model.datasets import Column
 from pii_tracer.model.errors import LineageError
-from pii_tracer.model.identities import Column
 
 
 @dataclass(frozen=True)

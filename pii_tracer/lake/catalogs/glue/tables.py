@@ -26,8 +26,8 @@ from pii_tracer.lake.catalogs.glue.marks import GlueMarks
 from pii_tracer.lake.formats.base import TableFormat
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.lake.inventory import InventoryGap
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Format
 
 _PLAIN = {"parquet": Format.PARQUET, "orc": Format.ORC, "avro": Format.AVRO, "csv": Format.CSV, "json": Format.JSON}
 

@@ -116,7 +116,7 @@ class DeltaFormat(TableFormat):
 
     def own_texts(self, state: TableState, paths: EstatePaths) -> Mapping[str, Any]:
         from pii_tracer.lake.formats.delta.transaction_log import log_of
-        from pii_tracer.lake.table_texts import COLUMNS, NAME, PROPERTIES
+        from pii_tracer.lake.table_descriptions import COLUMNS, NAME, PROPERTIES
 
         log = log_of(paths.place(state.location))
         return {NAME: [log.name, log.comment], PROPERTIES: log.configuration, COLUMNS: log.schema}

@@ -16,8 +16,8 @@ from pii_tracer.lake.inventory import GENERATED, InventoryGap, TableState
 from pii_tracer.lake.read_result import Found, gap
 from pii_tracer.lake.spark_types import padded_columns, spark_columns
 from pii_tracer.lake.stores.s3.s3_path import Place
+from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import DatasetId
 
 READER_VERSION = 3
 KNOWN_FEATURES = frozenset(

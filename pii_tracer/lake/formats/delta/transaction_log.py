@@ -12,14 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic
 
-from pii_tracer.lake.formats.delta.log_paths import (
-    FILE_ACTIONS,
-    logical_file,
-    vector_of,
-    vector_path,
-    written_by,
-)
-from pii_tracer.lake.formats.delta.logged_files import (
+from pii_tracer.lake.formats.delta.log_files import (
     LogFiles,
     Row,
     lines,
@@ -28,6 +21,13 @@ from pii_tracer.lake.formats.delta.logged_files import (
     readable,
     rows,
     unreadable,
+)
+from pii_tracer.lake.formats.delta.log_paths import (
+    FILE_ACTIONS,
+    logical_file,
+    vector_of,
+    vector_path,
+    written_by,
 )
 from pii_tracer.lake.stores.s3.s3_path import Place, S3Path
 

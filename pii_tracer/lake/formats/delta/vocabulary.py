@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import Format
+from pii_tracer.model.datasets import Format
 
 DELTA = Format("delta")
 

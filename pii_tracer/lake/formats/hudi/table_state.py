@@ -19,9 +19,9 @@ from pii_tracer.lake.inventory import Ref, RefKind, TableState
 from pii_tracer.lake.read_result import Found, gap
 from pii_tracer.lake.spark_types import arrow_type
 from pii_tracer.lake.stores.s3.s3_path import AnyPlace, S3Path, opened
+from pii_tracer.model.datasets import Column, DatasetId
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Column, DatasetId
 from pii_tracer.model.locations import location_of
 
 if TYPE_CHECKING:

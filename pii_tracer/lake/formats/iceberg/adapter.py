@@ -142,7 +142,7 @@ class IcebergFormat(TableFormat):
 
     def own_texts(self, state: TableState, paths: EstatePaths) -> Mapping[str, Any]:
         from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
-        from pii_tracer.lake.table_texts import COLUMNS, FORMER_COLUMNS, PROPERTIES
+        from pii_tracer.lake.table_descriptions import COLUMNS, FORMER_COLUMNS, PROPERTIES
 
         metadata = load_iceberg(paths.place(state.location), state.metadata).metadata
         schemas = {s.schema_id: s.model_dump(mode="json") for s in metadata.schemas}

@@ -28,9 +28,9 @@ from pii_tracer.lake.inventory import (
 )
 from pii_tracer.lake.read_result import Found, gap
 from pii_tracer.lake.stores.s3.s3_path import Place, S3Path, file_of
+from pii_tracer.model.datasets import Column, DatasetId
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Column, DatasetId
 from pii_tracer.model.locations import is_s3
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pii_tracer.lake.formats.base import NamedBy, Role, TableFormat
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import Format
+from pii_tracer.model.datasets import Format
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -77,7 +77,7 @@ class ParquetFiles(PlainFiles):
 
     def own_texts(self, state: TableState, paths: EstatePaths) -> Mapping[str, Any]:
         from pii_tracer.lake.formats.plain_files import rows
-        from pii_tracer.lake.table_texts import FOOTERS
+        from pii_tracer.lake.table_descriptions import FOOTERS
 
         return {FOOTERS: rows.footer_texts(state, paths)}
 

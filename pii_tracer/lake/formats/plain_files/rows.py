@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.formats.plain_files.data_files import (
+from pii_tracer.lake.formats.plain_files.data_file import (
     DataFile,
     StoredFile,
     csv_header,
@@ -23,7 +23,7 @@ from pii_tracer.lake.formats.plain_files.json_types import rows as json_rows
 from pii_tracer.lake.inventory import ENCODING, TableState
 from pii_tracer.lake.rows.batches import Batches, parquet_batches, with_columns
 from pii_tracer.lake.stores.s3.s3_path import S3Path
-from pii_tracer.model.identities import Format
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.locations import is_s3
 
 if TYPE_CHECKING:

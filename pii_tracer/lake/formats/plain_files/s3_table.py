@@ -7,14 +7,14 @@ from collections.abc import Collection, Sequence
 from functools import partial
 
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
-from pii_tracer.lake.formats.plain_files.data_files import objects_below
+from pii_tracer.lake.formats.plain_files.data_file import objects_below
 from pii_tracer.lake.formats.plain_files.table_state import told_by
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.lake.stores.s3.table_reading import Looked, judged
-from pii_tracer.model.identities import PLAIN, Format
+from pii_tracer.model.datasets import PLAIN, Format
 
 
 def look_at_bare(

@@ -13,7 +13,7 @@ from typing import Any
 from pii_tracer.common.parallel_map import several
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.plain_files.column_order import table_order
-from pii_tracer.lake.formats.plain_files.data_files import (
+from pii_tracer.lake.formats.plain_files.data_file import (
     DataFile,
     StoredFile,
     codec_of,
@@ -32,9 +32,9 @@ from pii_tracer.lake.read_result import Found, gap
 from pii_tracer.lake.spark_types import partition_type
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.lake.streaming_checkpoints import SINK_LOG
+from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Column, Format
 
 _Columns = tuple[tuple[Column, ...], int | None]
 

@@ -16,13 +16,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pii_tracer.config.vaults import Vault
+from pii_tracer.config.glacier_vaults import Vault
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import InventoryGap, VaultArchive, VaultState
 from pii_tracer.lake.stores.s3.archive_manifest import of_others
+from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import DatasetId
 from pii_tracer.model.timestamps import instant
 
 GONE = "ResourceNotFoundException"

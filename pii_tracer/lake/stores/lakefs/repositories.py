@@ -33,9 +33,9 @@ from pii_tracer.lake.stores.lakefs.underlying_storage import (
     Stored,
     storage_of,
 )
+from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import DatasetId
 
 
 def repository_dataset(server: LakefsServer, repository: LakefsRepository) -> DatasetId:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from pii_tracer.config.lakefs import LakefsRepository
-from pii_tracer.model.identities import DatasetId, Frozen
+from pii_tracer.model.datasets import DatasetId, Frozen
 
 NAMESPACE = "lakefs://"
 """How the namespaces of datasets in lakeFS begin; the server's name in the estate file follows."""

@@ -62,7 +62,7 @@ class _Local:
 
     def stored(self) -> Iterator[Stored]:
         from pii_tracer.model.errors import ScanError
-        from pii_tracer.scan.file_scan import walk_files
+        from pii_tracer.scan.folder_scan import walk_files
 
         folder = self._path(self.namespace)
         try:
@@ -148,7 +148,7 @@ class _Bucket:
             raise self._failed(error) from None
 
     def _client(self) -> S3Client:
-        from pii_tracer.lake.stores.s3.archives import s3_clients
+        from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 
         return s3_clients(self.estate)(None)
 

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from pii_tracer.config.storage import InventoryReports
+from pii_tracer.config.s3_inventory import InventoryReports
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import ObjectVersion
 from pii_tracer.lake.stores.s3.inventory_report_files import KINDS, columns, rows

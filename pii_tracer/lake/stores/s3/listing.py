@@ -6,7 +6,7 @@ listed to its end is refused. Unfinished uploads are always those of the whole b
 where it is the very key (https://github.com/minio/minio/issues/20989).
 
 What a server leaves out of the midst of a listing, or lists to nobody with this role, cannot be noticed here: an
-attestation says so (`pii_tracer.proof.unlisted_places`).
+attestation says so (`pii_tracer.proof.store_blind_spots`).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import ObjectVersion, Upload
 from pii_tracer.lake.stores.base import Absent, Capability, Changed, Content, StoreError
-from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
 from pii_tracer.lake.stores.s3.object_versions import S3Client, iter_object_versions
 from pii_tracer.model.locations import s3_location

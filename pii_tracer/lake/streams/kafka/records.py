@@ -20,7 +20,7 @@ from pii_tracer.lake.streams.kafka.protobuf_messages import (
     Unwritten,
     read_message,
 )
-from pii_tracer.model.identities import JsonAccess, Match, MatchTerm
+from pii_tracer.model.datasets import JsonAccess, Match, MatchTerm
 
 KEY, VALUE = "key", "value"
 

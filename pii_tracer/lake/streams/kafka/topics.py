@@ -36,9 +36,9 @@ from pii_tracer.lake.streams.kafka.consumers import (
     code_of,
     result,
 )
+from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import DatasetId
 
 SETTINGS = (
     "cleanup.policy",

@@ -18,9 +18,9 @@ from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.lineage.graph.edges import LineageGap
 from pii_tracer.lineage.sources.openlineage.event_log import EventLog
+from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import LineageError
 from pii_tracer.model.gap_kinds import LineageGapKind
-from pii_tracer.model.identities import Frozen
 
 _BATCH = 1_000
 _TOLD_REJECTS = 20

@@ -43,7 +43,7 @@ from pii_tracer.lineage.sources.openlineage.event_parsing import (  # fmt: skip
     schema_of,
 )
 from pii_tracer.lineage.sources.openlineage.run_merging import Ended, RunBook, Shape
-from pii_tracer.model.identities import Column, ColumnId, DatasetId
+from pii_tracer.model.datasets import Column, ColumnId, DatasetId
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 _EVERY = 20_000

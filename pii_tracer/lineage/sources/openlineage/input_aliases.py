@@ -10,8 +10,8 @@ from pii_tracer.lineage.dataset_names import is_place
 from pii_tracer.lineage.graph.edges import LineageGap
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.openlineage.events import Events, Run
+from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.gap_kinds import LineageGapKind
-from pii_tracer.model.identities import DatasetId
 
 _ELSEWHERE = re.compile(
     r"(?:azurecosmos|azurekusto|bigquery|cassandra|crdb|db2|kafka|mongodb|mssql|mysql|oracle|postgres|postgresql|pubsub"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.table_candidates import Columns, Tables
 from pii_tracer.lineage.sql.statement_effects import StatementLineage
-from pii_tracer.model.identities import Column, DatasetId
+from pii_tracer.model.datasets import Column, DatasetId
 
 Statements = Sequence[StatementLineage]
 

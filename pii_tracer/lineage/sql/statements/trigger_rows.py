@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from pii_tracer.lineage.sql.statements.write_targets import TABLE
+from pii_tracer.lineage.sql.text.table_name_pattern import TABLE
 
 _HEAD = re.compile(rf"\bTRIGGER\b.*?\bON\s+(?P<table>{TABLE})", re.IGNORECASE | re.DOTALL)
 _REFERENCING = re.compile(

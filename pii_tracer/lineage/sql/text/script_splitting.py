@@ -13,8 +13,8 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from pii_tracer.lineage.sql.statements.trigger_rows import Rows, rows_of
-from pii_tracer.lineage.sql.statements.write_targets import TABLE
 from pii_tracer.lineage.sql.text import procedure_bodies
+from pii_tracer.lineage.sql.text.table_name_pattern import TABLE
 
 NAME = TABLE
 """A table's name as written: dotted, with quoted parts."""

@@ -11,7 +11,7 @@ from functools import cache
 
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.lineage.sql.statement_effects import Effect
-from pii_tracer.lineage.sql.statements.write_targets import TABLE
+from pii_tracer.lineage.sql.text.table_name_pattern import TABLE
 
 _PATH = r"'(?P<path>[^']*)'"
 _PARTITION = r"(?:(?:SUB)?PARTITION\s*(?:\([^)]*\)|\w+)\s*)?"

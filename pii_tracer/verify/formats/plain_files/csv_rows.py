@@ -12,13 +12,13 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pii_tracer.lake.formats.plain_files.data_files import (
+from pii_tracer.lake.formats.plain_files.data_file import (
     DataFile,
     data_file,
     decompressed,
     partition_values,
 )
-from pii_tracer.model.identities import Format
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.plan import Copy
 
 if TYPE_CHECKING:

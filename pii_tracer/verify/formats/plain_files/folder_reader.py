@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from pii_tracer.model.identities import Format
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.plan import TEXTS, Copy
-from pii_tracer.scan.file_scan import walk_files
+from pii_tracer.scan.folder_scan import walk_files
 from pii_tracer.verify.formats.base import State, TableReader
 from pii_tracer.verify.formats.plain_files.avro_rows import avro_frame
 from pii_tracer.verify.formats.plain_files.csv_rows import csv_frame

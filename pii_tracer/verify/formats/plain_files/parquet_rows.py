@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.lake.formats.plain_files.data_files import partition_values
+from pii_tracer.lake.formats.plain_files.data_file import partition_values
 from pii_tracer.lake.rows.spark_frames import Place, frame_of_places
 from pii_tracer.model.errors import ScanError
 

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import zstandard
 
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import ScanError
-from pii_tracer.model.identities import Format
 from pii_tracer.model.plan import Copy
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pii_tracer.lake.inventory import TopicState
 from pii_tracer.lake.streams.kafka.record_scan import scan_topic
 from pii_tracer.lake.streams.kafka.records import Record, Schemas
-from pii_tracer.model.identities import Strategy
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.plan import Copy
 from pii_tracer.scan.hits import FileScan, Hit
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import judge
-from pii_tracer.verify.streams.kafka.topic_expiry import Kept, packed, trail_of
+from pii_tracer.verify.streams.kafka.retention_losses import Kept, packed, trail_of
 from pii_tracer.verify.verdicts import (
     Baseline,
     ByteVerdict,

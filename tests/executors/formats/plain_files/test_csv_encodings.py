@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from executors.formats.plain_files import csv_rewrite
 from executors.stores.s3.arrow_match import RowsError
 from pii_tracer.config.catalogs import TextEncoding
-from pii_tracer.model.identities import Match, MatchTerm
+from pii_tracer.model.datasets import Match, MatchTerm
 from pii_tracer.model.plan import HeldColumn, Mask
 
 BY_NAME = Match(terms=(MatchTerm(column="größe", key_set="name", type="string"),))

@@ -15,15 +15,15 @@ from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.model.actions import Action
-from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Format,
     KeySet,
     Match,
     MatchTerm,
 )
+from pii_tracer.model.errors import RunError
 from pii_tracer.run.executor_protocol import Progress
-from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.value_forms import build_patterns
 from tests.executors.world import BY_ANY, BY_UID, EMAIL, UID, Steps, context, residue, rows
 from tests.sparksession import SparkEstate

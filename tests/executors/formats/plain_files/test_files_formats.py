@@ -25,15 +25,15 @@ from executors.formats.plain_files.compression import writing
 from executors.formats.plain_files.orc_tail import Tail, read_tail
 from executors.stores.s3.arrow_match import RowsError
 from pii_tracer.model.actions import Action
-from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     FieldAccess,
     Format,
     Match,
     MatchTerm,
 )
-from pii_tracer.model.whole_numbers import spellings
-from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.model.errors import RunError
+from pii_tracer.model.number_keys import spellings
+from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.value_forms import build_patterns
 from tests.executors.world import BY_UID, EMAIL, UID, Keyring, Steps, context
 from tests.scan.support import orc_lz4

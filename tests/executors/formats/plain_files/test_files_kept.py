@@ -18,8 +18,8 @@ from executors.engine import local_paths
 from executors.formats.plain_files import parquet_rewrite
 from executors.stores.s3.arrow_match import RowsError
 from executors.stores.s3.row_removal import drop_rows
+from pii_tracer.model.datasets import Format, Match, MatchTerm
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format, Match, MatchTerm
 from tests.executors.formats.plain_files.test_files import (
     here,
     parquet,

@@ -16,10 +16,10 @@ from pyarrow import orc
 from executors.formats.plain_files import parquet_rewrite
 from executors.formats.plain_files.row_masking import blanked
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Format, Match
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format, Match
+from pii_tracer.model.number_keys import spellings
 from pii_tracer.model.plan import Mask
-from pii_tracer.model.whole_numbers import spellings
 from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.verify.row_checks import Verifier, compare
 from tests.executors.engine.test_mask import Masked, mask

@@ -19,8 +19,8 @@ from pyarrow import orc
 
 from executors.formats.plain_files import avro_rewrite, csv_rewrite, json_rewrite, orc_rewrite, parquet_rewrite
 from executors.stores.s3.arrow_match import RowsError
-from pii_tracer.model.identities import Match, MatchTerm
-from pii_tracer.model.whole_numbers import spellings
+from pii_tracer.model.datasets import Match, MatchTerm
+from pii_tracer.model.number_keys import spellings
 from tests.executors.engine.test_mask import mask
 from tests.executors.world import BY_UID, EMAIL, UID
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from executors.formats.plain_files.compression import writing
-from pii_tracer.model.identities import Format
+from pii_tracer.model.datasets import Format
 from tests.executors.engine.test_mask import mask
 from tests.executors.formats.plain_files.test_files_formats import plain
 from tests.executors.formats.plain_files.test_files_mask import (

@@ -27,8 +27,8 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import Format
-from pii_tracer.scan import file_scan
+from pii_tracer.model.datasets import Format
+from pii_tracer.scan import folder_scan
 from pii_tracer.scan.decode import dispatch
 from pii_tracer.scan.value_forms import build_patterns
 from tests.executors.world import EMAIL, UID, Keyring, Steps, context
@@ -128,8 +128,8 @@ def rewrite(path: Path, kind: str) -> None:
 
 def search(path: Path, kind: str) -> None:
     """What the verifier does with a file."""
-    dispatch.BLOCK = file_scan.WINDOW = MB  # so that files of these sizes are large ones
-    found = file_scan.scan_file(
+    dispatch.BLOCK = folder_scan.WINDOW = MB  # so that files of these sizes are large ones
+    found = folder_scan.scan_file(
         path.parent, path.name, path, build_patterns([Keyring.sets["uid"], Keyring.sets["email"]])
     )
     assert (found.unread, {hit.key_set for hit in found.hits}) == ((), {"uid", "email"}), found

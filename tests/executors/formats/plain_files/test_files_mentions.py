@@ -14,13 +14,13 @@ import pytest
 from pyarrow import orc
 
 from pii_tracer.model.actions import Action
-from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     PLAIN,
     Format,
     Match,
     MatchTerm,
 )
+from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Mask, Mention
 from tests.executors.world import EMAIL, Steps, context
 from tests.sparksession import SparkEstate

@@ -9,8 +9,8 @@ import pytest
 
 from executors.engine.table_rebuild import query_of
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format
 from pii_tracer.run.executor_protocol import Progress
 from tests.executors.world import EMAIL, Steps, context, frame, residue, rows
 from tests.sparksession import SparkEstate

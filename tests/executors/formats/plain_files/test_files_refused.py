@@ -15,8 +15,8 @@ import pytest
 
 from executors.registry import build
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format
 from pii_tracer.run.executor_protocol import Progress
 from tests.executors.formats.plain_files.test_files import here, parquet, steps_for
 from tests.executors.formats.plain_files.test_files_formats import (

@@ -13,10 +13,10 @@ from executors.engine.local_paths import swap
 from executors.formats.plain_files import executor, parquet_summary
 from pii_tracer.lake.discovery import discover
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Format
 from pii_tracer.run.executor_protocol import Progress
-from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.hits import TreeScan
 from pii_tracer.scan.value_forms import build_patterns
 from planners.formats.plain_files.steps import folder_steps

@@ -18,17 +18,17 @@ from executors.context import ExecutionContext
 from pii_tracer.app.planning.value_masking import telling_objects
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.lake.inventory import Inventory
-from pii_tracer.lake.stores.s3.archives import discover_archives
+from pii_tracer.lake.stores.s3.archive_versions import discover_archives
 from pii_tracer.model.actions import Action
-from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Format,
     KeySet,
     Match,
     MatchTerm,
 )
-from pii_tracer.review.sealed_manifest import KeyRing
-from pii_tracer.scan.file_scan import scan_tree
+from pii_tracer.model.errors import RunError
+from pii_tracer.review.sealed_person_values import KeyRing
+from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.byte_search import verify_bytes
 from tests.app.planning.test_others_rows import (

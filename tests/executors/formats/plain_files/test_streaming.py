@@ -19,13 +19,13 @@ from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.actions import Action
-from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     DatasetId,
     Format,
     KeySet,
 )
+from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Examined, Gap
 from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.scan.value_forms import build_patterns

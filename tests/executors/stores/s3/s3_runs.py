@@ -14,17 +14,17 @@ import pyarrow.parquet as pq
 
 from executors.stores.s3.executor import S3Executor
 from executors.value_search import Finds
-from pii_tracer.app.execution.executor_search import ScanFinder
+from pii_tracer.app.execution.executor_value_search import ScanFinder
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.stores.s3.archives import (
+from pii_tracer.lake.stores.s3.archive_versions import (
     ClientFactory,
     discover_archives,
     iter_version_bytes,
     s3_clients,
 )
-from pii_tracer.model.identities import KeySet
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.plan import Copy, ErasurePlan
-from pii_tracer.review.sealed_manifest import KeyRing
+from pii_tracer.review.sealed_person_values import KeyRing
 from pii_tracer.run.journal import Journal
 from pii_tracer.run.runner import RunState, run
 from pii_tracer.scan.value_forms import build_patterns

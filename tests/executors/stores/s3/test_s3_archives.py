@@ -13,7 +13,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from executors.stores.s3.executor import S3Executor
-from pii_tracer.lake.stores.s3.archives import discover_archives, iter_version_bytes, s3_clients
+from pii_tracer.lake.stores.s3.archive_versions import discover_archives, iter_version_bytes, s3_clients
 from pii_tracer.model.actions import Action
 from pii_tracer.run.executor_protocol import PartlyDone
 from pii_tracer.run.journal import Journal, Kind

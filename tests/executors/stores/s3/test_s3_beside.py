@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from executors.stores.s3.executor import S3Executor
-from pii_tracer.lake.stores.s3.archives import ClientFactory
+from pii_tracer.lake.stores.s3.archive_versions import ClientFactory
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import CopyKind, KeySet
+from pii_tracer.model.datasets import CopyKind, KeySet
 from pii_tracer.model.plan import Copy
-from pii_tracer.review.sealed_manifest import KeyRing
+from pii_tracer.review.sealed_person_values import KeyRing
 from pii_tracer.run.executor_protocol import PartlyDone
 from tests.executors.stores.s3.s3_runs import (
     KEYS,

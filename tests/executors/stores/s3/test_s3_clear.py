@@ -12,14 +12,13 @@ import pytest
 
 from executors.stores.s3.clear_old_versions import cleared_at
 from executors.stores.s3.executor import S3Executor
-from executors.stores.s3.object_names import shown_names
+from executors.stores.s3.loggable_names import shown_names
 from pii_tracer.app.execution.attesting import step_facts
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.lake.stores.s3.object_versions import versions_by_key
 from pii_tracer.model.actions import Action
-from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Carries,
     CopyKind,
     DatasetId,
@@ -27,6 +26,7 @@ from pii_tracer.model.identities import (
     MatchTerm,
     Strategy,
 )
+from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.run.executor_protocol import PartlyDone, Progress
 from pii_tracer.run.journal import Journal

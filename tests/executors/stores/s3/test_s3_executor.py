@@ -14,10 +14,10 @@ import pytest
 from botocore.exceptions import ClientError
 
 from executors.stores.s3.objects import PLAN_TAG
-from pii_tracer.lake.stores.s3.archives import Evidence, iter_version_bytes
+from pii_tracer.lake.stores.s3.archive_versions import Evidence, iter_version_bytes
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Match, MatchTerm
 from pii_tracer.model.errors import PiiTracerError, RunError
-from pii_tracer.model.identities import Match, MatchTerm
 from pii_tracer.model.plan import Step
 from pii_tracer.run.executor_protocol import PartlyDone, Progress
 from sample_lineage import s3_standin

@@ -20,7 +20,7 @@ from executors.formats.plain_files.file_sources import InMemory
 from executors.stores.s3.arrow_match import RowsError
 from executors.stores.s3.row_removal import drop_rows
 from pii_tracer.model.actions import Action
-from pii_tracer.model.identities import Format, Match, MatchTerm
+from pii_tracer.model.datasets import Format, Match, MatchTerm
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.run.runner import State
 from pii_tracer.scan.decode.avro_container import open_container

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from executors.stores.s3.executor import S3Executor
-from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError

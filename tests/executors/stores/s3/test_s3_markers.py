@@ -10,7 +10,7 @@ import pytest
 
 from executors.stores.s3.delete_markers import hiding
 from pii_tracer.lake.inventory import ObjectVersion
-from pii_tracer.lake.stores.s3.archives import discover_archives
+from pii_tracer.lake.stores.s3.archive_versions import discover_archives
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Step
 from pii_tracer.run.executor_protocol import PartlyDone, Progress

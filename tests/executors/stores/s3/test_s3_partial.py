@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 
 from executors.stores.s3.objects import read
 from pii_tracer.app.execution.run_results import rows_deleted, step_facts
-from pii_tracer.lake.stores.s3.archives import s3_clients
+from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import ErasurePlan

@@ -21,14 +21,14 @@ from hypothesis import strategies as st
 from executors.formats.plain_files.parquet_rewrite import _options
 from executors.stores.s3.arrow_match import RowsError, json_member
 from executors.stores.s3.row_removal import drop_rows
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     FieldAccess,
     Format,
     JsonAccess,
     Match,
     MatchTerm,
 )
-from pii_tracer.model.whole_numbers import spellings
+from pii_tracer.model.number_keys import spellings
 from tests.s3support import PERSON, WEAK, parquet
 
 KEYS = {"user_id": spellings([PERSON]), "short": spellings([WEAK])}

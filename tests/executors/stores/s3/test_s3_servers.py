@@ -17,7 +17,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from executors.stores.s3.executor import S3Executor
-from pii_tracer.lake.stores.s3.archives import ClientFactory
+from pii_tracer.lake.stores.s3.archive_versions import ClientFactory
 from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
 from pii_tracer.lake.stores.s3.object_versions import NULL, head_version, tags_of
 from pii_tracer.model.actions import Action

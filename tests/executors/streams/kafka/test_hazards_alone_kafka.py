@@ -6,7 +6,7 @@ import time
 
 from confluent_kafka import Consumer, TopicPartition
 
-from pii_tracer.model.identities import Strategy
+from pii_tracer.model.datasets import Strategy
 from tests.executors.streams.kafka.test_kafka import compacted, left_on_disk
 from tests.kafkasupport import BY_KEY, BY_VALUE, MAIL, USER, USERS, Broker, broker, planned, value
 

@@ -9,9 +9,9 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from executors.streams.kafka.executor import KafkaExecutor
-from executors.streams.kafka.topic_steps import TopicWork
+from executors.streams.kafka.topic_step_base import TopicWork
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Strategy
 from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.verify.row_checks import compare
 from tests import kafkasupport as ks

@@ -19,8 +19,8 @@ from pii_tracer.config.kafka import KafkaCluster, RecordPart
 from pii_tracer.lake.streams.kafka.record_schemas import ClusterSchemas
 from pii_tracer.lake.streams.kafka.records import Undecodable, decode
 from pii_tracer.lake.streams.kafka.schema_registry import AUTH
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import EstateError, RunError
-from pii_tracer.model.identities import Strategy
 from tests.kafkasupport import BY_VALUE, MAIL, USER, Broker, broker, planned
 from tests.servers import served
 

@@ -14,8 +14,8 @@ from confluent_kafka.admin import AdminClient
 
 from executors.streams.kafka.topic_rewrite import Rewriter
 from pii_tracer.lake.streams.kafka.topics import absent_replicas
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import Strategy
 from pii_tracer.run.executor_protocol import Progress
 from tests.executors.streams.kafka.test_kafka_prefix import (
     cut,

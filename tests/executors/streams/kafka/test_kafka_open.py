@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import Producer
 
 from executors.streams.kafka.topic_rewrite import Rewriter
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Strategy
 from tests.executors.streams.kafka.test_kafka import newest
 from tests.executors.streams.kafka.test_kafka_rewrite import (
     Died,

@@ -11,11 +11,11 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from executors.streams.kafka.prefix_delete import PrefixCutter
-from executors.streams.kafka.topic_steps import TopicWork
+from executors.streams.kafka.topic_step_base import TopicWork
 from pii_tracer.lake.streams.kafka.consumers import read_topic
 from pii_tracer.lake.streams.kafka.records import Record
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Strategy
 from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.verify.row_checks import compare
 from tests.executors.streams.kafka.test_kafka_open import left_open

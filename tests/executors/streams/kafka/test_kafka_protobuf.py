@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pii_tracer.config.kafka import RecordPart
+from pii_tracer.model.datasets import JsonAccess, MatchTerm, Strategy
 from pii_tracer.model.errors import EstateError, RunError
-from pii_tracer.model.identities import JsonAccess, MatchTerm, Strategy
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.value_forms import build_patterns
 from tests.kafkasupport import BY_VALUE, KEYS, MAIL, USER, Broker, World, broker, planned

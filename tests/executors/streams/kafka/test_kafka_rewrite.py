@@ -13,8 +13,8 @@ from executors.streams.kafka.topic_rewrite import Rewriter
 from pii_tracer.lake.streams.kafka.consumers import read_topic
 from pii_tracer.lake.streams.kafka.records import Record
 from pii_tracer.lake.streams.kafka.topics import committed_offsets
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.identities import Strategy
 from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.verify.row_checks import compare
 from tests.kafkasupport import BY_VALUE, MAIL, ORDERS, PAGES, USER, Broker, World, broker, planned, running, value

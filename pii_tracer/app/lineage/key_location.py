@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from pii_tracer.app.planning.subject_sources import further_tables, spots_of, table_of
 from pii_tracer.app.settings import Settings
 from pii_tracer.model.column_paths import Spot, spot_of
+from pii_tracer.model.datasets import Carries, DatasetId
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import Carries, DatasetId
 
 if TYPE_CHECKING:
     from pii_tracer.lake.dataset_paths import EstatePaths
     from pii_tracer.lake.inventory import TableState
     from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-    from pii_tracer.model.linkage import SubjectWhereabouts
-    from planners.locate.linkage import Carriage
+    from pii_tracer.model.key_location import SubjectWhereabouts
+    from planners.locate.key_location import Carriage
     from planners.locate.sql.group_sizes import Groups
 
 
@@ -35,8 +35,8 @@ def look(settings: Settings, say: Callable[[str], None]) -> list[SubjectWhereabo
     from pii_tracer.lake.dataset_paths import EstatePaths
     from pii_tracer.lake.discovery import discover
     from planners.locate.edge_effects import declared_anonymisers
-    from planners.locate.linkage import follow
-    from planners.locate.linkage_answers import whereabouts
+    from planners.locate.key_location import follow
+    from planners.locate.key_location_answers import whereabouts
     from planners.locate.pii_categories import column_tags
     from planners.locate.subject_survey import title
 

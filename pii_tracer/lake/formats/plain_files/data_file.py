@@ -22,8 +22,8 @@ from pii_tracer.lake.spark_types import (
     spark_columns,
 )
 from pii_tracer.lake.stores.s3.s3_path import S3Path, opened
+from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import Column, Format
 from pii_tracer.scan.decode.compression import unpack
 
 if TYPE_CHECKING:

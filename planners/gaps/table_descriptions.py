@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Strategy
 from pii_tracer.model.plan import Gap
 from planners.formats.registry import format_planners
 from planners.holds.hold_effects import gap_of

@@ -7,7 +7,7 @@ from typing import Any
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.model.identities import Format
+from pii_tracer.model.datasets import Format
 
 NAME = "name and comment"
 PROPERTIES = "properties and constraints"

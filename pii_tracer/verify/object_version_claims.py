@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pii_tracer.model.identities import CopyKind
+from pii_tracer.model.datasets import CopyKind
 from pii_tracer.model.locations import object_prefix
 from pii_tracer.model.plan import Copy, Step
 

@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import PlanError
-from pii_tracer.model.identities import KeySet
 from pii_tracer.model.plan import digest_of
 
 KEY_BYTES = 64

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from executors.engine.local_paths import without_values
 from executors.stores.s3.objects import S3Context
 from executors.value_search import Finder
-from pii_tracer.model.identities import MatchTerm
+from pii_tracer.model.datasets import MatchTerm
 from pii_tracer.model.plan import Copy
 
 Shown = Callable[[str], str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from pii_tracer.model.identities import Frozen
+from pii_tracer.model.datasets import Frozen
 
 
 class InventoryReports(Frozen):

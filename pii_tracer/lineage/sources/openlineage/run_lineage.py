@@ -12,8 +12,8 @@ from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.openlineage.events import Events, Run
 from pii_tracer.lineage.sources.openlineage.run_merging import Ended
 from pii_tracer.lineage.sources.statement_facts import Mended
+from pii_tracer.model.datasets import ColumnId, DatasetId
 from pii_tracer.model.gap_kinds import LineageGapKind
-from pii_tracer.model.identities import ColumnId, DatasetId
 
 _MAY = {
     Ended.COMPLETE: "wrote it",

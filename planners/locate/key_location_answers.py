@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pii_tracer.config.subjects import Subject
 from pii_tracer.lineage.graph.edges import Edge
 from pii_tracer.lineage.sql.text.literal_masking import hidden
-from pii_tracer.model.identities import (
+from pii_tracer.model.datasets import (
     Access,
     Carries,
     DatasetId,
     FieldAccess,
 )
-from pii_tracer.model.linkage import (
+from pii_tracer.model.key_location import (
     GroupSizes,
     Held,
     HeldColumn,
@@ -21,7 +21,7 @@ from pii_tracer.model.linkage import (
     SubjectWhereabouts,
     Whereabouts,
 )
-from planners.locate.linkage import Carriage
+from planners.locate.key_location import Carriage
 from planners.locate.pii_categories import Witness
 from planners.locate.sql.column_expressions import shown
 from planners.locate.sql.group_sizes import Groups

@@ -37,9 +37,9 @@ from pii_tracer.lake.stores.s3.object_versions import (
     region_of,
     sha256_of_head,
 )
+from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import DatasetId
 
 T = TypeVar("T")
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from pydantic import AwareDatetime, Field, ValidationError
 
+from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import NotApproved, ReviewError
-from pii_tracer.model.identities import Frozen
 from pii_tracer.model.plan import digest_of
 from pii_tracer.review import dsse
 from pii_tracer.review.trusted_keys import Approver

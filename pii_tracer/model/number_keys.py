@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.model.identities import WHOLE_NUMBER
+from pii_tracer.model.datasets import WHOLE_NUMBER
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,8 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from pii_tracer.model.identities import Carries
-from pii_tracer.model.linkage import (
+from pii_tracer.model.datasets import Carries
+from pii_tracer.model.key_location import (
     Held,
     HeldColumn,
     Standing,

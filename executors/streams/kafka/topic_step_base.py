@@ -40,8 +40,8 @@ from pii_tracer.lake.streams.kafka.topics import (
     topic_state,
     undecided,
 )
+from pii_tracer.model.datasets import Frozen, KeySet, Strategy
 from pii_tracer.model.errors import EstateError, RunError
-from pii_tracer.model.identities import Frozen, KeySet, Strategy
 from pii_tracer.model.plan import Copy
 
 ANY_SIZE = {"message.max.bytes": 1_000_000_000}

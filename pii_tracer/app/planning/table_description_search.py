@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory
-from pii_tracer.lake.table_texts import description
+from pii_tracer.lake.table_descriptions import description
 from pii_tracer.scan.decode.table_metadata import walk
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.value_forms import Patterns

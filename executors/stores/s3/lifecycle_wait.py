@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from executors.stores.s3.delete_versions import listed_versions
 from executors.stores.s3.objects import ExpiryParameters, S3Part, refused
 from pii_tracer.lake.aws_errors import error_code
-from pii_tracer.lake.stores.s3.archives import expiry_of
+from pii_tracer.lake.stores.s3.archive_versions import expiry_of
 from pii_tracer.model.errors import RunError
 from pii_tracer.run.executor_protocol import Check, Outcome
 

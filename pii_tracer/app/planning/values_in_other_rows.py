@@ -18,8 +18,8 @@ from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.rows.current_rows import data_files, guarded
 from pii_tracer.lake.rows.rows_of_files import names_in_files, read_part
 from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.model.datasets import Match
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.identities import Match
 from pii_tracer.model.locations import is_s3
 from pii_tracer.model.plan import Mention
 from pii_tracer.scan.hit_collector import Collector

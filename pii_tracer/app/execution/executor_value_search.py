@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
-from pii_tracer.model.identities import KeySet, Match
-from pii_tracer.scan.file_scan import scan_bytes
+from pii_tracer.model.datasets import KeySet, Match
+from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.hits import Hit, column_of
 from pii_tracer.scan.known_columns import key_columns
 from pii_tracer.scan.object_metadata import search_beside
-from pii_tracer.scan.parquet_keys import FileKeys
+from pii_tracer.scan.parquet_decryption_keys import FileKeys
 from pii_tracer.scan.value_forms import build_patterns
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pii_tracer.config.backups import Backup
+from pii_tracer.model.datasets import Carries, DatasetId
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.identities import Carries, DatasetId
 from pii_tracer.model.locations import names_place
 from pii_tracer.model.plan import Gap
 from planners.copies.declared_origins import stored_places, tables_named
 from planners.copies.match_keys import Keys
-from planners.locate.linkage import Carriage
+from planners.locate.key_location import Carriage
 from planners.locate.subject_survey import Survey, World
 from planners.step_drafts import slug
 from planners.streams.kafka.topics import origins_in

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.model.identities import Carries, DatasetId, Frozen
+from pii_tracer.model.datasets import Carries, DatasetId, Frozen
 
 
 class Standing(StrEnum):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pydantic import Field, model_validator
 
 from pii_tracer.config.formats import InstalledFormat
-from pii_tracer.model.identities import PLAIN, Frozen
+from pii_tracer.model.datasets import PLAIN, Frozen
 
 
 class Vault(Frozen):
