@@ -106,7 +106,9 @@ def _merged(tree: exp.Merge, tables: Tables, target: Target) -> Iterator[Relatio
     for insert in _clauses(tree, exp.Insert):
         values, told = insert.args.get("expression"), insert.args.get("this")
         columns = [c.name for c in told.expressions] if isinstance(told, exp.Tuple) else target.names
-        given = values.expressions if isinstance(values, exp.Tuple) else [values.unnest()] if values is not None else []
+        given = values.expressions if isinstance(values, exp.Tuple) else []
+        if isinstance(values, exp.Expression) and not given:  # `INSERT ROW` has a truth value here
+            given = [values.unnest()]
         if len(columns) == len(given) > 0:
             shown = list(zip(columns, given, strict=True))
             yield of_columns(shown, {source.alias_or_name.lower(): rows}, frozenset(), aggregated=False)
