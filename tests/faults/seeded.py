@@ -180,7 +180,7 @@ def no_second_try(original: Callable[..., Any], **words: Any) -> Any:
 
 
 def references_first(folder: Path, apart: tuple[str, ...] = ()) -> list[sweep_rules.Listed]:
-    live = set(sweep_rules.live_paths(folder))
+    live = sweep_rules.log_of(folder, history=False).needed
     there = [file for file in sweep_rules.files_below(folder) if "_delta_log" not in file.parts]
     return [file for file in there if file.path not in live]
 
