@@ -203,6 +203,7 @@ class Estate(Frozen):
     attestation_key: AttestationKey | None = None
     holds: tuple[Hold, ...] = ()
     lease: LeasePlace | None = None
+    scan_ledger: bool = True
 
     @model_validator(mode="after")
     def _consistent(self) -> Estate:

@@ -16,12 +16,14 @@ from pii_tracer.app.execution.run_lock import held
 from pii_tracer.app.execution.run_traces import refuse_gone, refuse_unlike
 from pii_tracer.app.execution.step_status import teller
 from pii_tracer.app.execution.storage_witnesses import watched
+from pii_tracer.app.execution.verify_step import VerifyExecutor
 from pii_tracer.app.installation_checks import foreign_packages
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.planning.value_masking import refuse_telling_approval, refuse_telling_word
 from pii_tracer.app.progress import Shows
+from pii_tracer.app.scan_ledger_file import ledger_of
 from pii_tracer.app.settings import Settings
-from pii_tracer.app.verification import Verification, VerifyExecutor
+from pii_tracer.app.verification import Verification
 from pii_tracer.common.atomic_files import real_path, sweep_temporaries, write_atomic
 from pii_tracer.config.estate_file import file_digest
 from pii_tracer.model.datasets import Frozen
@@ -260,9 +262,10 @@ def _context(
 def _verification(
     settings: Settings, plan: ErasurePlan, keyring: KeyRing, ctx: ExecutionContext, journal: Journal, show: Shows
 ) -> Verification:
+    estate = settings.estate()
     return Verification(
         plan=plan,
-        estate=settings.estate(),
+        estate=estate,
         base=settings.base,
         keys=keyring.key_sets,
         spark=lambda: ctx.spark,
@@ -270,6 +273,7 @@ def _verification(
         written=lambda: written(journal.records),
         told=lambda step: facts_of(journal.records, step),
         warn=show.warn,
+        ledger=ledger_of(settings, estate, show.warn),
     )
 
 

@@ -13,7 +13,7 @@ from pii_tracer import __version__
 from pii_tracer.app.execution.attesting import attest_run, scope_of, step_facts
 from pii_tracer.app.execution.plan_run import Ran
 from pii_tracer.app.execution.run_folder import nothing_left
-from pii_tracer.app.verification import read_verdicts
+from pii_tracer.app.execution.verify_step import read_verdicts
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.proof.deletion_log import FILE, DeletionLog
