@@ -100,6 +100,7 @@ class GapKind(StrEnum):
     SAME_DIGITS = "same_digits"
     SHARED_IDENTIFIER = "shared_identifier"
     FOREIGN_KEYS = "foreign_keys"
+    DECLARED_KEY = "declared_key"
     FORMER_VALUE = "former_value"
     FORMER_UNREAD = "former_unread"
     KEY_ONLY = "key_only"

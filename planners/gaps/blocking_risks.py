@@ -15,6 +15,7 @@ from planners.copies.executor_support import astray, unsupported
 from planners.copies.match_keys import Derived
 from planners.copies.scan_evidence import Evidence
 from planners.formats.registry import planner_of
+from planners.gaps.declared_keys import silent_key
 from planners.gaps.unerasable_s3_tables import remote_gap
 from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage
@@ -42,10 +43,10 @@ def _no_way(state: TableState, item: CopyDraft) -> str:
     return f"no key to delete by, and {item.no_rebuild}"
 
 
-def doubts(found: Survey, state: TableState, carriage: Carriage, item: CopyDraft) -> list[Gap]:
+def doubts(found: Survey, state: TableState, carriage: Carriage, item: CopyDraft, seen: Evidence | None) -> list[Gap]:
     """What stands against treating the copy as planned."""
     name = slug(title(state))
-    gaps = []
+    gaps = silent_key(state, item, seen) if carriage.declared else []
     if item.copy.strategy is Strategy.BLOCKED and (several := refused(state, carriage)):
         gaps.append(several_persons(item, several))
     elif item.copy.strategy is Strategy.BLOCKED:
