@@ -13,6 +13,7 @@ from pii_tracer.app.execution.approvals import approval_files, read_approval
 from pii_tracer.app.execution.executor_value_search import finds
 from pii_tracer.app.execution.run_folder import RunFolder, RunInfo, folder_of
 from pii_tracer.app.execution.run_lock import held
+from pii_tracer.app.execution.run_scratch import run_scratch
 from pii_tracer.app.execution.run_traces import refuse_gone, refuse_unlike
 from pii_tracer.app.execution.step_status import teller
 from pii_tracer.app.execution.storage_witnesses import watched
@@ -196,7 +197,10 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
         patterns = build_patterns(keyring.key_sets)
         for said in (a.predicate for a in passed.approvals):
             refuse_telling_approval(said.approver, said.role, said.reason, patterns)
-    with held(settings, folder, now, take_over=take_over) as (journal, lease):
+    with (
+        held(settings, folder, now, take_over=take_over) as (journal, lease),
+        run_scratch(folder, settings.estate().spark.conf),
+    ):
         refuse_unlike(folder, settings.state, plan, journal.records)
         sweep_temporaries(folder.path)
         sweep_temporaries(folder.verdicts)
