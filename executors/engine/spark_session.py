@@ -113,7 +113,7 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], *, s3: bool) 
     builder = SparkSession.builder.master(estate.spark.master).appName(f"pii-tracer {estate.estate}")
     conf = session_conf(estate, base, s3=s3) | extra
     conf |= scratch_conf(conf)
-    builder = builder.config(map=conf)
+    builder = builder.config(map={**conf})
     log = _log_file()
     try:
         with _fetching_alone(profile, conf.get("spark.jars.ivy")), _engine_output(log), started_in_scratch(conf):
@@ -394,7 +394,7 @@ def fetch_jars() -> None:
     try:
         conf = scratch_conf({"spark.jars.packages": ",".join(profile.packages), "spark.ui.enabled": "false"})
         with _fetching_alone(profile), _engine_output(log), started_in_scratch(conf):
-            SparkSession.builder.master("local[1]").config(map=conf).getOrCreate().stop()
+            SparkSession.builder.master("local[1]").config(map={**conf}).getOrCreate().stop()
     except Exception as error:
         raise RunError(
             f"Spark did not start: {type(error).__name__}",
