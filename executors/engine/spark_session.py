@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -18,11 +17,13 @@ from typing import TYPE_CHECKING
 
 from executors.engine.local_paths import as_local
 from executors.engine.s3a_settings import FILE_SYSTEM
+from executors.engine.scratch_settings import scratch_conf, started_in_scratch
 from executors.engine.session_settings import catalog_packages, packages, runtime_conf, session_conf
 from executors.engine.spark_connect import EXTENSIONS, REDACTION, open_remote
 from executors.engine.spark_submit import is_submitted, refuse_without_jars
 from executors.engine.version_profiles import Profile, installed_profile, profile_of
 from executors.formats.registry import support_of
+from pii_tracer.common.scratch_folders import system_temporary
 from pii_tracer.config.catalogs import CatalogType, DeclaredTable
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
@@ -111,11 +112,11 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], *, s3: bool) 
     refuse_without_jars([*classes, *([FILE_SYSTEM] if s3 else [])], packages(estate, s3=s3), profile.excluded)
     builder = SparkSession.builder.master(estate.spark.master).appName(f"pii-tracer {estate.estate}")
     conf = session_conf(estate, base, s3=s3) | extra
-    for key, value in conf.items():
-        builder = builder.config(key, value)
+    conf |= scratch_conf(conf)
+    builder = builder.config(map={**conf})
     log = _log_file()
     try:
-        with _fetching_alone(profile, conf.get("spark.jars.ivy")), _engine_output(log):
+        with _fetching_alone(profile, conf.get("spark.jars.ivy")), _engine_output(log), started_in_scratch(conf):
             spark = builder.getOrCreate()
     except Exception as error:
         if gone := ended(error):
@@ -155,7 +156,7 @@ def ended(error: Exception) -> RunError | None:
 
 def _log_file() -> Path:
     """Where the engine's own output of this process goes: readable by this user only."""
-    return Path(tempfile.gettempdir()) / f"pii-tracer-spark-{os.getpid()}.log"
+    return system_temporary() / f"pii-tracer-spark-{os.getpid()}.log"
 
 
 @contextmanager
@@ -391,10 +392,9 @@ def fetch_jars() -> None:
 
     log, profile = _log_file(), installed_profile()
     try:
-        with _fetching_alone(profile), _engine_output(log):
-            jars = ",".join(profile.packages)
-            builder = SparkSession.builder.master("local[1]").config("spark.jars.packages", jars)
-            builder.config("spark.ui.enabled", "false").getOrCreate().stop()
+        conf = scratch_conf({"spark.jars.packages": ",".join(profile.packages), "spark.ui.enabled": "false"})
+        with _fetching_alone(profile), _engine_output(log), started_in_scratch(conf):
+            SparkSession.builder.master("local[1]").config(map={**conf}).getOrCreate().stop()
     except Exception as error:
         raise RunError(
             f"Spark did not start: {type(error).__name__}",

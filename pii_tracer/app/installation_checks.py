@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,7 +44,8 @@ class Finding:
 
 
 def examine(estate_file: Path, *, fetch: bool = False) -> list[Finding]:
-    """Look at Python, packages, Java, Spark's jars, the estate file, catalogs and credentials.
+    """Look at Python, packages, Java, Spark's jars, the estate file, catalogs and credentials; take away what killed
+    processes left in scratch folders.
 
     fetch: start Spark once, so that its jars are fetched and known to work.
     """
@@ -54,7 +56,25 @@ def examine(estate_file: Path, *, fetch: bool = False) -> list[Finding]:
         _one_distribution(),
         *(_connect(estate_file, remote) if remote else (_java(), *_spark(fetch))),
         *_estate(estate_file),
+        *_scratch(estate_file),
     ]
+
+
+def _scratch(estate_file: Path) -> Iterator[Finding]:
+    """What processes that were killed left behind, which may be rows of anybody: told, and taken away."""
+    from executors.engine.scratch_settings import scratch_places
+    from pii_tracer.common.scratch_folders import leftovers, size_of, wipe
+    from pii_tracer.config.estate_file import load_estate
+
+    conf: dict[str, str] = {}
+    with suppress(PiiTracerError):
+        conf = dict(load_estate(estate_file).spark.conf) if estate_file.exists() else {}
+    for path in leftovers(scratch_places(conf)):
+        told = f"{path}: {size_of(path) / 1e6:,.1f} MB that a killed process left"
+        if wipe([path]):
+            yield Finding(Level.WARNING, "scratch folder", f"{told}; it could not be removed", f"remove {path}")
+        else:
+            yield Finding(Level.OK, "scratch folder", f"{told}; removed")
 
 
 def _python() -> Finding:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from pii_tracer.app import vault_inventories
 from pii_tracer.app.aws_refusals import unreadable
 from pii_tracer.app.changes_since_plan import declared_since, object_places, unseen
+from pii_tracer.app.others_counted import OBJECTS, counting_of
+from pii_tracer.app.work_pace import Pace
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
@@ -26,7 +28,6 @@ from pii_tracer.model.datasets import (
     CopyKind,
     DatasetId,
     KeySet,
-    Strategy,
 )
 from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.locations import S3Location, object_prefix, s3_place
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
     from pii_tracer.verify.stores.lakefs.lakefs_objects import LakefsLook
     from pii_tracer.verify.streams.kafka.topic_records import TopicLook
 
-OBJECTS = {CopyKind.ARCHIVE, CopyKind.OBJECT_VERSION, CopyKind.REPLICA}
 Written = Mapping[tuple[str, str], str]
 """SHA-256 (hex) of objects this run wrote, by key and version id."""
 
@@ -102,21 +102,20 @@ class Verification:
         Raises:
             ScanError: a copy cannot be read; nothing has been touched.
         """
-        found = []
-        for copy in self.plan.copies:
+        asked = [(copy, told) for copy in self.plan.copies if (told := counting_of(copy))]
+        pace = Pace([copy.found.bytes if copy.found else 0 for copy, _ in asked])
+        self.baselines = {}
+        for copy, told in asked:
+            say(f"{told} ({pace.next()})")
             if copy.kind is CopyKind.TOPIC:
-                say(f"reading everybody else's records in {copy.facts['topic']}")
                 baseline = self._topic(copy).baseline
-                found += [baseline] if baseline else []
             elif in_lakefs(copy.location):
-                if copy.strategy not in (Strategy.BLOCKED, Strategy.EXEMPT):
-                    say(f"counting everybody else's rows on the branches of {copy.facts['repository']}")
-                    found.append(self._repository(copy).baseline)
-            elif copy.kind not in OBJECTS and copy.kind is not CopyKind.TABLE_HISTORY and copy.places:
-                say(f"counting everybody else's rows in {copy.table or Path(copy.location).name}")
-                found.append(Verifier(self.spark(), self.keys).baseline(copy))
-        self.baselines = {b.copy_id: b for b in found}
-        return tuple(found)
+                baseline = self._repository(copy).baseline
+            else:
+                baseline = Verifier(self.spark(), self.keys).baseline(copy)
+            if baseline:
+                self.baselines[baseline.copy_id] = baseline
+        return tuple(self.baselines.values())
 
     def look(self, copy: Copy) -> CopyVerdict:
         """The verdict for one copy. What cannot be looked at is unverified, never clean."""

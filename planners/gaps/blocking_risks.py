@@ -16,7 +16,7 @@ from planners.copies.match_keys import Derived
 from planners.copies.scan_evidence import Evidence
 from planners.formats.registry import planner_of
 from planners.gaps.declared_keys import silent_key
-from planners.gaps.unerasable_s3_tables import remote_gap
+from planners.gaps.unerasable_s3_tables import belongs_to_others, remote_gap
 from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage
 from planners.locate.sql.column_expressions import shown
@@ -241,7 +241,9 @@ def inventory_gaps(world: World, copies: Container[DatasetId] = ()) -> list[Gap]
     for g in world.inventory.gaps:
         kind, reason = g.kind, g.reason
         if kind == GapKind.REMOTE_TABLE and g.evidence in remote:
-            gaps.append(remote_gap(g, remote[g.evidence], world.remote.get(g.evidence)))
+            place, found = remote[g.evidence], world.remote.get(g.evidence)
+            if not belongs_to_others(place, found, world.inventory):
+                gaps.append(remote_gap(g, place, found))
             continue
         if kind == GapKind.STRANGE_FILES and g.dataset not in copies:
             continue
