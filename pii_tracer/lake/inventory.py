@@ -14,6 +14,7 @@ from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.glacier_vaults import Vault
 from pii_tracer.config.kafka import Topic
 from pii_tracer.lake.packed_versions import Packed
+from pii_tracer.lake.stores.hdfs.places import HdfsPlace
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
 from pii_tracer.model.datasets import (
     PLAIN,
@@ -420,6 +421,7 @@ class Inventory(Frozen):
     lakefs: tuple[LakefsState, ...] = ()
     vaults: tuple[VaultState, ...] = ()
     remote: tuple[RemotePlace, ...] = ()
+    hdfs: tuple[HdfsPlace, ...] = ()
     gaps: tuple[InventoryGap, ...] = ()
 
     def digest(self) -> str:
@@ -427,6 +429,8 @@ class Inventory(Frozen):
         their words, and versions by a digest of their own.
         """
         without: dict[str, Any] = {place: {"__all__": {"versions"}} for place in ("objects", "remote")}
+        if not self.hdfs:
+            without["hdfs"] = True
         without["tables"] = {"__all__": {"columns"}}
         found = hashlib.sha256(self.model_dump_json(exclude=without).encode())
         for state in self.tables:
