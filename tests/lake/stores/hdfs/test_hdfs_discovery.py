@@ -16,10 +16,14 @@ from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.hdfs.webhdfs import joined
+from pii_tracer.lineage.graph.facts import Facts
+from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.scan.value_forms import build_patterns
 from planners.copies.scan_evidence import HdfsEvidence
+from planners.gaps.blocking_risks import inventory_gaps
+from planners.locate.subject_survey import World
 from planners.stores.hdfs.places import hdfs_gap
 from tests.hdfssupport import SUPERUSER, Hdfs
 
@@ -52,7 +56,8 @@ def looked(hdfs: Hdfs, root: str, tmp_path: Path) -> tuple[Inventory, dict[str, 
 def states(hdfs: Hdfs, root: str, tmp_path: Path) -> dict[str, str]:
     """By the path of each place: the gap's kind and what was seen, as the plan's gap says it."""
     found, seen = looked(hdfs, root, tmp_path)
-    gaps = {g.evidence: hdfs_gap(g, seen[g.evidence]) for g in found.gaps if g.evidence in seen}
+    world = World(LineageGraph(Facts()), found, {}, lambda _: False, hdfs=seen)
+    gaps = {gap.evidence: gap for gap in inventory_gaps(world) if gap.kind != GapKind.HDFS_UNREAD}
     assert len(gaps) == len(found.hdfs), "each place is a gap"
     return {
         evidence.removeprefix(hdfs.uri): gap.id.removeprefix("gap-").rpartition("-127")[0]
