@@ -76,6 +76,13 @@ class GapKind(StrEnum):
     VAULT_INVENTORY = "vault_inventory"
     VAULT_MANIFEST = "vault_manifest"
 
+    # HDFS
+    HDFS_PLACE = "hdfs_place"
+    HDFS_SNAPSHOT = "hdfs_snapshot"
+    HDFS_TRASH = "hdfs_trash"
+    HDFS_TEMPORARY = "hdfs_temporary"
+    HDFS_UNREAD = "hdfs_unread"
+
     # Kafka, lakeFS and backups
     KAFKA_CLUSTER = "kafka_cluster"
     MISSING_TOPIC = "missing_topic"

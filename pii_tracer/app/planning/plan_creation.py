@@ -11,6 +11,7 @@ from pathlib import Path
 from executors.engine.step_support import refuse_unfit
 from pii_tracer.app.planning.earlier_erasures import erased_earlier
 from pii_tracer.app.planning.folder_search import scan_estate
+from pii_tracer.app.planning.hdfs_search import search_hdfs
 from pii_tracer.app.planning.key_table_facts import key_facts
 from pii_tracer.app.planning.s3_table_search import search_places, with_lake, with_remote
 from pii_tracer.app.planning.short_number_columns import key_digits
@@ -260,6 +261,7 @@ def make_plan(
                 digits=digits,
                 described=telling_descriptions(evidence, inventory, paths, patterns, say),
                 remote=searched.places,
+                hdfs=search_hdfs(inventory, estate, patterns, any(k.weak for k in key_sets), say),
             ),
             digests=Digests(
                 graph=graph.digest(),

@@ -31,6 +31,8 @@ _NOT_READ = frozenset(
     {
         GapKind.UNREADABLE,
         GapKind.MISSING_ROOT,
+        GapKind.HDFS_PLACE,
+        GapKind.HDFS_UNREAD,
         GapKind.CATALOG_UNREADABLE,
         GapKind.UNKNOWN_CATALOG,
         GapKind.UNKNOWN_TABLE,
