@@ -15,6 +15,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from executors.catalogs.registry import spark_catalogs
 from executors.engine.local_paths import as_local
 from executors.engine.s3a_settings import FILE_SYSTEM
 from executors.engine.scratch_settings import scratch_conf, started_in_scratch
@@ -24,7 +25,7 @@ from executors.engine.spark_submit import is_submitted, refuse_without_jars
 from executors.engine.version_profiles import Profile, installed_profile, profile_of
 from executors.formats.registry import support_of
 from pii_tracer.common.scratch_folders import system_temporary
-from pii_tracer.config.catalogs import CatalogType, DeclaredTable
+from pii_tracer.config.catalogs import DeclaredTable
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.registry import format_of
@@ -37,7 +38,7 @@ from pii_tracer.model.locations import engine_path, is_s3, s3_location
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_GLUE_ASKED = "spark.pii-tracer.glue-asked-for"
+_CATALOGS_ASKED = "spark.pii-tracer.catalogs-asked-for"
 _LEFT_OUT = "spark.pii-tracer.left-out."
 _SEEN = "spark.pii-tracer.seen."
 _TRACKED = "spark.sql.hive.manageFilesourcePartitions"
@@ -200,8 +201,8 @@ def _fetching_alone(profile: Profile, folder: str | None = None) -> Iterator[Non
 def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool = False) -> None:
     """Make every declared table that exists on disk known under its name (the session catalog is in memory).
 
-    So are the tables of a Glue catalog that Spark does not find there by itself; Glue is asked once for a session. s3:
-    and the declared tables in S3 whose formats have a folder that tells them.
+    So are the tables of catalogs that Spark does not find there by itself; they are asked once for a session. s3: and
+    the declared tables in S3 whose formats have a folder that tells them.
 
     Raises:
         RunError: Spark cannot open one, or knows another table by its name.
@@ -212,13 +213,12 @@ def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool
                 _register(spark, table.name, table.format, base / table.location)
             elif s3 and format_of(table.format).sign_folders:
                 _register_in_s3(spark, estate, table)
-    glue = any(catalog.type is CatalogType.GLUE for catalog in estate.catalogs.values())
-    if glue and spark.conf.get(_GLUE_ASKED, "") != str(base):
+    if any(c.other_formats for c in spark_catalogs(estate)) and spark.conf.get(_CATALOGS_ASKED, "") != str(base):
         for registered in EstatePaths(estate, base).registry.tables.values():
             support = support_of(registered.format)
             for name in registered.names if support is None or not support.in_catalogs else ():
                 _register(spark, name, registered.format, registered.location)
-        spark.conf.set(_GLUE_ASKED, str(base))
+        spark.conf.set(_CATALOGS_ASKED, str(base))
 
 
 def _register(spark: SparkSession, full_name: str, kind: Format, location: Path) -> None:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 from pii_tracer.common.atomic_files import real_path
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.lake.catalogs.base import Capability
+from pii_tracer.lake.catalogs.registry import catalogs_that, list_catalogs
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.errors import PiiTracerError
 from pii_tracer.model.gap_kinds import GapKind
@@ -243,10 +245,8 @@ def _estate(path: Path) -> Iterator[Finding]:
         yield Finding(Level.MISSING, "estate file", f"{path}: {error.what}", error.todo or "")
         return
     yield Finding(Level.OK, "estate file", f"{path}: {estate.estate}")
-    in_folders = {kind for one in table_formats() for kind in one.folder_catalogs}
-    for name, catalog in estate.catalogs.items():
-        folder = real_path(path).parent / str(catalog.warehouse)
-        if catalog.type in in_folders and not folder.is_dir():
+    for name, catalog in catalogs_that(estate, Capability.FOLDERS).items():
+        if not (real_path(path).parent / str(catalog.warehouse)).is_dir():
             yield Finding(Level.MISSING, f"catalog {name}", f"no folder {catalog.warehouse}", "correct `warehouse`")
     yield from _catalogs(estate, real_path(path).parent)
     if estate.s3:
@@ -255,8 +255,6 @@ def _estate(path: Path) -> Iterator[Finding]:
 
 def _catalogs(estate: Estate, base: Path) -> Iterator[Finding]:
     """Whether the catalogs that list their own tables answer."""
-    from pii_tracer.lake.catalogs.catalog_lookup import list_catalogs
-
     try:
         for listing in list_catalogs(estate, base):
             for gap in listing.gaps:

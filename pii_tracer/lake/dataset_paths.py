@@ -14,13 +14,15 @@ from pathlib import Path
 
 from pii_tracer.config.catalogs import DeclaredTable
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.catalogs.catalog_types import TABLES, WAREHOUSE
+from pii_tracer.lake.catalogs.base import Capability
+from pii_tracer.lake.catalogs.catalog_types import TABLES
 from pii_tracer.lake.catalogs.registered_tables import (
     Registered,
     Registry,
     RemoteTable,
     read_registry,
 )
+from pii_tracer.lake.catalogs.registry import catalogs_that
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import DatasetId
@@ -47,14 +49,12 @@ class EstatePaths:
         """Raises EstateError when a root, warehouse or table has a location that is not a local path."""
         self.base = base.resolve()
         self._estate = estate
-        warehouses = {
+        self.warehouses = {
             name: self._place(str(catalog.warehouse))
-            for name, catalog in estate.catalogs.items()
-            if catalog.type is WAREHOUSE
+            for name, catalog in catalogs_that(estate, Capability.FOLDERS).items()
         }
-        self.warehouses = {name: warehouses[name] for name in sorted(warehouses)}
         here = {self._place(r) for r in estate.roots if not (is_s3(r) or is_hdfs(r))}
-        self.roots = tuple(sorted(here | set(warehouses.values())))
+        self.roots = tuple(sorted(here | set(self.warehouses.values())))
         self._dev_roots = tuple(self._place(r) for r in estate.dev_roots)
         declared = [t for c in estate.catalogs.values() for t in c.tables]
         local = [t for t in declared if not (is_s3(t.location) or is_hdfs(t.location))]
