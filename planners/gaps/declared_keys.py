@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.model.datasets import Match
+from pii_tracer.model.datasets import Match, Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import Evidence, Place
@@ -15,6 +15,8 @@ from planners.step_drafts import CopyDraft, slug
 
 def silent_key(state: TableState, item: CopyDraft, seen: Evidence | None) -> list[Gap]:
     """A gap where a declared key finds no row, and the scan sees the persons in other places of the rows only."""
+    if item.copy.strategy is Strategy.BLOCKED:
+        return []  # nothing is done there, and a gap of its own says why
     keys = item.copy.places
     where = unexplained(keys, seen, state.partition_columns) if seen is not None else ()
     if not where:
