@@ -49,12 +49,12 @@ from pii_tracer.verify.refused_places import Refused, waived, with_refused
 from pii_tracer.verify.row_checks import Verifier, compare
 from pii_tracer.verify.streams.kafka.retention_losses import compare_topic
 from pii_tracer.verify.verdicts import (
-    NO_COPY,
     SINCE,
     Baseline,
     Bystanders,
     ByteVerdict,
     CopyVerdict,
+    no_copy_name,
 )
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ class Verification:
         from pii_tracer.lake.discovery import discover
 
         paths = EstatePaths(self.estate, self.base)
-        places = [(paths.real_path(i.dataset), f"{NO_COPY}{i.table or i.dataset.name}") for i in self.plan.examined]
+        places = [(paths.real_path(i.dataset), no_copy_name(i)) for i in self.plan.examined]
         known = {i.dataset for i in self.plan.examined} | {c.dataset for c in self.plan.copies}
         known |= {gap.dataset for gap in self.plan.gaps if gap.dataset}
         inventory = discover(self.estate, self.base)
@@ -309,7 +309,7 @@ class Verification:
 
     def _in_s3(self, new: Sequence[RemotePlace]) -> Iterator[ByteVerdict]:
         """What was examined in S3, and places there that have come since."""
-        examined = [(s3_place(i.dataset), f"{NO_COPY}{i.table or i.dataset.name}") for i in self.plan.examined]
+        examined = [(s3_place(i.dataset), no_copy_name(i)) for i in self.plan.examined]
         places = [(place, name) for place, name in examined if place is not None]
         places += [(place.location, f"{SINCE}{', '.join(place.tables) or place.dataset.name}") for place in new]
         if places:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pii_tracer.model.datasets import CopyKind, Frozen, Strategy
-from pii_tracer.model.plan import Copy, ErasurePlan
+from pii_tracer.model.plan import Copy, ErasurePlan, Examined
 
 
 class Residue(Frozen):
@@ -57,6 +57,11 @@ SINCE = "(new) "
 """What a verdict's name begins with that is about nothing the plan knows."""
 NO_COPY = "(no copy) "
 """And one about what was examined at planning."""
+
+
+def no_copy_name(examined: Examined) -> str:
+    """What the verdict about an examined dataset is called."""
+    return f"{NO_COPY}{examined.table or examined.dataset.name}"
 
 
 class ByteVerdict(Frozen):

@@ -22,10 +22,10 @@ from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.runner import RunState as Walked
 from pii_tracer.run.runner import State
 from pii_tracer.verify.verdicts import (
-    NO_COPY,
     ByteVerdict,
     CopyVerdict,
     RunVerdict,
+    no_copy_name,
     to_be_seen,
 )
 from reports.run.run_views import (
@@ -98,7 +98,7 @@ def run_view(
 def foreseen(plan: ErasurePlan, place: str) -> tuple[str, ...]:
     """The waived gaps about a place of a verdict, a copy or what was examined at planning; what is new has none."""
     datasets = {c.dataset for c in plan.copies if c.id == place}
-    datasets |= {i.dataset for i in plan.examined if place == f"{NO_COPY}{i.table or i.dataset.name}"}
+    datasets |= {i.dataset for i in plan.examined if place == no_copy_name(i)}
     return tuple(gap.id for gap in plan.gaps if gap.waiver and gap.dataset in datasets)
 
 
