@@ -90,11 +90,18 @@ class Verification:
 
     def __post_init__(self) -> None:
         self.searchers = searchers_of(self.estate.spark, self.spark, self.warn, self.ledger)
+        self._reading = Reading()
         self.patterns = build_patterns(self.keys, file_keys(self.estate.parquet_encryption, self.base))
 
-    def take_reading(self) -> Reading:
-        """How files came to be searched since this was last asked."""
-        return self.searchers.take_reading()
+    def whole_reading(self) -> Reading:
+        """How files came to be searched, of copies and of what is none."""
+        self._take_reading()
+        return self._reading
+
+    def _take_reading(self) -> Reading:
+        taken = self.searchers.take_reading()
+        self._reading = self._reading.and_(taken)
+        return taken
 
     def take_baselines(self, say: Callable[[str], None]) -> tuple[Baseline, ...]:
         """Count everybody else's rows before anything is touched.
@@ -119,6 +126,12 @@ class Verification:
 
     def look(self, copy: Copy) -> CopyVerdict:
         """The verdict for one copy. What cannot be looked at is unverified, never clean."""
+        self._take_reading()  # of what is no copy
+        verdict = self._looked(copy)
+        reading = self._take_reading()
+        return verdict.model_copy(update={"reading": reading}) if reading.before else verdict
+
+    def _looked(self, copy: Copy) -> CopyVerdict:
         try:
             if vault_inventories.in_vault(copy):
                 return CopyVerdict(copy_id=copy.id, bytes=vault_inventories.look(self.plan, copy, self.told))

@@ -103,6 +103,7 @@ def _proven(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict]) -> 
         erased=erased_by(ran, verdict),
         exceptions=_unread(elsewhere, ran.loaded.plan),
         not_asked=[*verdict.not_asked, *(told for seen in elsewhere for told in seen.not_asked)],
+        reading=verdict.reading,
         tools=_tools(),
         authority=authority.url if authority else None,
         others=Others(
@@ -129,7 +130,7 @@ def _unread(elsewhere: Sequence[ByteVerdict], plan: ErasurePlan) -> list[Reserve
 
 
 def scope_of(copy: CopyVerdict) -> list[ScopeFile]:
-    """The files of a copy that were decoded."""
+    """The files of a copy that were searched."""
     files = copy.bytes.files if copy.bytes else ()
     return [ScopeFile(path=f"{copy.copy_id}/{file.path}", sha256=file.sha256) for file in files]
 

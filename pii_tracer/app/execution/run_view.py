@@ -154,7 +154,7 @@ def _copy(copy: Copy, ran: Ran, verdict: CopyVerdict | None) -> CopyRun:
         state=state,
         before=before,
         after=after,
-        files_decoded=len(verdict.bytes.files) if verdict and verdict.bytes else 0,
+        files_decoded=verdict.files_decoded if verdict else 0,
         origin=copy.origin,
         steps=steps,
         waiting_until=min(until, default=None),
@@ -294,6 +294,8 @@ def _bytes(verdict: RunVerdict, names: Mapping[str, str]) -> ByteCheck | None:
         other_meaning=tuple(sorted(other)),
         held=tuple(sorted(held)),
         unread=verdict.unverified,
+        known=verdict.reading.before,
+        known_since=verdict.reading.oldest,
     )
 
 
