@@ -35,7 +35,7 @@ from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.file_fingerprints import fingerprint
 from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.hits import Reading
-from pii_tracer.scan.scan_ledger import ScanLedger
+from pii_tracer.scan.scan_ledger import LedgerSearchers, ScanLedger
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.byte_search import (
     look_past,
@@ -89,7 +89,7 @@ class Verification:
     ledger: ScanLedger | None = None
 
     def __post_init__(self) -> None:
-        self.searchers = searchers_of(self.estate.spark, self.spark, self.warn, self.ledger)
+        self.searchers = LedgerSearchers(self.ledger, searchers_of(self.estate.spark, self.spark, self.warn))
         self._reading = Reading()
         self.patterns = build_patterns(self.keys, file_keys(self.estate.parquet_encryption, self.base))
 
