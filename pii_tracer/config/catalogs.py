@@ -27,6 +27,7 @@ class CatalogType(OpenVocabulary):
     ICEBERG_REST: ClassVar[CatalogType] = word("iceberg-rest")
     ICEBERG_SQL: ClassVar[CatalogType] = word("iceberg-sql")
     GLUE: ClassVar[CatalogType] = word("glue")
+    HIVE: ClassVar[CatalogType] = word("hive")
     NESSIE: ClassVar[CatalogType] = word("nessie")
     DECLARED: ClassVar[CatalogType] = word("declared")
 
@@ -74,8 +75,9 @@ class Catalog(Frozen):
     iceberg-hadoop: `warehouse`. iceberg-rest: `uri`, `warehouse` as the server wants it. iceberg-sql: `uri`
     (`sqlite:///FILE`, relative to the estate file, or `postgresql://HOST/DATABASE`), `warehouse`. glue: `region`,
     `databases` (all where empty). nessie: `uri` of its API v2 (`http://HOST:19120/api/v2`), `warehouse`, `ref` (the
-    branch that plain table names mean; the server's default branch where not given). declared: `tables`, names in
-    spark_catalog. Credentials come from the environment.
+    branch that plain table names mean; the server's default branch where not given). hive: `uri` of the metastore
+    (`thrift://HOST:9083`, several with commas between), `databases` (all where empty), `warehouse`. declared: `tables`,
+    names in spark_catalog. Credentials come from the environment.
     """
 
     type: InstalledCatalog

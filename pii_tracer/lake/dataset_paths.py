@@ -146,6 +146,17 @@ class EstatePaths:
         """What the catalogs know of a location; None where none names it."""
         return self.registry.tables.get(path.resolve())
 
+    def opaque_at(self, path: Path) -> str | None:
+        """The table, if any, that a file may look like a plain one of and is none: the innermost table counts."""
+        if not self.registry.opaque:
+            return None
+        for folder in path.resolve().parents:
+            if folder in self.registry.opaque:
+                return self.registry.opaque[folder]
+            if folder in self.registry.tables or folder in self.declared:
+                return None
+        return None
+
     def inside(self, path: Path) -> bool:
         """Whether a path lies in the estate, after following symbolic links. `..` is never inside."""
         if not path.is_absolute() or ".." in path.parts:

@@ -136,7 +136,10 @@ class Walk:
         except OSError as error:
             self._gap(GapKind.UNREADABLE, f"the file cannot be read: {error.strerror}", path)
             return
-        if found:
+        if found and (table := self.paths.opaque_at(path)):
+            reason = f"a file of {table}, which cannot be read as a plain one; whether it holds a person cannot be told"
+            self._gap(GapKind.UNKNOWN_FILE, reason, path)
+        elif found:
             self.folders.setdefault(owner, []).append(found)
         elif path.stat().st_size:
             reason = "a file of no known format lies outside every table; whether it holds a person cannot be told"

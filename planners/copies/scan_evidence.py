@@ -83,6 +83,18 @@ class KeyDigits:
 
 
 @dataclass(frozen=True)
+class CatalogEvidence:
+    """What a catalog itself keeps of one table or namespace. title: as it may be shown. places: kinds of text in which
+    the persons stand; unread: those that could not be read, with the reason. remedy: how an owner takes a value out.
+    """
+
+    title: str
+    places: tuple[str, ...]
+    unread: tuple[str, ...]
+    remedy: str
+
+
+@dataclass(frozen=True)
 class Evidence:
     """One location, every file of it decoded.
 

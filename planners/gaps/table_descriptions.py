@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.gap_kinds import GapKind
@@ -10,7 +10,7 @@ from pii_tracer.model.plan import Gap
 from planners.formats.registry import format_planners
 from planners.holds.hold_effects import gap_of
 from planners.locate.subject_survey import World
-from planners.step_drafts import CopyDraft
+from planners.step_drafts import CopyDraft, slug
 
 _STATEMENTS = "ALTER TABLE … UNSET TBLPROPERTIES, DROP CONSTRAINT, ALTER COLUMN … COMMENT"
 
@@ -23,7 +23,29 @@ def table_texts(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
         if told and item.copy.origin is None and item.copy.strategy is not Strategy.EXEMPT:
             reason = f"the table tells the person in its {', '.join(told)}, which erasing rows leaves as it is"
             gaps.append(gap_of(item, GapKind.TABLE_TEXT, reason, _todo()))
-    return tuple(gaps)
+    return (*gaps, *_of_catalogs(world))
+
+
+def _of_catalogs(world: World) -> Iterator[Gap]:
+    """What stands in a catalog's own database, of tables, views and namespaces that may be no copies at all."""
+    for one in world.catalogs:
+        name = slug(one.title)
+        if one.places:
+            yield Gap(
+                id=f"gap-{GapKind.TABLE_TEXT}-{name}",
+                dataset=None,
+                kind=GapKind.TABLE_TEXT,
+                reason=f"the catalog tells the person in {', '.join(one.places)}, which erasing rows leaves as it is",
+                evidence=f"{one.title}: its owner takes the value out ({one.remedy}), then plan again",
+            )
+        if one.unread:
+            yield Gap(
+                id=f"gap-{GapKind.CATALOG_UNREADABLE}-texts-{name}",
+                dataset=None,
+                kind=GapKind.CATALOG_UNREADABLE,
+                reason=f"what the catalog keeps beside rows was not read: {', '.join(one.unread)}",
+                evidence=one.title,
+            )
 
 
 def _todo() -> str:

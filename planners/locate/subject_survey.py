@@ -19,6 +19,7 @@ from pii_tracer.model.datasets import DatasetId, KeySet
 from planners.copies.match_keys import Derived, Keys, derive
 from planners.copies.scan_evidence import (
     BesideEvidence,
+    CatalogEvidence,
     Evidence,
     HdfsEvidence,
     KeyDigits,
@@ -80,7 +81,8 @@ class World:
     what its objects hold in metadata, headers or tags. masked: paths of lone files whose names do, as they
     may be shown. others: by location, where planning read whose the rows are that hold the persons. digits: by place,
     short numbers that no lineage explains and that look like the key. described: by location, where a table's own
-    description holds the persons. remote, hdfs: by location in S3 or HDFS, where places
+    description holds the persons. catalogs: what catalogs themselves keep of tables, where it holds the persons or was
+    not read. remote, hdfs: by location in S3 or HDFS, where places
     there were searched. splits_partitions: of
     `planners.locate.sql.recorded_statements`.
     """
@@ -98,6 +100,7 @@ class World:
     others: Mapping[str, tuple[OthersRows, ...]] = field(default_factory=dict)
     digits: Mapping[str, tuple[KeyDigits, ...]] = field(default_factory=dict)
     described: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    catalogs: tuple[CatalogEvidence, ...] = ()
     remote: Mapping[str, RemoteEvidence] = field(default_factory=dict)
     hdfs: Mapping[str, HdfsEvidence] = field(default_factory=dict)
     splits_partitions: bool = False

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from executors.engine.step_support import refuse_unfit
+from pii_tracer.app.planning.catalog_text_search import telling_catalogs
 from pii_tracer.app.planning.earlier_erasures import erased_earlier
 from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.app.planning.hdfs_search import search_hdfs
@@ -261,6 +262,7 @@ def make_plan(
                 others=others_rows(evidence, surveys, inventory, paths, patterns, say, digits),
                 digits=digits,
                 described=telling_descriptions(evidence, inventory, paths, patterns, say),
+                catalogs=telling_catalogs(estate, base, patterns, say),
                 remote=searched.places,
                 hdfs=search_hdfs(inventory, estate, patterns, any(k.weak for k in key_sets), say),
             ),

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.inventory import InventoryGap, RefKind
@@ -31,6 +32,8 @@ class Capability(Enum):
     """It has views beside tables. A view has no rows: it is never listed as a table."""
     REFERENCES = "references"
     """It has branches and tags, each of which can have another state of a table."""
+    TEXTS = "texts"
+    """It tells what it keeps of tables beside their rows: comments, properties, statistics."""
     TABLE_VERSIONS = "table versions"
     """It keeps what it knew of a table before: former columns, comments and properties."""
 
@@ -66,6 +69,18 @@ class CatalogEntry:
 
 
 @dataclass(frozen=True)
+class Opaque:
+    """A table whose files are not its rows, though each of them may look like a file of rows.
+
+    title: what people know it by. places: its folder and those of its partitions, as the catalog writes them. Data
+    files there are searched as files of no known format, and belong to no table, but for tables that lie deeper.
+    """
+
+    title: str
+    places: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Listing:
     """What one catalog answered. former: metadata files of tables that only its history still names, one a folder.
 
@@ -76,6 +91,22 @@ class Listing:
     gaps: tuple[InventoryGap, ...]
     former: tuple[str, ...] = ()
     committed: frozenset[str] | None = None
+    opaque: tuple[Opaque, ...] = ()
+
+
+@dataclass(frozen=True)
+class CatalogText:
+    """What a catalog itself keeps of a table, which no delete of rows changes. parts: namespace and table.
+
+    place: the kind of text, as people call it. document: parsed, as engines' metadata is searched: bounds are
+    `{"columnName": …, "minValue": …}`, values of partitions `{"partition": {column: value}}`. unread: why some of it
+    was not read.
+    """
+
+    parts: tuple[str, ...]
+    place: str
+    document: Any = None
+    unread: str | None = None
 
 
 class TableCatalog:
@@ -84,7 +115,8 @@ class TableCatalog:
     It is registered under the type's name, as estate files write it. needed: keys that the estate file must give;
     optional: keys that it may give. uri: what the whole of `uri` looks like; a URI never holds credentials.
     default_format: what a table is that was created there without a word about its format; None where the engine's own
-    default counts. swept: whether `retention sweep` was tried on tables whose metadata such a catalog points at.
+    default counts. text_remedy: how an owner takes a value out of what `texts` tells. swept: whether `retention sweep`
+    was tried on tables whose metadata such a catalog points at.
     """
 
     capabilities: ClassVar[frozenset[Capability]] = frozenset()
@@ -93,6 +125,7 @@ class TableCatalog:
     uri: ClassVar[str | None] = None
     default_format: ClassVar[Format | None] = None
     swept: ClassVar[bool] = False
+    text_remedy: ClassVar[str] = ""
 
     def can(self, capability: Capability) -> bool:
         """Whether catalogs of this type have something."""
@@ -103,6 +136,16 @@ class TableCatalog:
 
         What it refuses, or does not answer in time, is a gap of the kind `catalog_unreadable`, and never nothing.
         name: its key in the estate file. base: folder of the estate file.
+
+        Raises:
+            EstateError: its client library is not installed.
+        """
+        raise NotImplementedError
+
+    def texts(self, name: str, catalog: Catalog, base: Path) -> Iterator[CatalogText]:
+        """What it keeps of its tables beside rows; asked where it has `Capability.TEXTS`, while a plan is made.
+
+        What it refuses is told as unread.
 
         Raises:
             EstateError: its client library is not installed.

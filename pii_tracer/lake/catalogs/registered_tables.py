@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -66,11 +67,15 @@ class RemoteTable:
 
 @dataclass(frozen=True)
 class Registry:
-    """tables: by location. remote: those in S3. gaps: what the catalogs did not answer, or what cannot be read."""
+    """tables: by location. remote: those in S3. gaps: what the catalogs did not answer, or what cannot be read.
+
+    opaque: folders whose files are not the rows of a table, though they may look so, each with that table's title.
+    """
 
     tables: Mapping[Path, Registered] = field(default_factory=dict)
     remote: tuple[RemoteTable, ...] = ()
     gaps: tuple[InventoryGap, ...] = ()
+    opaque: Mapping[Path, str] = field(default_factory=dict)
 
 
 def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) -> Registry:
@@ -86,8 +91,10 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
     found: dict[Path, Registered] = {}
     remote: list[RemoteTable] = []
     gaps: list[InventoryGap] = []
+    opaque: dict[Path, str] = {}
     for listing in list_catalogs(estate, base):
         gaps += [*listing.gaps, *_former(listing.former, inside)]
+        opaque |= {place: one.title for one in listing.opaque for place in _here(one.places)}
         heads: dict[Path, list[tuple[CatalogEntry, PlacedHead]]] = {}
         for entry in listing.entries:
             placed = _place(entry, inside)
@@ -107,7 +114,14 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
             gaps += _two_keys(location, group)
             kind = group[0][0].format
             _add(found, gaps, _of_heads(location, kind, [head for _, head in group], listing.committed))
-    return Registry(found, tuple(remote), tuple(gaps))
+    return Registry(found, tuple(remote), tuple(gaps), opaque)
+
+
+def _here(places: tuple[str, ...]) -> Iterator[Path]:
+    """Those of this machine."""
+    for text in places:
+        with suppress(EstateError):
+            yield local_path(text).resolve()
 
 
 def _add(found: dict[Path, Registered], gaps: list[InventoryGap], placed: Registered) -> None:

@@ -1,0 +1,176 @@
+"""What a table of the metastore is made of: by its type, its parameters and how its files are read.
+
+How engines mark their tables: https://iceberg.apache.org/docs/latest/hive/ (`table_type`, `metadata_location`),
+https://spark.apache.org/docs/latest/sql-data-sources-hive-tables.html and Spark's `HiveExternalCatalog`
+(`spark.sql.sources.provider`, `path` beside the serializer), https://hudi.apache.org/docs/syncing_metastore/,
+https://hive.apache.org/docs/latest/user/hive-transactions/ (`transactional`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from pii_tracer.lake.catalogs.glue.marks import GlueMarks
+from pii_tracer.lake.formats.base import TableFormat
+from pii_tracer.lake.formats.registry import table_formats
+from pii_tracer.model.datasets import Format
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.locations import S3Location, hdfs_location, is_hdfs, location_of
+
+_WITH_ROWS = frozenset({"MANAGED_TABLE", "EXTERNAL_TABLE"})
+_PROVIDERS = {"parquet": Format.PARQUET, "orc": Format.ORC, "avro": Format.AVRO, "csv": Format.CSV, "json": Format.JSON}
+_READERS = {
+    "org.apache.hadoop.hive.ql.io.parquet.mapredparquetinputformat": Format.PARQUET,
+    "parquet.hive.deprecatedparquetinputformat": Format.PARQUET,
+    "org.apache.hadoop.hive.ql.io.orc.orcinputformat": Format.ORC,
+    "org.apache.hadoop.hive.ql.io.avro.avrocontainerinputformat": Format.AVRO,
+}
+_TEXT = "org.apache.hadoop.mapred.textinputformat"
+_JSON_LINES = frozenset(
+    {
+        "org.apache.hive.hcatalog.data.jsonserde",
+        "org.apache.hadoop.hive.serde2.jsonserde",
+        "org.openx.data.jsonserde.jsonserde",
+    }
+)
+_AS_USUAL = frozenset({"path", "header", "inferschema", "serialization.format", "compression"})
+"""Options under which text is read as it is here. With any other one it may be another text."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A table that is known. location: its folder; metadata: the file that counts (Iceberg). plain: bare files."""
+
+    format: Format
+    location: str | None
+    metadata: str | None = None
+    by_metadata: bool = False
+    plain: bool = False
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A table that cannot be read, and why. places: its folders, as far as they are told."""
+
+    reason: str
+    places: tuple[str, ...]
+
+
+def is_view(table: Any) -> bool:
+    """Whether it has no rows of its own. A materialized view has."""
+    return str(table.tableType) == "VIRTUAL_VIEW"
+
+
+def parameters_of(owner: Any) -> dict[str, str]:
+    """Parameters of a table, a partition, its storage or its serializer, by their names in small letters."""
+    found = owner.parameters if owner is not None else None
+    return {str(key).lower(): str(value) for key, value in (found or {}).items()}
+
+
+def place_of(storage: Any) -> str | None:
+    """Where a table or partition lies. Spark's placeholder is no place: the path then stands beside the serializer."""
+    if storage is None:
+        return None
+    place = _path(str(storage.location or ""))
+    return _path(_spark_path(storage)) if not place or place.endswith("-__PLACEHOLDER__") else place
+
+
+def _spark_path(storage: Any) -> str:
+    return parameters_of(storage.serdeInfo).get("path", "")
+
+
+def _path(text: str) -> str | None:
+    """Hadoop writes paths behind `file:` as they are, with `%` for itself: no URI to be decoded."""
+    return re.sub(r"^file:(//(localhost)?)?(?=/)", "", text) or None
+
+
+def kept_as(table: Any, storage: Any = None) -> Kept | Refused:
+    """What a table is; storage: of one of its partitions in place of its own. Whatever is not known is refused."""
+    own = parameters_of(table)
+    storage = storage or table.sd
+    serde = storage.serdeInfo if storage is not None else None
+    options = parameters_of(serde)
+    reader = str((storage and storage.inputFormat) or "").lower()
+    provider = own.get("spark.sql.sources.provider", "").lower()
+    marks = GlueMarks(provider, own.get("table_type", "").lower(), "", reader)
+    location = place_of(storage)
+    adapter = _adapter(marks)
+    if adapter and adapter.registered_by_metadata:
+        return Kept(adapter.name, location, own.get("metadata_location"), by_metadata=True)
+    places = tuple(one for one in (location, _path(_spark_path(storage)) if storage is not None else None) if one)
+    if reason := _not_plain(table, own, storage):
+        return Refused(reason, places)
+    if not location:
+        return Refused("a registered table without a location", ())
+    if provider and storage is table.sd and any(not lies_inside(place, location) for place in places):
+        return Refused("a table that Spark and Hive look for in two places: set its location by Spark", places)
+    if adapter:
+        return Kept(adapter.name, location)
+    kind = _plain(provider, reader, str((serde and serde.serializationLib) or "").lower())
+    if kind is None:
+        return Refused("a registered table of a format that is not known here", places)
+    if kind in (Format.CSV, Format.JSON) and (other := _unusual(kind, options)):
+        return Refused(f"a table of {kind} files with {other}, which are not read so here", places)
+    return Kept(kind, location, plain=True)
+
+
+def _not_plain(table: Any, own: dict[str, str], storage: Any) -> str | None:
+    """Why the files of a table are not its rows, though they may look so."""
+    if own.get("transactional", "").lower() == "true" or "transactional_properties" in own:
+        return (
+            "a transactional table of Hive's: rows that were deleted stay in its files until a major compaction."
+            " Delete the person by Hive, run ALTER TABLE … COMPACT 'major', and see that its cleaner removed the old"
+            " folders"
+        )
+    if str(table.tableType) == "MATERIALIZED_VIEW":
+        return (
+            "a materialized view: it holds rows of the tables that it was made from. Erase these, and rebuild it by"
+            " Hive (ALTER MATERIALIZED VIEW … REBUILD)"
+        )
+    if str(table.tableType) not in _WITH_ROWS:
+        return "neither a table nor a view, but something that is not known here"
+    if own.get("storage_handler"):
+        return "a storage handler keeps its rows, in a place that the metastore does not tell"
+    if storage is not None and storage.storedAsSubDirectories:
+        return (
+            "a skewed table that is stored as directories, which are not read here. Write it again without STORED AS"
+            " DIRECTORIES (ALTER TABLE … NOT STORED AS DIRECTORIES)"
+        )
+    return None
+
+
+def _adapter(marks: GlueMarks) -> TableFormat | None:
+    """The table format whose marks these are: Glue's tables are a metastore's, and are marked alike."""
+    adapters = sorted(table_formats(), key=lambda one: not one.registered_by_metadata)
+    return next((one for one in adapters if one.is_in_glue(marks)), None)
+
+
+def _plain(provider: str, reader: str, serializer: str) -> Format | None:
+    if provider:
+        return _PROVIDERS.get(provider)
+    if reader == _TEXT:
+        return Format.JSON if serializer in _JSON_LINES else None
+    return _READERS.get(reader)
+
+
+def _unusual(kind: Format, options: dict[str, str]) -> str | None:
+    if other := options.keys() - _AS_USUAL:
+        return f"{len(other)} options of their own"
+    if kind is Format.CSV and options.get("header", "").lower() != "true":
+        return "no names of columns in their first line"
+    return None
+
+
+def lies_inside(place: str, folder: str) -> bool:
+    """Whether a partition lies in its table's folder, however both are written. What cannot be told does not."""
+    try:
+        if is_hdfs(place) and is_hdfs(folder):
+            return hdfs_location(folder).holds(hdfs_location(place))
+        mine, other = location_of(folder), location_of(place)
+    except EstateError:
+        return False
+    if isinstance(mine, S3Location) or isinstance(other, S3Location):
+        return isinstance(mine, S3Location) and isinstance(other, S3Location) and mine.holds(other)
+    return other.resolve().is_relative_to(mine.resolve())

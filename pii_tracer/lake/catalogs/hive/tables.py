@@ -1,0 +1,192 @@
+"""Tables of a Hive metastore: Iceberg, Delta, Hudi and plain files, with their partitions.
+
+A table of a format that is not known, or whose files are no plain ones (ACID), is a gap, and its files are never read
+as a plain table's. The same holds for what the metastore names and does not tell of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pii_tracer.config.catalogs import Catalog
+from pii_tracer.lake.catalogs.base import CatalogEntry, Listing, Opaque, catalog_gap, sql_name
+from pii_tracer.lake.catalogs.hive.client import Metastore, is_unknown_method
+from pii_tracer.lake.catalogs.hive.storage import Kept, Refused, is_view, kept_as, lies_inside, place_of
+from pii_tracer.lake.inventory import InventoryGap
+from pii_tracer.model.gap_kinds import GapKind
+
+BATCH = 300
+"""Tables, or partitions, that are asked for at once."""
+_OWN_CATALOG = "hive"
+
+
+def list_hive(name: str, catalog: Catalog) -> Listing:
+    """Every table of the named databases, or of all. What is refused is a gap; the rest is read.
+
+    Raises:
+        EstateError: the client library is not installed.
+    """
+    with Metastore(str(catalog.uri)) as store:
+        walk = _Walk(name, store)
+        try:
+            databases = catalog.databases or databases_of(store)
+        except Exception as error:  # the client lets errors of many families through
+            walk.gap(f"the metastore does not answer ({type(error).__name__}): its tables are unknown; {_WAY_OUT}")
+        else:
+            walk.other_catalogs()
+            for database in databases:
+                walk.database(database)
+    return Listing(tuple(walk.entries), tuple(walk.gaps), opaque=tuple(walk.opaque))
+
+
+_WAY_OUT = "correct `uri`, or see that it takes clients without Kerberos or TLS"
+
+
+def databases_of(store: Metastore) -> tuple[str, ...]:
+    """The names of all databases, sorted."""
+    return tuple(sorted(map(str, store.ask("get_all_databases"))))
+
+
+def tables_of(store: Metastore, database: str) -> Iterator[tuple[str, Any]]:
+    """Every table and view of a database by its name, as the metastore tells it; None where it names one and does not
+    tell of it, or not so that it can be read (the client cannot read places of skewed values).
+
+    Raises:
+        Exception: it refuses, or does not answer.
+    """
+    names = sorted(map(str, store.ask("get_all_tables", database)))
+    for batch in batches(names):
+        try:
+            found = store.ask("get_table_objects_by_name", database, list(batch))
+        except Exception:
+            if store.silent:
+                raise
+            found = [table for name in batch if (table := _alone(store, database, name))]
+        told = {str(table.tableName): table for table in found}
+        yield from ((name, told.get(name)) for name in batch)
+
+
+def _alone(store: Metastore, database: str, name: str) -> Any:
+    """One table of those that cannot be read together; None where it is the one."""
+    try:
+        return store.ask("get_table", database, name)
+    except Exception:
+        if store.silent:
+            raise
+        return None
+
+
+def partitions_of(store: Metastore, database: str, table: str) -> Iterator[tuple[str, Any]]:
+    """Every partition of a table by its name (`day=1/country=in`); None where the metastore is silent about one.
+
+    Raises:
+        Exception: it refuses, or does not answer.
+    """
+    names = sorted(map(str, store.ask("get_partition_names", database, table, -1)))
+    for batch in batches(names):
+        # they are told by their values alone, as many of them as are there
+        told = list(store.ask("get_partitions_by_names", database, table, list(batch)))
+        if len(told) == len(batch):
+            yield from zip(batch, told, strict=True)
+        else:
+            yield from ((name, None) for name in batch)
+
+
+def batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Names in pieces that one answer has room for."""
+    yield from (names[start : start + BATCH] for start in range(0, len(names), BATCH))
+
+
+class _Walk:
+    def __init__(self, name: str, store: Metastore) -> None:
+        self._name = name
+        self._store = store
+        self.entries: list[CatalogEntry] = []
+        self.gaps: list[InventoryGap] = []
+        self.opaque: list[Opaque] = []
+
+    def other_catalogs(self) -> None:
+        """Hive 3 has catalogs above databases; clients of before, and these methods, see the default one alone."""
+        try:
+            names = self._store.ask("get_catalogs").names
+        except Exception as error:
+            if not is_unknown_method(error):
+                self.gap(f"whether the metastore has other catalogs cannot be told ({type(error).__name__})")
+            return
+        for other in sorted({str(name) for name in names or ()} - {_OWN_CATALOG}):
+            self.gap("another catalog of the metastore, whose tables are not read", other, kind=GapKind.UNKNOWN_CATALOG)
+
+    def database(self, database: str) -> None:
+        """Every table of one database."""
+        try:
+            # of a database that is not there, a metastore says that it has no tables
+            self._store.ask("get_database", database)
+            for name, table in tables_of(self._store, database):
+                if table is None:
+                    self.gap("the metastore names the table and tells nothing of it that can be read", database, name)
+                elif not is_view(table):
+                    self._table(database, name, table)
+        except Exception as error:
+            self.gap(f"the tables of the database cannot be listed ({type(error).__name__})", database)
+
+    def _table(self, database: str, name: str, table: Any) -> None:
+        kept = kept_as(table)
+        parts = (database, name)
+        if isinstance(kept, Refused):
+            self.gap(kept.reason, *parts, kind=GapKind.UNKNOWN_TABLE)
+            places = (*kept.places, *(place for place, _ in self._partitions(parts, table) if place))
+            self.opaque.append(Opaque(".".join((self._name, *parts)), places))
+            return
+        if kept.by_metadata:
+            self.entries.append(
+                CatalogEntry(sql_name(self._name, *parts), parts, kept.format, kept.location, kept.metadata)
+            )
+            return
+        # Spark knows tables of other formats by its session catalog
+        self.entries.append(CatalogEntry(sql_name(*parts), parts, kept.format, kept.location))
+        if kept.plain:
+            self._beyond(parts, table, kept)
+
+    def _beyond(self, parts: tuple[str, str], table: Any, kept: Kept) -> None:
+        """Partitions are where the metastore says: elsewhere, or of another format, they are none of the folder's."""
+        found = self._partitions(parts, table)
+        outside = sum(place is None or not lies_inside(place, str(kept.location)) for place, _ in found)
+        if outside:
+            self.gap(
+                f"{outside} of its {len(found)} partitions lie outside the table's folder and are not erased with it;"
+                " those below `roots` are met as folders of their own. Move them into the table's folder (ALTER TABLE …"
+                " PARTITION … SET LOCATION), or declare each as a table",
+                *parts,
+                kind=GapKind.EXTERNAL_FILES,
+            )
+        others = sum(kind != kept.format for _, kind in found)
+        if others:
+            self.gap(
+                f"{others} of its {len(found)} partitions are registered in another format than the table",
+                *parts,
+                kind=GapKind.MIXED_FORMATS,
+            )
+
+    def _partitions(self, parts: tuple[str, str], table: Any) -> list[tuple[str | None, Any]]:
+        """The place and format of each partition."""
+        if not table.partitionKeys:
+            return []
+        found: list[tuple[str | None, Any]] = []
+        silent = 0
+        try:
+            for _, partition in partitions_of(self._store, *parts):
+                if partition is None:
+                    silent += 1
+                    continue
+                kept = kept_as(table, partition.sd)
+                found.append((place_of(partition.sd), kept.format if isinstance(kept, Kept) else None))
+        except Exception as error:
+            self.gap(f"its partitions cannot be listed ({type(error).__name__})", *parts)
+        if silent:
+            self.gap(f"the metastore names {silent} partitions and tells not of all", *parts)
+        return found
+
+    def gap(self, reason: str, *parts: str, kind: GapKind = GapKind.CATALOG_UNREADABLE) -> None:
+        """A gap of the catalog, a database or a table."""
+        self.gaps.append(catalog_gap(self._name, kind, reason, *parts))

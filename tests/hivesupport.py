@@ -1,0 +1,163 @@
+"""A real Hive metastore for tests: 2.3.9 out of Spark's own jars, one process on loopback.
+
+The one jar that Spark lacks is fetched once by the Ivy that it brings. Its database is Derby's, in the process' memory.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pii_tracer.lake.catalogs.hive.client import Metastore
+from tests.kafkasupport import free_ports
+from tests.servers import end, own_java, retrieved, spark_jars
+
+DISRUPTOR = "3.3.7"
+ANSWERS_WITHIN = 120.0
+
+PARQUET = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat"
+ORC = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
+AVRO = "org.apache.hadoop.hive.ql.io.avro.AvroContainerInputFormat"
+TEXT = "org.apache.hadoop.mapred.TextInputFormat"
+JSON_SERDE = "org.apache.hive.hcatalog.data.JsonSerDe"
+COLUMNS: Mapping[str, str] = {"uid": "bigint", "name": "string"}
+_DESCRIBED = frozenset({"bucketCols", "numBuckets", "skewedInfo", "storedAsSubDirectories"})
+
+_SETTINGS = {
+    "javax.jdo.option.ConnectionURL": "jdbc:derby:memory:metastore;create=true",
+    "datanucleus.schema.autoCreateAll": "true",
+    "hive.metastore.schema.verification": "false",
+    "hive.metastore.warehouse.dir": "{folder}/warehouse",
+    "hive.metastore.server.min.threads": "2",
+    "hive.metastore.event.listeners": "",
+    "datanucleus.connectionPoolingType": "NONE",
+    "hive.in.test": "false",
+}
+
+
+class Asked(Metastore):
+    """A connection, of which a block sees the client."""
+
+    def __enter__(self) -> Any:
+        self.ask("get_all_databases")
+        return self._client
+
+
+@dataclass(frozen=True)
+class Hive:
+    """A running metastore. uri: as estate files write it; folder: its own."""
+
+    uri: str
+    folder: Path
+
+    def client(self) -> Asked:
+        """Its generated client, for a block."""
+        return Asked(self.uri)
+
+    @contextmanager
+    def database(self, name: str, **more: Any) -> Iterator[None]:
+        """A new database, which is gone with its tables when the block ends; files stay."""
+        from hive_metastore.ttypes import Database
+
+        with self.client() as client:
+            client.create_database(Database(name=name, locationUri=(self.folder / f"{name}.db").as_uri(), **more))
+        try:
+            yield
+        finally:
+            with self.client() as client:
+                client.drop_database(name, False, True)
+
+    def table(
+        self,
+        name: str,
+        location: Path | str | None,
+        stored: str = PARQUET,
+        *,
+        serde: str = "s",
+        options: Mapping[str, str] | None = None,
+        kind: str = "EXTERNAL_TABLE",
+        partitions: Mapping[str, Path | str | None] | None = None,
+        columns: Mapping[str, str] = COLUMNS,
+        **more: Any,
+    ) -> None:
+        """A new table `database.table`. partitions: of the column `day`, each with its place. Of `more`, what a storage
+        descriptor has goes there, and the rest into the table."""
+        from hive_metastore.ttypes import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
+
+        database, _, table = name.partition(".")
+        described = {key: more.pop(key) for key in list(more) if key in _DESCRIBED}
+        fields = [FieldSchema(column, of, None) for column, of in columns.items()]
+        info = SerDeInfo(name=None, serializationLib=serde, parameters=dict(options or {}))
+
+        def storage(place: Path | str | None) -> Any:
+            text = None if place is None else str(place)
+            writer = stored.replace("InputFormat", "OutputFormat")
+            return StorageDescriptor(fields, text, stored, writer, False, -1, info, [], [], {})
+
+        made = Table(
+            tableName=table,
+            dbName=database,
+            owner="etl",
+            sd=storage(location),
+            partitionKeys=[FieldSchema("day", "string", None)] if partitions is not None else [],
+            parameters={**({"EXTERNAL": "TRUE"} if kind == "EXTERNAL_TABLE" else {}), **more.pop("parameters", {})},
+            tableType=kind,
+            **more,
+        )
+        for key, value in described.items():
+            setattr(made.sd, key, value)
+        with self.client() as client:
+            client.create_table(made)
+            for day, place in (partitions or {}).items():
+                client.add_partition(Partition([day], database, table, 0, 0, storage(place), {}))
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[Hive]:
+    """A metastore that keeps its tables in memory, until the block ends; its log goes into the folder."""
+    (port,) = free_ports(1)
+    conf = folder / "conf"
+    conf.mkdir()
+    properties = (
+        f"<property><name>{key}</name><value>{value.format(folder=folder)}</value></property>"
+        for key, value in _SETTINGS.items()
+    )
+    (conf / "hive-site.xml").write_text(f"<configuration>{''.join(properties)}</configuration>", encoding="utf-8")
+    disruptor = retrieved("disruptor", DISRUPTOR, dependency=("com.lmax", "disruptor", DISRUPTOR))
+    small = ("-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+    command = [
+        own_java(),
+        *small,
+        f"-Djava.io.tmpdir={folder}",
+        f"-Dderby.stream.error.file={folder / 'derby.log'}",
+        "-cp",
+        f"{conf}:{disruptor}/*:{spark_jars()}/*",
+        "org.apache.hadoop.hive.metastore.HiveMetaStore",
+        "-p",
+        str(port),
+    ]
+    with (folder / "hive.log").open("wb") as log:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder)
+    try:
+        server = Hive(f"thrift://127.0.0.1:{port}", folder)
+        _await(server, process)
+        yield server
+    finally:
+        end(process)
+
+
+def _await(server: Hive, process: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + ANSWERS_WITHIN
+    while True:
+        assert process.poll() is None, "the metastore ended; see hive.log"
+        assert time.monotonic() < until, "the metastore does not answer"
+        try:
+            with server.client():
+                return
+        except Exception:  # of several families, until it listens
+            time.sleep(0.2)
