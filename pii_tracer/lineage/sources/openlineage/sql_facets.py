@@ -12,7 +12,6 @@ from pii_tracer.lineage.sources.openlineage.own_names import OwnNames, own_names
 from pii_tracer.lineage.sources.openlineage.schema_history import Eras, Statements
 from pii_tracer.lineage.sources.statement_facts import SPARK, Told, parsed
 from pii_tracer.lineage.sources.statement_templates import skeleton, stands_for_all
-from pii_tracer.lineage.sources.table_candidates import Columns
 from pii_tracer.lineage.sql.sql_lineage import known_dialect
 from pii_tracer.lineage.sql.text.table_names import Names
 from pii_tracer.model.errors import LineageError
