@@ -96,6 +96,24 @@ def test_one_text_of_two_jobs_joins_no_dataset_of_the_other(tmp_path: Path) -> N
     assert graph.gaps
 
 
+@pytest.mark.parametrize(
+    ("namespace", "name", "written"),
+    [
+        ("postgres://h", "d.s.people", '"People"'),
+        ("snowflake://a", "D.S.PEOPLE", '"people"'),
+        ("bigquery", "p.d.people", "People"),
+    ],
+)
+def test_a_name_in_sql_that_means_another_table_is_not_joined(
+    namespace: str, name: str, written: str, tmp_path: Path
+) -> None:
+    copy = [namespace, name[:4] + "copy"]
+    sql = f"INSERT INTO copy SELECT id, mail FROM {written}"
+    graph = graph_of(tmp_path, event("a", [dataset([namespace, name])], [dataset(copy)], sql=sql))
+    assert not flows(graph, [namespace, name], copy)
+    assert graph.gaps
+
+
 def test_a_dbt_test_is_no_gap(tmp_path: Path) -> None:
     graph = graph_of(tmp_path, event("a", [dataset(["snowflake://a", "D.S.P"])], [], job="p.m.not_null_id.test"))
     assert not graph.gaps

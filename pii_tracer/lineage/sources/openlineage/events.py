@@ -75,12 +75,14 @@ class Events:
 
     schemas: versions of columns, with first and last time of each (microseconds). by_file: how many events each file
     held, in the order of the files. several_places: tables that symlinks lead to more than one place.
+    doubtful: pairs of datasets that could be one under two names.
     """
 
     runs: list[Run] = field(default_factory=list)
     schemas: dict[DatasetId, dict[tuple[Column, ...], tuple[int, int]]] = field(default_factory=dict)
     symlinks: dict[str, set[DatasetId]] = field(default_factory=dict)
     several_places: dict[DatasetId, frozenset[DatasetId]] = field(default_factory=dict)
+    doubtful: set[tuple[DatasetId, DatasetId]] = field(default_factory=set)
     notes: Notes = field(default_factory=Notes)
     gaps: list[LineageGap] = field(default_factory=list)
     by_file: list[int] = field(default_factory=list)
@@ -261,6 +263,8 @@ class _Finish:
         self._columns: dict[Field, ColumnId] = {}
         self._spelling = OneSpelling(identities, self._named())
         self._places = self._located()
+        pairs = ((self._places.get(a, a), self._places.get(b, b)) for a, b in self._spelling.doubtful)
+        events.doubtful = {(min(pair), max(pair)) for pair in pairs if pair[0] != pair[1]}
 
     def _named(self) -> set[Id]:
         """Every name that an event tells a dataset by."""

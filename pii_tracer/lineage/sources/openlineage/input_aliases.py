@@ -37,6 +37,7 @@ def tell_names(events: Events, ledger: Ledger) -> None:
                 if table in known and table not in run.outputs and (dataset, table) not in told:
                     told.add((dataset, table))
                     ledger.plain_gaps.append(_gap(run, dataset, name, table))
+    ledger.plain_gaps += (_could_be(*pair) for pair in sorted(events.doubtful) if told.isdisjoint((pair, pair[::-1])))
 
 
 def _several_places(events: Events) -> Iterator[LineageGap]:
@@ -55,6 +56,17 @@ def _several_places(events: Events) -> Iterator[LineageGap]:
                 closes="let what sends the events tell a move by a lifecycleStateChange facet (RENAME), or one place",
                 same_as=first,
             )
+
+
+def _could_be(one: DatasetId, other: DatasetId) -> LineageGap:
+    return LineageGap(
+        dataset=other,
+        kind=LineageGapKind.UNRESOLVED_NAME,
+        reason=f"{one} and {other} could be one dataset, and nothing tells whether they are",
+        evidence=f"names in events: {one}, {other}",
+        closes="let what sends the events name the dataset as its catalog does, with one namespace, everywhere",
+        same_as=one,
+    )
 
 
 def _read(run: Run) -> set[DatasetId]:

@@ -8,10 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pii_tracer.lineage.dataset_names import Identities, is_place
+from pii_tracer.lineage.naming_schemes import capitals_matter, may_mean
 from pii_tracer.lineage.sources.openlineage.events import Run
 from pii_tracer.model.datasets import DatasetId
 
 _WORD = re.compile(r"[\w$]+")
+_WRITTEN = re.compile(r'"[^"]*"|[\w$]+')
+_PART = re.compile(r'"[^"]*"|[^."]+')
 
 
 @dataclass(frozen=True)
@@ -50,11 +53,20 @@ def _of_run(run: Run, text: str, identities: Identities) -> OwnNames:
 
     A name that a catalog, a symlink or a path explains already is left to these.
     """
-    words = set(_WORD.findall(text.lower()))
+    words, lowered = frozenset(_WORD.findall(text)), frozenset(_WORD.findall(text.lower()))
+    written: dict[str, set[str]] = defaultdict(set)
+    for word in _WRITTEN.findall(text):
+        written[_plain(word)].add(word)
     ends: dict[str, set[DatasetId]] = defaultdict(set)
     for dataset in run.inputs | run.outputs:
         parts = _plain(dataset.name).split(".")
         if is_place(dataset) or "/" in dataset.name:
+            continue
+        exact = capitals_matter(dataset.namespace)
+        shown = _PART.findall(dataset.name)
+        if exact and not words.issuperset(_WORD.findall(shown[-1])):
+            continue
+        if not exact and not all(may_mean(dataset.namespace, w, part) for part in shown for w in written[_plain(part)]):
             continue
         for at in range(len(parts)):
             ends[".".join(parts[at:])].add(dataset)
@@ -63,7 +75,7 @@ def _of_run(run: Run, text: str, identities: Identities) -> OwnNames:
             sorted(
                 (name, next(iter(found)))
                 for name, found in ends.items()
-                if len(found) == 1 and words.issuperset(_WORD.findall(name)) and identities.of_rows(name) is None
+                if len(found) == 1 and lowered.issuperset(_WORD.findall(name)) and identities.of_rows(name) is None
             )
         )
     )
