@@ -110,8 +110,8 @@ def _known(run: Run, siblings: list[Run]) -> bool:
 
 
 def _is_test(run: Run) -> bool:
-    """A test of dbt (its job is called `….test`), for which no code is told: it counts rows and writes none."""
-    return run.proof.job.endswith(".test") and not run.sql and not run.code
+    """A test of dbt (job `project.….test`, four parts or more) for which no code is told: it writes no rows."""
+    return run.proof.job.endswith(".test") and run.proof.job.count(".") >= 3 and not run.sql and not run.code
 
 
 def _no_outputs(run: Run, ledger: Ledger) -> None:
