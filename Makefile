@@ -36,9 +36,9 @@ demo: setup ## erase a person from a realistic lakehouse, with proof
 # two processes for the slow ones: each starts engines that use both cores, and some are killed at moments of their own
 test-slow test-spark4: WORKERS := 2
 # Spark in tests: over a few rows, most time goes into compiling Java and each query's generated code, and into reading
-# classes; so Java compiles once, queries are interpreted, classes come from an archive. The demo runs as users run it.
-JAVA_OF_TESTS := -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m \
-	-Dspark.sql.codegen.wholeStage=false -Dspark.sql.codegen.factoryMode=NO_CODEGEN
+# classes; so Java compiles once, stages are not generated whole, classes come from an archive. `make demo`, and its
+# test, run as users run them.
+JAVA_OF_TESTS := -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -Dspark.sql.codegen.wholeStage=false
 test test-slow: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)
 test-spark4: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -XX:SharedArchiveFile=$(CURDIR)/$(SPARK4_CLASSES)
 # tests write thousands of small files and wait for the disk at each: they lie in memory, where there is enough of it
