@@ -18,6 +18,7 @@ from pii_tracer.model.errors import EstateError, PiiTracerError, ScanError
 from pii_tracer.model.gap_kinds import GapKind
 
 Answer = TypeVar("Answer")
+Otherwise = TypeVar("Otherwise")
 
 
 @dataclass
@@ -39,9 +40,9 @@ class Readings:
         dataset: DatasetId | None,
         where: str,
         read: Callable[[], Answer],
-        otherwise: Answer,
+        otherwise: Otherwise,
         without: str = "",
-    ) -> Answer:
+    ) -> Answer | Otherwise:
         """What a reading of a table gives; where it fails, a gap and `otherwise`.
 
         where: the table's location, unless the error names a file. without: what is not known then, a whole sentence.
@@ -53,13 +54,15 @@ class Readings:
             self._note(dataset, where, error, without)
             return otherwise
 
-    def table(self, state: TableState, read: Callable[[], Answer], otherwise: Answer, without: str = "") -> Answer:
+    def table(
+        self, state: TableState, read: Callable[[], Answer], otherwise: Otherwise, without: str = ""
+    ) -> Answer | Otherwise:
         """As `of`, for a table that discovery has found."""
         return self.of(state.dataset, state.location, read, otherwise, without)
 
     def each(self, state: TableState, items: Iterator[Answer], without: str = "") -> Iterator[Answer]:
         """The items of a reading that goes on while it is used, up to the one that fails."""
-        while found := self.table(state, lambda: list(islice(items, 1)), [], without):
+        while found := self.table(state, lambda: tuple(islice(items, 1)), (), without):
             yield found[0]
 
     def _note(self, dataset: DatasetId | None, where: str, error: Exception, without: str) -> None:

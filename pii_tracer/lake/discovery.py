@@ -80,7 +80,7 @@ def _read(walk: Walk, progress: Callable[[str], None]) -> list[Found]:
     readings = Readings()
     for location in sorted({*walk.tables, *walk.folders}):
         progress(f"reading {location}")
-        found += readings.of(walk.paths.dataset_of(location), str(location), partial(_look, walk, location), [])
+        found += readings.of(walk.paths.dataset_of(location), str(location), partial(_look, walk, location), ())
     walk.gaps += readings.gaps
     return found
 

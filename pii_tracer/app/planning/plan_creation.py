@@ -381,7 +381,8 @@ def count_persons(
             if match is not None:
                 seen = result[state.location]
                 count = partial(_rows, state, match, found.key_sets, paths)
-                rows, blanks = readings.table(state, count, (None, frozenset()), _UNCOUNTED)
+                nothing: tuple[int | None, frozenset[Padded]] = (None, frozenset())
+                rows, blanks = readings.table(state, count, nothing, _UNCOUNTED)
                 result[state.location] = replace(seen, rows=rows, padded=seen.padded | blanks)
     return result
 

@@ -29,7 +29,7 @@ def telling_descriptions(
         seen = evidence.get(state.location)
         if seen is None or not seen.found:
             continue
-        places = readings.table(state, partial(_telling, state, paths, patterns), [])
+        places = readings.table(state, partial(_telling, state, paths, patterns), ())
         if places:
             say(f"{state.table or 'a table'} holds the persons in its own description")
             found[state.location] = tuple(places)

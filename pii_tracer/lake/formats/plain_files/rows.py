@@ -124,7 +124,7 @@ def _tables(
     for file in files:
         partition = partition_values(folder_of(state, file), file.path)
         stored = [c for c in columns if c not in partition]
-        table = _read(file, partial(_as_table, partial(read, file, stored), stored, kinds))
+        table = _read(file, partial(_read_as_table, partial(read, file, stored), stored, kinds))
         for name in columns:
             if name not in table.schema.names:  # a partition column, or one that came with later files
                 value = partition.get(name)
@@ -137,9 +137,12 @@ def _tables(
     return pa.concat_tables(tables.values(), promote_options="permissive")
 
 
-def _as_table(read: Callable[[], _Rows], columns: Sequence[str], kinds: Mapping[str, str]) -> _Rows:
+def _read_as_table(read: Callable[[], pa.Table], columns: Sequence[str], kinds: Mapping[str, str]) -> pa.Table:
+    return _as_table(read(), columns, kinds)
+
+
+def _as_table(rows: _Rows, columns: Sequence[str], kinds: Mapping[str, str]) -> _Rows:
     """Rows of a file with the table's names and ways of storing, in all its columns that are asked for."""
-    rows = read()
     here = named_here(rows.schema.names, columns)
     renamed = {file_has: name for name, file_has in here.items()}
     rows = rows.rename_columns([renamed.get(name, name) for name in rows.schema.names])
@@ -223,7 +226,7 @@ def file_rows(
             partition = partition_values(folder_of(state, file), file.path)
             batches = _read(file, partial(_of_file, file, columns))
             while (batch := _read(file, partial(next, batches, None))) is not None:
-                mine = _read(file, partial(_as_table, lambda rows=batch: rows, columns, kinds))
+                mine = _read(file, partial(_as_table, batch, columns, kinds))
                 yield with_columns(mine, columns, partition)
 
 
