@@ -1,7 +1,8 @@
 """The one place where reading a table may fail: what fails is a gap of that table, and whoever reads goes on.
 
-Discovery and planning read every table through here. One broken file, an odd one, or a library's fault that nobody
-foresaw never stops a plan: it blocks it, by a gap that names the place, what is wrong and a way out.
+Discovery, and planning where it reads rows, files and descriptions of tables, go through here. One broken file, an odd
+one, or a library's fault that nobody foresaw does not stop the plan: it blocks it, by a gap that names the place, what
+is wrong and a way out.
 """
 
 from __future__ import annotations
