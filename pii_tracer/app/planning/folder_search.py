@@ -13,13 +13,16 @@ from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.scan.folder_scan import scan_file, scan_tree
 from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.search_workers import THREADS, Searchers
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.scan_evidence import Digits, Evidence
 
 Say = Callable[[str], None]
 
 
-def scan_estate(inventory: Inventory, patterns: Patterns, readings: Readings, say: Say) -> dict[str, Evidence]:
+def scan_estate(
+    inventory: Inventory, patterns: Patterns, readings: Readings, say: Say, searchers: Searchers = THREADS
+) -> dict[str, Evidence]:
     """Decode every file of every table and folder, and the files outside of them, and look for the persons."""
     evidence = {}
     places = sorted(state.location for state in inventory.tables)
@@ -29,7 +32,7 @@ def scan_estate(inventory: Inventory, patterns: Patterns, readings: Readings, sa
         say(f"looking for the persons in {state.table or state.location}")
         inside = [Path(place) for place in below(state.location, places)]
         unread = Evidence(0, 0, 0, unread=("its files cannot be searched",))
-        evidence[state.location] = readings.table(state, partial(_search, state, inside, patterns), unread)
+        evidence[state.location] = readings.table(state, partial(_search, state, inside, patterns, searchers), unread)
     for gap in inventory.gaps:
         if gap.kind == GapKind.UNKNOWN_FILE:
             unread = Evidence(0, 0, 0, unread=("it cannot be searched",))
@@ -38,10 +41,10 @@ def scan_estate(inventory: Inventory, patterns: Patterns, readings: Readings, sa
     return evidence
 
 
-def _search(state: TableState, inside: Sequence[Path], patterns: Patterns) -> Evidence:
+def _search(state: TableState, inside: Sequence[Path], patterns: Patterns, searchers: Searchers) -> Evidence:
+    below_here = scan_tree(Path(state.location), patterns, without=inside, searchers=searchers).files
     # files that the table reads from other folders hold its rows as well
-    files = (*scan_tree(Path(state.location), patterns, without=inside).files, *_outside(state, patterns))
-    return evidence_of(files, patterns)
+    return evidence_of((*below_here, *_outside(state, patterns)), patterns)
 
 
 def _search_lone(path: Path, patterns: Patterns) -> Evidence:
