@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from pii_tracer.app.planning.earlier_erasures import erased_earlier
 from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.app.planning.hdfs_search import search_hdfs
 from pii_tracer.app.planning.key_table_facts import key_facts
+from pii_tracer.app.planning.person_counts import count_persons
 from pii_tracer.app.planning.s3_table_search import search_places, with_lake, with_remote
 from pii_tracer.app.planning.short_number_columns import key_digits
 from pii_tracer.app.planning.subject_sources import (
@@ -43,17 +43,15 @@ from pii_tracer.config.subjects import Subject
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
-from pii_tracer.lake.inventory import Inventory, TableState
+from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
 from pii_tracer.lake.read_result import in_order
-from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.lineage.graph.facts import with_edges
 from pii_tracer.lineage.graph.graph_file import save
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.harvest import Given, Harvested, SourceRead, Summary, harvest_all
 from pii_tracer.lineage.sources.query_logs import Parser, parse_here
 from pii_tracer.model.column_paths import spot_of
-from pii_tracer.model.datasets import KeySet, Match
 from pii_tracer.model.errors import ConfigError, EstateError
 from pii_tracer.model.locations import s3_location
 from pii_tracer.model.plan import ErasurePlan, Waiver, digest_of
@@ -61,14 +59,9 @@ from pii_tracer.scan.scan_ledger import LedgerSearchers
 from pii_tracer.scan.search_workers import Searchers
 from pii_tracer.scan.value_forms import build_patterns
 from planners.build import Digests, PlanInputs, build_plan
-from planners.copies.classification import match_of
-from planners.copies.executor_support import astray
 from planners.copies.match_keys import Wanted
-from planners.copies.person_rows import count_rows, padded
 from planners.copies.scan_evidence import (
-    Evidence,
     LakefsEvidence,
-    Padded,
     TopicEvidence,
 )
 from planners.keys.key_tables import declared_edges
@@ -242,7 +235,7 @@ def make_plan(
     searched = search_places(inventory, estate, patterns, any(k.weak for k in key_sets), say)
     searchers = _searchers(settings, estate, say)
     evidence = {**scan_estate(inventory, patterns, readings, say, searchers), **searched.tables}
-    evidence = count_persons(evidence, surveys, inventory, paths, readings)
+    evidence = count_persons(evidence, surveys, inventory, paths, readings, say)
     digits = key_digits(evidence, surveys, graph, inventory, paths, readings, say)
     topics = _read_topics(estate, base, inventory, surveys, say)
     sealed = key.seal(key_sets)
@@ -378,37 +371,3 @@ def _read_repositories(
                 seen = LakefsEvidence(objects=0, bytes=0, unread=(error.what,))
             found[survey_.subject.name, state.location] = seen
     return found
-
-
-def count_persons(
-    evidence: Mapping[str, Evidence],
-    surveys: Sequence[Survey],
-    inventory: Inventory,
-    paths: EstatePaths,
-    readings: Readings,
-) -> dict[str, Evidence]:
-    """Add the number of the persons' current rows; a table that cannot be read without Spark is a gap."""
-    result = dict(evidence)
-    by_location = {s.location: s for s in inventory.tables}
-    for found in surveys:
-        for state in inventory.tables:
-            match = match_of(found, state, by_location)
-            if match is not None:
-                seen = result[state.location]
-                count = partial(_rows, state, match, found.key_sets, paths)
-                nothing: tuple[int | None, frozenset[Padded]] = (None, frozenset())
-                rows, blanks = readings.table(state, count, nothing, _UNCOUNTED)
-                result[state.location] = replace(seen, rows=rows, padded=seen.padded | blanks)
-    return result
-
-
-_UNCOUNTED = "How many rows are the persons' is not known; a step that runs by Spark may read them all the same"
-
-
-def _rows(
-    state: TableState, match: Match, key_sets: Mapping[str, KeySet], paths: EstatePaths
-) -> tuple[int | None, frozenset[Padded]]:
-    if astray(state, [(term.column, term.access) for term in match.terms]):
-        return None, frozenset()  # a gap of its own says that no key stands there
-    table = read_columns(state, sorted({t.column for t in match.terms}), paths)
-    return count_rows(table.to_pylist(), match, key_sets), padded(table, match, key_sets)

@@ -106,7 +106,7 @@ def keys_of(
         )
         without = f"What {name} tells of the persons is not known, so that nobody looks for it"
         now = readings.table(state, lambda: texts(read_spots(state, mine, paths)), None, without)
-        return now, map(texts, readings.each(state, former, without))
+        return now, readings.each(state, map(texts, former), without)
 
     now, former = rows(subject.source, subject)
     nothing = SourceRows(dict.fromkeys(subject.named, ()))

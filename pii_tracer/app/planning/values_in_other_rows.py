@@ -12,15 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pii_tracer.app.planning.person_counts import left_to_spark
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import Inventory, TableState
-from pii_tracer.lake.rows.current_rows import data_files, guarded
+from pii_tracer.lake.rows.current_rows import LibraryError, data_files
 from pii_tracer.lake.rows.rows_of_files import names_in_files, read_part
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import Match
-from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import is_s3
 from pii_tracer.model.plan import Mention
 from pii_tracer.scan.hit_collector import Collector
@@ -73,7 +73,7 @@ def others_rows(
 
     digits: by location, short numbers that look like the key; others say nothing.
 
-    A table that cannot be read is a gap; one of which only Spark can tell whose its rows are is said.
+    A table that cannot be read is a gap; one that only Spark reads, or whose keys it alone compares, is said.
     """
     found: dict[str, tuple[OthersRows, ...]] = {}
     by_location = {s.location: s for s in inventory.tables}
@@ -92,7 +92,8 @@ def others_rows(
                 for root in _roots(state, by_location)
             }
             rows = _Rows(state, match, mentions, survey, patterns, like)
-            readings.table(state, partial(_look_at, rows, seen, paths, say), None, _UNTOLD)
+            look = partial(_look_at, rows, seen, evidence.get(state.location), paths, say)
+            readings.table(state, look, None, _UNTOLD)
             found[state.location] = (*found.get(state.location, ()), *rows.told)
     return found
 
@@ -100,14 +101,22 @@ def others_rows(
 _UNTOLD = "Whether rows of others hold the persons' values cannot be told; where they do, these stay"
 
 
-def _look_at(rows: _Rows, seen: Mapping[str, Iterable[Place]], paths: EstatePaths, say: Callable[[str], None]) -> None:
-    columns, files = _wanted(rows.state, rows.places, seen, rows.patterns, paths)
-    if columns and files:
-        say(f"looking whose rows of {title(rows.state)} hold the persons beside the key")
-        try:
+def _look_at(
+    rows: _Rows,
+    seen: Mapping[str, Iterable[Place]],
+    whole: Evidence | None,
+    paths: EstatePaths,
+    say: Callable[[str], None],
+) -> None:
+    try:
+        columns, files = _wanted(rows.state, rows.places, seen, rows.patterns, paths)
+        if columns and files:
+            say(f"looking whose rows of {title(rows.state)} hold the persons beside the key")
             rows.read(columns, files, paths)
-        except _OnlySparkError as error:
-            say(f"whether rows of others in {title(rows.state)} hold the persons cannot be told: {error.what}")
+    except LibraryError as error:
+        if not (isinstance(error, _OnlySparkError) or left_to_spark(rows.state, whole, paths)):
+            raise
+        say(f"whether rows of others in {title(rows.state)} hold the persons cannot be told: {error.what}")
 
 
 def _roots(state: TableState, by_location: Mapping[str, TableState]) -> list[str]:
@@ -187,7 +196,7 @@ def _tops(label: str) -> Iterator[str]:
         yield ".".join(parts[:length])
 
 
-class _OnlySparkError(EstateError):
+class _OnlySparkError(LibraryError):
     """The rows can be read, and keys of such a type are compared by Spark alone."""
 
 
@@ -226,7 +235,7 @@ class _Rows:
         names = {c.name.lower(): c.name for c in self.state.columns}
         keys = {names.get(t.column.lower(), t.column) for t in self.places.terms}
         for batch in read_part(self.state, sorted(columns | keys), files, paths):
-            guarded(self.state, partial(self._look, batch, columns))
+            self._look(batch, columns)
 
     def _look(self, batch: pa.RecordBatch, columns: Collection[str]) -> None:
         import pyarrow.compute as pc

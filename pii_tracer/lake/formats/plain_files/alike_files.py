@@ -35,14 +35,21 @@ def spelled(names: Sequence[str], first: dict[str, str]) -> tuple[str, ...]:
 
 
 def named_here(there: Sequence[str], wanted: Iterable[str]) -> dict[str, str]:
-    """By column of the table: what a file calls it. Columns that the file does not have are not in it."""
+    """By column of the table: what a file calls it. Columns that the file does not have are not in it.
+
+    Raises:
+        ValueError: two columns of one name in any case, on either side: nobody can tell which is meant.
+    """
     folded: dict[str, list[str]] = {}
     for name in there:
         folded.setdefault(name.lower(), []).append(name)
-    found = {}
-    for name in wanted:
-        fits = [name] if name in there else folded.get(name.lower(), [])
-        if len(fits) == 1:
+    asked = list(dict.fromkeys(wanted))
+    found = {name: name for name in asked if name in there}
+    for name in (name for name in asked if name not in found):
+        fits = [here for here in folded.get(name.lower(), []) if found.get(here) != here]
+        if len(fits) > 1 or set(fits) & set(found.values()):
+            raise ValueError("columns that differ in case alone")
+        if fits:
             found[name] = fits[0]
     return found
 

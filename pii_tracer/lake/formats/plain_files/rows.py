@@ -201,9 +201,15 @@ def _csv(file: StoredFile) -> pa.Table:
     from pyarrow import csv
 
     names, header = csv_header(file)
-    if not names:
-        return pa.table({"": pa.nulls(0)})
     with decompressed(file) as stream:
+        if not names:
+            if stream.read().strip():
+                raise EstateError(
+                    "a csv file begins with an empty line, so that nothing tells its columns",
+                    where=str(file.path),
+                    todo="its job writes it without that line, then plan again",
+                )
+            return pa.table({"": pa.nulls(0)})
         return csv.read_csv(
             stream,
             read_options=csv.ReadOptions(
