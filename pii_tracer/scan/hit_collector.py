@@ -14,12 +14,8 @@ from typing import Any
 from pii_tracer.scan.decode import compression as packed
 from pii_tracer.scan.hits import Described, Form, Hit
 from pii_tracer.scan.key_boundaries import Whole
-from pii_tracer.scan.value_forms import (
-    PLAIN,
-    Patterns,
-    Term,
-    WeakMatch,
-)
+from pii_tracer.scan.pattern_tables import Term
+from pii_tracer.scan.value_forms import PLAIN, Patterns, WeakMatch
 
 WINDOW = 16 * 1024 * 1024
 _NAMED = re.compile(rb"([\w.`]{1,128}?)`?(?:#\d+L?)?\s*=\s*\"?'?\Z")
@@ -86,12 +82,12 @@ class Collector:
             for (name, form, where, column, of), count in items
         )
 
-    def raw(self, data: bytes | memoryview, where: str, column: str | None = None) -> None:
-        """Search any bytes for strong values, in windows that overlap by the longest pattern."""
+    def raw(self, data: bytes | memoryview, where: str, column: str | None = None, *, lines: bool = False) -> None:
+        """Search any bytes for strong values, in windows that overlap by the longest pattern. lines: they are text."""
         view, position = memoryview(data), 0
         while position < len(view):
             window = bytes(view[position : position + WINDOW + self.patterns.overlap])
-            for (name, form), count in self.patterns.raw(window).items():
+            for (name, form), count in self.patterns.raw(window, lines=lines).items():
                 self.add(name, form, where, column, count)
             position += WINDOW
 
@@ -264,7 +260,7 @@ class Collector:
         if text.isprintable():
             self.prose(value, where, column, packed=True)
         else:  # lengths of a packed record can look like digits
-            self.raw(value, where, column)
+            self.raw(value, where, column, lines=True)
         for name in self.patterns.cells.get(text, ()):
             if self.patterns.is_weak(name):
                 self.add(name, Form.TEXT, where, column)

@@ -20,7 +20,8 @@ from pii_tracer.model.plan import ErasurePlan, Waiver
 from pii_tracer.scan.folder_scan import name_tells
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.object_metadata import search_beside
-from pii_tracer.scan.value_forms import TINY_DIGITS, Patterns
+from pii_tracer.scan.pattern_tables import TINY_DIGITS
+from pii_tracer.scan.value_forms import Patterns
 from planners.copies.scan_evidence import BesideEvidence
 
 if TYPE_CHECKING:

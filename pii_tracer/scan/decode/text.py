@@ -14,6 +14,7 @@ from functools import partial
 
 from pii_tracer.scan.decode.table_metadata import Role, walk
 from pii_tracer.scan.hit_collector import Collector, json_leaves
+from pii_tracer.scan.hits import Form
 from pii_tracer.scan.key_boundaries import KeyColumns
 
 _DELIMITERS = ",\t;|\x01"
@@ -123,7 +124,7 @@ def _utf8(lines: bytes) -> str | None:
 
 def _plain(text: str, collector: Collector) -> None:
     """Fields may be joined without anything between them: a value's end cannot be seen."""
-    collector.raw(text.encode("utf-8", "surrogateescape"), "text")
+    collector.raw(text.encode("utf-8", "surrogateescape"), "text", lines=True)
     collector.text(text, "text", strong=False)
 
 
@@ -176,26 +177,29 @@ def _csv(text: str, collector: Collector, first: str | None = None, *, known: bo
     first = text.split("\n", 1)[0] if first is None else first
     delimiter = max(_DELIMITERS, key=first.count)
     if delimiter not in first:  # one column, or columns by position: a value's end cannot be seen
-        collector.raw(text.encode("utf-8", "surrogateescape"), "text")
+        collector.raw(text.encode("utf-8", "surrogateescape"), "text", lines=True)
     found = collector.terms(text.encode("utf-8", "surrogateescape"))
     if not found and not collector.patterns.has_tiny:
         return "csv"
     inner = Collector(collector.patterns)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    regular = delimiter in first
     try:
         header = next(csv.reader([first], delimiter=delimiter), [])
         for row in rows:
+            regular = regular and len(row) in (0, len(header))
             for index, cell in enumerate(row):
                 column = _column(header, index, collector.patterns.key_columns) if known else None
                 inner.string(cell, "data", column, known=len(row) == len(header))
     except csv.Error:
-        pass  # the search as text below has seen everything
+        regular = False  # the search as text below has seen everything
     collector.merge(inner)
     if any(name not in inner.seen for name, _ in found):
         whole = partial(inner.quoted, ends=f'"\r\n{delimiter}'.encode())
         found = collector.terms(text.encode("utf-8", "surrogateescape"), whole=whole)
     for (name, form), count in found.items():
-        if name not in inner.seen:
+        # the last cell of a row and the first of the next are no text that goes on
+        if name not in inner.seen and not (regular and form is Form.WRAPPED):
             collector.add(name, form, "text", None, count)
     return "csv"
 
