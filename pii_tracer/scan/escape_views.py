@@ -7,6 +7,7 @@ values are searched as they look there. Views are made only around anchors: piec
 from __future__ import annotations
 
 import html
+import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -18,13 +19,19 @@ Term = tuple[str, Form]
 LEAST = 5
 """An anchor has at least so many bytes: shorter ones would slow down the search for all patterns."""
 
+_LONG = 7
+"""Anchors of so many bytes slow down nothing."""
+
 _REACH = 96
 _LARGEST = 1 << 16
 """Bytes that are looked at together."""
 
 _BLANK = rb"(?:[\t-\r ]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80)"
 """Every blank of Unicode (White_Space, https://www.unicode.org/Public/UCD/latest/ucd/PropList.txt), in UTF-8."""
-_QUOTE = rb"(?:['\"`]|\xc2[\xab\xb4\xbb]|\xca[\xb9-\xbd]|\xcb[\x88\x8b]|\xe2\x80[\x98-\x9f\xb2-\xb7\xb9\xba]|\xef\xbc[\x82\x87])"
+_QUOTE = (
+    rb"(?:['\"`]|\xc2[\xab\xb4\xbb]|\xca[\xb9-\xbd]|\xcb[\x88\x8b]"
+    rb"|\xe2\x80[\x98-\x9f\xb2-\xb7\xb9\xba]|\xef\xbc[\x82\x87])"
+)
 """Quotes and apostrophes, those of typographers, too."""
 _DASH = rb"(?:\xe2\x80[\x90-\x95]|\xe2\x88\x92|\xef\xb9\xa3|\xef\xbc\x8d)"
 _NOTHING = rb"(?:\xc2\xad|\xcd\x8f|\xe1\xa0\x8e|\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xa4]|\xef\xbb\xbf)"
@@ -49,7 +56,7 @@ _SOFT = re.compile(rb"[^a-z0-9._@]")
 _LEADS = (
     *(first + second for first in (b" ", b"\t", b"\n", b"\r") for second in (b" ", b"\t", b"\n", b"\r", b">", b"\xc2")),
     *(first + second for first in (b"'", b'"') for second in (b"'", b'"', b"\\")),
-    *(b"\\" + second for second in (b"\\", b"'", b'"', b"u", b"x", b"n", b"r", b"t", b"0", b" ", b"/", b"-", b"+", b"&")),
+    *(b"\\" + second for second in (b"\\", b"'", b'"', b"u", b"x", b"n", b"r", b"t", b"0", b" ", b"/", b"-", b"+")),
     *(b"&" + second for second in (b"#", b"n", b"a", b"q", b"l", b"r", b"e", b"t", b"p", b"s", b"h")),
     *(b"%" + second for second in (b"2", b"0", b"c", b"e", b"5", b"3")),
     *(b"=" + second for second in (b"2", b"c", b"e", b"\r", b"\n")),
@@ -60,9 +67,16 @@ _LEADS = (
 )  # fmt: skip
 """How what stands in the place of a blank, a quote or a sign begins."""
 _BLANKS = (
-    *(chr(code).encode() for code in (*range(9, 14), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x202F, 0x205F)),
+    *(chr(code).encode() for code in (*range(9, 14), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x202F)),
     *(b"\xe3\x80\x80", b"  ", b"\r\n", b"&nbsp;", b"&#160;", b"&#xa0;", b"\\u00a0", b"%c2%a0", b"%20", b"\\ ", b"=20"),
 )  # fmt: skip
+_RUNS = (
+    *_BLANKS,
+    *(first + second for first in (b" ", b"\t", b"\n", b"\xc2\xa0") for second in (b" ", b"\t", b"\n", b"\xc2\xa0")),
+    *(b"   ", b"\r\n\t", b"\r\n ", b"\n> ", b"\r\n> "),
+)
+"""Several blanks, for short words: longer ones are told by how the first begins."""
+_THREE = tuple(itertools.product((b" ", b"\t", b"\n"), repeat=3))
 _QUOTES = (
     *(b"''", b'""', b"\\'", b'\\"', b"\\\\'", b'\\\\"', b"\\''", b"'\\''", b"&#39;", b"&#039;", b"&#x27;", b"&apos;"),
     *(
@@ -122,21 +136,30 @@ def anchors(value: bytes) -> set[bytes]:
     The longest run that nothing alters; where all are short, what stands before the first place that is altered and how
     that begins.
     """
-    for hard in (_HARD, _HARD_WIDE):
-        longest = max(reversed(hard.findall(value)), key=len, default=b"")
-        if len(longest) >= LEAST:
-            return {longest}
-    found: set[bytes] = set()
+    longest = max(reversed(_HARD.findall(value)), key=len, default=b"")
+    if len(longest) >= _LONG:
+        return {longest}
+    begun = set(_begun(value, _LONG))
+    if begun and min(map(len, begun)) >= _LONG:
+        return begun
+    wide = max(reversed(_HARD_WIDE.findall(value)), key=len, default=b"")
+    short = {anchor for anchor in _begun(value, LEAST) if len(anchor) >= LEAST}
+    return next(({run} for run in (longest, wide) if len(run) >= LEAST), short)
+
+
+def _begun(value: bytes, least: int) -> Iterator[bytes]:
     for soft in _SOFT.finditer(value):
         left = value[max(0, soft.start() - 6) : soft.start()]
         right = _SOFT.split(value[soft.end() : soft.end() + 6])[0]
-        if len(left) >= LEAST - 2:
-            found |= {left + lead for lead in _LEADS}
-            found |= {left + blank + right[:1] for blank in (b"\t", b"\n")}
+        if len(left) >= least - 2:
+            yield from (left + lead for lead in _LEADS)
+            yield from (left + blank + right[:1] for blank in (b"\t", b"\n"))
         else:
-            others = _BLANKS if soft.group() == b" " else _QUOTES if soft.group() == b"'" else ()
-            found |= {left + other + right for other in others}
-    return {anchor for anchor in found if len(anchor) >= LEAST}
+            others = _RUNS if soft.group() == b" " else _QUOTES if soft.group() == b"'" else ()
+            yield from (left + other + right for other in others)
+            if left and soft.group() == b" ":
+                yield left + b"    "
+                yield from (left + b"".join(run) for run in _THREE if len(left) + 3 >= least)
 
 
 def written(value: bytes) -> set[bytes]:
@@ -205,7 +228,7 @@ def _from_printable(match: re.Match[bytes]) -> bytes:
 
 
 def _from_escape(match: re.Match[bytes]) -> bytes:
-    percent, entity, units, point, byte, octal, letter = match.groups()
+    percent, entity, units, point, byte, octal, _ = match.groups()
     if percent:
         return _lower(bytes.fromhex("".join(part[-2:].decode() for part in percent.split(b"%"))))
     if entity:

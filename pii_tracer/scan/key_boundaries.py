@@ -23,12 +23,12 @@ _CUT_BYTES = (64,)
 
 
 def goes_on(data: bytes, start: int, end: int) -> bool:
-    """Whether the match is only a part of a longer number or key: digits behind it, before it, or both, and then nothing
-    of a word.
+    """Whether the match is only a part of a longer number or key: digits behind it, before it, or both, and then
+    nothing of a word.
 
-    Never told of a side on which the value has a letter (names are inflected), that a word touches, or on which there are
-    many digits (a date or an amount joined to it), nor of digits before it that may be no part of the number: zeros that
-    pad it, a plus, and what a phone's number has in front, a country's code. These count as the person.
+    Never told of a side on which the value has a letter (names are inflected), that a word touches, or on which there
+    are many digits (a date or an amount joined to it), nor of digits before it that may be no part of the number: zeros
+    that pad it, a plus, and what a phone's number has in front, a country's code. These count as the person.
     """
     first, behind = start, end
     while _is_digit(data, behind) and behind - end <= LONGER:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,56 +12,135 @@ _INDENT = 16
 """Characters of indent or of marks (`>`) that are passed over at the beginning of a line."""
 _PIECE = 3
 """Digits parted by a break are one number only where so many stand on each side: short numbers begin many lines."""
+_LEAST_BITS, _MOST_BITS = 18, 24
+_CROWDED = 16
+"""Where more than one break in so many may part a value, everything is looked at."""
+
+Bytes = npt.NDArray[np.uint8]
+Places = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
 class Joined:
-    """data: the text in one line; kept: which of its bytes stand there."""
+    """data: the text in one line; origins: where each byte of it stands in the text."""
 
     data: bytes
-    kept: npt.NDArray[np.bool_]
-
-    @property
-    def origins(self) -> npt.NDArray[np.int64]:
-        """Where each byte stands in the text."""
-        return np.flatnonzero(self.kept)
+    origins: Places
 
 
-def joined(text: bytes | memoryview) -> Joined | None:
-    """The text without its breaks, with what breaks add to them: soft ones of quoted-printable, a backslash, indents,
-    marks of replies. None where there are no breaks between texts: lengths of binary formats look like them.
+class Borders:
+    """Tells where an end of a line may part one of some patterns, in any case. Never misses one.
+
+    What stands around an end is compared with what stands in the patterns: two bytes on each side, or one where the
+    pattern begins or ends there.
     """
-    if len(text) < 3 or (isinstance(text, bytes) and b"\n" not in text):
-        return None
+
+    def __init__(self, patterns: Iterable[bytes]) -> None:
+        folded = [np.frombuffer(pattern, np.uint8) | np.uint8(32) for pattern in patterns if len(pattern) > 3]
+        self._reach = max(map(len, folded), default=0)
+        self._bits = min(_MOST_BITS, max(_LEAST_BITS, (8 * self._reach * len(folded)).bit_length()))
+        self._known = np.zeros(1 << self._bits, np.bool_)
+        self._touching = np.zeros(1 << 16, np.bool_)
+        for whole in folded:
+            self._touching[_two(whole[:-1], whole[1:])] = True
+            self._known[self._within(whole[:-3], whole[1:-2], whole[2:-1], whole[3:])] = True
+            self._known[self._first(*whole[:3].reshape(3, 1))] = True
+            self._known[self._last(*whole[-3:].reshape(3, 1))] = True
+
+    def windows(self, text: bytes | memoryview) -> Iterator[tuple[int, int]]:
+        """Parts of a text that hold all that may go on in the next line."""
+        if len(text) < 3 or not self._reach or (isinstance(text, bytes) and b"\n" not in text):
+            return
+        whole = np.frombuffer(text, np.uint8)
+        breaks = np.flatnonzero((whole[1:-1] == 10) & (whole[2:] >= 9)) + 1
+        count = len(breaks)
+        if not count:
+            return
+        ends, starts = _ends(whole, breaks), _starts(whole, breaks)
+        last, first = whole.take(ends), whole.take(starts)
+        # lengths of binary formats look like breaks
+        few = np.flatnonzero(self._touching.take(_two(last | 32, first | 32)) & (last >= 32) & (first >= 32))
+        if not len(few):
+            return
+        breaks, ends, starts = breaks[few], ends[few], starts[few]
+        left, right = last[few] | 32, first[few] | 32
+        before = whole[np.maximum(ends - 1, 0)] | 32
+        behind = whole[np.minimum(starts + 1, len(whole) - 1)] | 32
+        known = self._known[self._within(before, left, right, behind)]
+        known |= self._known[self._first(left, right, behind)] | self._known[self._last(before, left, right)]
+        if _CROWDED * np.count_nonzero(known) > count > _CROWDED:
+            yield 0, len(whole)
+            return
+        around = 2 * self._reach + _INDENT
+        low = high = 0
+        for place in breaks[known].tolist():
+            if high and place - around > high:
+                yield low, high
+                high = 0
+            low = low if high else max(0, place - around)
+            high = min(len(whole), place + around)
+        if high:
+            yield low, high
+
+    def _within(self, *four: Bytes) -> Words:
+        return self._mixed(np.uint32(0), *four)
+
+    def _first(self, *three: Bytes) -> Words:
+        return self._mixed(np.uint32(1), *three)
+
+    def _last(self, *three: Bytes) -> Words:
+        return self._mixed(np.uint32(2), *three)
+
+    def _mixed(self, kind: np.uint32, *signs: Bytes) -> Words:
+        words = np.full(len(signs[0]), kind, np.uint32)
+        for sign in signs:
+            words = words << np.uint32(8) | sign
+        return np.asarray((words * np.uint32(0x9E3779B1)) >> np.uint32(32 - self._bits), np.uint32)
+
+
+def _two(first: Bytes, second: Bytes) -> npt.NDArray[np.intp]:
+    return first.astype(np.intp) << 8 | second
+
+
+def joined(text: bytes) -> Joined:
+    """The text without its breaks, with what breaks add to them: soft ones of quoted-printable, a backslash, indents,
+    marks of replies.
+    """
     whole = np.frombuffer(text, np.uint8)
     breaks = np.flatnonzero(whole == 10)
-    breaks = breaks[(breaks > 0) & (breaks < len(whole) - 1)]
-    before, behind = whole[breaks - 1], whole[breaks + 1]
-    breaks = breaks[(behind >= 32) & ((before >= 32) | (before == 13)) | (behind == 9)]
-    if not len(breaks):
-        return None
-    kept = np.ones(len(whole), np.bool_)
-    kept[breaks] = False
+    lasts, starts = _ends(whole, breaks), _starts(whole, breaks)
+    gaps = np.zeros(len(whole) + 1, np.int64)
+    np.add.at(gaps, lasts + 1, 1)
+    np.add.at(gaps, starts, -1)
+    origins = np.flatnonzero(np.cumsum(gaps[:-1]) <= 0)
+    return Joined(whole[origins].tobytes(), origins)
+
+
+def _ends(whole: Bytes, breaks: Places) -> Places:
+    """The last byte of each line."""
     ends = breaks - 1
-    ends = ends[whole[ends] == 13]
-    kept[ends] = False
-    ends = np.concatenate((ends - 1, breaks - 1))
-    ends = ends[ends >= 0]
-    kept[ends[(whole[ends] == 61) | (whole[ends] == 92)]] = False
-    starts = breaks + 1
+    ends = ends - (whole.take(ends) == 13)
+    soft = whole.take(ends)
+    return np.maximum(ends - ((soft == 61) | (soft == 92)), 0)
+
+
+def _starts(whole: Bytes, breaks: Places) -> Places:
+    """The first byte of each line that follows, behind what indents it."""
+    last = len(whole) - 1
+    starts = np.minimum(breaks + 1, last)
     for _ in range(_INDENT):
-        starts = starts[starts < len(whole)]
-        starts = starts[np.isin(whole[starts], (9, 32, 62))]
-        if not len(starts):
+        signs = whole.take(starts)
+        passed = (signs == 32) | (signs == 9) | (signs == 62)
+        if not passed.any():
             break
-        kept[starts] = False
-        starts = starts + 1
-    return Joined(whole[kept].tobytes(), kept)
+        starts = np.minimum(starts + passed, last)
+    return starts
 
 
-def is_one(line: bytes, start: int, end: int, parts: npt.NDArray[np.int64]) -> bool:
-    """Whether a value that was found across breaks surely is one word: nothing of a word touches it, and no short number
-    of the next line makes it up.
+def is_one(line: bytes, start: int, end: int, parts: Places) -> bool:
+    """Whether a value that was found across breaks surely is one word: nothing of a word touches it, and no short
+    number of the next line makes it up.
 
     line: joined text; start, end: of the value there; parts: where it goes on after a break.
     """

@@ -37,11 +37,15 @@ PLAIN = frozenset({Form.TEXT, Form.URL, Form.JSON, Form.ESCAPED})
 _WORDS = PLAIN | {Form.HTML}
 """Forms that are text: where a line's end parts one, it may be two words."""
 
+_LINED = frozenset({Form.TEXT, Form.BASE64, Form.HEX})
+"""Forms that are looked for over the ends of lines."""
+
 Found = Counter[Term]
 
 SMALL = 4096
 """Fewer bytes are searched as they are: a sieve would take longer."""
 
+Parts = list[tuple[int, int]]
 Match = tuple[list[Term], int, int]
 """The terms that a match stands for, where it starts and ends."""
 
@@ -88,6 +92,8 @@ class Patterns:
         self._looks = Automaton(tables.looks)
         self._anchors = Automaton(tables.anchors)
         self._written = frozenset(tables.folded)
+        lined = (p for table in (tables.folded, tables.exact) for p, terms in table.items() if terms[0][1] in _LINED)
+        self._borders = line_wraps.Borders(lined)
         self.has_tiny = bool(tables.tiny)
         self.ints = {value: tuple(names) for value, names in tables.ints.items()}
         self.cells = {value: tuple(names) for value, names in tables.cells.items()}
@@ -118,7 +124,7 @@ class Patterns:
 
         label: what kind of data it is, e.g. the column's name; the search is tuned for each.
         """
-        across = [start for _, start, _ in self._across(data, label)]
+        across = [start for _, start, _ in self._across(data)]
         if not self._sieve.blind and len(data) >= SMALL:
             found = self._sieve.places(data, label)
             return np.union1d(found, across).astype(np.int64) if across else found
@@ -128,11 +134,11 @@ class Patterns:
 
     def quiet(self, data: bytes | memoryview, label: str | None = None) -> bool:
         """Whether the data surely holds nothing but, perhaps, tiny numbers."""
-        for low, high in self._parts(data, label):
+        for low, high in self.parts(data, label):
             piece = bytes(data[low:high])
             if any(True for _ in self._in(piece, self._bounded)) or any(True for _ in self._strong(piece)):
                 return False
-        return not any(True for _ in self._across(data, label))
+        return not any(True for _ in self._across(data))
 
     def raw(self, data: bytes | memoryview, *, lines: bool = False) -> Found:
         """Occurrences in any bytes: strong values and digests, in all their encodings.
@@ -144,9 +150,14 @@ class Patterns:
             found.update(terms)
         return found
 
-    def occurrences(self, data: bytes | memoryview, *, lines: bool = False) -> Iterator[Match]:
-        """As `raw`, one by one: the terms that a match stands for, where it starts and ends."""
-        for low, high in self._parts(data):
+    def occurrences(
+        self, data: bytes | memoryview, *, lines: bool = False, parts: Parts | None = None
+    ) -> Iterator[Match]:
+        """As `raw`, one by one: the terms that a match stands for, where it starts and ends.
+
+        parts: what `self.parts(data)` gives, where it is known.
+        """
+        for low, high in self.parts(data) if parts is None else parts:
             for terms, start, end in self._strong(bytes(data[low:high])):
                 if lines or terms[0][1] is not Form.WRAPPED:
                     yield terms, low + start, low + end
@@ -164,36 +175,33 @@ class Patterns:
                 wrapped = b"\n" in text or b"\r" in text
                 yield [(n, Form.WRAPPED if wrapped else form) for n, form in seen.terms], seen.start, seen.end
 
-    def _across(self, data: bytes | memoryview, label: str | None = None) -> Iterator[Match]:
+    def _across(self, data: bytes | memoryview) -> Iterator[Match]:
         """What goes on in the next line of a text, broken anywhere."""
-        line = line_wraps.joined(data)
-        if line is None:
-            return
-        origins = None
-        for low, high in self._parts(line.data, label):
-            for terms, start, end in self._in(line.data[low:high], self._folded, self._exact):
-                origins = line.origins if origins is None else origins
-                places = origins[low + start : low + end]
-                if places[-1] - places[0] == len(places) - 1:
-                    continue
-                parts = low + start + 1 + np.flatnonzero(np.diff(places) > 1)
-                if not line_wraps.is_one(line.data, low + start, low + end, parts):
-                    terms = [t for t in terms if t[1] not in _WORDS]
-                if terms:
-                    changed = [(n, Form.WRAPPED if form in _WORDS else form) for n, form in terms]
-                    yield changed, int(places[0]), int(places[-1]) + 1
+        for low, high in self._borders.windows(data):
+            line = line_wraps.joined(bytes(data[low:high]))
+            for first, last in self.parts(line.data):
+                for terms, begin, stop in self._in(line.data[first:last], self._folded, self._exact):
+                    start, end = first + begin, first + stop
+                    places = line.origins[start:end]
+                    if places[-1] - places[0] == len(places) - 1:
+                        continue
+                    parts = start + 1 + np.flatnonzero(np.diff(places) > 1)
+                    if not line_wraps.is_one(line.data, start, end, parts):
+                        terms = [t for t in terms if t[1] not in _WORDS]
+                    if terms:
+                        changed = [(n, Form.WRAPPED if form in _WORDS else form) for n, form in terms]
+                        yield changed, low + int(places[0]), low + int(places[-1]) + 1
 
     def _in(self, data: bytes, *automata: Automaton) -> Iterator[tuple[list[Term], int, int]]:
         lower = data.lower()
         for automaton in automata:
             yield from automaton.matches(data if automaton is self._exact else lower)
 
-    def _parts(self, data: bytes | memoryview, label: str | None = None) -> Iterator[tuple[int, int]]:
-        """Parts of the data that together hold every occurrence, none of which is cut."""
+    def parts(self, data: bytes | memoryview, label: str | None = None) -> Parts:
+        """Parts of the data that together hold every occurrence of anything but tiny numbers, none of which is cut."""
         if len(data) < SMALL or self._sieve.blind:
-            yield 0, len(data)
-            return
-        yield from self._around(self._sieve.places(data, label), len(data))
+            return [(0, len(data))]
+        return list(self._around(self._sieve.places(data, label), len(data)))
 
     def _around(self, spots: Places, size: int) -> Iterator[tuple[int, int]]:
         """The longest pattern's reach around some places; parts that touch are one."""
@@ -208,7 +216,13 @@ class Patterns:
             yield low, high
 
     def ended(
-        self, data: bytes, *, text: bool = True, whole: Whole | None = None, cut: bool = False
+        self,
+        data: bytes,
+        *,
+        text: bool = True,
+        whole: Whole | None = None,
+        cut: bool = False,
+        parts: Parts | None = None,
     ) -> tuple[Found, dict[str, list[int]]]:
         """As `raw`, in decoded text, where a longer key can be told from a value and what stands beside it.
 
@@ -222,7 +236,7 @@ class Patterns:
         found: Found = Counter()
         longer: dict[str, list[int]] = {}
         cut = cut and may_be_cut(data)
-        for terms, start, end in self.occurrences(data, lines=text):
+        for terms, start, end in self.occurrences(data, lines=text, parts=parts):
             plain = [t for t in terms if t[1] in PLAIN]
             another = goes_on(data, start, end) or (text and of_another(data, start, end, cut=cut))
             if plain and not another and whole is not None:
@@ -237,11 +251,11 @@ class Patterns:
             found.update(t for t in terms if t not in plain)
         return found, longer
 
-    def bounded(self, data: bytes, *, tiny: bool = False) -> Iterator[WeakMatch]:
+    def bounded(self, data: bytes, *, tiny: bool = False, parts: Parts | None = None) -> Iterator[WeakMatch]:
         """Matches of weak and very short values in text, between boundaries; with `tiny`, of tiny numbers too."""
         automaton = self._tiny if tiny else self._bounded
         folded = b""
-        for low, high in ((0, len(data)),) if tiny else self._parts(data):
+        for low, high in ((0, len(data)),) if tiny else self.parts(data) if parts is None else parts:
             folded = folded or data.lower()
             for terms, start, end in automaton.matches(folded[low:high]):
                 if stands_alone(folded, low + start, low + end):
