@@ -76,6 +76,13 @@ class GapKind(StrEnum):
     VAULT_INVENTORY = "vault_inventory"
     VAULT_MANIFEST = "vault_manifest"
 
+    # HDFS
+    HDFS_PLACE = "hdfs_place"
+    HDFS_SNAPSHOT = "hdfs_snapshot"
+    HDFS_TRASH = "hdfs_trash"
+    HDFS_TEMPORARY = "hdfs_temporary"
+    HDFS_UNREAD = "hdfs_unread"
+
     # Kafka, lakeFS and backups
     KAFKA_CLUSTER = "kafka_cluster"
     MISSING_TOPIC = "missing_topic"
@@ -100,6 +107,7 @@ class GapKind(StrEnum):
     SAME_DIGITS = "same_digits"
     SHARED_IDENTIFIER = "shared_identifier"
     FOREIGN_KEYS = "foreign_keys"
+    DECLARED_KEY = "declared_key"
     FORMER_VALUE = "former_value"
     FORMER_UNREAD = "former_unread"
     KEY_ONLY = "key_only"

@@ -41,8 +41,11 @@ from pii_tracer.proof.store_blind_spots import unlisted
 from pii_tracer.review import dsse
 from pii_tracer.review.plan_file import LoadedPlan
 from pii_tracer.run.journal import Kind, Record, parse
+from pii_tracer.scan.hits import Reading
 from pii_tracer.verify.verdicts import to_be_seen
 
+READING = "reading"
+"""Key of `pii_tracer.scan.hits.Reading` in a step's facts and in the scope."""
 NUMBERED = ("approvals", "confirmations")
 """Folders of the evidence whose files are `000.json` and so on."""
 LIMITS = (
@@ -204,7 +207,7 @@ def _predicate(
         "steps": _steps(plan, records),
         "journal": {"head": records[-1].hash, "records": len(records)},
         "merkle": {"root": root.hex(), "leaves": size},
-        "scope": {"files": len(scope), "digest": scope_digest, "at": at},
+        "scope": {"files": len(scope), "digest": scope_digest, "at": at, **_reading(records)},
         "others": asdict(proven.others),
         "tools": dict(proven.tools),
         "exceptions": [item.model_dump(mode="json") for item in (*_exceptions(plan, records), *proven.exceptions)],
@@ -217,6 +220,16 @@ def _predicate(
             *([] if proven.authority else [NO_AUTHORITY]),
         ],
     }
+
+
+def _reading(records: Sequence[Record]) -> dict[str, Any]:
+    """How many files of the scope the steps did not decode, since an earlier scan saw the same bytes."""
+    results = {r.facts["step"]: r.facts.get("facts") for r in records if r.kind is Kind.STEP_RESULT}
+    given = (facts[READING] for facts in results.values() if isinstance(facts, dict) and READING in facts)
+    whole = Reading()
+    for reading in given:
+        whole = whole.and_(Reading.model_validate(reading))
+    return {READING: whole.model_dump(mode="json")} if whole.before else {}
 
 
 def _steps(plan: ErasurePlan, records: Sequence[Record]) -> list[dict[str, Any]]:

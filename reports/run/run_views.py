@@ -115,12 +115,14 @@ class Residue(Frozen):
 
     copy_: id of the copy (`copy` in JSON). file: path inside it. where: column, footer, log entry, bounds …
     form: name of the form that matched (`plain`, `sha2-256`), never the value.
+    foreseen: ids of the gaps about this place that a named person waived; somebody said that it may be so.
     """
 
     copy_: str = Field(alias="copy")
     file: str
     where: str
     form: str
+    foreseen: tuple[str, ...] = ()
 
     model_config = {"frozen": True, "extra": "forbid", "populate_by_name": True}
 

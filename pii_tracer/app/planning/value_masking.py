@@ -145,7 +145,8 @@ def _look_beside(client: S3Client, bucket: str, patterns: Patterns, version: Obj
 
 def masked_paths(inventory: Inventory, patterns: Patterns) -> dict[str, str]:
     """Paths of files of no table whose names hold a value of the persons, as the plan may show them."""
-    lone = (gap.evidence for gap in inventory.gaps if gap.kind in (GapKind.UNKNOWN_FILE, GapKind.STRANGE_FILES))
+    named = (GapKind.UNKNOWN_FILE, GapKind.STRANGE_FILES, *(k for k in GapKind if k.value.startswith("hdfs_")))
+    lone = (gap.evidence for gap in inventory.gaps if gap.kind in named)
     return {path: shown for path in lone if (shown := patterns.mask(path)) != path}
 
 
