@@ -12,10 +12,10 @@ from decimal import Decimal
 from typing import Any
 
 from pii_tracer.scan.decode import compression as packed
+from pii_tracer.scan.forms.pattern_tables import Term
 from pii_tracer.scan.hits import Described, Form, Hit
 from pii_tracer.scan.key_boundaries import Whole
 from pii_tracer.scan.longer_cells import WINDOW, between, explained
-from pii_tracer.scan.pattern_tables import Term
 from pii_tracer.scan.value_forms import PLAIN, Parts, Patterns, WeakMatch
 
 _NAMED = re.compile(rb"([\w.`]{1,128}?)`?(?:#\d+L?)?\s*=\s*\"?'?\Z")

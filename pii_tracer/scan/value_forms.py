@@ -17,8 +17,10 @@ import numpy as np
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.number_keys import without_fraction
-from pii_tracer.scan import escape_views, line_wraps
 from pii_tracer.scan.email_boundaries import of_another
+from pii_tracer.scan.forms import escape_views, line_wraps
+from pii_tracer.scan.forms.pattern_tables import Automaton, Tables, Term, add
+from pii_tracer.scan.forms.weak_boundaries import stands_alone, whole_segment
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.key_boundaries import (
     KeyColumns,
@@ -28,8 +30,6 @@ from pii_tracer.scan.key_boundaries import (
 )
 from pii_tracer.scan.parquet_decryption_keys import FileKeys
 from pii_tracer.scan.pattern_prefilter import Places, Sieve
-from pii_tracer.scan.pattern_tables import Automaton, Tables, Term, add
-from pii_tracer.scan.weak_boundaries import stands_alone, whole_segment
 
 PLAIN = frozenset({Form.TEXT, Form.URL, Form.JSON, Form.ESCAPED})
 """Forms in which the end of a value can be seen in the text."""

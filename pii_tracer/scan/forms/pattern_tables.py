@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ahocorasick_rs import BytesAhoCorasick
 
 from pii_tracer.model.datasets import KeySet
-from pii_tracer.scan import escape_views
+from pii_tracer.scan.forms import escape_views
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.value_encodings import (
     SEALED,
