@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from pii_tracer.scan.decode import compression as packed
+from pii_tracer.scan.decode.streams import PackedError
 from pii_tracer.scan.forms.pattern_tables import Term
 from pii_tracer.scan.hits import Described, Form, Hit
 from pii_tracer.scan.key_boundaries import Whole
@@ -275,7 +276,7 @@ class Collector:
     def _unpacked(self, value: bytes, where: str, column: str | None) -> None:
         try:
             content = packed.cell(value)
-        except packed.PackedError as error:
+        except PackedError as error:
             self.unread(str(error))
             return
         if content is None:

@@ -29,9 +29,10 @@ _WINDOWS = {byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte
 
 
 def as_text(data: memoryview) -> str | None:
-    """The file as text, or None when it is binary. UTF-8 (with or without mark), and UTF-16 with its mark."""
+    """The file as text, or None when it is binary. UTF-8 (with or without mark), UTF-16 and UTF-32 with their marks."""
     raw = bytes(data)
-    encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    wide = "utf-32" if raw[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff") else "utf-16"
+    encoding = wide if wide == "utf-32" or raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
         text = raw.decode(encoding)
     except UnicodeDecodeError:
@@ -74,7 +75,8 @@ class Kind(Enum):
 def in_blocks(name: str, block: bytes) -> Kind | None:
     """What a long text is, by its first block; None where it has to be read whole (one document, UTF-16, no text)."""
     lines, newline, _ = block.rpartition(b"\n")
-    content = None if block[:2] in (b"\xff\xfe", b"\xfe\xff") else as_text(memoryview(lines))
+    wide = block[:2] in (b"\xff\xfe", b"\xfe\xff", b"\0\0")
+    content = None if wide else as_text(memoryview(lines))
     if not newline or content is None:
         return None
     if content.lstrip()[:1] in ("{", "["):
@@ -126,6 +128,23 @@ def _plain(text: str, collector: Collector) -> None:
     """Fields may be joined without anything between them: a value's end cannot be seen."""
     collector.raw(text.encode("utf-8", "surrogateescape"), "text", lines=True)
     collector.text(text, "text", strong=False)
+    if text.lstrip()[:1] == "<" and (shown := _as_shown(text)) != text:
+        inner = Collector(collector.patterns)
+        inner.text(shown, "text")
+        collector.merge(inner, unless_seen_in=collector)
+
+
+_RUNS = re.compile(
+    r"</(?:\w+:)?t>(?:<(?!/?(?:\w+:)?(?:p|si|is|c|br|tab)\b)[^>]*>)*?<(?:\w+:)?t(?:\s[^>]*)?>"
+    r"|</?(?:b|i|u|s|em|strong|span|font|a|mark|small|sub|sup)(?:\s[^>]*)?>|<!--.*?-->",
+    re.DOTALL,
+)
+"""Marks inside a word or a sentence: runs of letters in documents of Office, and what HTML sets in other letters."""
+
+
+def _as_shown(markup: str) -> str:
+    """Markup without what parts no text."""
+    return _RUNS.sub("", markup)
 
 
 def _engine(text: str, collector: Collector) -> str:
@@ -179,6 +198,8 @@ def _csv(text: str, collector: Collector, first: str | None = None, *, known: bo
     if delimiter not in first:  # one column, or columns by position: a value's end cannot be seen
         collector.raw(text.encode("utf-8", "surrogateescape"), "text", lines=True)
     found = collector.terms(text.encode("utf-8", "surrogateescape"))
+    if not found and '""' in text and any(line.count('"') & 1 for line in text.split("\n")):
+        found = collector.terms(text.replace('""', '"').encode("utf-8", "surrogateescape"))
     if not found and not collector.patterns.has_tiny:
         return "csv"
     inner = Collector(collector.patterns)
@@ -187,7 +208,7 @@ def _csv(text: str, collector: Collector, first: str | None = None, *, known: bo
     try:
         header = next(csv.reader([first], delimiter=delimiter), [])
         for row in rows:
-            regular = regular and len(row) in (0, len(header))
+            regular = regular and len(row) in (0, len(header)) and not any(cell[:1] == " " for cell in row)
             for index, cell in enumerate(row):
                 column = _column(header, index, collector.patterns.key_columns) if known else None
                 inner.string(cell, "data", column, known=len(row) == len(header))
@@ -198,7 +219,7 @@ def _csv(text: str, collector: Collector, first: str | None = None, *, known: bo
         whole = partial(inner.quoted, ends=f'"\r\n{delimiter}'.encode())
         found = collector.terms(text.encode("utf-8", "surrogateescape"), whole=whole)
     for (name, form), count in found.items():
-        # the last cell of a row and the first of the next are no text that goes on
+        # the last cell of a row and the first of the next are no text that goes on; in prose, blanks follow commas
         if name not in inner.seen and not (regular and form is Form.WRAPPED):
             collector.add(name, form, "text", None, count)
     return "csv"

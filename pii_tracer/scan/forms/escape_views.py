@@ -7,7 +7,6 @@ values are searched as they look there. Views are made only around anchors: piec
 from __future__ import annotations
 
 import html
-import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -66,17 +65,33 @@ _LEADS = (
     b"\xe1\x9a", b"\xe3\x80", b"\xef\xbc", b"\xef\xb9", b"\xef\xbb", b"\xca\xbc", b"<b",
 )  # fmt: skip
 """How what stands in the place of a blank, a quote or a sign begins."""
+_UNICODE = (*range(9, 14), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000)
 _BLANKS = (
-    *(chr(code).encode() for code in (*range(9, 14), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x202F)),
-    *(b"\xe3\x80\x80", b"  ", b"\r\n", b"&nbsp;", b"&#160;", b"&#xa0;", b"\\u00a0", b"%c2%a0", b"%20", b"\\ ", b"=20"),
-)  # fmt: skip
-_RUNS = (
-    *_BLANKS,
-    *(first + second for first in (b" ", b"\t", b"\n", b"\xc2\xa0") for second in (b" ", b"\t", b"\n", b"\xc2\xa0")),
-    *(b"   ", b"\r\n\t", b"\r\n ", b"\n> ", b"\r\n> "),
+    *(chr(code).encode() for code in _UNICODE),
+    *(b"  ", b"\r\n", b"\\ ", b"&nbsp;", b"&#160;", b"&#xa0;", b"&amp;nbsp;", b"&amp;#160;", b"&#32;", b"&#x20;"),
+    *(
+        b"\\u00a0",
+        b"\\u0020",
+        b"\\xa0",
+        b"\\t",
+        b"\\n",
+        b"\\r\\n",
+        b"%c2%a0",
+        b"%20",
+        b"%2520",
+        b"=20",
+        b"=c2=a0",
+        b"<br>",
+    ),
 )
-"""Several blanks, for short words: longer ones are told by how the first begins."""
-_THREE = tuple(itertools.product((b" ", b"\t", b"\n"), repeat=3))
+_ANY = (b" ", b"\t")
+_TWO = tuple(
+    first + second for first in (*_ANY, b"\n", b"\r\n", b"\n>", b"\xc2\xa0") for second in (*_ANY, b"\xc2\xa0", b"\n")
+)
+_THREE = tuple(two + third for two in _TWO for third in _ANY)
+_RUNS = (*_BLANKS, *_TWO, *_THREE)
+"""What stands between short words; before longer ones it is told by how it begins."""
+_LONGER = tuple(three + fourth for three in _THREE for fourth in _ANY)
 _QUOTES = (
     *(b"''", b'""', b"\\'", b'\\"', b"\\\\'", b'\\\\"', b"\\''", b"'\\''", b"&#39;", b"&#039;", b"&#x27;", b"&apos;"),
     *(
@@ -158,8 +173,7 @@ def _begun(value: bytes, least: int) -> Iterator[bytes]:
             others = _RUNS if soft.group() == b" " else _QUOTES if soft.group() == b"'" else ()
             yield from (left + other + right for other in others)
             if left and soft.group() == b" ":
-                yield left + b"    "
-                yield from (left + b"".join(run) for run in _THREE if len(left) + 3 >= least)
+                yield from (left + run for run in _LONGER if len(left) + len(run) >= least)
 
 
 def written(value: bytes) -> set[bytes]:
