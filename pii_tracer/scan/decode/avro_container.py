@@ -39,18 +39,15 @@ class AvroError(ValueError):
 
 @dataclass(frozen=True)
 class Container:
-    """An opened file. metadata: the header's entries; schema: the writer's, as JSON gives it."""
+    """An opened file. metadata: the header's entries; schema: the writer's, as JSON gives it; sync: the marker that
+    ends its blocks.
+    """
 
     metadata: Mapping[str, bytes]
     schema: Any
     _data: memoryview
     _start: int
-    _sync: bytes
-
-    @property
-    def header(self) -> memoryview:
-        """The bytes before the first block."""
-        return self._data[: self._start]
+    sync: bytes
 
     def records(self) -> Iterator[Any]:
         """Every record of every block.
@@ -65,7 +62,7 @@ class Container:
             count, position = _long(self._data, position)
             size, position = _long(self._data, position)
             end = position + size
-            if count < 0 or size < 0 or bytes(self._data[end : end + 16]) != self._sync:
+            if count < 0 or size < 0 or bytes(self._data[end : end + 16]) != self.sync:
                 raise AvroError("Avro block cut short or without its sync marker")
             stream = io.BytesIO(_unpack(bytes(self._data[position:end]), codec))
             for _ in range(count):

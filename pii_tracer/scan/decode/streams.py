@@ -125,7 +125,7 @@ def _streams(
                 beside.own.append(data[position : position + header])
             decoder = new()
             while not decoder.eof:
-                rest = data[position : position + _INPUT]
+                rest: Any = data[position : position + _INPUT]
                 position += len(rest)
                 while True:
                     try:

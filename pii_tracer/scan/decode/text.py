@@ -148,7 +148,7 @@ def _as_shown(markup: str) -> str:
 
 
 def _engine(text: str, collector: Collector) -> str:
-    documents = [text] if _is_json(text) else text.splitlines()
+    documents = [text] if _is_json(text) else text.split("\n")
     inner = Collector(collector.patterns)
     for document in documents:
         if document.lstrip()[:1] in ("{", "["):
@@ -177,7 +177,7 @@ def _json(text: str, collector: Collector) -> str:
     kind = "json" if whole else "json lines"
     if "\\" not in text and not collector.patterns.has_tiny and not collector.terms(text.encode()):
         return kind  # without escapes the members hold nothing that the text does not show
-    for document in [text] if whole else text.splitlines():
+    for document in [text] if whole else text.split("\n"):
         inner = Collector(collector.patterns)
         for label, leaf in json_leaves(document):
             inner.leaf(leaf, "data", label.removeprefix("$.") if label != "$" else None)

@@ -56,6 +56,7 @@ _LEADS = (
     *(first + second for first in (b" ", b"\t", b"\n", b"\r") for second in (b" ", b"\t", b"\n", b"\r", b">", b"\xc2")),
     *(first + second for first in (b"'", b'"') for second in (b"'", b'"', b"\\")),
     *(b"\\" + second for second in (b"\\", b"'", b'"', b"u", b"x", b"n", b"r", b"t", b"0", b" ", b"/", b"-", b"+")),
+    *(b"\\" + second for second in (b"\n", b"\r", b"\t", b".", b",", b"&", b"%", b"<", b"=", b"`")),
     *(b"&" + second for second in (b"#", b"n", b"a", b"q", b"l", b"r", b"e", b"t", b"p", b"s", b"h")),
     *(b"%" + second for second in (b"2", b"0", b"c", b"e", b"5", b"3")),
     *(b"=" + second for second in (b"2", b"c", b"e", b"\r", b"\n")),
@@ -69,48 +70,23 @@ _UNICODE = (*range(9, 14), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0
 _BLANKS = (
     *(chr(code).encode() for code in _UNICODE),
     *(b"  ", b"\r\n", b"\\ ", b"&nbsp;", b"&#160;", b"&#xa0;", b"&amp;nbsp;", b"&amp;#160;", b"&#32;", b"&#x20;"),
-    *(
-        b"\\u00a0",
-        b"\\u0020",
-        b"\\xa0",
-        b"\\t",
-        b"\\n",
-        b"\\r\\n",
-        b"%c2%a0",
-        b"%20",
-        b"%2520",
-        b"=20",
-        b"=c2=a0",
-        b"<br>",
-    ),
-)
+    *(b"\\u00a0", b"\\u0020", b"\\xa0", b"\\t", b"\\n", b"\\r\\n", b"%c2%a0", b"%20", b"%2520", b"=20", b"=c2=a0"),
+    *(b"<br>", b"=\n ", b"=\r\n ", b"\\\n ", b"\\\r\n "),
+)  # fmt: skip
 _ANY = (b" ", b"\t")
-_TWO = tuple(
-    first + second for first in (*_ANY, b"\n", b"\r\n", b"\n>", b"\xc2\xa0") for second in (*_ANY, b"\xc2\xa0", b"\n")
-)
+_BEGUN = (*_ANY, b"\n", b"\r\n", b"\n>", b"\xc2\xa0")
+_TWO = tuple(first + second for first in _BEGUN for second in (*_ANY, b"\xc2\xa0", b"\n"))
 _THREE = tuple(two + third for two in _TWO for third in _ANY)
 _RUNS = (*_BLANKS, *_TWO, *_THREE)
 """What stands between short words; before longer ones it is told by how it begins."""
 _LONGER = tuple(three + fourth for three in _THREE for fourth in _ANY)
 _QUOTES = (
-    *(b"''", b'""', b"\\'", b'\\"', b"\\\\'", b'\\\\"', b"\\''", b"'\\''", b"&#39;", b"&#039;", b"&#x27;", b"&apos;"),
-    *(
-        b"&#34;",
-        b"&#x22;",
-        b"&quot;",
-        b"%27",
-        b"%22",
-        b"\\u0027",
-        b"\\u0022",
-        b"\\x27",
-        b"\\x22",
-        b"=27",
-        b"`",
-        b"'",
-        b'"',
-    ),
+    *(b"''", b'""', b"\\'", b'\\"', b"\\\\'", b'\\\\"', b"\\''", b"'\\''", b"`", b"'", b'"', b"%27", b"%22", b"=27"),
+    *(b"&#39;", b"&#039;", b"&#x27;", b"&apos;", b"&#34;", b"&#x22;", b"&quot;", b"&amp;#39;", b"&amp;quot;"),
+    *(b"\\u0027", b"\\u0022", b"\\x27", b"\\x22", b"&amp;#x27;", b"&amp;apos;", b"&rsquo;", b"&lsquo;"),
+    *(b"%2527", b"\\u2019", b"%e2%80%99"),
     *(chr(code).encode() for code in (0xB4, 0x2BC, 0x2018, 0x2019, 0x201C, 0x201D, 0x2032)),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

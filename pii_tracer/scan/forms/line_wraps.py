@@ -12,6 +12,7 @@ _INDENT = 16
 """Characters of indent or of marks (`>`) that are passed over at the beginning of a line."""
 _PIECE = 3
 """Digits parted by a break are one number only where so many stand on each side: short numbers begin many lines."""
+_FOLD = np.uint8(32)
 _LEAST_BITS, _MOST_BITS = 18, 24
 _CROWDED = 16
 """Where more than one break in so many may part a value, everything is looked at."""
@@ -37,7 +38,7 @@ class Borders:
     """
 
     def __init__(self, patterns: Iterable[bytes]) -> None:
-        folded = [np.frombuffer(pattern, np.uint8) | np.uint8(32) for pattern in patterns if len(pattern) > 3]
+        folded = [np.frombuffer(pattern, np.uint8) | _FOLD for pattern in patterns if len(pattern) > 3]
         self._reach = max(map(len, folded), default=0)
         self._bits = min(_MOST_BITS, max(_LEAST_BITS, (8 * self._reach * len(folded)).bit_length()))
         self._known = np.zeros(1 << self._bits, np.bool_)
@@ -60,13 +61,13 @@ class Borders:
         ends, starts = _ends(whole, breaks), _starts(whole, breaks)
         last, first = whole.take(ends), whole.take(starts)
         # lengths of binary formats look like breaks
-        few = np.flatnonzero(self._touching.take(_two(last | 32, first | 32)) & (last >= 32) & (first >= 32))
+        few = np.flatnonzero(self._touching.take(_two(last | _FOLD, first | _FOLD)) & (last >= 32) & (first >= 32))
         if not len(few):
             return
         breaks, ends, starts = breaks[few], ends[few], starts[few]
-        left, right = last[few] | 32, first[few] | 32
-        before = whole[np.maximum(ends - 1, 0)] | 32
-        behind = whole[np.minimum(starts + 1, len(whole) - 1)] | 32
+        left, right = last[few] | _FOLD, first[few] | _FOLD
+        before = whole[np.maximum(ends - 1, 0)] | _FOLD
+        behind = whole[np.minimum(starts + 1, len(whole) - 1)] | _FOLD
         known = self._known[self._within(before, left, right, behind)]
         known |= self._known[self._first(left, right, behind)] | self._known[self._last(before, left, right)]
         if _CROWDED * np.count_nonzero(known) > count > _CROWDED:
@@ -122,7 +123,7 @@ def _ends(whole: Bytes, breaks: Places) -> Places:
     ends = breaks - 1
     ends = ends - (whole.take(ends) == 13)
     soft = whole.take(ends)
-    return np.maximum(ends - ((soft == 61) | (soft == 92)), 0)
+    return np.asarray(np.maximum(ends - ((soft == 61) | (soft == 92)), 0), np.int64)
 
 
 def _starts(whole: Bytes, breaks: Places) -> Places:

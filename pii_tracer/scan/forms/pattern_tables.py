@@ -35,6 +35,9 @@ SHORT_TEXT = 6
 TINY_DIGITS = 5
 """A weak number of fewer digits counts only as a whole cell: `decimal(12,2)` is full of twelves."""
 
+_SURE = 12
+"""A shorter value without its blanks is not met in all encodings in which it is with them."""
+
 _STRONG_DIGITS = 10
 """Fewer digits behind blanks, which a source pads with, mean something else elsewhere, too."""
 
@@ -107,6 +110,8 @@ class Tables:
             self._bounded(name, value)
         else:
             self._strong(name, value)
+        if value != given and not key_set.weak and len(value) < _SURE:
+            self._strong(name, given)  # with its blanks it is strong
         if number is not None:
             for text in (number, scientific(number)):
                 add(self.bounded, text.encode(), (name, Form.NUMBER))

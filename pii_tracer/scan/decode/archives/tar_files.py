@@ -23,7 +23,7 @@ def parts(data: memoryview) -> Iterator[Part]:
     """
     position = 0
     try:
-        with tarfile.open(fileobj=stream_of(data), mode="r:") as archive:  # type: ignore[call-overload]
+        with tarfile.open(fileobj=stream_of(data), mode="r:") as archive:
             for member in archive:
                 start, end = member.offset_data, member.offset_data
                 if member.isreg():
@@ -37,9 +37,9 @@ def parts(data: memoryview) -> Iterator[Part]:
                 yield Part("", (data[end:position],), own=True)
     except (tarfile.TarError, ValueError, OSError):
         raise PackedError("a tar archive that cannot be read") from None
-    rest = np.flatnonzero(np.frombuffer(data[position:], np.uint8)) if position < len(data) else ()
-    if len(rest):
-        yield Part("", (data[position + int(rest[0]) :],))
+    rest = np.flatnonzero(np.frombuffer(data[position:], np.uint8)).tolist() if position < len(data) else []
+    for first in rest[:1]:
+        yield Part("", (data[position + first :],))
 
 
 KIND = FileKind(
