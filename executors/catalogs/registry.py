@@ -21,12 +21,7 @@ def spark_catalog_of(kind: CatalogType) -> CatalogOnSpark:
     Raises:
         EstateError: no installed package says it; tables of such a catalog could not be written.
     """
-    made = plugins.load(GROUP, kind.value)
-    if made is None:
-        raise EstateError(
-            f"no installed package sets Spark up for catalogs of the type `{kind}`",
-            todo=f"install the package that brings it; known are {', '.join(plugins.names(GROUP)) or 'none'}",
-        )
+    made = plugins.required(GROUP, kind.value, f"sets Spark up for catalogs of the type `{kind}`", EstateError)
     return cast(CatalogOnSpark, made())
 
 

@@ -115,4 +115,4 @@ def verify(
         verdicts.append(verification.look(copy))
     show.step("datasets that are no copies")
     verdicts += [CopyVerdict(copy_id=beside.copy_id, bytes=beside) for beside in verification.elsewhere()]
-    return PlanVerification(plan, RunVerdict(copies=tuple(verdicts)), verification.take_reading())
+    return PlanVerification(plan, RunVerdict(copies=tuple(verdicts)), verification.whole_reading())

@@ -35,7 +35,7 @@ from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.file_fingerprints import fingerprint
 from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.hits import Reading
-from pii_tracer.scan.scan_ledger import ScanLedger
+from pii_tracer.scan.scan_ledger import LedgerSearchers, ScanLedger
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.byte_search import (
     look_past,
@@ -49,12 +49,12 @@ from pii_tracer.verify.refused_places import Refused, waived, with_refused
 from pii_tracer.verify.row_checks import Verifier, compare
 from pii_tracer.verify.streams.kafka.retention_losses import compare_topic
 from pii_tracer.verify.verdicts import (
-    NO_COPY,
     SINCE,
     Baseline,
     Bystanders,
     ByteVerdict,
     CopyVerdict,
+    no_copy_name,
 )
 
 if TYPE_CHECKING:
@@ -89,12 +89,19 @@ class Verification:
     ledger: ScanLedger | None = None
 
     def __post_init__(self) -> None:
-        self.searchers = searchers_of(self.estate.spark, self.spark, self.warn, self.ledger)
+        self.searchers = LedgerSearchers(self.ledger, searchers_of(self.estate.spark, self.spark, self.warn))
+        self._reading = Reading()
         self.patterns = build_patterns(self.keys, file_keys(self.estate.parquet_encryption, self.base))
 
-    def take_reading(self) -> Reading:
-        """How files came to be searched since this was last asked."""
-        return self.searchers.take_reading()
+    def whole_reading(self) -> Reading:
+        """How files came to be searched, of copies and of what is none."""
+        self._take_reading()
+        return self._reading
+
+    def _take_reading(self) -> Reading:
+        taken = self.searchers.take_reading()
+        self._reading = self._reading.and_(taken)
+        return taken
 
     def take_baselines(self, say: Callable[[str], None]) -> tuple[Baseline, ...]:
         """Count everybody else's rows before anything is touched.
@@ -119,6 +126,12 @@ class Verification:
 
     def look(self, copy: Copy) -> CopyVerdict:
         """The verdict for one copy. What cannot be looked at is unverified, never clean."""
+        self._take_reading()  # of what is no copy
+        verdict = self._looked(copy)
+        reading = self._take_reading()
+        return verdict.model_copy(update={"reading": reading}) if reading.before else verdict
+
+    def _looked(self, copy: Copy) -> CopyVerdict:
         try:
             if vault_inventories.in_vault(copy):
                 return CopyVerdict(copy_id=copy.id, bytes=vault_inventories.look(self.plan, copy, self.told))
@@ -277,7 +290,7 @@ class Verification:
         from pii_tracer.lake.discovery import discover
 
         paths = EstatePaths(self.estate, self.base)
-        places = [(paths.real_path(i.dataset), f"{NO_COPY}{i.table or i.dataset.name}") for i in self.plan.examined]
+        places = [(paths.real_path(i.dataset), no_copy_name(i)) for i in self.plan.examined]
         known = {i.dataset for i in self.plan.examined} | {c.dataset for c in self.plan.copies}
         known |= {gap.dataset for gap in self.plan.gaps if gap.dataset}
         inventory = discover(self.estate, self.base)
@@ -309,7 +322,7 @@ class Verification:
 
     def _in_s3(self, new: Sequence[RemotePlace]) -> Iterator[ByteVerdict]:
         """What was examined in S3, and places there that have come since."""
-        examined = [(s3_place(i.dataset), f"{NO_COPY}{i.table or i.dataset.name}") for i in self.plan.examined]
+        examined = [(s3_place(i.dataset), no_copy_name(i)) for i in self.plan.examined]
         places = [(place, name) for place, name in examined if place is not None]
         places += [(place.location, f"{SINCE}{', '.join(place.tables) or place.dataset.name}") for place in new]
         if places:

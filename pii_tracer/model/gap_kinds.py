@@ -164,6 +164,11 @@ class LineageGapKind(StrEnum):
     DBT_OPAQUE = "dbt_opaque"
 
 
+HDFS_PLACES = frozenset({GapKind.HDFS_PLACE, GapKind.HDFS_SNAPSHOT, GapKind.HDFS_TRASH, GapKind.HDFS_TEMPORARY})
+"""Kinds about a place in HDFS that was found, whose evidence is the place."""
+HDFS_KINDS = HDFS_PLACES | {GapKind.HDFS_UNREAD}
+
+
 def known_kind(name: object) -> GapKind:
     """The kind of this name.
 

@@ -75,6 +75,7 @@ class Proven:
     holds. confirmations: signed words of persons, kept in the evidence; their digests are in the steps' results.
     history: the lines of the estate's log of attestations (`proof.log`). authority: URL of the time stamp authority
     that will be asked about the envelope. not_asked: what stores refuse to tell and a named person waived.
+    reading: how the files of the scope that were not all decoded came to be searched.
     """
 
     loaded: LoadedPlan
@@ -93,6 +94,7 @@ class Proven:
     others: Others = Others()
     request: str | None = None
     not_asked: Sequence[str] = ()
+    reading: Reading = field(default_factory=Reading)
 
     @property
     def requests(self) -> tuple[PlannedRequest, ...]:
@@ -199,6 +201,7 @@ def _predicate(
 ) -> dict[str, Any]:
     plan = proven.loaded.plan
     at, scope_digest = iso(proven.scanned_at), lines_digest(scope)
+    reading = {READING: proven.reading.model_dump(mode="json")} if proven.reading.before else {}
     return {
         "requests": [{"id": r.id, "subject": r.subject, "law": r.law} for r in proven.requests],
         "plan": {"id": plan.plan_id, "digest": proven.loaded.digest, "subjects_digest": plan.subjects_digest},
@@ -207,7 +210,7 @@ def _predicate(
         "steps": _steps(plan, records),
         "journal": {"head": records[-1].hash, "records": len(records)},
         "merkle": {"root": root.hex(), "leaves": size},
-        "scope": {"files": len(scope), "digest": scope_digest, "at": at, **_reading(records)},
+        "scope": {"files": len(scope), "digest": scope_digest, "at": at, **reading},
         "others": asdict(proven.others),
         "tools": dict(proven.tools),
         "exceptions": [item.model_dump(mode="json") for item in (*_exceptions(plan, records), *proven.exceptions)],
@@ -220,16 +223,6 @@ def _predicate(
             *([] if proven.authority else [NO_AUTHORITY]),
         ],
     }
-
-
-def _reading(records: Sequence[Record]) -> dict[str, Any]:
-    """How many files of the scope the steps did not decode, since an earlier scan saw the same bytes."""
-    results = {r.facts["step"]: r.facts.get("facts") for r in records if r.kind is Kind.STEP_RESULT}
-    given = (facts[READING] for facts in results.values() if isinstance(facts, dict) and READING in facts)
-    whole = Reading()
-    for reading in given:
-        whole = whole.and_(Reading.model_validate(reading))
-    return {READING: whole.model_dump(mode="json")} if whole.before else {}
 
 
 def _steps(plan: ErasurePlan, records: Sequence[Record]) -> list[dict[str, Any]]:

@@ -62,11 +62,15 @@ class ScanLedger:
         self._warn = warn
         self._lock = threading.Lock()
 
-    def name(self, identity: str, patterns: Patterns, *, columns: bool) -> bytes:
-        """The name of an entry. columns: with the key columns that the patterns compare by."""
+    def search_name(self, patterns: Patterns, *, columns: bool) -> str:
+        """What stands for a search in the names of its entries. columns: with the key columns that it compares by."""
         sets = [key_set.model_dump() for key_set in patterns.key_sets]
         compared = patterns.key_columns if columns else KeyColumns()
-        return self._mac("name", identity, json.dumps([sets, compared.described]), scanner_version())
+        return self._mac("search", json.dumps([sets, compared.described]), scanner_version()).hex()
+
+    def name(self, place: str, digest: str, search: str) -> bytes:
+        """The name of the entry about the bytes of a file. search: as `search_name`."""
+        return self._mac("name", place, digest, search)
 
     def of(self, names: Sequence[bytes]) -> dict[bytes, Entry]:
         """The entries of these names that are there and whole."""
@@ -155,9 +159,11 @@ class LedgerSearchers:
                 self.reading = self.reading.and_(Reading(now=1))
                 yield thing, scan
             return
+        # with the patterns' key columns, and without: what is clean without them is clean with them
+        searches = [self.ledger.search_name(patterns, columns=columns) for columns in (True, False)]
         waiting = iter(things)
         while part := list(islice(waiting, _PART)):
-            yield from self._part(self.ledger, look, part, patterns)
+            yield from self._part(self.ledger, look, part, patterns, searches)
 
     def take_reading(self) -> Reading:
         """What was read since this was last asked."""
@@ -165,10 +171,10 @@ class LedgerSearchers:
         return taken
 
     def _part(
-        self, ledger: ScanLedger, look: Look[T], things: Sequence[T], patterns: Patterns
+        self, ledger: ScanLedger, look: Look[T], things: Sequence[T], patterns: Patterns, searches: Sequence[str]
     ) -> Iterator[tuple[T, FileScan]]:
         digests = several(look.digest, things, look.at_once)
-        names = [_names(ledger, look.place(t), d, patterns) for t, d in zip(things, digests, strict=True)]
+        names = [_names(ledger, look.place(t), d, searches) for t, d in zip(things, digests, strict=True)]
         entries = ledger.of([name for both in names for name in both])
         known = {n: entry for n, both in enumerate(names) if (entry := _known(both, entries)) is not None}
         again = set(self.draw.sample(sorted(known), -(-len(known) // READ_AGAIN)))
@@ -184,7 +190,7 @@ class LedgerSearchers:
                 ledger.distrust()
                 raise _disagreement(scan)
             if scan.sha256 and not scan.unread:  # under the digest of the bytes that were searched
-                new += [(name, scan) for name in _names(ledger, look.place(thing), scan.sha256, patterns)[:1]]
+                new += [(name, scan) for name in _names(ledger, look.place(thing), scan.sha256, searches[:1])]
             yield thing, scan
         ledger.keep(new)
         times = [entry.at for number, entry in known.items() if number not in again]
@@ -192,12 +198,11 @@ class LedgerSearchers:
         self.reading = self.reading.and_(here)
 
 
-def _names(ledger: ScanLedger, place: str | None, digest: str | None, patterns: Patterns) -> tuple[bytes, ...]:
-    """The entry with the patterns' key columns, and that without: what is clean without them is clean with them."""
+def _names(ledger: ScanLedger, place: str | None, digest: str | None, searches: Sequence[str]) -> tuple[bytes, ...]:
+    """The names of a file's entries, one for each search; none where nothing may be remembered."""
     if place is None or digest is None:
         return ()
-    identity = f"{place}\0{digest}"
-    return tuple(ledger.name(identity, patterns, columns=columns) for columns in (True, False))
+    return tuple(ledger.name(place, digest, search) for search in searches)
 
 
 def _disagreement(scan: FileScan) -> ScanError:

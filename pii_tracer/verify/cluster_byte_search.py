@@ -21,11 +21,11 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pii_tracer.config.estate_file import Spark
 from pii_tracer.model.errors import ScanError
 from pii_tracer.scan.hits import FileScan
-from pii_tracer.scan.scan_ledger import LedgerSearchers, ScanLedger
 from pii_tracer.scan.scanner_version import scanner_version
 from pii_tracer.scan.search_workers import (
     THREADS,
     Look,
+    Searchers,
     Stamp,
 )
 from pii_tracer.scan.value_forms import Patterns
@@ -45,14 +45,12 @@ PACKET_THINGS = 200
 _NONCE = 12
 
 
-def searchers_of(
-    settings: Spark, spark: Callable[[], SparkSession], warn: Callable[[str], None], ledger: ScanLedger | None = None
-) -> LedgerSearchers:
+def searchers_of(settings: Spark, spark: Callable[[], SparkSession], warn: Callable[[str], None]) -> Searchers:
     """Executors, where the estate's Spark is a cluster that this process drives; threads of this process otherwise.
 
-    warn: is told, once, why executors do not search. ledger: what earlier scans found.
+    warn: is told, once, why executors do not search.
     """
-    return LedgerSearchers(ledger, Executors(spark, warn) if settings.is_cluster else THREADS)
+    return Executors(spark, warn) if settings.is_cluster else THREADS
 
 
 @dataclass

@@ -9,7 +9,7 @@ from pii_tracer.lake.stores.hdfs.places import HdfsPlace
 from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.graph.edges import RENAME, LineageGap
 from pii_tracer.model.datasets import Carries, DatasetId, Strategy
-from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.gap_kinds import HDFS_PLACES, GapKind
 from pii_tracer.model.locations import is_s3
 from pii_tracer.model.plan import Gap
 from planners.copies.executor_support import astray, unsupported
@@ -241,9 +241,6 @@ _OF_THE_WAY = frozenset({GapKind.FOLDER_AROUND_TABLES, GapKind.MIXED_COLUMNS, Ga
 """Kinds of gap about how a place could be written: where the person is not, nothing is written, and nothing expires."""
 
 
-_IN_HDFS = frozenset({GapKind.HDFS_PLACE, GapKind.HDFS_SNAPSHOT, GapKind.HDFS_TRASH, GapKind.HDFS_TEMPORARY})
-
-
 def inventory_gaps(world: World, copies: Container[DatasetId] = ()) -> list[Gap]:
     """What discovery could not tell, and the scan did not settle. copies: datasets whose folders will be swept."""
     settled = {s.dataset for s in world.inventory.tables if _clean(world.evidence.get(s.location))}
@@ -256,7 +253,7 @@ def inventory_gaps(world: World, copies: Container[DatasetId] = ()) -> list[Gap]
             if not belongs_to_others(place, found, world.inventory):
                 gaps.append(remote_gap(g, place, found))
             continue
-        if kind in _IN_HDFS:
+        if kind in HDFS_PLACES:
             shown = g.model_copy(update={"evidence": world.masked.get(g.evidence, g.evidence)})
             gaps.append(hdfs_gap(shown, world.hdfs.get(g.evidence)))
             continue

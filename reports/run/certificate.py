@@ -40,7 +40,8 @@ class Certificate:
     persons: (request id, keyed reference, law). gone: names of what was erased. qualified: what limits that, all of it.
     files, scope: number of files that were searched, digest of their list. compared: copies in which everybody else's
     rows were compared, before against after. attestation: digest of the envelope. signer: id of the key that signed
-    it. stamped_at: the time stamp authority's time, where there is one and it was verified.
+    it. stamped_at: the time stamp authority's time, where there is one and it was verified. known: files of the scope
+    with the bytes of an earlier search, which were not decoded again; known_since: when the first of them was searched.
     """
 
     persons: tuple[tuple[str, str, str], ...]
@@ -51,6 +52,8 @@ class Certificate:
     steps: int
     approvals: int
     files: int
+    known: int
+    known_since: datetime | None
     compared: int
     scope: str
     at: datetime
@@ -99,6 +102,7 @@ def certificate(
         said = statement["predicate"]
         if said["others"]["rows_lost"] or said["others"]["changed"]:
             raise ProofError("there is no certificate: rows of other people were lost", todo="see the run's report")
+        reading = said["scope"].get("reading", {})
         qualified = tuple(_qualification(e, said["steps"]) for e in said["exceptions"])
         made = Certificate(
             persons=tuple((r["id"], r["subject"], r["law"]) for r in said["requests"]),
@@ -109,6 +113,8 @@ def certificate(
             steps=len(said["steps"]),
             approvals=len(said["approvals"]),
             files=said["scope"]["files"],
+            known=reading.get("before", 0),
+            known_since=parse_time(reading["oldest"]) if reading.get("oldest") else None,
             compared=said["others"]["compared"],
             scope=said["scope"]["digest"],
             at=parse_time(said["scope"]["at"]),

@@ -222,8 +222,9 @@ def test_a_sample_that_shows_something_else_stops_and_empties_the_ledger(world: 
     """An entry that only who has the key can have written."""
     patterns, ledger = patterns_of(HER), world.ledger()
     scanned = scan_tree(world.root, patterns, searchers=LedgerSearchers(ledger, THREADS))
+    search = ledger.search_name(patterns, columns=True)
     lies = [
-        (ledger.name(f"{world.root.resolve().as_posix()}\0{f.path}\0{f.sha256}", patterns, columns=True), lie)
+        (ledger.name(f"{world.root.resolve().as_posix()}\0{f.path}", f.sha256, search), lie)
         for f in scanned.files
         for lie in [FileScan(path=f.path, size=f.size, sha256=f.sha256, decoded_as="text")]
     ]

@@ -45,7 +45,7 @@ from pii_tracer.proof.storage_witness import (
 )
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.runner import State
-from pii_tracer.verify.verdicts import NO_COPY, ByteVerdict, CopyVerdict, RunVerdict
+from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, RunVerdict, no_copy_name
 
 UNREAD_PLACE = frozenset({GapKind.UNREADABLE, GapKind.UNKNOWN_FILE, GapKind.STRANGE_FILES, GapKind.NOT_SCANNED})
 """Kinds of gaps that say of a place: it, or a file of it, could not be read."""
@@ -103,6 +103,7 @@ def _proven(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict]) -> 
         erased=erased_by(ran, verdict),
         exceptions=_unread(elsewhere, ran.loaded.plan),
         not_asked=[*verdict.not_asked, *(told for seen in elsewhere for told in seen.not_asked)],
+        reading=verdict.reading,
         tools=_tools(),
         authority=authority.url if authority else None,
         others=Others(
@@ -117,7 +118,7 @@ def _unread(elsewhere: Sequence[ByteVerdict], plan: ErasurePlan) -> list[Reserve
     """What is no copy of the plan, was looked at all the same, and could not be read; with who answers for it, where
     planning could not read it either and a named person waived that."""
     waivers = {g.dataset: g.waiver for g in plan.gaps if g.waiver and g.dataset and g.kind in UNREAD_PLACE}
-    by_name = {f"{NO_COPY}{i.table or i.dataset.name}": waivers.get(i.dataset) for i in plan.examined}
+    by_name = {no_copy_name(i): waivers.get(i.dataset) for i in plan.examined}
     found = []
     for verdict in elsewhere:
         waiver = by_name.get(verdict.copy_id)
@@ -129,7 +130,7 @@ def _unread(elsewhere: Sequence[ByteVerdict], plan: ErasurePlan) -> list[Reserve
 
 
 def scope_of(copy: CopyVerdict) -> list[ScopeFile]:
-    """The files of a copy that were decoded."""
+    """The files of a copy that were searched."""
     files = copy.bytes.files if copy.bytes else ()
     return [ScopeFile(path=f"{copy.copy_id}/{file.path}", sha256=file.sha256) for file in files]
 

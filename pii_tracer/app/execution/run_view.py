@@ -22,10 +22,10 @@ from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.runner import RunState as Walked
 from pii_tracer.run.runner import State
 from pii_tracer.verify.verdicts import (
-    NO_COPY,
     ByteVerdict,
     CopyVerdict,
     RunVerdict,
+    no_copy_name,
     to_be_seen,
 )
 from reports.run.run_views import (
@@ -98,7 +98,7 @@ def run_view(
 def foreseen(plan: ErasurePlan, place: str) -> tuple[str, ...]:
     """The waived gaps about a place of a verdict, a copy or what was examined at planning; what is new has none."""
     datasets = {c.dataset for c in plan.copies if c.id == place}
-    datasets |= {i.dataset for i in plan.examined if place == f"{NO_COPY}{i.table or i.dataset.name}"}
+    datasets |= {i.dataset for i in plan.examined if place == no_copy_name(i)}
     return tuple(gap.id for gap in plan.gaps if gap.waiver and gap.dataset in datasets)
 
 
@@ -154,7 +154,7 @@ def _copy(copy: Copy, ran: Ran, verdict: CopyVerdict | None) -> CopyRun:
         state=state,
         before=before,
         after=after,
-        files_decoded=len(verdict.bytes.files) if verdict and verdict.bytes else 0,
+        files_decoded=verdict.files_decoded if verdict else 0,
         origin=copy.origin,
         steps=steps,
         waiting_until=min(until, default=None),
@@ -294,6 +294,8 @@ def _bytes(verdict: RunVerdict, names: Mapping[str, str]) -> ByteCheck | None:
         other_meaning=tuple(sorted(other)),
         held=tuple(sorted(held)),
         unread=verdict.unverified,
+        known=verdict.reading.before,
+        known_since=verdict.reading.oldest,
     )
 
 

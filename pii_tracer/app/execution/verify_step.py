@@ -12,7 +12,6 @@ from pii_tracer.model.errors import ScanError
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.proof.attestation import READING
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
-from pii_tracer.scan.hits import Reading
 from pii_tracer.verify.verdicts import CopyVerdict, RunVerdict
 
 
@@ -32,10 +31,9 @@ class VerifyExecutor:
         """Look, and write the verdict down."""
         if copy is None:
             raise ScanError("a verification without a copy", where=step.id, todo="make the plan again")
-        self._verification.take_reading()
         verdict = self._verification.look(copy)
         write_atomic(verdict_file(self._folder, copy.id), verdict.model_dump_json(indent=1).encode())
-        return Outcome({**_numbers(verdict), **_remembered(self._verification.take_reading())})
+        return Outcome(_numbers(verdict))
 
     def verify(self, step: Step, copy: Copy | None) -> Check:
         """The verdict must say: looked at, nothing found, nothing unread, nobody else lost."""
@@ -67,18 +65,14 @@ def _numbers(verdict: CopyVerdict) -> dict[str, Any]:
     rows = verdict.rows.rows_left if verdict.rows else None
     lapsed = verdict.bystanders.lapsed if verdict.bystanders else 0
     return {
-        "files_decoded": len(verdict.bytes.files) if verdict.bytes else 0,
+        "files_decoded": verdict.files_decoded,
         "residue": len(verdict.residue),
         "unverified": len(verdict.unverified),
         "rows_left": rows,
         "bystander_rows_lost": verdict.bystanders.lost if verdict.bystanders else None,
         **({"left_by_retention": lapsed} if lapsed else {}),
+        **({READING: verdict.reading.model_dump(mode="json")} if verdict.reading else {}),
     }
-
-
-def _remembered(reading: Reading) -> dict[str, Any]:
-    """For the journal: files that were not decoded, since an earlier scan saw the same bytes."""
-    return {READING: reading.model_dump(mode="json")} if reading.before else {}
 
 
 def verdict_file(folder: Path, copy_id: str) -> Path:

@@ -54,6 +54,7 @@ from pii_tracer.model.datasets import KeySet, Match
 from pii_tracer.model.errors import ConfigError, EstateError
 from pii_tracer.model.locations import s3_location
 from pii_tracer.model.plan import ErasurePlan, Waiver, digest_of
+from pii_tracer.scan.scan_ledger import LedgerSearchers
 from pii_tracer.scan.search_workers import Searchers
 from pii_tracer.scan.value_forms import build_patterns
 from planners.build import Digests, PlanInputs, build_plan
@@ -288,8 +289,8 @@ def _searchers(settings: Settings, estate: Estate, say: Say) -> Searchers:
     from executors.engine.spark_session import open_session
     from pii_tracer.verify.cluster_byte_search import searchers_of
 
-    ledger = ledger_of(settings, estate, say)
-    return searchers_of(estate.spark, lambda: open_session(estate, settings.base), say, ledger)
+    inner = searchers_of(estate.spark, lambda: open_session(estate, settings.base), say)
+    return LedgerSearchers(ledger_of(settings, estate, say), inner)
 
 
 def _by_subject(estate: Estate, requests: Sequence[Request]) -> list[tuple[Subject, list[Request]]]:

@@ -21,12 +21,7 @@ def catalog_of(kind: CatalogType) -> TableCatalog:
     Raises:
         EstateError: no installed package knows the type.
     """
-    made = plugins.load(GROUP, kind.value)
-    if made is None:
-        raise EstateError(
-            f"no installed package knows catalogs of the type `{kind}`",
-            todo=f"install the package that brings it; known are {', '.join(plugins.names(GROUP)) or 'none'}",
-        )
+    made = plugins.required(GROUP, kind.value, f"knows catalogs of the type `{kind}`", EstateError)
     return cast(TableCatalog, made())
 
 

@@ -32,12 +32,7 @@ def format_of(name: Format) -> TableFormat:
     Raises:
         EstateError: no installed package knows the format.
     """
-    made = plugins.load(GROUP, name.value)
-    if made is None:
-        raise EstateError(
-            f"no installed package knows the table format `{name}`",
-            todo=f"install the package that brings it; known are {', '.join(plugins.names(GROUP)) or 'none'}",
-        )
+    made = plugins.required(GROUP, name.value, f"knows the table format `{name}`", EstateError)
     return cast(TableFormat, made())
 
 
