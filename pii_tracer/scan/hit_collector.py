@@ -84,11 +84,18 @@ class Collector:
     def raw(self, data: bytes | memoryview, where: str, column: str | None = None, *, lines: bool = False) -> None:
         """Search any bytes for strong values, in windows that overlap by the longest pattern. lines: they are text."""
         view, position = memoryview(data), 0
+        overlap = self.patterns.over_lines if lines else self.patterns.overlap
         while position < len(view):
-            window = bytes(view[position : position + WINDOW + self.patterns.overlap])
+            window = bytes(view[position : position + WINDOW + overlap])
             for (name, form), count in self.patterns.raw(window, lines=lines).items():
                 self.add(name, form, where, column, count)
             position += WINDOW
+
+    def seam(self, text: bytes, border: int, where: str) -> None:
+        """What goes on over a place at which text was cut to be searched in parts: values, and over ends of lines."""
+        for terms, start, end in self.patterns.occurrences(text, lines=True):
+            for name, form in terms if start < border < end else ():
+                self.add(name, form, where, None)
 
     def rest(
         self,

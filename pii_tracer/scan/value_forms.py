@@ -19,6 +19,7 @@ from pii_tracer.model.errors import ScanError
 from pii_tracer.model.number_keys import without_fraction
 from pii_tracer.scan.email_boundaries import of_another
 from pii_tracer.scan.forms import escape_views, line_wraps
+from pii_tracer.scan.forms.anchors import Anchors
 from pii_tracer.scan.forms.pattern_tables import Automaton, Tables, Term, add
 from pii_tracer.scan.forms.weak_boundaries import stands_alone, whole_segment
 from pii_tracer.scan.hits import Form
@@ -90,7 +91,6 @@ class Patterns:
         self._bounded = Automaton(tables.bounded)
         self._tiny = Automaton(tables.bounded | tables.tiny)
         self._looks = Automaton(tables.looks)
-        self._anchors = Automaton(tables.anchors)
         self._written = frozenset(tables.folded)
         lined = (p for table in (tables.folded, tables.exact) for p, terms in table.items() if terms[0][1] in _LINED)
         self._borders = line_wraps.Borders(lined)
@@ -100,7 +100,9 @@ class Patterns:
         self._cut = _cut_values(self.cells, self._weak)
         self._sieve = Sieve([*tables.folded, *tables.exact, *tables.bounded, *tables.anchors])
         self._reach = max(map(escape_views.reach, tables.looks), default=0)
+        self._anchors = Anchors(tables.anchors, self._reach)
         self.overlap = max(self._folded.longest, self._exact.longest, self._bounded.longest, self._reach) + 1
+        self.over_lines = line_wraps.spread(self.overlap)
 
     def __repr__(self) -> str:
         return f"Patterns({self._size} values)"

@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pii_tracer.model.datasets import KeySet
+from pii_tracer.scan.decode import dispatch
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 from tests.scan.decode.test_whole_containers import BESIDE, STREAMS
@@ -218,3 +219,27 @@ def test_digits_on_both_sides_of_a_key_are_told_alike(text: str, hers: bool) -> 
     for place in ("csv", "json", "parquet", "avro"):
         assert bool(scan(*PLACES[place](text), patterns).hits) is hers, place
     assert scan("a.txt", f"{text} Bengaluru\n".encode(), patterns).hits  # nobody sees where fields end
+
+
+def test_a_common_surname_hides_no_altered_first_name() -> None:
+    """Around an anchor the rest of the value is told from others', however it is written."""
+    rows = "".join(f"{i},Mara Lindqvist,x\n" for i in range(400))
+    patterns = _patterns("Wei Lindqvist")
+    for wei in ("Wei", "W\\u0065i", "We&#105;", "%57ei", "W\u00ade\u200bi", "W=65i"):
+        for blank in ("  ", "\u00a0", " " * 90, "\\n"):
+            assert scan("a.txt", f"{rows}{wei}{blank}Lindqvist\n{rows}".encode(), patterns).hits, (wei, blank)
+    assert not scan("a.txt", f"{rows}Lindqvist  Wei, Mara  Lindqvist\n".encode(), patterns).hits
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.json"])
+@pytest.mark.parametrize("border", [1, 2])
+def test_a_value_over_lines_is_found_where_a_block_ends(
+    monkeypatch: pytest.MonkeyPatch, name: str, border: int
+) -> None:
+    monkeypatch.setattr(dispatch, "BLOCK", 4096)
+    lines = ["to " + MAIL[:8], MAIL[8:16], MAIL[16:] + " of"]
+    start = b'{"a": 1}\n' if name == "a.json" else b"id,name\n"
+    for wrapped, red in (("\n".join(lines), True), ("\n".join(lines[::-1]), False)):
+        at = len("\n".join(lines[:border])) + 1  # of its lines, so many stand in the first block
+        filled = start + (b"0,0\n" * 2000)[: 4096 - len(start) - at - 1] + b"\n"
+        assert bool(scan(name, filled + wrapped.encode() + b"\n" + b"0,0\n" * 2000, PATTERNS).hits) is red

@@ -86,11 +86,12 @@ def in_blocks(name: str, block: bytes) -> Kind | None:
 
 def decode_blocks(kind: Kind, pieces: Iterable[bytes], collector: Collector) -> str:
     """Search a long text; pieces: its bytes in order. Blocks end where lines do; a longer line is one block.
+    What goes on in the next block is looked for around the cut.
 
     A CSV cell over several lines may be cut by a block's end. So columns are told only where no quote is near: before
     the block every quote is closed, and it has none. Elsewhere no column is known, which excuses nothing.
     """
-    carried, quotes = b"", 0
+    carried, before, quotes, around = b"", b"", 0, collector.patterns.over_lines
     first: str | None = None
     for piece in itertools.chain(pieces, (None,)):
         if piece is None:
@@ -98,6 +99,9 @@ def decode_blocks(kind: Kind, pieces: Iterable[bytes], collector: Collector) -> 
         else:
             lines, newline, rest = (carried + piece).rpartition(b"\n")
             lines, carried = lines + newline, rest
+        if before and lines:
+            collector.seam(before + lines[:around], len(before), "text")
+        before = (before + lines[-around:])[-around:]
         content = _utf8(lines)
         if content is None:
             collector.raw(lines, "raw bytes")

@@ -54,7 +54,8 @@ class Borders:
         if len(text) < 3 or not self._reach or (isinstance(text, bytes) and b"\n" not in text):
             return
         whole = np.frombuffer(text, np.uint8)
-        breaks = np.flatnonzero((whole[1:-1] == 10) & (whole[2:] >= 9)) + 1
+        breaks = np.flatnonzero(whole[1:-1] == 10) + 1
+        breaks = breaks[whole.take(breaks + 1) >= 9]
         count = len(breaks)
         if not count:
             return
@@ -137,6 +138,11 @@ def _starts(whole: Bytes, breaks: Places) -> Places:
             break
         starts = np.minimum(starts + passed, last)
     return starts
+
+
+def spread(size: int) -> int:
+    """How many bytes so many may take with breaks and indents in them: ten of theirs, or more, to each line."""
+    return size + (size // 10 + 1) * (_INDENT + 3)
 
 
 def is_one(line: bytes, start: int, end: int, parts: Places) -> bool:

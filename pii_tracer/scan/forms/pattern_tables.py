@@ -49,8 +49,7 @@ class Automaton:
 
     def __init__(self, table: dict[bytes, list[Term]]) -> None:
         self._terms = list(table.values())
-        self._patterns = list(table)
-        self._search = BytesAhoCorasick(self._patterns) if table else None
+        self._search = BytesAhoCorasick(list(table)) if table else None
         self.longest = max(map(len, table), default=0)
 
     def matches(self, data: bytes) -> Iterator[tuple[list[Term], int, int]]:
@@ -58,12 +57,6 @@ class Automaton:
         if self._search is not None:
             for index, start, end in self._search.find_matches_as_indexes(data, overlapping=True):
                 yield self._terms[index], start, end
-
-    def places(self, data: bytes) -> list[tuple[int, int]]:
-        """Where matches start and end."""
-        if self._search is None:
-            return []
-        return [(start, end) for _, start, end in self._search.find_matches_as_indexes(data, overlapping=True)]
 
 
 def add(table: dict[bytes, list[Term]], pattern: bytes, term: Term) -> None:
@@ -86,7 +79,7 @@ class Tables:
     bounded: dict[bytes, list[Term]] = field(default_factory=dict)
     tiny: dict[bytes, list[Term]] = field(default_factory=dict)
     looks: dict[bytes, list[Term]] = field(default_factory=dict)
-    anchors: dict[bytes, list[Term]] = field(default_factory=dict)
+    anchors: dict[bytes, set[bytes]] = field(default_factory=dict)
     digests: dict[bytes, list[Term]] = field(default_factory=dict)
     ints: dict[int, list[str]] = field(default_factory=dict)
     cells: dict[str, list[str]] = field(default_factory=dict)
@@ -162,6 +155,6 @@ class Tables:
         add(self.looks, looks, (name, Form.ESCAPED))
         anchors = escape_views.anchors(looks)
         for anchor in anchors:
-            add(self.anchors, anchor, (name, Form.ESCAPED))
+            self.anchors.setdefault(anchor, set()).add(looks)
         for written in () if anchors else escape_views.written(looks):
             add(self.folded, written, (name, Form.ESCAPED))
