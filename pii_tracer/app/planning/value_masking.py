@@ -17,9 +17,10 @@ from pii_tracer.lineage.sql.text.literal_masking import hidden, literals
 from pii_tracer.model.errors import ConfigError, PlanError, ReviewError
 from pii_tracer.model.plan import ErasurePlan, Waiver
 from pii_tracer.scan.folder_scan import name_tells
+from pii_tracer.scan.forms.pattern_tables import TINY_DIGITS
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.object_metadata import search_beside
-from pii_tracer.scan.value_forms import TINY_DIGITS, Patterns
+from pii_tracer.scan.value_forms import Patterns
 from planners.copies.scan_evidence import BesideEvidence
 
 if TYPE_CHECKING:
