@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from pathlib import PurePosixPath
 
 from pii_tracer.lake.formats.hudi.properties import HUDI_BOOTSTRAPPED, HUDI_WRITABLE
+from pii_tracer.lake.formats.stray_files import UUID
 from pii_tracer.lake.inventory import Ref, RefKind, TableState
 from pii_tracer.model.plan import Precondition
-from planners.formats.base import FormatPlanner
+from planners.copies.scan_evidence import Seen
+from planners.formats.base import FormatPlanner, beside_rows
 from planners.formats.hudi.steps import table_steps
 from planners.step_drafts import CopyDraft, Draft
 
+HOODIE = ".hoodie"
+_OWN_NAME = re.compile(UUID, re.IGNORECASE)
 _CDC = "hoodie.table.cdc.enabled"
 _KEYS = {
     "hoodie.table.recordkey.fields": "part of the record key",
@@ -53,6 +58,20 @@ class HudiPlanner(FormatPlanner):
             names = state.properties.get(key, "").split(",")
             fixed |= dict.fromkeys((name.strip().lower() for name in names if name.strip()), why)
         return fixed
+
+    def left_behind(self, item: CopyDraft, seen: Seen) -> str | None:
+        """The metadata table is built anew and old slices are cleaned; no procedure rewrites what the timeline says."""
+        parts = PurePosixPath(seen.file).parts
+        if parts[0] == HOODIE:
+            if parts[1:2] == ("metadata",):
+                return None
+            return (
+                "Hudi's own notes (a commit's extraMetadata, for one) hold a value, and no procedure rewrites them: its"
+                " owner writes the table anew without them, and drops this one"
+            )
+        if not _OWN_NAME.search(parts[-1]):
+            return "a file in a Hudi table's folder that is not named as Hudi's, which no clean removes: its owner does"
+        return beside_rows(item, seen)
 
     def is_log(self, path: str) -> bool:
         return re.search(r"(^|/)\.hoodie/", path) is not None

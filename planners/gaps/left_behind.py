@@ -1,0 +1,54 @@
+"""Files in which the scan saw the persons, and that no step of the plan writes again or removes.
+
+Planning and verification search the same files by the same code. So whatever is seen here has a step, or a gap that
+names the file and the way out: nothing is found for the first time when the run is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pii_tracer.model.datasets import BY_ROWS, Strategy
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.plan import Gap
+from planners.copies.scan_evidence import Evidence
+from planners.formats.registry import planner_of
+from planners.holds.hold_effects import gap_of
+from planners.locate.subject_survey import World
+from planners.step_drafts import CopyDraft
+
+_TREATED = (*BY_ROWS, Strategy.MASK_COLUMNS, Strategy.REBUILD)
+_NAMED = 5
+"""So many files are named; the rest is a number."""
+
+
+def left_behind(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
+    """One gap for each copy whose folder holds such files."""
+    gaps = []
+    for item in items:
+        seen = world.evidence.get(item.copy.location)
+        if item.state and seen and item.copy.origin is None and item.copy.strategy in _TREATED:
+            ways = _ways(item, seen)
+            if ways:
+                gaps.append(_gap(item, ways))
+    return tuple(gaps)
+
+
+def _ways(item: CopyDraft, seen: Evidence) -> dict[str, str]:
+    """The way out for each file that stays."""
+    planner = planner_of(item.copy.format)
+    told = ((one.file, planner.left_behind(item, one)) for one in sorted(seen.seen, key=lambda one: one.file))
+    return {file: way for file, way in told if way}
+
+
+def _gap(item: CopyDraft, ways: dict[str, str]) -> Gap:
+    files = list(ways)
+    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+    remedies = "; ".join(dict.fromkeys(ways.values()))
+    return gap_of(
+        item,
+        GapKind.LEFT_BEHIND,
+        f"{len(files)} file(s) hold the persons where no step writes or removes anything: {remedies}; then plan again."
+        " Waived, the run ends with residue there",
+        ", ".join(files[:_NAMED]) + more,
+    )
