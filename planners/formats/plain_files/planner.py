@@ -82,7 +82,8 @@ class PlainFilesPlanner(FormatPlanner):
             return None  # removed with the files that it tells of
         if not is_rewritten(path, item.copy.format):
             return "a hidden file that is no data file (an editor's copy, for one): its owner removes it"
-        if item.copy.format is Format.PARQUET and seen.places <= _TREATED_IN_PARQUET:
+        beside = seen.places - {"raw bytes"}  # of what stands in another place of the file again
+        if item.copy.format is Format.PARQUET and beside and beside <= _TREATED_IN_PARQUET:
             return None
         return beside_rows(item, seen)
 
