@@ -37,6 +37,7 @@ from planners.copies.classification import Recognised, recognise
 from planners.copies.dependent_objects import left_out, spare_references
 from planners.copies.persons_known_by_key_only import known_by_key_only
 from planners.copies.rebuild_candidates import unproved
+from planners.gaps.left_behind import beyond_engine
 from planners.gaps.remaining_values import remaining_values
 from planners.gaps.table_descriptions import table_texts
 from planners.holds.legal_holds import idle_holds, keep_held
@@ -154,6 +155,7 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
                 *found.gaps,
                 *_running_writers(inputs),
                 *unguarded(items, inputs.estate),
+                *beyond_engine(items, inputs.estate.spark.profile),
                 *echoes(items, inputs.world),
             ]
         ).values()

@@ -132,6 +132,10 @@ class FormatPlanner:
         """
         return None
 
+    def beyond_engine(self, state: TableState, profile: str) -> str | None:
+        """What of a table the engine of a profile of Spark (`spark.profile`) does not know; None where it knows all."""
+        return None
+
     # --- what is known of its tables and files ---
 
     def holds_texts(self, state: TableState) -> bool:

@@ -52,3 +52,19 @@ def _gap(item: CopyDraft, ways: dict[str, str]) -> Gap:
         " Waived, the run ends with residue there",
         ", ".join(files[:_NAMED]) + more,
     )
+
+
+def beyond_engine(items: Iterable[CopyDraft], profile: str) -> tuple[Gap, ...]:
+    """One gap for each table that the engine of the estate would refuse: its first step would stop the run."""
+    gaps = []
+    for item in items:
+        if item.state and item.copy.origin is None and item.copy.strategy in _TREATED:
+            what = planner_of(item.copy.format).beyond_engine(item.state, profile)
+            if what:
+                reason = f"the engine of Spark {profile} does not know {what}, and refuses the table"
+                todo = (
+                    "set another `spark.profile` in the estate file where that one knows it, or have its owner drop it"
+                    " (ALTER TABLE … DROP FEATURE), then plan again; waived, the run stops at this table"
+                )
+                gaps.append(gap_of(item, GapKind.UNKNOWN_VERSION, reason, todo))
+    return tuple(gaps)

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from pii_tracer.lake.formats.delta.checkpoint_texts import TRANSACTIONS_KEPT
 from pii_tracer.lake.formats.delta.log_files import is_cleared
 from pii_tracer.lake.formats.delta.log_paths import LOG
+from pii_tracer.lake.formats.delta.table_features import FEATURE, beyond
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.plan import Precondition
@@ -93,6 +94,11 @@ class DeltaPlanner(FormatPlanner):
             " commits during the run would be lost. Name the jobs that write to it under `writers` and stop them, or"
             " set a log store for several clusters in `spark.conf` as these jobs do; waive it where nobody writes"
         )
+
+    def beyond_engine(self, state: TableState, profile: str) -> str | None:
+        named = [name.removeprefix(FEATURE) for name in state.properties if name.startswith(FEATURE)]
+        unknown = beyond(named, profile)
+        return f"features of its protocol ({', '.join(unknown)})" if unknown else None
 
     def left_behind(self, item: CopyDraft, seen: Seen) -> str | None:
         """The log is cut, what it does not name is swept, and files with rows of the persons are written again."""

@@ -164,3 +164,15 @@ def test_planning_and_verification_search_the_same_files(tmp_path: Path) -> None
     )
     assert {residue.file for residue in verify_bytes(copy, patterns, place).residue} == seen
     assert len(seen) == 9  # six leftovers, the file with her row, the stale one, and the commit with her bounds
+
+
+@pytest.mark.parametrize(("feature", "kinds"), [("variantType", 1), ("timeCrystals", 2), ("deletionVectors", 0)])
+@pytest.mark.parametrize("side", ["readerFeatures", "writerFeatures"])
+def test_a_feature_that_the_spark_at_hand_does_not_know(tmp_path: Path, feature: str, kinds: int, side: str) -> None:
+    base = estate(tmp_path)
+    tickets(base, HERS, OTHER)
+    told = {"readerFeatures": [], "writerFeatures": [], side: [feature]}
+    commit(base, {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **told}})
+    found = [(kind, reason) for kind, _, reason in gaps(base) if kind == "unknown_version"]
+    assert len(found) == kinds
+    assert all(feature in reason for _, reason in found)
