@@ -6,14 +6,17 @@ The files and the search are verification's own: `test_planning_and_verification
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from executors.formats.delta.sweep_rules import spent_leftovers
 from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.lake.discovery import discover
@@ -21,6 +24,8 @@ from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.plan import Copy
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.byte_search import verify_bytes
+from planners.copies.scan_evidence import Seen
+from planners.formats.hudi.planner import HudiPlanner
 from tests.app.planning.test_others_rows import HERS, MAIL, OTHER, Row, estate, planned, table, tickets
 
 UUID = "7d3f3c3e-6a53-4bd6-8b29-5a9b1b1f0c11"
@@ -176,3 +181,37 @@ def test_a_feature_that_the_spark_at_hand_does_not_know(tmp_path: Path, feature:
     found = [(kind, reason) for kind, _, reason in gaps(base) if kind == "unknown_version"]
     assert len(found) == kinds
     assert all(feature in reason for _, reason in found)
+
+
+_GROUP = "7d3f3c3e-6a53-4bd6-8b29-5a9b1b1f0c11-0"
+
+
+@pytest.mark.parametrize(
+    ("file", "places", "stays"),
+    [
+        (".hoodie/timeline/20261101000000000_20261101000001000.commit", {"engine metadata"}, True),
+        (".hoodie/20261101000000000.deltacommit", {"engine metadata"}, True),
+        (".hoodie/.aux/notes", {"text"}, True),
+        (".hoodie/metadata/column_stats/x.hfile", {"log block hfile"}, False),
+        (f"day=1/{_GROUP}_0-1-2_20261101000000000.parquet", {"data"}, False),
+        (f"day=1/.{_GROUP}_20261101000000000.log.1_0-1-2", {"log block data"}, False),
+        (f"day=1/{_GROUP}_0-1-2_20261101000000000.parquet", {"dictionary page"}, True),
+        (".rows.csv.swp", {"text"}, True),
+    ],
+)
+def test_what_no_procedure_of_hudi_takes_away(file: str, places: set[str], stays: bool) -> None:
+    """A commit's `extraMetadata` is one of the engine's notes; the metadata table is built anew."""
+    item: Any = SimpleNamespace(rebuild_sql=None)
+    assert bool(HudiPlanner().left_behind(item, Seen(file, frozenset(places)))) is stays
+
+
+@pytest.mark.parametrize(("hours", "going"), [(0, {"new", "old", "below"}), (24, {"old", "below"})])
+def test_leftovers_of_a_running_writer_stay_for_a_day(tmp_path: Path, hours: int, going: set[str]) -> None:
+    base = estate(tmp_path)
+    tickets(base, HERS, OTHER)
+    place = base / "lake" / "tickets"
+    for name in ("_new.json.tmp", "_old.json.tmp", f".{0:020}.json.below.tmp"):
+        (place / "_delta_log" / name).write_text("{}")
+    os.utime(place / "_delta_log" / "_old.json.tmp", (1, 1))
+    left = [path.name for path in spent_leftovers(place, 1, hours)]
+    assert {word for word in ("new", "old", "below") for name in left if word in name} == going
