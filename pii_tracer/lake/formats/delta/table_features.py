@@ -56,7 +56,8 @@ _BEYOND = {
         }
     )
 }
-"""By Spark's profile: known features that its Delta has none of (3.3.3: `TableFeature.scala`)."""
+"""By Spark's profile: known features for which its Delta refuses a table (3.3.3, tried). delta-rs names `variantType`
+in every table that it makes with deletion vectors."""
 
 KNOWN_TO_ALL = KNOWN_FEATURES.difference(*_BEYOND.values())
 """Features that Delta knows under every profile."""
