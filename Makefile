@@ -14,7 +14,7 @@ SPARK4_STAMP := $(SPARK4)/.pii-tracer-installed
 SPARK4_WITHOUT := $(addprefix --ignore tests/,benchmarks connect sample_lineage e2e/test_demo.py e2e/test_cluster.py e2e/test_submitted.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-spark4 test-connect test-fast lint format types imports audit bench-erase bench-lineage bench-plan bench-proof bench-shred bench-storage bench-sweep stores record clean
+.PHONY: help setup check demo test test-slow test-spark4 test-connect test-fast lint format types imports audit bench-erase bench-lineage bench-plan bench-proof bench-shred bench-storage bench-sweep stores record clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -55,6 +55,9 @@ $(SPARK4_STAMP): pyproject.toml constraints.txt constraints-spark4.txt
 	$(SPARK4)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r constraints-spark4.txt
 	$(SPARK4)/bin/pii-tracer doctor --fetch
 	touch $(SPARK4_STAMP)
+
+check: setup lint types imports ## before a commit: style, types, imports, and the quick tests near what changed
+	$(BIN)/python -m pytest -p no:randomly -n 2 -m 'not spark and not e2e and not slow' $$($(BIN)/python -m tests.affected)
 
 test-fast: setup ## the tests that need no Spark, in an order of their own each time
 	$(BIN)/python -m pytest -m 'not spark and not e2e'

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from executors.catalogs.registry import spark_catalogs
 from executors.context import ExecutionContext
 from executors.engine.engine_failures import OnEngine
 from executors.formats.registry import executor_classes
 from executors.key_views import KeysExecutor
-from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.run.executor_protocol import Executor
 
 
@@ -22,10 +22,7 @@ def build(ctx: ExecutionContext) -> dict[str, Executor]:
         ValueError: an installed package registers an executor by another name than its own, or by one that is taken.
     """
     found: list[Executor] = [KeysExecutor(ctx), *_of_formats(ctx)]
-    if any(catalog.type is CatalogType.NESSIE for catalog in ctx.estate.catalogs.values()):
-        from executors.catalogs.nessie.executor import NessieExecutor
-
-        found.append(OnEngine(NessieExecutor(ctx)))
+    found += (OnEngine(made) for catalog in spark_catalogs(ctx.estate) for made in catalog.executors(ctx))
     if ctx.estate.keys:
         from executors.keys.envelope.key_destruction import ShredExecutor
 

@@ -40,6 +40,10 @@ def print_inventory(inventory: Inventory, console: Console | None = None) -> Non
             size, kind = f"{sum(v.size for v in place.versions):,}", place.format.value if place.format else "objects"
             count = f"{len(place.versions):,}"
             table.add_row(_text(str(place.location)), kind, "", count, size, _text("; ".join(parts)))
+    for there in inventory.hdfs:
+        size, count = f"{sum(file.size for file in there.files):,}", f"{len(there.files):,}"
+        kind = there.format.value if there.format else there.kind.value
+        table.add_row(_text(str(there.location)), kind, "", count, size, _text("in HDFS"))
     for vault in inventory.vaults:
         size = f"{sum(a.size for a in vault.archives):,}"
         as_of = f"as of {vault.taken:%Y-%m-%d %H:%M} UTC"

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from executors.catalogs.sql.spark_catalog import SQLITE_JDBC
 from executors.engine.spark_session import open_session
 from executors.engine.version_profiles import installed_profile
-from executors.formats.iceberg.catalog_settings import SQLITE_JDBC
 from pii_tracer.config.catalogs import Catalog, CatalogType
 from pii_tracer.config.estate_file import Estate, Spark
 from pii_tracer.config.lineage import LineageSources

@@ -26,7 +26,7 @@ LONG = {
     "executors/streams/kafka/topic_rewrite.py": 416,
     "pii_tracer/app/verification.py": 405,
     "pii_tracer/lake/inventory.py": 439,
-    "pii_tracer/run/runner.py": 449,
+    "pii_tracer/run/runner.py": 445,
     "pii_tracer/scan/hit_collector.py": 404,
     "planners/build.py": 407,
     "planners/copies/classification.py": 407,

@@ -36,10 +36,16 @@ class Difference:
     given: int
 
 
-def refuse_losses(ctx: ExecutionContext, steps: Iterable[Step], say: Callable[[str], None]) -> None:
+def refuse_losses(
+    ctx: ExecutionContext,
+    steps: Iterable[Step],
+    say: Callable[[str], None],
+    stop: Callable[[str], None] = lambda why: None,
+) -> None:
     """Compare every table that is going to be rebuilt with its recorded query, from the sources as they stand.
 
-    To be asked before the first step of a run only: once the source is erased, they differ.
+    To be asked before the first step of a run only: once the source is erased, they differ. say: is told what is
+    compared now. stop: is told of a table, before the next one, that it is refused.
 
     Raises:
         Refused: a table holds other rows than its query gives, or the query does not fit it or does not run.
@@ -48,30 +54,38 @@ def refuse_losses(ctx: ExecutionContext, steps: Iterable[Step], say: Callable[[s
     rebuilds = [step for step in steps if step.action in actions_with(Role.REBUILDS)]
     if rebuilds:
         ctx.open()
-    against = []
-    for step in rebuilds:
+    against: dict[str, str] = {}
+    for at, step in enumerate(rebuilds, 1):
         name = str(step.parameters.get("table") or step.parameters["location"])
-        say(f"comparing {name} with what its recorded statement gives")
-        try:
-            found = compared(ctx, step)
-        except RunError as error:
-            against.append(f"{name}: {error.what}")
-            continue
-        except Exception as error:  # Spark raises py4j and Java errors of many kinds for a query that does not run
-            against.append(f"{name}: its recorded statement cannot be run: {type(error).__name__}")
-            continue
-        if found.standing or found.given:
-            against.append(
-                f"{name} holds {found.standing} rows that its recorded statement does not give from the sources as they"
-                f" are now, and lacks {found.given} that it gives"
-            )
+        say(f"comparing {name} with what its recorded statement gives ({at} of {len(rebuilds)})")
+        why = _against(ctx, step, name)
+        if why:
+            against[name] = why
+            stop("refused")
     if against:
+        say(f"refused: {', '.join(against)}")  # so that the error's mark stands at these, and not at the last compared
         raise Refused(
-            "a rebuild would lose rows of other people; nothing was started. " + "; ".join(against),
+            "a rebuild would lose rows of other people; nothing was started. " + "; ".join(against.values()),
             todo="if a table is only out of date, run its job and plan again. If it holds what its sources cannot give"
             " any more, or what another statement wrote: keep it by a hold, leave it out (`--only`), or let the job"
             " write the key, so that single rows can be deleted, and plan again",
         )
+
+
+def _against(ctx: ExecutionContext, step: Step, name: str) -> str | None:
+    """Why a rebuild must not begin; None where table and query are alike."""
+    try:
+        found = compared(ctx, step)
+    except RunError as error:
+        return f"{name}: {error.what}"
+    except Exception as error:  # Spark raises py4j and Java errors of many kinds for a query that does not run
+        return f"{name}: its recorded statement cannot be run: {type(error).__name__}"
+    if not found.standing and not found.given:
+        return None
+    return (
+        f"{name} holds {found.standing} rows that its recorded statement does not give from the sources as they are"
+        f" now, and lacks {found.given} that it gives"
+    )
 
 
 def compared(ctx: ExecutionContext, step: Step) -> Difference:

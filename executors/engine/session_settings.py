@@ -34,7 +34,6 @@ def session_conf(estate: Estate, base: Path, *, s3: bool = False) -> dict[str, s
         **({"spark.jars.excludes": ",".join(profile.excluded)} if profile.excluded else {}),
         EXTENSIONS: ",".join(profile.extensions),
         **dict(profile.conf),
-        "spark.sql.warehouse.dir": str(base / "spark-warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         **runtime_conf(estate, base),

@@ -10,20 +10,22 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from executors.catalogs.registry import spark_catalogs
 from executors.engine.local_paths import as_local
 from executors.engine.s3a_settings import FILE_SYSTEM
+from executors.engine.scratch_settings import scratch_conf, started_in_scratch
 from executors.engine.session_settings import catalog_packages, packages, runtime_conf, session_conf
 from executors.engine.spark_connect import EXTENSIONS, REDACTION, open_remote
 from executors.engine.spark_submit import is_submitted, refuse_without_jars
 from executors.engine.version_profiles import Profile, installed_profile, profile_of
 from executors.formats.registry import support_of
-from pii_tracer.config.catalogs import CatalogType, DeclaredTable
+from pii_tracer.common.scratch_folders import system_temporary
+from pii_tracer.config.catalogs import DeclaredTable
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.registry import format_of
@@ -36,7 +38,7 @@ from pii_tracer.model.locations import engine_path, is_s3, s3_location
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_GLUE_ASKED = "spark.pii-tracer.glue-asked-for"
+_CATALOGS_ASKED = "spark.pii-tracer.catalogs-asked-for"
 _LEFT_OUT = "spark.pii-tracer.left-out."
 _SEEN = "spark.pii-tracer.seen."
 _TRACKED = "spark.sql.hive.manageFilesourcePartitions"
@@ -111,11 +113,11 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], *, s3: bool) 
     refuse_without_jars([*classes, *([FILE_SYSTEM] if s3 else [])], packages(estate, s3=s3), profile.excluded)
     builder = SparkSession.builder.master(estate.spark.master).appName(f"pii-tracer {estate.estate}")
     conf = session_conf(estate, base, s3=s3) | extra
-    for key, value in conf.items():
-        builder = builder.config(key, value)
+    conf |= scratch_conf(conf)
+    builder = builder.config(map={**conf})
     log = _log_file()
     try:
-        with _fetching_alone(profile, conf.get("spark.jars.ivy")), _engine_output(log):
+        with _fetching_alone(profile, conf.get("spark.jars.ivy")), _engine_output(log), started_in_scratch(conf):
             spark = builder.getOrCreate()
     except Exception as error:
         if gone := ended(error):
@@ -155,7 +157,7 @@ def ended(error: Exception) -> RunError | None:
 
 def _log_file() -> Path:
     """Where the engine's own output of this process goes: readable by this user only."""
-    return Path(tempfile.gettempdir()) / f"pii-tracer-spark-{os.getpid()}.log"
+    return system_temporary() / f"pii-tracer-spark-{os.getpid()}.log"
 
 
 @contextmanager
@@ -199,8 +201,8 @@ def _fetching_alone(profile: Profile, folder: str | None = None) -> Iterator[Non
 def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool = False) -> None:
     """Make every declared table that exists on disk known under its name (the session catalog is in memory).
 
-    So are the tables of a Glue catalog that Spark does not find there by itself; Glue is asked once for a session. s3:
-    and the declared tables in S3 whose formats have a folder that tells them.
+    So are the tables of catalogs that Spark does not find there by itself; they are asked once for a session. s3: and
+    the declared tables in S3 whose formats have a folder that tells them.
 
     Raises:
         RunError: Spark cannot open one, or knows another table by its name.
@@ -211,13 +213,12 @@ def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool
                 _register(spark, table.name, table.format, base / table.location)
             elif s3 and format_of(table.format).sign_folders:
                 _register_in_s3(spark, estate, table)
-    glue = any(catalog.type is CatalogType.GLUE for catalog in estate.catalogs.values())
-    if glue and spark.conf.get(_GLUE_ASKED, "") != str(base):
+    if any(c.other_formats for c in spark_catalogs(estate)) and spark.conf.get(_CATALOGS_ASKED, "") != str(base):
         for registered in EstatePaths(estate, base).registry.tables.values():
             support = support_of(registered.format)
             for name in registered.names if support is None or not support.in_catalogs else ():
                 _register(spark, name, registered.format, registered.location)
-        spark.conf.set(_GLUE_ASKED, str(base))
+        spark.conf.set(_CATALOGS_ASKED, str(base))
 
 
 def _register(spark: SparkSession, full_name: str, kind: Format, location: Path) -> None:
@@ -391,10 +392,9 @@ def fetch_jars() -> None:
 
     log, profile = _log_file(), installed_profile()
     try:
-        with _fetching_alone(profile), _engine_output(log):
-            jars = ",".join(profile.packages)
-            builder = SparkSession.builder.master("local[1]").config("spark.jars.packages", jars)
-            builder.config("spark.ui.enabled", "false").getOrCreate().stop()
+        conf = scratch_conf({"spark.jars.packages": ",".join(profile.packages), "spark.ui.enabled": "false"})
+        with _fetching_alone(profile), _engine_output(log), started_in_scratch(conf):
+            SparkSession.builder.master("local[1]").config(map={**conf}).getOrCreate().stop()
     except Exception as error:
         raise RunError(
             f"Spark did not start: {type(error).__name__}",

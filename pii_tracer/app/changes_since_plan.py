@@ -14,14 +14,14 @@ from pii_tracer.lake.stores.s3.object_versions import region_of
 from pii_tracer.lake.stores.s3.replicas import replicas_of
 from pii_tracer.lake.stores.s3.store import store_errors
 from pii_tracer.model.datasets import CopyKind, DatasetId, Strategy
-from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.gap_kinds import HDFS_KINDS, GapKind
 from pii_tracer.model.locations import names_place, object_prefix, object_uri
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.refused_places import Refused, waived, with_refused
 from pii_tracer.verify.verdicts import SINCE, ByteVerdict
 
-_UNSEEN = frozenset(
+UNSEEN = HDFS_KINDS | frozenset(
     {
         GapKind.CATALOG_UNREADABLE,
         GapKind.EXTERNAL_FILES,
@@ -49,7 +49,7 @@ def unseen(plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Itera
     read = {copy.dataset for copy in plan.copies} | {item.dataset for item in plan.examined}
     for gap in inventory.gaps:
         evidence = patterns.mask(gap.evidence)
-        if gap.kind not in _UNSEEN or (str(gap.kind), str(gap.dataset or evidence)) in told:
+        if gap.kind not in UNSEEN or (str(gap.kind), str(gap.dataset or evidence)) in told:
             continue
         if gap.dataset in left_out or (gap.kind == GapKind.REMOTE_TABLE and gap.dataset in remote):
             continue

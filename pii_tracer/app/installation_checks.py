@@ -8,12 +8,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.common.atomic_files import real_path
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.lake.catalogs.base import Capability
+from pii_tracer.lake.catalogs.registry import catalogs_that, list_catalogs
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.errors import PiiTracerError
 from pii_tracer.model.gap_kinds import GapKind
@@ -43,7 +46,8 @@ class Finding:
 
 
 def examine(estate_file: Path, *, fetch: bool = False) -> list[Finding]:
-    """Look at Python, packages, Java, Spark's jars, the estate file, catalogs and credentials.
+    """Look at Python, packages, Java, Spark's jars, the estate file, catalogs and credentials; take away what killed
+    processes left in scratch folders.
 
     fetch: start Spark once, so that its jars are fetched and known to work.
     """
@@ -54,7 +58,25 @@ def examine(estate_file: Path, *, fetch: bool = False) -> list[Finding]:
         _one_distribution(),
         *(_connect(estate_file, remote) if remote else (_java(), *_spark(fetch))),
         *_estate(estate_file),
+        *_scratch(estate_file),
     ]
+
+
+def _scratch(estate_file: Path) -> Iterator[Finding]:
+    """What processes that were killed left behind, which may be rows of anybody: told, and taken away."""
+    from executors.engine.scratch_settings import scratch_places
+    from pii_tracer.common.scratch_folders import leftovers, size_of, wipe
+    from pii_tracer.config.estate_file import load_estate
+
+    conf: dict[str, str] = {}
+    with suppress(PiiTracerError):
+        conf = dict(load_estate(estate_file).spark.conf) if estate_file.exists() else {}
+    for path in leftovers(scratch_places(conf)):
+        told = f"{path}: {size_of(path) / 1e6:,.1f} MB that a killed process left"
+        if wipe([path]):
+            yield Finding(Level.WARNING, "scratch folder", f"{told}; it could not be removed", f"remove {path}")
+        else:
+            yield Finding(Level.OK, "scratch folder", f"{told}; removed")
 
 
 def _python() -> Finding:
@@ -223,10 +245,8 @@ def _estate(path: Path) -> Iterator[Finding]:
         yield Finding(Level.MISSING, "estate file", f"{path}: {error.what}", error.todo or "")
         return
     yield Finding(Level.OK, "estate file", f"{path}: {estate.estate}")
-    in_folders = {kind for one in table_formats() for kind in one.folder_catalogs}
-    for name, catalog in estate.catalogs.items():
-        folder = real_path(path).parent / str(catalog.warehouse)
-        if catalog.type in in_folders and not folder.is_dir():
+    for name, catalog in catalogs_that(estate, Capability.FOLDERS).items():
+        if not (real_path(path).parent / str(catalog.warehouse)).is_dir():
             yield Finding(Level.MISSING, f"catalog {name}", f"no folder {catalog.warehouse}", "correct `warehouse`")
     yield from _catalogs(estate, real_path(path).parent)
     if estate.s3:
@@ -235,8 +255,6 @@ def _estate(path: Path) -> Iterator[Finding]:
 
 def _catalogs(estate: Estate, base: Path) -> Iterator[Finding]:
     """Whether the catalogs that list their own tables answer."""
-    from pii_tracer.lake.catalogs.catalog_lookup import list_catalogs
-
     try:
         for listing in list_catalogs(estate, base):
             for gap in listing.gaps:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pii_tracer.app.execution.run_folder import choose_run
 from pii_tracer.app.progress import SILENT, Shows
+from pii_tracer.app.scan_ledger_file import ledger_of
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import ExitCode, UsageError
 from pii_tracer.model.plan import HELD, ErasurePlan
+from pii_tracer.scan.hits import Reading
 from pii_tracer.verify.verdicts import CopyVerdict, RunVerdict
 
 
@@ -21,6 +23,7 @@ class PlanVerification:
 
     plan: ErasurePlan
     verdict: RunVerdict
+    reading: Reading = field(default_factory=Reading)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -46,6 +49,7 @@ class PlanVerification:
             "residue": [r.as_json() for r in residue],
             "unverified": list(verdict.unverified),
             "not_asked": list(verdict.not_asked),
+            "reading": self.reading.model_dump(mode="json"),
             "rows_erased": None,
             "bystander_rows_lost": None,
             "waiting_until": None,
@@ -55,7 +59,9 @@ class PlanVerification:
         }
 
 
-def verify(settings: Settings, plan_file: Path | None = None, *, show: Shows = SILENT) -> PlanVerification:
+def verify(
+    settings: Settings, plan_file: Path | None = None, *, read_all: bool = False, show: Shows = SILENT
+) -> PlanVerification:
     """Look for the persons of a plan; without a plan file, for those of the newest run. Needs Spark for tables.
 
     Raises:
@@ -98,6 +104,7 @@ def verify(settings: Settings, plan_file: Path | None = None, *, show: Shows = S
         spark=lambda: open_session(estate, settings.base, s3=reaches_s3(plan)),
         now=lambda: moment(None),
         warn=show.warn,
+        ledger=None if read_all else ledger_of(settings, estate, show.warn),
     )
     verdicts = []
     show.stage("verify: rows and bytes")
@@ -108,4 +115,4 @@ def verify(settings: Settings, plan_file: Path | None = None, *, show: Shows = S
         verdicts.append(verification.look(copy))
     show.step("datasets that are no copies")
     verdicts += [CopyVerdict(copy_id=beside.copy_id, bytes=beside) for beside in verification.elsewhere()]
-    return PlanVerification(plan, RunVerdict(copies=tuple(verdicts)))
+    return PlanVerification(plan, RunVerdict(copies=tuple(verdicts)), verification.whole_reading())

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from pii_tracer.app.changes_since_plan import UNSEEN
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.s3_places import look_at
 from pii_tracer.app.settings import Settings
@@ -32,24 +33,7 @@ from planners.copies.match_keys import is_short_number
 Place = Path | S3Location
 
 
-_BEYOND = frozenset(
-    {
-        GapKind.CATALOG_UNREADABLE,
-        GapKind.EXTERNAL_FILES,
-        GapKind.EXTERNAL_METADATA,
-        GapKind.MISSING_FILES,
-        GapKind.MISSING_ROOT,
-        GapKind.MISSING_TABLE,
-        GapKind.MOVED_TABLE,
-        GapKind.OUTSIDE_LINK,
-        GapKind.OUTSIDE_ROOTS,
-        GapKind.REMOTE_TABLE,
-        GapKind.UNKNOWN_CATALOG,
-        GapKind.UNKNOWN_TABLE,
-        GapKind.UNKNOWN_VERSION,
-        GapKind.UNREADABLE,
-    }
-)
+_BEYOND = UNSEEN | {GapKind.MISSING_FILES, GapKind.MISSING_TABLE}
 """What discovery says when files of the estate lie, or may lie, where its roots do not lead."""
 
 

@@ -5,7 +5,7 @@ It stands here because it joins what may not know each other: the verifier, the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from pii_tracer.app import vault_inventories
 from pii_tracer.app.aws_refusals import unreadable
 from pii_tracer.app.changes_since_plan import declared_since, object_places, unseen
-from pii_tracer.common.atomic_files import write_atomic
+from pii_tracer.app.others_counted import OBJECTS, counting_of
+from pii_tracer.app.work_pace import Pace
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
@@ -27,14 +28,14 @@ from pii_tracer.model.datasets import (
     CopyKind,
     DatasetId,
     KeySet,
-    Strategy,
 )
 from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.locations import S3Location, object_prefix, s3_place
-from pii_tracer.model.plan import Copy, ErasurePlan, Step
-from pii_tracer.run.executor_protocol import Check, Outcome, Progress
+from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.file_fingerprints import fingerprint
 from pii_tracer.scan.folder_scan import scan_tree
+from pii_tracer.scan.hits import Reading
+from pii_tracer.scan.scan_ledger import LedgerSearchers, ScanLedger
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.byte_search import (
     look_past,
@@ -48,13 +49,12 @@ from pii_tracer.verify.refused_places import Refused, waived, with_refused
 from pii_tracer.verify.row_checks import Verifier, compare
 from pii_tracer.verify.streams.kafka.retention_losses import compare_topic
 from pii_tracer.verify.verdicts import (
-    NO_COPY,
     SINCE,
     Baseline,
     Bystanders,
     ByteVerdict,
     CopyVerdict,
-    RunVerdict,
+    no_copy_name,
 )
 
 if TYPE_CHECKING:
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from pii_tracer.verify.stores.lakefs.lakefs_objects import LakefsLook
     from pii_tracer.verify.streams.kafka.topic_records import TopicLook
 
-OBJECTS = {CopyKind.ARCHIVE, CopyKind.OBJECT_VERSION, CopyKind.REPLICA}
 Written = Mapping[tuple[str, str], str]
 """SHA-256 (hex) of objects this run wrote, by key and version id."""
 
@@ -74,7 +73,7 @@ Written = Mapping[tuple[str, str], str]
 class Verification:
     """Looks at copies for one plan. spark: opens the session when rows are read. written, told: from the journal.
 
-    warn: is told where Spark's executors search no bytes though there is a cluster.
+    warn: is told where Spark's executors search no bytes though there is a cluster. ledger: what earlier scans found.
     """
 
     plan: ErasurePlan
@@ -87,10 +86,22 @@ class Verification:
     told: Callable[[str], Sequence[Mapping[str, Any]]] = lambda step: ()
     baselines: dict[str, Baseline] = field(default_factory=dict)
     warn: Callable[[str], None] = lambda told: None
+    ledger: ScanLedger | None = None
 
     def __post_init__(self) -> None:
-        self.searchers = searchers_of(self.estate.spark, self.spark, self.warn)
+        self.searchers = LedgerSearchers(self.ledger, searchers_of(self.estate.spark, self.spark, self.warn))
+        self._reading = Reading()
         self.patterns = build_patterns(self.keys, file_keys(self.estate.parquet_encryption, self.base))
+
+    def whole_reading(self) -> Reading:
+        """How files came to be searched, of copies and of what is none."""
+        self._take_reading()
+        return self._reading
+
+    def _take_reading(self) -> Reading:
+        taken = self.searchers.take_reading()
+        self._reading = self._reading.and_(taken)
+        return taken
 
     def take_baselines(self, say: Callable[[str], None]) -> tuple[Baseline, ...]:
         """Count everybody else's rows before anything is touched.
@@ -98,24 +109,29 @@ class Verification:
         Raises:
             ScanError: a copy cannot be read; nothing has been touched.
         """
-        found = []
-        for copy in self.plan.copies:
+        asked = [(copy, told) for copy in self.plan.copies if (told := counting_of(copy))]
+        pace = Pace([copy.found.bytes if copy.found else 0 for copy, _ in asked])
+        self.baselines = {}
+        for copy, told in asked:
+            say(f"{told} ({pace.next()})")
             if copy.kind is CopyKind.TOPIC:
-                say(f"reading everybody else's records in {copy.facts['topic']}")
                 baseline = self._topic(copy).baseline
-                found += [baseline] if baseline else []
             elif in_lakefs(copy.location):
-                if copy.strategy not in (Strategy.BLOCKED, Strategy.EXEMPT):
-                    say(f"counting everybody else's rows on the branches of {copy.facts['repository']}")
-                    found.append(self._repository(copy).baseline)
-            elif copy.kind not in OBJECTS and copy.kind is not CopyKind.TABLE_HISTORY and copy.places:
-                say(f"counting everybody else's rows in {copy.table or Path(copy.location).name}")
-                found.append(Verifier(self.spark(), self.keys).baseline(copy))
-        self.baselines = {b.copy_id: b for b in found}
-        return tuple(found)
+                baseline = self._repository(copy).baseline
+            else:
+                baseline = Verifier(self.spark(), self.keys).baseline(copy)
+            if baseline:
+                self.baselines[baseline.copy_id] = baseline
+        return tuple(self.baselines.values())
 
     def look(self, copy: Copy) -> CopyVerdict:
         """The verdict for one copy. What cannot be looked at is unverified, never clean."""
+        self._take_reading()  # of what is no copy
+        verdict = self._looked(copy)
+        reading = self._take_reading()
+        return verdict.model_copy(update={"reading": reading}) if reading.before else verdict
+
+    def _looked(self, copy: Copy) -> CopyVerdict:
         try:
             if vault_inventories.in_vault(copy):
                 return CopyVerdict(copy_id=copy.id, bytes=vault_inventories.look(self.plan, copy, self.told))
@@ -274,7 +290,7 @@ class Verification:
         from pii_tracer.lake.discovery import discover
 
         paths = EstatePaths(self.estate, self.base)
-        places = [(paths.real_path(i.dataset), f"{NO_COPY}{i.table or i.dataset.name}") for i in self.plan.examined]
+        places = [(paths.real_path(i.dataset), no_copy_name(i)) for i in self.plan.examined]
         known = {i.dataset for i in self.plan.examined} | {c.dataset for c in self.plan.copies}
         known |= {gap.dataset for gap in self.plan.gaps if gap.dataset}
         inventory = discover(self.estate, self.base)
@@ -306,7 +322,7 @@ class Verification:
 
     def _in_s3(self, new: Sequence[RemotePlace]) -> Iterator[ByteVerdict]:
         """What was examined in S3, and places there that have come since."""
-        examined = [(s3_place(i.dataset), f"{NO_COPY}{i.table or i.dataset.name}") for i in self.plan.examined]
+        examined = [(s3_place(i.dataset), no_copy_name(i)) for i in self.plan.examined]
         places = [(place, name) for place, name in examined if place is not None]
         places += [(place.location, f"{SINCE}{', '.join(place.tables) or place.dataset.name}") for place in new]
         if places:
@@ -325,81 +341,3 @@ class Verification:
         from pii_tracer.app.lakefs_objects import look_elsewhere
 
         return look_elsewhere(self.estate, self.base, dataset, self.patterns)
-
-
-class VerifyExecutor:
-    """VERIFY_COPY as a step: the verdict goes into the run's folder, its numbers into the journal."""
-
-    name = "verify"
-
-    def __init__(self, verification: Verification, folder: Path) -> None:
-        self._verification = verification
-        self._folder = folder
-
-    def check(self, step: Step, copy: Copy | None) -> None:
-        """Nothing can stand against looking."""
-
-    def run(self, step: Step, copy: Copy | None) -> Outcome:
-        """Look, and write the verdict down."""
-        if copy is None:
-            raise ScanError("a verification without a copy", where=step.id, todo="make the plan again")
-        verdict = self._verification.look(copy)
-        write_atomic(verdict_file(self._folder, copy.id), verdict.model_dump_json(indent=1).encode())
-        return Outcome(_numbers(verdict))
-
-    def verify(self, step: Step, copy: Copy | None) -> Check:
-        """The verdict must say: looked at, nothing found, nothing unread, nobody else lost."""
-        verdict = read_verdict(self._folder, copy.id) if copy else None
-        if verdict is None:
-            return Check(False, ("there is no verdict",))
-        findings = [f"{len(verdict.residue)} places still hold the person"] if verdict.residue else []
-        if verdict.unverified:
-            findings.append(f"{len(verdict.unverified)} could not be verified: {verdict.unverified[0]}")
-        if verdict.bystanders and verdict.bystanders.finding:
-            findings.append(verdict.bystanders.finding)
-        return Check(verdict.erased, tuple(findings), _numbers(verdict))
-
-    def probe(self, step: Step, copy: Copy | None) -> Progress:
-        """Looking again harms nobody."""
-        return Progress.NOT_STARTED
-
-    def undone(self, step: Step, copy: Copy) -> str | None:
-        """Why a verdict of this run holds no longer, or None. A copy that changed since is looked at again."""
-        verdict = read_verdict(self._folder, copy.id)
-        if verdict is not None and not self._verification.changed(copy, verdict):
-            return None
-        self.run(step, copy)
-        check = self.verify(step, copy)
-        return None if check.ok else "changed since it was verified: " + "; ".join(check.findings)
-
-
-def _numbers(verdict: CopyVerdict) -> dict[str, Any]:
-    rows = verdict.rows.rows_left if verdict.rows else None
-    lapsed = verdict.bystanders.lapsed if verdict.bystanders else 0
-    return {
-        "files_decoded": len(verdict.bytes.files) if verdict.bytes else 0,
-        "residue": len(verdict.residue),
-        "unverified": len(verdict.unverified),
-        "rows_left": rows,
-        "bystander_rows_lost": verdict.bystanders.lost if verdict.bystanders else None,
-        **({"left_by_retention": lapsed} if lapsed else {}),
-    }
-
-
-def verdict_file(folder: Path, copy_id: str) -> Path:
-    """Where the verdict of a copy is kept; ids hold only harmless characters (planners.step_drafts.slug)."""
-    return folder / f"{copy_id}.json"
-
-
-def read_verdict(folder: Path, copy_id: str) -> CopyVerdict | None:
-    """The verdict of a copy, or None where there is none."""
-    try:
-        return CopyVerdict.model_validate_json(verdict_file(folder, copy_id).read_bytes())
-    except OSError:
-        return None
-
-
-def read_verdicts(folder: Path, copies: Iterable[Copy]) -> RunVerdict:
-    """All verdicts there are."""
-    found = (read_verdict(folder, copy.id) for copy in copies)
-    return RunVerdict(copies=tuple(v for v in found if v is not None))

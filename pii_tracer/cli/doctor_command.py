@@ -17,7 +17,7 @@ from pii_tracer.model.errors import ExitCode
 @estate_option
 @format_option("text", "json")
 def doctor(fetch: bool, estate_file: Path, fmt: str) -> int:
-    """Look at Python, packages, Java, Spark's jars, the estate file, catalogs and credentials."""
+    """Look at Python, packages, Java, Spark's jars, the estate file, catalogs and credentials; wipe leftovers."""
     findings = examine(estate_file, fetch=fetch)
     if fmt == "json":
         click.echo(json.dumps([{**vars(f), "level": f.level.value} for f in findings], indent=2))

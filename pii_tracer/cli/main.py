@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import importlib
 import io
-import os
 import sys
-import traceback
-from pathlib import Path
 from typing import Any
 
 import click
 
 from pii_tracer import __version__
 from pii_tracer.common.atomic_files import system_reason
+from pii_tracer.common.unexpected_errors import how_to_see, place_of, shows_trace
 from pii_tracer.model.errors import ExitCode, PiiTracerError
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -118,10 +116,9 @@ def run(argv: list[str] | None = None) -> int:
 
 def _unexpected(error: Exception) -> int:
     """Messages of engines can quote the data they choked on, so only the kind of error and our own line are told."""
-    if os.environ.get("PII_TRACER_DEBUG"):
+    if shows_trace():
         raise error
-    ours = [f for f in traceback.extract_tb(error.__traceback__) if "site-packages" not in f.filename]
-    where = f"{Path(ours[-1].filename).name}, line {ours[-1].lineno}" if ours else "unknown"
+    where = place_of(error)
     reason = system_reason(error)
     told = f"the system refuses: {reason}" if reason else f"unexpected {type(error).__name__}"
     click.echo(f"error: {told}\n  where: {where}", err=True)
@@ -130,9 +127,7 @@ def _unexpected(error: Exception) -> int:
             "  next:  mend that (space, rights, the device), then `pii-tracer resume` or the same again", err=True
         )
         return int(ExitCode.ERROR)
-    click.echo(
-        "  next:  `pii-tracer doctor`; PII_TRACER_DEBUG=1 shows the engine's words (they can hold data)", err=True
-    )
+    click.echo(f"  next:  {how_to_see()}", err=True)
     return int(ExitCode.ERROR)
 
 

@@ -21,18 +21,26 @@ from pii_tracer.model.errors import UsageError
     "--values", type=click.File(encoding="utf-8-sig"), help="no plan: search for these, one a line; - is stdin"
 )
 @click.option("--in", "places", multiple=True, help="with --values: a folder, a file or s3://…  [default: the estate]")
+@click.option("--read-all", is_flag=True, help="decode files, too, that an earlier scan has searched")
 @format_option("text", "json")
 def verify(
-    plan_file: Path | None, estate_file: Path, state: Path, values: TextIO | None, places: tuple[str, ...], fmt: str
+    plan_file: Path | None,
+    estate_file: Path,
+    state: Path,
+    values: TextIO | None,
+    places: tuple[str, ...],
+    read_all: bool,
+    fmt: str,
 ) -> int:
     """Look for the persons of a plan again, in rows and in bytes; believes no journal.
 
-    Without PLAN_FILE, that of the newest run. With --values, needs no plan, manifest or key."""
+    Without PLAN_FILE, that of the newest run. With --values, needs no plan, manifest or key. Files with the bytes
+    of an earlier scan are not decoded again, but for a sample; --read-all and --values read everything."""
     settings = Settings(estate_file, state)
     if values is None:
         if places:
             raise UsageError("`--in` goes with `--values`", todo="leave one out, or give both")
-        return _of_plan(plan_file, settings, fmt)
+        return _of_plan(plan_file, settings, read_all, fmt)
     if plan_file is not None:
         raise UsageError("a plan has values of its own", todo="leave out the plan, or `--values`")
     return _of_values(values, places, settings, fmt)
@@ -49,12 +57,12 @@ def _of_values(values: TextIO, places: tuple[str, ...], settings: Settings, fmt:
     return int(found.exit_code)
 
 
-def _of_plan(plan_file: Path | None, settings: Settings, fmt: str) -> int:
+def _of_plan(plan_file: Path | None, settings: Settings, read_all: bool, fmt: str) -> int:
     from pii_tracer.app.plan_verification import verify as look
     from reports.progress import Progress
 
     with Progress() as progress:
-        found = look(settings, plan_file, show=progress)
+        found = look(settings, plan_file, read_all=read_all, show=progress)
     result = found.as_json()
     if fmt == "json":
         click.echo(json.dumps(result, sort_keys=True))
@@ -70,4 +78,9 @@ def _of_plan(plan_file: Path | None, settings: Settings, fmt: str) -> int:
             f"{' ' + str(found.plan.totals.exempt) + ' kept by a hold ·' if found.plan.totals.exempt else ''}"
             f" residue {len(found.verdict.residue)} · unverified {len(found.verdict.unverified)}"
         )
+        if found.reading.oldest:
+            click.echo(
+                f"read now: {found.reading.now} files, {found.reading.again} of them as a sample · same bytes as when"
+                f" they were read, {found.reading.oldest:%Y-%m-%d %H:%M} UTC or later: {found.reading.before} files"
+            )
     return int(found.exit_code)

@@ -18,12 +18,14 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 class NoAnswer(Exception):
     """Its text goes on behind the server's name, and holds nothing that was sent or that the server said.
 
-    status: of HTTP, None where no whole answer came.
+    status: of HTTP, None where no whole answer came. said: the beginning of what a server refused with, for who looks
+    for its codes; it is never shown.
     """
 
-    def __init__(self, what: str, status: int | None = None) -> None:
+    def __init__(self, what: str, status: int | None = None, said: bytes = b"") -> None:
         super().__init__(what)
         self.status = status
+        self.said = said
 
 
 class _Stay(HTTPRedirectHandler):
@@ -59,14 +61,21 @@ def ask(
             found: bytes = answer.read(limit + 1)
             whole = answer.length in (None, 0)
     except HTTPError as error:
-        error.close()
-        raise NoAnswer(f"refused: HTTP {error.code}", error.code) from None
+        raise NoAnswer(f"refused: HTTP {error.code}", error.code, _said(error)) from None
     except (URLError, HTTPException, OSError, ValueError) as error:
         cause = error.reason if isinstance(error, URLError) else error
         raise NoAnswer(f"does not answer: {type(cause).__name__}") from None
     if len(found) > limit or not whole:
         raise NoAnswer("gave an answer that is cut off, or too large to be read")
     return found
+
+
+def _said(error: HTTPError) -> bytes:
+    try:
+        with error:
+            return bytes(error.read(_MOST_SAID))
+    except (HTTPException, OSError):
+        return b""
 
 
 def basic(pair: str | None) -> dict[str, str]:
@@ -79,4 +88,5 @@ def bearer(token: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
+_MOST_SAID = 1 << 16
 _JSON = {"Content-Type": "application/json"}

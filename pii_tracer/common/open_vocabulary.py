@@ -10,7 +10,6 @@ from pydantic_core import CoreSchema, core_schema
 from typing_extensions import Self
 
 NAME = r"^[a-z][a-z0-9_]{0,63}$"
-_NAME = re.compile(NAME)
 
 
 def word(name: str) -> Any:
@@ -22,11 +21,14 @@ class OpenVocabulary(str):
     """A name that is text in files. Equal names of one vocabulary are one object, so that `is` compares them.
 
     Raises:
-        ValueError: not lower-case letters, digits and underscores, or longer than 64 of them.
+        ValueError: not lower-case letters, digits and underscores (or what the vocabulary's class has instead), or
+            longer than 64 of them.
     """
 
     __slots__ = ()
     _names: ClassVar[dict[str, Any]]
+    _pattern: ClassVar[str] = NAME
+    _letters: ClassVar[str] = "lower-case letters, digits and underscores"
 
     def __init_subclass__(cls) -> None:
         cls._names = {}
@@ -37,8 +39,8 @@ class OpenVocabulary(str):
         known: Self | None = cls._names.get(name)
         if known is not None:
             return known
-        if not _NAME.fullmatch(name):
-            raise ValueError(f"{cls.__name__} is written with lower-case letters, digits and underscores")
+        if not re.fullmatch(cls._pattern, name):
+            raise ValueError(f"{cls.__name__} is written with {cls._letters}")
         made = super().__new__(cls, name)
         return cls._names.setdefault(str(name), made)  # type: ignore[no-any-return]
 
@@ -59,5 +61,5 @@ class OpenVocabulary(str):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(
-            cls, core_schema.str_schema(pattern=NAME), serialization=core_schema.to_string_ser_schema()
+            cls, core_schema.str_schema(pattern=cls._pattern), serialization=core_schema.to_string_ser_schema()
         )

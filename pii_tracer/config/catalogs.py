@@ -3,23 +3,43 @@
 from __future__ import annotations
 
 import re
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
+from pii_tracer.common import plugins
+from pii_tracer.common.open_vocabulary import OpenVocabulary, word
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.formats import InstalledFormat
 from pii_tracer.model.datasets import Format, Frozen
 
+GROUP = "pii_tracer.catalogs"
+"""Where packages register their types of catalogs. Each says which keys the estate file gives of one."""
 
-class CatalogType(StrEnum):
-    """Catalogs that discovery can read and Spark sessions are set up with."""
 
-    ICEBERG_HADOOP = "iceberg-hadoop"
-    ICEBERG_REST = "iceberg-rest"
-    ICEBERG_SQL = "iceberg-sql"
-    GLUE = "glue"
-    NESSIE = "nessie"
-    DECLARED = "declared"
+class CatalogType(OpenVocabulary):
+    """Types of catalogs. These are the project's own; an installed adapter can bring others."""
+
+    __slots__ = ()
+    _pattern = r"^[a-z][a-z0-9_-]{0,63}$"
+    _letters = "lower-case letters, digits, hyphens and underscores"
+    ICEBERG_HADOOP: ClassVar[CatalogType] = word("iceberg-hadoop")
+    ICEBERG_REST: ClassVar[CatalogType] = word("iceberg-rest")
+    ICEBERG_SQL: ClassVar[CatalogType] = word("iceberg-sql")
+    GLUE: ClassVar[CatalogType] = word("glue")
+    NESSIE: ClassVar[CatalogType] = word("nessie")
+    DECLARED: ClassVar[CatalogType] = word("declared")
+
+
+def _installed(name: CatalogType) -> CatalogType:
+    known = plugins.names(GROUP)
+    if name.value not in known:
+        raise ValueError(f"no installed adapter knows this type of catalogs; known are {', '.join(known)}")
+    return name
+
+
+InstalledCatalog = Annotated[CatalogType, AfterValidator(_installed)]
+"""A type of catalogs of which an adapter is installed."""
 
 
 class TextEncoding(StrEnum):
@@ -48,21 +68,6 @@ class DeclaredTable(Frozen):
         return self
 
 
-_URIS = {
-    CatalogType.ICEBERG_REST: r"https?://[^@\s]+",
-    CatalogType.ICEBERG_SQL: r"(sqlite:///|postgresql://)[^@\s?]+",
-    CatalogType.NESSIE: r"https?://[^@\s?#]+/v2/?",
-}
-_KEYS: dict[CatalogType, tuple[frozenset[str], frozenset[str]]] = {  # needed, allowed
-    CatalogType.ICEBERG_HADOOP: (frozenset({"warehouse"}), frozenset({"warehouse"})),
-    CatalogType.ICEBERG_REST: (frozenset({"uri"}), frozenset({"uri", "warehouse"})),
-    CatalogType.ICEBERG_SQL: (frozenset({"uri", "warehouse"}), frozenset({"uri", "warehouse"})),
-    CatalogType.GLUE: (frozenset({"region"}), frozenset({"region", "endpoint_url", "databases", "warehouse"})),
-    CatalogType.NESSIE: (frozenset({"uri", "warehouse"}), frozenset({"uri", "warehouse", "ref"})),
-    CatalogType.DECLARED: (frozenset(), frozenset({"tables"})),
-}
-
-
 class Catalog(Frozen):
     """A Spark catalog; its key in the estate file is the name that Spark SQL knows it by.
 
@@ -73,7 +78,7 @@ class Catalog(Frozen):
     spark_catalog. Credentials come from the environment.
     """
 
-    type: CatalogType
+    type: InstalledCatalog
     warehouse: str | None = None
     uri: str | None = None
     ref: str | None = Field(default=None, pattern=r"^[A-Za-z][A-Za-z0-9_/-]*$")
@@ -85,14 +90,13 @@ class Catalog(Frozen):
     @model_validator(mode="after")
     def _complete(self) -> Catalog:
         given = {name for name in type(self).model_fields if name != "type" and getattr(self, name)}
-        needed, allowed = _KEYS[self.type]
-        article = "an" if self.type.value.startswith("i") else "a"
-        if needed - given:
-            raise ValueError(f"{article} {self.type} catalog needs `{'`, `'.join(sorted(needed - given))}`")
-        if given - allowed:
-            raise ValueError(f"{article} {self.type} catalog has no `{'`, `'.join(sorted(given - allowed))}`")
-        pattern = _URIS.get(self.type)
-        if pattern and not re.fullmatch(pattern, self.uri or ""):
+        adapter: Any = plugins.load(GROUP, self.type.value)
+        article = "an" if self.type[0] in "aeiou" else "a"
+        if missing := adapter.needed - given:
+            raise ValueError(f"{article} {self.type} catalog needs `{'`, `'.join(sorted(missing))}`")
+        if foreign := given - adapter.needed - adapter.optional:
+            raise ValueError(f"{article} {self.type} catalog has no `{'`, `'.join(sorted(foreign))}`")
+        if adapter.uri and not re.fullmatch(adapter.uri, self.uri or ""):
             raise ValueError(
                 f"the `uri` of {article} {self.type} catalog is of another kind, or holds a user, a password or options"
             )

@@ -13,6 +13,7 @@ from pii_tracer.config.backups import Backup, wrong_backups
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.config.formats import InstalledFormat
 from pii_tracer.config.glacier_vaults import Vault, wrong_vaults
+from pii_tracer.config.hdfs import NameNode, wrong_hdfs
 from pii_tracer.config.kafka import KafkaCluster
 from pii_tracer.config.keys import KeyTable, ParquetEncryption, wrong_keys
 from pii_tracer.config.lakefs import LakefsServer, wrong_lakefs
@@ -189,6 +190,7 @@ class Estate(Frozen):
     archives: tuple[Archive, ...] = ()
     backups: tuple[Backup, ...] = ()
     vaults: tuple[Vault, ...] = ()
+    hdfs: tuple[NameNode, ...] = ()
     kafka: tuple[KafkaCluster, ...] = ()
     lakefs: tuple[LakefsServer, ...] = ()
     keys: tuple[KeyTable, ...] = ()
@@ -203,6 +205,7 @@ class Estate(Frozen):
     attestation_key: AttestationKey | None = None
     holds: tuple[Hold, ...] = ()
     lease: LeasePlace | None = None
+    scan_ledger: bool = True
 
     @model_validator(mode="after")
     def _consistent(self) -> Estate:
@@ -222,6 +225,7 @@ class Estate(Frozen):
         if self.s3 is None and any(is_s3(place) for place in (*self.roots, *locations)):
             raise ValueError("roots or tables in S3 are declared and `s3` is missing")
         wrong = contradiction(self.holds) or wrong_keys(self.keys, set(names)) or wrong_backups(self.backups)
+        wrong = wrong or wrong_hdfs(self.hdfs, (*self.roots, *locations))
         wrong = wrong or wrong_lakefs(self.lakefs) or wrong_vaults(self.vaults) or _overlap(self.archives)
         if wrong:
             raise ValueError(wrong)

@@ -14,19 +14,23 @@ from pathlib import Path
 
 from pii_tracer.config.catalogs import DeclaredTable
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.catalogs.catalog_types import TABLES, WAREHOUSE
+from pii_tracer.lake.catalogs.base import Capability
+from pii_tracer.lake.catalogs.catalog_types import TABLES
 from pii_tracer.lake.catalogs.registered_tables import (
     Registered,
     Registry,
     RemoteTable,
     read_registry,
 )
+from pii_tracer.lake.catalogs.registry import catalogs_that
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import (
     S3Location,
+    hdfs_location,
+    is_hdfs,
     is_s3,
     local_path,
     s3_location,
@@ -45,17 +49,15 @@ class EstatePaths:
         """Raises EstateError when a root, warehouse or table has a location that is not a local path."""
         self.base = base.resolve()
         self._estate = estate
-        warehouses = {
+        self.warehouses = {
             name: self._place(str(catalog.warehouse))
-            for name, catalog in estate.catalogs.items()
-            if catalog.type is WAREHOUSE
+            for name, catalog in catalogs_that(estate, Capability.FOLDERS).items()
         }
-        self.warehouses = {name: warehouses[name] for name in sorted(warehouses)}
-        here = {self._place(r) for r in estate.roots if not is_s3(r)}
-        self.roots = tuple(sorted(here | set(warehouses.values())))
+        here = {self._place(r) for r in estate.roots if not (is_s3(r) or is_hdfs(r))}
+        self.roots = tuple(sorted(here | set(self.warehouses.values())))
         self._dev_roots = tuple(self._place(r) for r in estate.dev_roots)
         declared = [t for c in estate.catalogs.values() for t in c.tables]
-        local = [t for t in declared if not is_s3(t.location)]
+        local = [t for t in declared if not (is_s3(t.location) or is_hdfs(t.location))]
         self.declared: dict[Path, DeclaredTable] = {self._place(t.location): t for t in local}
         # one place may be declared under two names, written in two ways: lineage knows it by either
         self._names = {t.name: self._place(t.location) for t in local}
@@ -63,6 +65,7 @@ class EstatePaths:
             *(RemoteTable(t.name, t.name, t.format, s3_location(t.location)) for t in declared if is_s3(t.location)),
             *(RemoteTable(None, None, None, s3_location(root)) for root in estate.roots if is_s3(root)),
         ]
+        self._in_hdfs = {t.name: hdfs_location(t.location).dataset for t in declared if is_hdfs(t.location)}
         relocations = [(self._place(r.to), r.from_.rstrip("/") or "/") for r in estate.relocations]
         # the most specific relocation wins, whichever way it is read
         self._outward = sorted(relocations, key=lambda r: len(r[0].parts), reverse=True)
@@ -243,6 +246,7 @@ class EstatePaths:
         for registered in self.registry.tables.values():
             found.update(dict.fromkeys(registered.names, self.dataset_of(registered.location)))
         found.update({table.name: table.location.dataset for table in self.remote if table.name})
+        found.update(self._in_hdfs)
         for warehouse in self.warehouses.values():
             for path in _warehouse_tables(warehouse):
                 name = self.table_at(path)

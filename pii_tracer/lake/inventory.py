@@ -14,14 +14,9 @@ from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.glacier_vaults import Vault
 from pii_tracer.config.kafka import Topic
 from pii_tracer.lake.packed_versions import Packed
+from pii_tracer.lake.stores.hdfs.places import HdfsPlace
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
-from pii_tracer.model.datasets import (
-    PLAIN,
-    Column,
-    DatasetId,
-    Format,
-    Frozen,
-)
+from pii_tracer.model.datasets import PLAIN, Column, DatasetId, Format, Frozen
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import S3Location, is_s3, object_uri
 
@@ -420,6 +415,7 @@ class Inventory(Frozen):
     lakefs: tuple[LakefsState, ...] = ()
     vaults: tuple[VaultState, ...] = ()
     remote: tuple[RemotePlace, ...] = ()
+    hdfs: tuple[HdfsPlace, ...] = ()
     gaps: tuple[InventoryGap, ...] = ()
 
     def digest(self) -> str:
@@ -427,7 +423,7 @@ class Inventory(Frozen):
         their words, and versions by a digest of their own.
         """
         without: dict[str, Any] = {place: {"__all__": {"versions"}} for place in ("objects", "remote")}
-        without["tables"] = {"__all__": {"columns"}}
+        without |= {"tables": {"__all__": {"columns"}}} | ({} if self.hdfs else {"hdfs": True})
         found = hashlib.sha256(self.model_dump_json(exclude=without).encode())
         for state in self.tables:
             words = [""] * (2 * len(state.columns))

@@ -77,6 +77,13 @@ class GapKind(StrEnum):
     VAULT_INVENTORY = "vault_inventory"
     VAULT_MANIFEST = "vault_manifest"
 
+    # HDFS
+    HDFS_PLACE = "hdfs_place"
+    HDFS_SNAPSHOT = "hdfs_snapshot"
+    HDFS_TRASH = "hdfs_trash"
+    HDFS_TEMPORARY = "hdfs_temporary"
+    HDFS_UNREAD = "hdfs_unread"
+
     # Kafka, lakeFS and backups
     KAFKA_CLUSTER = "kafka_cluster"
     MISSING_TOPIC = "missing_topic"
@@ -101,6 +108,7 @@ class GapKind(StrEnum):
     SAME_DIGITS = "same_digits"
     SHARED_IDENTIFIER = "shared_identifier"
     FOREIGN_KEYS = "foreign_keys"
+    DECLARED_KEY = "declared_key"
     FORMER_VALUE = "former_value"
     FORMER_UNREAD = "former_unread"
     KEY_ONLY = "key_only"
@@ -155,6 +163,11 @@ class LineageGapKind(StrEnum):
     SQL_PARTIAL = "sql_partial"
     UNREADABLE_DBT = "unreadable_dbt"
     DBT_OPAQUE = "dbt_opaque"
+
+
+HDFS_PLACES = frozenset({GapKind.HDFS_PLACE, GapKind.HDFS_SNAPSHOT, GapKind.HDFS_TRASH, GapKind.HDFS_TEMPORARY})
+"""Kinds about a place in HDFS that was found, whose evidence is the place."""
+HDFS_KINDS = HDFS_PLACES | {GapKind.HDFS_UNREAD}
 
 
 def known_kind(name: object) -> GapKind:

@@ -20,6 +20,9 @@ _BUCKET = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$"
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html"""
 
 
+_HDFS = re.compile(r"hdfs://", re.IGNORECASE)
+_HDFS_PORT = ":8020"
+"""The port that a NameNode has where none is written."""
 UNTOLD = "s3://…"
 """In place of a location that cannot be shown: an old form has credentials where the bucket should be."""
 
@@ -58,6 +61,32 @@ class S3Location(Frozen):
         return dataset.namespace == mine.namespace and f"{dataset.name}/".startswith(mine.name and f"{mine.name}/")
 
 
+class HdfsLocation(Frozen):
+    """A place in HDFS. authority: the NameNode, in small letters, without the port where it is the usual one. path:
+    from the root, without a slash at its end.
+    """
+
+    authority: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*(:[0-9]{1,5})?$")
+    path: str = Field(pattern=r"^/")
+
+    def __str__(self) -> str:
+        return f"{self.name_node}{self.path}"
+
+    @property
+    def name_node(self) -> str:
+        """As `hdfs://host:port`."""
+        return f"hdfs://{self.authority}"
+
+    @property
+    def dataset(self) -> DatasetId:
+        """Its name in lineage (https://openlineage.io/docs/spec/naming)."""
+        return DatasetId(namespace=self.name_node, name=self.path)
+
+    def holds(self, other: HdfsLocation) -> bool:
+        """Whether another place is this one or lies in it."""
+        return self.authority == other.authority and f"{other.path}/".startswith(f"{self.path.rstrip('/')}/")
+
+
 Location = Path | S3Location
 
 
@@ -71,6 +100,28 @@ class ObjectPrefix(NamedTuple):
 def is_s3(text: str) -> bool:
     """Whether a text is meant as a place in S3, in any of the schemes that engines write."""
     return _S3.match(text) is not None
+
+
+def is_hdfs(text: str) -> bool:
+    """Whether a text is meant as a place in HDFS."""
+    return _HDFS.match(text) is not None
+
+
+def hdfs_location(text: str) -> HdfsLocation:
+    """A text that `is_hdfs`. The path is taken as it is, letter by letter, as Hadoop's shell takes it.
+
+    Raises:
+        EstateError: it names no NameNode, or the path is none.
+    """
+    authority, _, path = text.partition("://")[2].partition("/")
+    parts = [part for part in path.split("/") if part]
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*(:[0-9]{1,5})?", authority) is None or {".", ".."} & {*parts}:
+        raise EstateError(
+            "a place in HDFS without the name of its NameNode, or with `.` or `..` in its path",
+            where="hdfs://…",
+            todo="write hdfs://host:port/path",
+        )
+    return HdfsLocation(authority=authority.lower().removesuffix(_HDFS_PORT), path="/" + "/".join(parts))
 
 
 def object_prefix(text: str) -> ObjectPrefix | None:

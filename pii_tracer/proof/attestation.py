@@ -41,8 +41,11 @@ from pii_tracer.proof.store_blind_spots import unlisted
 from pii_tracer.review import dsse
 from pii_tracer.review.plan_file import LoadedPlan
 from pii_tracer.run.journal import Kind, Record, parse
+from pii_tracer.scan.hits import Reading
 from pii_tracer.verify.verdicts import to_be_seen
 
+READING = "reading"
+"""Key of `pii_tracer.scan.hits.Reading` in a step's facts and in the scope."""
 NUMBERED = ("approvals", "confirmations")
 """Folders of the evidence whose files are `000.json` and so on."""
 LIMITS = (
@@ -72,6 +75,7 @@ class Proven:
     holds. confirmations: signed words of persons, kept in the evidence; their digests are in the steps' results.
     history: the lines of the estate's log of attestations (`proof.log`). authority: URL of the time stamp authority
     that will be asked about the envelope. not_asked: what stores refuse to tell and a named person waived.
+    reading: how the files of the scope that were not all decoded came to be searched.
     """
 
     loaded: LoadedPlan
@@ -90,6 +94,7 @@ class Proven:
     others: Others = Others()
     request: str | None = None
     not_asked: Sequence[str] = ()
+    reading: Reading = field(default_factory=Reading)
 
     @property
     def requests(self) -> tuple[PlannedRequest, ...]:
@@ -196,6 +201,7 @@ def _predicate(
 ) -> dict[str, Any]:
     plan = proven.loaded.plan
     at, scope_digest = iso(proven.scanned_at), lines_digest(scope)
+    reading = {READING: proven.reading.model_dump(mode="json")} if proven.reading.before else {}
     return {
         "requests": [{"id": r.id, "subject": r.subject, "law": r.law} for r in proven.requests],
         "plan": {"id": plan.plan_id, "digest": proven.loaded.digest, "subjects_digest": plan.subjects_digest},
@@ -204,7 +210,7 @@ def _predicate(
         "steps": _steps(plan, records),
         "journal": {"head": records[-1].hash, "records": len(records)},
         "merkle": {"root": root.hex(), "leaves": size},
-        "scope": {"files": len(scope), "digest": scope_digest, "at": at},
+        "scope": {"files": len(scope), "digest": scope_digest, "at": at, **reading},
         "others": asdict(proven.others),
         "tools": dict(proven.tools),
         "exceptions": [item.model_dump(mode="json") for item in (*_exceptions(plan, records), *proven.exceptions)],

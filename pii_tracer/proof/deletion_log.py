@@ -46,7 +46,7 @@ class Entry(Frozen):
     format's own ids when the request was planned, before this step and after it (after VACUUM or a clean it is the id
     of that very run). manifest_before, manifest: SHA-256 of the newest file of the table's log (Delta's commit,
     Iceberg's metadata file, Hudi's instant) before and after the step; on the step that verified a copy, `manifest` is
-    the digest over path and SHA-256 of each of its files that was decoded. run_id: OpenLineage run of the step.
+    the digest over path and SHA-256 of each of its files that was searched. run_id: OpenLineage run of the step.
     files_removed, bytes_removed: counted in the storage itself, before against after; None where nobody counted.
     """
 

@@ -38,6 +38,7 @@ class EstateKey:
         self._siv = AESSIV(_derive(secret, b"seal", 64))
         self._ref = _derive(secret, b"reference", 32)
         self._suppress = _derive(secret, b"suppression", 32)
+        self.scan_ledger = _derive(secret, b"scan ledger", 32)
 
     def __repr__(self) -> str:
         return "EstateKey(…)"

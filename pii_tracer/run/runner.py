@@ -21,14 +21,10 @@ from typing import Any, Protocol, TypeVar
 
 from pii_tracer.common.atomic_files import system_reason
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.common.unexpected_errors import how_to_see, place_of, show_trace
 from pii_tracer.model.actions import ASKED_AGAIN, BY_OBJECT, Action
 from pii_tracer.model.errors import PiiTracerError, Refused
-from pii_tracer.model.plan import (
-    Copy,
-    ErasurePlan,
-    Step,
-    digest_of,
-)
+from pii_tracer.model.plan import Copy, ErasurePlan, Step, digest_of
 from pii_tracer.review.drift import DriftItem, hard
 from pii_tracer.run.executor_protocol import (
     Check,
@@ -435,7 +431,7 @@ class _Failed(Exception):
 
 
 def _guard(call: Callable[[], T]) -> T:
-    """Call an executor. Our own errors promise to hold no value of a person; of others only the type is told."""
+    """Call an executor. Our own errors promise to hold no value of a person; of others only type and line are told."""
     try:
         return call()
     except PiiTracerError as error:
@@ -444,6 +440,6 @@ def _guard(call: Callable[[], T]) -> T:
         facts = error.facts if isinstance(error, PartlyDone) else {}
         raise _Failed(error.what + where, error.todo, facts, partly=partly) from None
     except Exception as error:
-        reason = system_reason(error)
-        what = f"unexpected {type(error).__name__} in the executor" + (f": {reason}" if reason else "")
-        raise _Failed(what, "see the engine's own log", {}) from error
+        show_trace(error)
+        what = ": ".join(filter(None, (f"unexpected {type(error).__name__} in the executor", system_reason(error))))
+        raise _Failed(f"{what} ({place_of(error)})", how_to_see("pii-tracer resume"), {}) from error

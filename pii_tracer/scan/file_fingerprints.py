@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from pii_tracer.model.errors import ScanError
-from pii_tracer.scan.folder_scan import walk_files
-
-_BLOCK = 1024 * 1024
+from pii_tracer.scan.folder_scan import file_digest, walk_files
 
 
 @dataclass(frozen=True)
@@ -31,15 +28,11 @@ def fingerprint(root: Path) -> tuple[Fingerprint, ...]:
     for name, path in walk_files(root):
         if path.is_symlink() or not path.is_file():
             continue
-        digest, size = hashlib.sha256(), 0
         try:
-            with path.open("rb") as stream:
-                while block := stream.read(_BLOCK):
-                    digest.update(block)
-                    size += len(block)
+            digest, size = file_digest(path)
         except OSError as error:
             raise ScanError(
                 f"a file cannot be read: {error.strerror}", where=str(path), todo="check its permissions"
             ) from None
-        result.append(Fingerprint(name, size, digest.hexdigest()))
+        result.append(Fingerprint(name, size, digest))
     return tuple(result)

@@ -20,6 +20,7 @@ from pii_tracer.scan.value_forms import Patterns
 
 File = tuple[str, Path]
 """A file below a folder: its relative path, and where it lies."""
+_BLOCK = 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,17 @@ class FileLook:
         except OSError:
             return -1, ""
         return found.st_size, f"{found.st_mode} {found.st_mtime_ns}"
+
+    def place(self, thing: File) -> str | None:
+        """The folder and the file's path in it: both decide how it is decoded."""
+        return f"{self.root.resolve().as_posix()}\0{thing[0]}"
+
+    def digest(self, thing: File) -> str | None:
+        """SHA-256 of a regular file; None of a link, and where it cannot be read."""
+        try:
+            return None if thing[1].is_symlink() or not thing[1].is_file() else file_digest(thing[1])[0]
+        except OSError:
+            return None
 
 
 def scan_tree(
@@ -89,6 +101,16 @@ def walk_files(root: Path) -> Iterator[File]:
             path = Path(folder) / name
             found.append((path.relative_to(root).as_posix(), path))
     yield from sorted(found)
+
+
+def file_digest(path: Path) -> tuple[str, int]:
+    """SHA-256 (hex) and size of a file. Raises `OSError`."""
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+            size += len(block)
+    return digest.hexdigest(), size
 
 
 def scan_file(root: Path, name: str, path: Path, patterns: Patterns) -> FileScan:

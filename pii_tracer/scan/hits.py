@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.datasets import Frozen
@@ -93,6 +94,29 @@ class FileScan(Frozen):
     def weak(self) -> tuple[Hit, ...]:
         """Hits of short numbers, which can mean something else."""
         return tuple(hit for hit in self.hits if hit.weak)
+
+
+class Reading(Frozen):
+    """How files came to be searched.
+
+    now: so many were decoded. before: so many were not, since an earlier search saw the same bytes. again: so many of
+    those decoded were known, and were read again as a sample. oldest: when the first of those not decoded was searched.
+    """
+
+    now: int = 0
+    before: int = 0
+    again: int = 0
+    oldest: datetime | None = None
+
+    def and_(self, other: Reading) -> Reading:
+        """Both together."""
+        times = [time for time in (self.oldest, other.oldest) if time is not None]
+        return Reading(
+            now=self.now + other.now,
+            before=self.before + other.before,
+            again=self.again + other.again,
+            oldest=min(times, default=None),
+        )
 
 
 class TreeScan(Frozen):

@@ -63,6 +63,11 @@ class KeyColumns:
         for label, names in columns.items():
             self._columns[label.lower()] = self._columns.get(label.lower(), frozenset()) | frozenset(names)
 
+    @property
+    def described(self) -> list[tuple[str, list[str]]]:
+        """The columns, with the names of their key sets, sorted."""
+        return sorted((label, sorted(names)) for label, names in self._columns.items())
+
     def __contains__(self, column: str | None) -> bool:
         return column is not None and column.lower() in self._columns
 

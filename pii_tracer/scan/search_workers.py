@@ -29,6 +29,12 @@ class Look(Protocol[C]):
     def stamp(self, thing: C) -> Stamp:
         """How it is known again."""
 
+    def place(self, thing: C) -> str | None:
+        """Where it stands, as far as that decides what is found in it; None where a search must not be remembered."""
+
+    def digest(self, thing: C) -> str | None:
+        """SHA-256 (hex) of its bytes as they are now; None where they cannot be read."""
+
 
 class Searchers(Protocol):
     """Searches many things."""

@@ -8,14 +8,11 @@ searched here, and so is everything where executors cannot: nothing is clean bec
 
 from __future__ import annotations
 
-import hashlib
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
-from importlib import resources
-from importlib.metadata import version
+from functools import lru_cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,6 +21,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pii_tracer.config.estate_file import Spark
 from pii_tracer.model.errors import ScanError
 from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.scanner_version import scanner_version
 from pii_tracer.scan.search_workers import (
     THREADS,
     Look,
@@ -33,8 +31,6 @@ from pii_tracer.scan.search_workers import (
 from pii_tracer.scan.value_forms import Patterns
 
 if TYPE_CHECKING:
-    from importlib.abc import Traversable
-
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
@@ -46,7 +42,6 @@ PACKET_BYTES = 128 * 1024 * 1024
 PACKET_THINGS = 200
 """A task searches things until it has so much; a larger one is a task by itself."""
 
-_DECODERS = ("pyarrow", "ahocorasick_rs", "numpy", "cramjam")
 _NONCE = 12
 
 
@@ -112,7 +107,7 @@ def _ask(
     spark: SparkSession, look: Look[T], packets: Sequence[Sequence[Marked[T]]], patterns: Patterns
 ) -> list[list[FileScan | None]]:
     secret = AESGCM.generate_key(bit_length=256)
-    common = _sealed(secret, (_code(), patterns.key_sets, patterns.key_columns, look))
+    common = _sealed(secret, (scanner_version(), patterns.key_sets, patterns.key_columns, look))
     rows = [(common, _sealed(secret, packet)) for packet in packets]
     context = spark.sparkContext
     context.setJobDescription("pii-tracer: search the bytes of files")
@@ -136,7 +131,7 @@ def _prepared(secret: bytes, common: bytes) -> tuple[Look[Any], Patterns]:
         ScanError: another pii-tracer is installed here.
     """
     code, key_sets, columns, look = _opened(secret, common)
-    if code != _code():
+    if code != scanner_version():
         raise ScanError("another pii-tracer", todo="install the same one for Spark's Python on every machine")
     patterns = Patterns(key_sets)
     patterns.key_columns = columns
@@ -160,23 +155,6 @@ def _sealed(secret: bytes, content: Any) -> bytes:
 
 def _opened(secret: bytes, sealed: bytes) -> Any:
     return pickle.loads(AESGCM(secret).decrypt(sealed[:_NONCE], sealed[_NONCE:], None))  # noqa: S301 of `_sealed` only
-
-
-@cache
-def _code() -> str:
-    """Which search this is: the sources of the scanner, and the versions of what it decodes with."""
-    digest = hashlib.sha256()
-    for source in _sources(resources.files("pii_tracer.scan")):
-        digest.update(source.read_bytes())
-    return " ".join((digest.hexdigest(), *(version(name) for name in _DECODERS)))
-
-
-def _sources(folder: Traversable) -> Iterator[Traversable]:
-    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if entry.is_dir():
-            yield from _sources(entry)
-        elif entry.name.endswith(".py"):
-            yield entry
 
 
 def _reason(error: Exception) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pii_tracer.model.datasets import CopyKind, Frozen, Strategy
-from pii_tracer.model.plan import Copy, ErasurePlan
+from pii_tracer.model.plan import Copy, ErasurePlan, Examined
+from pii_tracer.scan.hits import Reading
 
 
 class Residue(Frozen):
@@ -57,6 +58,11 @@ SINCE = "(new) "
 """What a verdict's name begins with that is about nothing the plan knows."""
 NO_COPY = "(no copy) "
 """And one about what was examined at planning."""
+
+
+def no_copy_name(examined: Examined) -> str:
+    """What the verdict about an examined dataset is called."""
+    return f"{NO_COPY}{examined.table or examined.dataset.name}"
 
 
 class ByteVerdict(Frozen):
@@ -194,12 +200,21 @@ class Bystanders(Frozen):
 
 
 class CopyVerdict(Frozen):
-    """All that was looked at for one copy. Parts that do not apply (rows of an object version) are None."""
+    """All that was looked at for one copy. Parts that do not apply (rows of an object version) are None.
+
+    reading: how its files came to be searched, where they were not all decoded for this verdict.
+    """
 
     copy_id: str
     bytes: ByteVerdict | None = None
     rows: RowVerdict | None = None
     bystanders: Bystanders | None = None
+    reading: Reading | None = None
+
+    @property
+    def files_decoded(self) -> int:
+        """Files that were decoded for this verdict; the others have the bytes of an earlier search."""
+        return (len(self.bytes.files) if self.bytes else 0) - (self.reading.before if self.reading else 0)
 
     @property
     def residue(self) -> tuple[Residue, ...]:
@@ -235,6 +250,14 @@ class RunVerdict(Frozen):
     def unverified(self) -> tuple[str, ...]:
         """Of all copies, with the copy's id in front."""
         return tuple(f"{copy.copy_id}: {item}" for copy in self.copies for item in copy.unverified)
+
+    @property
+    def reading(self) -> Reading:
+        """How the files of the copies that were not all decoded came to be searched."""
+        whole = Reading()
+        for copy in self.copies:
+            whole = whole.and_(copy.reading or Reading())
+        return whole
 
     @property
     def not_asked(self) -> tuple[str, ...]:

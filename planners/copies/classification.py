@@ -207,7 +207,7 @@ def _table(
         return [told.model_copy(update={"reason": f"{why}{carriage.reason}; the person has no value to be found by"})]
     item = _copy(found, world, state, carriage, why, seen)
     wrong += blanks(found, state, item, seen)
-    return [item, *doubts(found, state, carriage, item), *wrong, *foreign_keys(found, world, state, carriage)]
+    return [item, *doubts(found, state, carriage, item, seen), *wrong, *foreign_keys(found, world, state, carriage)]
 
 
 def _shared(found: Survey, trace: Trace) -> bool:

@@ -228,3 +228,21 @@ class RemoteEvidence:
     def found(self) -> bool:
         """Whether anything of the persons was seen for certain."""
         return bool(self.holders or self.named)
+
+
+@dataclass(frozen=True)
+class HdfsEvidence:
+    """What reading every file of a place in HDFS showed.
+
+    holders: files with an unmistakable value of the persons; places: columns, or kinds of place, in which it stands.
+    in_digits: files with nothing but digits of a short number; short: whether one was looked for at all. unread: what
+    could not be searched, with the reason; beyond: files that metadata names outside of every place.
+    """
+
+    files: int
+    holders: int = 0
+    places: tuple[str, ...] = ()
+    in_digits: int = 0
+    short: bool = False
+    unread: tuple[str, ...] = ()
+    beyond: int = 0

@@ -21,12 +21,7 @@ def planner_of(name: Format) -> FormatPlanner:
     Raises:
         PlanError: no installed package plans for the format.
     """
-    made = plugins.load(GROUP, name.value)
-    if made is None:
-        raise PlanError(
-            f"no installed package plans for the table format `{name}`",
-            todo=f"install the package that brings it; known are {', '.join(plugins.names(GROUP)) or 'none'}",
-        )
+    made = plugins.required(GROUP, name.value, f"plans for the table format `{name}`", PlanError)
     return cast(FormatPlanner, made())
 
 

@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Collection, Container
 
 from pii_tracer.lake.inventory import TableState
+from pii_tracer.lake.stores.hdfs.places import HdfsPlace
 from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.graph.edges import RENAME, LineageGap
 from pii_tracer.model.datasets import Carries, DatasetId, Strategy
-from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.gap_kinds import HDFS_PLACES, GapKind
 from pii_tracer.model.locations import is_s3
 from pii_tracer.model.plan import Gap
 from planners.copies.executor_support import astray, unsupported
 from planners.copies.match_keys import Derived
 from planners.copies.scan_evidence import Evidence
 from planners.formats.registry import planner_of
-from planners.gaps.unerasable_s3_tables import remote_gap
+from planners.gaps.declared_keys import silent_key
+from planners.gaps.unerasable_s3_tables import belongs_to_others, remote_gap
 from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage
 from planners.locate.sql.column_expressions import shown
 from planners.locate.sql.shared_rows import refused, several_persons
 from planners.locate.subject_survey import Survey, World, title
 from planners.step_drafts import CopyDraft, slug
+from planners.stores.hdfs.places import hdfs_gap
 
 
 def _no_way(state: TableState, item: CopyDraft) -> str:
@@ -42,10 +45,10 @@ def _no_way(state: TableState, item: CopyDraft) -> str:
     return f"no key to delete by, and {item.no_rebuild}"
 
 
-def doubts(found: Survey, state: TableState, carriage: Carriage, item: CopyDraft) -> list[Gap]:
+def doubts(found: Survey, state: TableState, carriage: Carriage, item: CopyDraft, seen: Evidence | None) -> list[Gap]:
     """What stands against treating the copy as planned."""
     name = slug(title(state))
-    gaps = []
+    gaps = silent_key(state, item, seen) if carriage.declared else []
     if item.copy.strategy is Strategy.BLOCKED and (several := refused(state, carriage)):
         gaps.append(several_persons(item, several))
     elif item.copy.strategy is Strategy.BLOCKED:
@@ -182,8 +185,14 @@ def missing(found: Survey, world: World) -> list[Gap]:
         and dataset not in known
         and dataset.namespace != VIEW
         and not any(place.holds_dataset(dataset) for place in remote)
+        and not any(_in_hdfs(place, dataset) for place in world.inventory.hdfs)
         and not _is_former_name(found, world, dataset)
     ]
+
+
+def _in_hdfs(place: HdfsPlace, dataset: DatasetId) -> bool:
+    mine = place.location.dataset
+    return dataset.namespace == mine.namespace and f"{dataset.name}/".startswith(f"{mine.name}/")
 
 
 def _not_found(dataset: DatasetId) -> str:
@@ -240,7 +249,13 @@ def inventory_gaps(world: World, copies: Container[DatasetId] = ()) -> list[Gap]
     for g in world.inventory.gaps:
         kind, reason = g.kind, g.reason
         if kind == GapKind.REMOTE_TABLE and g.evidence in remote:
-            gaps.append(remote_gap(g, remote[g.evidence], world.remote.get(g.evidence)))
+            place, found = remote[g.evidence], world.remote.get(g.evidence)
+            if not belongs_to_others(place, found, world.inventory):
+                gaps.append(remote_gap(g, place, found))
+            continue
+        if kind in HDFS_PLACES:
+            shown = g.model_copy(update={"evidence": world.masked.get(g.evidence, g.evidence)})
+            gaps.append(hdfs_gap(shown, world.hdfs.get(g.evidence)))
             continue
         if kind == GapKind.STRANGE_FILES and g.dataset not in copies:
             continue

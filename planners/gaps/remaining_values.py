@@ -19,7 +19,8 @@ from planners.step_drafts import CopyDraft, slug
 _TODO = (
     "their owner clears the value in these rows before the run (they are other people's: nothing here changes them);"
     " or, if the rows are the persons', the estate file or the jobs' lineage tells a key of theirs in them;"
-    " or, if the column has the subject's key of a second person, the estate file names it under `other_keys`;"
+    " or, only if the column names a second person of the same kind, the estate file names it under `other_keys`, which"
+    " empties it in these rows (never for a number that another system counts: that would harm its rows);"
     " or it is waived, and the run ends with residue"
 )
 

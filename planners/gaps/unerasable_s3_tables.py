@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pii_tracer.lake.inventory import InventoryGap, RemotePlace
+from pii_tracer.lake.inventory import Inventory, InventoryGap, RemotePlace
 from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import RemoteEvidence
 from planners.step_drafts import slug
@@ -31,6 +31,19 @@ def remote_gap(gap: InventoryGap, place: RemotePlace, seen: RemoteEvidence | Non
     return Gap(
         id=f"gap-{gap.kind}-{state}-{name}", dataset=gap.dataset, kind=gap.kind, reason=reason, evidence=evidence
     )
+
+
+def belongs_to_others(place: RemotePlace, seen: RemoteEvidence | None, inventory: Inventory) -> bool:
+    """Whether a root was listed and searched, and all that lies in it is in tables and archives, which count for
+    themselves: it is then no place of its own. One in which nothing lies at all may be named wrong, and is."""
+    if place.tables or seen is None or place.unlisted or _open(place, seen):
+        return False
+    if len(place.versions) or seen.versions or seen.named or seen.digits:
+        return False
+    here = place.location
+    inside = (p for p in inventory.remote if p.location != here and here.holds(p.location) and len(p.versions))
+    archives = (o for o in inventory.objects if o.bucket == here.bucket and o.prefix.startswith(here.prefix))
+    return any(inside) or any(len(archive.versions) for archive in archives)
 
 
 def _open(place: RemotePlace, seen: RemoteEvidence) -> bool:

@@ -74,7 +74,7 @@ class Carriage:
     terms: the traces whose rows are the persons'. hops: datasets on the way from the source. mixed: columns in which a
     person may stand in somebody else's row; then no row may be deleted by a key. closes: what would answer an unknown.
     tags: the categories of the columns, with their witnesses. mentions: columns that name persons in rows that are not
-    theirs alone; these rows stay.
+    theirs alone; these rows stay. declared: the estate file names the dataset among the subject's `tables`.
     """
 
     dataset: DatasetId
@@ -88,6 +88,7 @@ class Carriage:
     closes: str = ""
     tags: Witnesses = field(default_factory=dict)
     mentions: tuple[Mentioned, ...] = ()
+    declared: bool = False
 
     @property
     def ways(self) -> tuple[tuple[str, tuple[Access, ...]], ...]:
@@ -133,7 +134,8 @@ def follow(
         hops = _hops(parents, source, dataset)
         far[dataset] = len(hops)
         result[dataset] = _classify(walk, dataset, hops, rows[dataset])
-    return {d: replace(carriage, tags=reached.get(d, {})) for d, carriage in result.items()}
+    told = walk.told.keys() - {source}
+    return {d: replace(c, tags=reached.get(d, {}), declared=d in told) for d, c in result.items()}
 
 
 @dataclass(frozen=True)

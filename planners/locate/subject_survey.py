@@ -20,6 +20,7 @@ from planners.copies.match_keys import Derived, Keys, derive
 from planners.copies.scan_evidence import (
     BesideEvidence,
     Evidence,
+    HdfsEvidence,
     KeyDigits,
     LakefsEvidence,
     OthersRows,
@@ -79,7 +80,8 @@ class World:
     what its objects hold in metadata, headers or tags. masked: paths of lone files whose names do, as they
     may be shown. others: by location, where planning read whose the rows are that hold the persons. digits: by place,
     short numbers that no lineage explains and that look like the key. described: by location, where a table's own
-    description holds the persons. remote: by location in S3, where places there were searched. splits_partitions: of
+    description holds the persons. remote, hdfs: by location in S3 or HDFS, where places
+    there were searched. splits_partitions: of
     `planners.locate.sql.recorded_statements`.
     """
 
@@ -97,6 +99,7 @@ class World:
     digits: Mapping[str, tuple[KeyDigits, ...]] = field(default_factory=dict)
     described: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     remote: Mapping[str, RemoteEvidence] = field(default_factory=dict)
+    hdfs: Mapping[str, HdfsEvidence] = field(default_factory=dict)
     splits_partitions: bool = False
 
     @cached_property

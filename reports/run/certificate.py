@@ -15,25 +15,45 @@ from reports.rendering import render_html
 _LINES, _LINE = 12, 88
 """Room for names on one page of A4: lines, and characters of a line."""
 _PERSONS = 6
+_ANSWERED = {"confirmed": "", "unverified": "nobody could look at it: "}
+"""Kinds of exceptions for which a named person answers, and what is said in front of the reason."""
+
+
+@dataclass(frozen=True)
+class Qualification:
+    """What limits the statement. since: an upper bound of when a sealed copy became unreadable; None for the others.
+
+    who: the person that answers for it, and until: to which day (RFC 3339), where these are told.
+    """
+
+    what: str
+    why: str
+    since: datetime | None = None
+    who: str | None = None
+    until: str | None = None
 
 
 @dataclass(frozen=True)
 class Certificate:
     """What the page says. Every value is the attestation's own, but for `attestation`, `signer` and `stamped_at`.
 
-    persons: (request id, keyed reference, law). gone: names of what was erased. files, scope: number of files that were
-    searched, digest of their list. compared: copies in which everybody else's rows were compared, before against after.
-    attestation: digest of the envelope. signer: id of the key that signed it. stamped_at: the time stamp authority's
-    time, where there is one and it was verified.
+    persons: (request id, keyed reference, law). gone: names of what was erased. qualified: what limits that, all of it.
+    files, scope: number of files that were searched, digest of their list. compared: copies in which everybody else's
+    rows were compared, before against after. attestation: digest of the envelope. signer: id of the key that signed
+    it. stamped_at: the time stamp authority's time, where there is one and it was verified. known: files of the scope
+    with the bytes of an earlier search, which were not decoded again; known_since: when the first of them was searched.
     """
 
     persons: tuple[tuple[str, str, str], ...]
     plan_id: str
     plan_digest: str
     gone: tuple[str, ...]
+    qualified: tuple[Qualification, ...]
     steps: int
     approvals: int
     files: int
+    known: int
+    known_since: datetime | None
     compared: int
     scope: str
     at: datetime
@@ -75,27 +95,26 @@ def certificate(
         statement: the in-toto statement out of `envelope`.
 
     Raises:
-        ProofError: something of the persons stays, by right or by waiver; nothing was looked at; or another form.
+        ProofError: something of the persons stays readable, by right or because nobody answers for it; nothing was
+            looked at; or another form.
     """
     try:
         said = statement["predicate"]
         if said["others"]["rows_lost"] or said["others"]["changed"]:
             raise ProofError("there is no certificate: rows of other people were lost", todo="see the run's report")
-        if said["exceptions"]:
-            first, count = said["exceptions"][0], len(said["exceptions"])
-            raise ProofError(
-                f"there is no certificate: something stays, or was not verified ({count} exception(s);"
-                f" the first is {first['kind']} {first['what']}: {first['why']})",
-                todo="tell the person what stays and why; the report lists it",
-            )
+        reading = said["scope"].get("reading", {})
+        qualified = tuple(_qualification(e, said["steps"]) for e in said["exceptions"])
         made = Certificate(
             persons=tuple((r["id"], r["subject"], r["law"]) for r in said["requests"]),
             plan_id=said["plan"]["id"],
             plan_digest=said["plan"]["digest"],
             gone=tuple(_names(statement["subject"])),
+            qualified=qualified,
             steps=len(said["steps"]),
             approvals=len(said["approvals"]),
             files=said["scope"]["files"],
+            known=reading.get("before", 0),
+            known_since=parse_time(reading["oldest"]) if reading.get("oldest") else None,
             compared=said["others"]["compared"],
             scope=said["scope"]["digest"],
             at=parse_time(said["scope"]["at"]),
@@ -114,6 +133,25 @@ def certificate(
     if not (made.persons and made.files and made.steps and made.approvals):
         raise ProofError("there is no certificate: the attestation is about nothing", todo="attest the run again")
     return made
+
+
+def _qualification(exception: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> Qualification:
+    """An exception as the page tells it.
+
+    Raises:
+        ProofError: it is of a kind that leaves the person readable, or that nobody answers for.
+    """
+    kind, what, why, who = (exception[part] for part in ("kind", "what", "why", "who"))
+    if kind == "sealed":
+        # the last step about the copy is the look at it, and that comes after its key was gone everywhere
+        times = [parse_time(step["verified_at"]) for step in steps if step["copy"] == what]
+        return Qualification(what, why, since=max(times))
+    if kind in _ANSWERED and who:
+        return Qualification(what, _ANSWERED[kind] + why, who=who, until=exception["until"])
+    raise ProofError(
+        f"there is no certificate: something stays, or was not verified ({kind} {what}: {why})",
+        todo="tell the person what stays and why; the report lists it",
+    )
 
 
 def render_certificate(made: Certificate) -> str:

@@ -172,7 +172,8 @@ def _residue(run: RunView) -> RenderableType:
     lines: list[RenderableType] = []
     for item in run.residue[:_RESIDUE_SHOWN]:
         place = names.get(item.copy_, item.copy_)
-        lines.append(Text(visible(f"✗ {place}: {item.file} ({item.where}, {item.form})"), style="red"))
+        waived = f"; foreseen by the waiver of {', '.join(item.foreseen)}" if item.foreseen else ""
+        lines.append(Text(visible(f"✗ {place}: {item.file} ({item.where}, {item.form}){waived}"), style="red"))
     if len(run.residue) > _RESIDUE_SHOWN:
         lines.append(Text(f"and {len(run.residue) - _RESIDUE_SHOWN} more: see the report", style="red"))
     return Padding(Group(*lines), (1, 0, 0, 0))

@@ -9,13 +9,14 @@ from typing import Any
 
 
 def show_result(run: Path, result: Mapping[str, Any], fmt: str) -> None:
-    """The final object on stdout, for people or for machines. run: the folder of the run."""
+    """The final object on stdout, for people or for machines. run: the folder of the run, in its state folder."""
     if fmt == "json":
         print(json.dumps(dict(result), sort_keys=True))
         return
     from rich.console import Console
 
     from reports.run.closing_table import print_closing
+    from reports.run.next_steps import next_steps
     from reports.run.run_views import RunView
 
     view = RunView.model_validate_json((run / "view.json").read_bytes())
@@ -28,3 +29,5 @@ def show_result(run: Path, result: Mapping[str, Any], fmt: str) -> None:
     for item in result["drift"]:
         console.print(f"drift: {item['copy']}: {item['kind']}", markup=False)
         console.print(f"    expected: {item['expected']}\n    found:    {item['found']}", markup=False)
+    for item in next_steps(result, str(run.parents[1])):
+        console.print(f"next: {item}", markup=False)

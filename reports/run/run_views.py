@@ -115,12 +115,14 @@ class Residue(Frozen):
 
     copy_: id of the copy (`copy` in JSON). file: path inside it. where: column, footer, log entry, bounds …
     form: name of the form that matched (`plain`, `sha2-256`), never the value.
+    foreseen: ids of the gaps about this place that a named person waived; somebody said that it may be so.
     """
 
     copy_: str = Field(alias="copy")
     file: str
     where: str
     form: str
+    foreseen: tuple[str, ...] = ()
 
     model_config = {"frozen": True, "extra": "forbid", "populate_by_name": True}
 
@@ -161,7 +163,7 @@ class NaivePanel(Frozen):
 
 
 class FormatCheck(Frozen):
-    """Files of one kind that the byte verifier decoded: `what` is e.g. `Parquet`, `Avro manifest`, `Delta log JSON`."""
+    """Files of one kind that the byte verifier searched: `what` is `Parquet`, `Avro manifest`, `Delta log JSON` …"""
 
     what: str
     files: int
@@ -175,6 +177,8 @@ class ByteCheck(Frozen):
     held: what stands in columns that a hold keeps, one line each.
     other_meaning: notes on equal digits in columns of another origin (a merchant's number), one line each.
     unread: files that could not be decoded; any entry keeps the run from being complete.
+    known: files of these that were not decoded again, since their bytes were searched before; known_since: when the
+    first of them was.
     """
 
     formats: tuple[FormatCheck, ...]
@@ -182,15 +186,17 @@ class ByteCheck(Frozen):
     other_meaning: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+    known: int = 0
+    known_since: datetime | None = None
 
     @property
     def files(self) -> int:
-        """All files decoded."""
+        """All files searched."""
         return sum(kind.files for kind in self.formats)
 
     @property
     def bytes(self) -> int:
-        """All bytes decoded."""
+        """All bytes searched."""
         return sum(kind.bytes for kind in self.formats)
 
 

@@ -206,5 +206,24 @@ class StoreKit:
             list(refusing.uploads(""))
 
 
+class FolderKit(StoreKit):
+    """For stores that are folders, whose keys are paths of files in them."""
+
+    @pytest.mark.parametrize("key", ["", "../up", "a/../b", "/etc/passwd", "a//b", "a/", ".", "a\0b"])
+    def test_a_key_never_leads_out_of_the_folder(self, store: ObjectStore, key: str) -> None:
+        for ask in (
+            lambda: store.read(key, 1),
+            lambda: put(store, key, b"1"),
+            lambda: store.delete_version(key, "null"),
+        ):
+            with pytest.raises(StoreError, match="InvalidName"):
+                ask()
+        self.refuse_anything_in(store)
+
+    def refuse_anything_in(self, store: ObjectStore) -> None:
+        """Assert that nothing was written."""
+        assert list(store.versions("")) == []
+
+
 def put(store: ObjectStore, key: str, data: bytes) -> str:
     return store.put_if_absent(key, data, PLAIN)

@@ -40,6 +40,8 @@ from pii_tracer.review import dsse
 from pii_tracer.review.plan_file import parse_plan
 from pii_tracer.run.journal import Journal
 from pii_tracer.run.runner import run
+from pii_tracer.scan.hits import Reading
+from reports.run.certificate import certificate, render_certificate
 from tests.review.plans import NOW, copy, plan
 from tests.review.test_review import approved
 from tests.run.fakes import (
@@ -89,6 +91,21 @@ def made(folder: Path, given: Proven | None = None) -> bytes:
 def check(envelope: bytes, folder: Path) -> list[Check]:
     given = Given(approvers=[APPROVER.public_key()])
     return [f.check for f in verify_attestation(envelope, folder / "evidence", [KEY.public_key()], given).findings]
+
+
+def test_it_says_which_files_were_not_decoded_again_and_the_certificate_too(tmp_path: Path) -> None:
+    whole, key = proven(tmp_path), [KEY.public_key()]
+    usual = dsse.unseal(made(tmp_path, whole), key).statement
+    assert "reading" not in usual["predicate"]["scope"]
+    words = render_certificate(certificate(usual, b"", "k"))
+    assert "was decoded by its format and searched. <strong>" in words
+    reading = Reading(now=1, before=1, again=0, oldest=NOW)
+    envelope = made(tmp_path, replace(whole, reading=reading))
+    assert check(envelope, tmp_path) == []
+    statement = dsse.unseal(envelope, key).statement
+    assert statement["predicate"]["scope"]["reading"] == reading.model_dump(mode="json")
+    words = render_certificate(certificate(statement, b"", "k"))
+    assert "searched, but for 1 file with the same bytes (SHA-256) as when that was done, on 21 Nov 2026" in words
 
 
 def test_a_whole_attestation_holds_and_says_what_it_cannot_prove(tmp_path: Path) -> None:

@@ -13,6 +13,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pii_tracer.app import pdf
 from pii_tracer.app.execution.run_folder import RunFolder, RunInfo
 from pii_tracer.cli.main import run as command
+from pii_tracer.model.canonical_json import parse_time
+from pii_tracer.model.datasets import Strategy
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.plan import ErasurePlan, Gap, Waiver
 from pii_tracer.proof.attestation import Others, attest
 from pii_tracer.proof.attestation_issuing import publish
 from pii_tracer.proof.attestation_log import LOG_NAME, AttestationLog
@@ -23,6 +27,7 @@ from reports.run.certificate import certificate, render_certificate
 from tests.proof.aws import RSA_KEY, START, TrailWriter, keys_json
 from tests.proof.test_attestation import APPROVER, KEY, nonces, proven
 from tests.reports.test_plan_reports import Page
+from tests.review.plans import DEADLINE, copy, plan
 
 
 @pytest.fixture
@@ -33,7 +38,13 @@ def state(tmp_path: Path) -> Path:
     return state
 
 
-def add_run(state: Path, name: str, exceptions: tuple[Reserved, ...] = (), uri: str = "s3://b/<b>k</b>") -> RunFolder:
+def add_run(
+    state: Path,
+    name: str,
+    exceptions: tuple[Reserved, ...] = (),
+    uri: str = "s3://b/<b>k</b>",
+    plan: ErasurePlan | None = None,
+) -> RunFolder:
     folder = RunFolder(state / "runs" / name)
     folder.path.mkdir(parents=True)
     info = RunInfo(
@@ -48,7 +59,7 @@ def add_run(state: Path, name: str, exceptions: tuple[Reserved, ...] = (), uri: 
     )
     folder.write_info(info)
     folder.result.write_text(json.dumps({"state": "complete", "residue": []}))
-    said = proven(folder.path)
+    said = proven(folder.path, plan)
     said = replace(said, exceptions=exceptions, erased=[*said.erased, Erased(copy_id="c1", uri=uri)])
     log = AttestationLog(state / LOG_NAME)
     publish(
@@ -235,6 +246,38 @@ def test_there_is_no_certificate_of_what_stays_or_does_not_hold(
     (state / "runs/plan-1/attestation.json").unlink()
     assert command(["attest", "certificate", "plan-1", "--state", str(state)]) == 1
     assert "was not attested" in capsys.readouterr().err
+
+
+def test_what_a_destroyed_key_keeps_and_a_named_person_answers_for_limits_the_certificate(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who was erased by destroying a key, or past a waived gap, gets a certificate that says so, with dates."""
+    waiver = Waiver(who="Dr. Rao", why="the <b>vendor</b> wiped it", until=DEADLINE)
+    waived = Gap(id="gap-1", dataset=None, kind=GapKind.MISSING_ROOT, reason="not there", evidence="", waiver=waiver)
+    unread = Reserved(
+        kind=ReservedKind.UNVERIFIED, what="(no copy) x", why="cut off", who="Dr. Sen", until="2027-01-01"
+    )
+    sealed = copy("c2", strategy=Strategy.DESTROY_KEY)
+    a_plan = plan(copies=[copy("c1"), sealed], gaps=[waived])
+    add_run(state, "plan-2", exceptions=(unread,), plan=a_plan)
+    assert command(["attest", "certificate", "plan-2", "--state", str(state)]) == 0
+    words = " ".join(" ".join(Page(Path(capsys.readouterr().out.strip()).read_text()).words).split())
+    statement = unseal((state / "runs/plan-2/attestation.json").read_bytes(), [KEY.public_key()]).statement
+    at = max(s["verified_at"] for s in statement["predicate"]["steps"] if s["copy"] == "c2")
+    seen = parse_time(at).strftime("%Y-%m-%d %H:%M:%S")
+    assert "with 3 qualifications" in words
+    assert f"c2 : unreadable since {seen} UTC at the latest, ciphertext kept" in words
+    assert "gap-1 : the <b>vendor</b> wiped it. Dr. Rao answers for it, until 2026-12-21" in words
+    assert "(no copy) x : nobody could look at it: cut off. Dr. Sen answers for it, until 2027-01-01" in words
+
+
+@pytest.mark.parametrize("kind", [k for k in ReservedKind if k not in (ReservedKind.CONFIRMED, ReservedKind.SEALED)])
+def test_what_nobody_answers_for_is_refused_whatever_its_kind(
+    state: Path, kind: ReservedKind, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_run(state, "plan-2", exceptions=(Reserved(kind=kind, what="c9", why="so"),))
+    assert command(["attest", "certificate", "plan-2", "--state", str(state)]) == 1
+    assert f"{kind.value} c9" in capsys.readouterr().err
 
 
 def test_without_a_chromium_the_pdf_is_refused_and_the_page_stands(

@@ -15,7 +15,8 @@ from pii_tracer.app.execution.attesting import erased_by, scope_of
 from pii_tracer.app.execution.plan_run import Ran
 from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.app.execution.storage_witnesses import watched
-from pii_tracer.app.verification import Verification, VerifyExecutor
+from pii_tracer.app.execution.verify_step import VerifyExecutor
+from pii_tracer.app.verification import Verification
 from pii_tracer.lake.formats.delta.vocabulary import DELTA_VACUUM
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
@@ -100,7 +101,7 @@ class Erasure:
         return cast(Ran, SimpleNamespace(**ran, verification=self.verification))
 
     def verdict(self) -> RunVerdict:
-        from pii_tracer.app.verification import read_verdicts
+        from pii_tracer.app.execution.verify_step import read_verdicts
 
         return read_verdicts(RunFolder(self.folder).verdicts, self.plan.copies)
 

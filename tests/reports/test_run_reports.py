@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import re
+import time
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from reports.progress import Progress
 from reports.run.closing_table import closing_line, print_closing, run_headline
+from reports.run.next_steps import next_steps
 from reports.run.run_html import render_run_html
 from reports.run.run_views import (
     CopyState,
@@ -207,3 +210,50 @@ def test_progress_on_a_terminal_leaves_the_same_lines() -> None:
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out.getvalue())
     assert re.search(r"✓ scan  lake  \d", plain)
     assert re.search(r"✓ plan  \d", plain)
+
+
+def test_what_works_long_says_so_again_and_again() -> None:
+    """A step of minutes looks like a hang otherwise; elsewhere than on a terminal nothing else would be printed."""
+    out = io.StringIO()
+    with Progress(console=Console(file=out, width=200), quiet=0.01) as progress:
+        progress.step("kafka compact · orders", "the plan reckons with 2 min")
+        deadline = time.monotonic() + 10
+        while out.getvalue().count("…") < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        progress.step("verify")
+    lines = out.getvalue().splitlines()
+    assert re.fullmatch(r"  … kafka compact · orders  the plan reckons with 2 min  \d\.\d s so far", lines[0])
+    assert re.fullmatch(r"  … kafka compact · orders  the plan reckons with 2 min  \d\.\d s so far", lines[1])
+    at = next(n for n, line in enumerate(lines) if "✓ kafka" in line)
+    assert not [line for line in lines[at:] if "… kafka" in line]
+
+
+RESULT = {
+    "plan_id": "plan-1",
+    "residue": [],
+    "unverified": [],
+    "drift": [],
+    "waiting_until": None,
+    "failed": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, []),
+        ({"residue": [{"foreseen": ["gap-a"]}, {"foreseen": []}]}, ["1 place of the residue lie", "nobody foresaw 1"]),
+        ({"residue": [{"foreseen": ["gap-a", "gap-b"]}]}, ["(gap-a, gap-b)"]),
+        ({"residue": [{}]}, ["--source-erased"]),
+        ({"unverified": ["c1: cut off"]}, ["could not be read"]),
+        ({"drift": [{}]}, ["plan again"]),
+        ({"waiting_until": "2026-12-01T00:00:00+00:00"}, ["from 2026-12-01"]),
+        ({"failed": [{}]}, ["mend what failed"]),
+    ],
+)
+def test_a_run_that_is_not_complete_says_what_to_do_next(changes: dict[str, Any], words: list[str]) -> None:
+    told = next_steps({**RESULT, **changes}, "/srv/a state")
+    assert len(told) == len(words)
+    for line, word in zip(told, words, strict=True):
+        assert word in line
+        assert "drift" in changes or "`pii-tracer resume plan-1 --state '/srv/a state'`" in line

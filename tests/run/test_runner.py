@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from executors.stores.s3.objects import server_time
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_DELETE_ROWS
 from pii_tracer.model.actions import ASKED_AGAIN, Action
 from pii_tracer.model.errors import Refused, RunError
@@ -140,14 +142,25 @@ def test_a_failed_verification_that_still_fails_is_run_again(tmp_path: Path) -> 
     assert [c for c, _ in again.calls] == ["verify", "check", "run", "verify"]
 
 
-def test_an_unexpected_error_tells_its_type_and_never_its_message(tmp_path: Path) -> None:
+@pytest.mark.parametrize("debug", [False, True])
+def test_an_unexpected_error_tells_its_type_and_line_and_never_its_message(
+    tmp_path: Path, debug: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     class Leaky(FakeExecutor):
         def run(self, step: Step, copy: object) -> object:  # type: ignore[override]
-            raise ValueError("9876543210")
+            return server_time("9876543210", NOW)  # type: ignore[arg-type]
 
+    monkeypatch.setenv("PII_TRACER_DEBUG", "1" if debug else "")
     state = go(tmp_path, plan([step("a")]), Leaky(World()))
-    assert "ValueError" in state.failed[0].reason
+    failed = state.failed[0]
+    assert re.fullmatch(
+        r"unexpected AttributeError in the executor \(executors/stores/s3/objects\.py, line \d+\)", failed.reason
+    )
+    assert failed.todo == (
+        "`pii-tracer doctor`; `PII_TRACER_DEBUG=1 pii-tracer resume` shows the engine's words (they can hold data)"
+    )
     assert b"9876543210" not in (tmp_path / "journal.jsonl").read_bytes()
+    assert ("Traceback" in capsys.readouterr().err) is debug
 
 
 @pytest.mark.parametrize("action", sorted(ASKED_AGAIN))

@@ -128,7 +128,7 @@ def test_another_search_there_is_not_believed(
     spark: SparkSession, tmp_path: Path, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, "a.txt", PHONE.encode())
-    monkeypatch.setattr(cluster_byte_search, "_code", lambda: "of another version")
+    monkeypatch.setattr(cluster_byte_search, "scanner_version", lambda: "of another version")
     told: list[str] = []
     executors = Executors(lambda: spark, told.append)
     for _ in range(2):
@@ -225,9 +225,9 @@ def test_versions_in_s3_are_read_by_the_workers(
     )
     copy = lake.copy()
     verification = lake.verification(copy)
-    verification.searchers = THREADS
+    verification.searchers.inner = THREADS
     expected = verification.look(copy).bytes
-    verification.searchers = Executors(lambda: spark, refuse)
+    verification.searchers.inner = Executors(lambda: spark, refuse)
     assert verification.look(copy).bytes == expected
     assert expected is not None
     assert {r.where for r in expected.residue} > {"data: mail", "object tag: owner"}

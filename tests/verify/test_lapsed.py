@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from executors.streams.kafka.topic_rewrite import Rewriter
-from pii_tracer.app.verification import Verification, VerifyExecutor
+from pii_tracer.app.execution.verify_step import VerifyExecutor
+from pii_tracer.app.verification import Verification
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.verify.streams.kafka.retention_losses import (

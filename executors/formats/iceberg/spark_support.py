@@ -43,7 +43,7 @@ class IcebergOnSpark(SparkSupport):
         return catalog_settings.catalog_conf(estate, base)
 
     def catalog_packages(self, estate: Estate) -> Mapping[str, str]:
-        return {name: catalog_settings.CLASSES[name] for name in catalog_settings.catalog_packages(estate)}
+        return catalog_settings.catalog_packages(estate)
 
     def needs_jvm(self, step: Step) -> str | None:
         """Whether a step takes snapshots out of a table's metadata and leaves all files (hazard I7)."""

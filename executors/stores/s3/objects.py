@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from email.utils import parsedate_to_datetime
 from typing import Any, Generic, Literal, Protocol, TypeVar
 from urllib.parse import urlencode
 
@@ -18,6 +17,7 @@ from pydantic import AwareDatetime, Field
 
 from executors.stores.s3.arrow_match import Keys
 from executors.value_search import Finds
+from pii_tracer.common.http_dates import http_date
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.s3.object_versions import (
@@ -229,11 +229,7 @@ class ExpiryParameters(BucketParameters):
 
 def server_time(answer: Mapping[str, Any], otherwise: datetime) -> datetime:
     """When the server answered, by its own clock: expiry dates are the server's, and our clock may be wrong."""
-    told = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date")
-    try:
-        return parsedate_to_datetime(told) if told else otherwise
-    except ValueError:
-        return otherwise
+    return http_date(answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date")) or otherwise
 
 
 def keys_of(source: KeySource, match: Match) -> tuple[Keys, frozenset[str]]:

@@ -16,8 +16,10 @@ from pii_tracer.app.execution.run_folder import evidence_of
 from pii_tracer.config.proof import TimestampAuthority
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.actions import Action
+from pii_tracer.model.canonical_json import iso
+from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import object_uri
-from pii_tracer.model.plan import STAYS, Step
+from pii_tracer.model.plan import STAYS, ErasurePlan, Step
 from pii_tracer.proof.attestation import (
     Attestation,
     Others,
@@ -43,8 +45,10 @@ from pii_tracer.proof.storage_witness import (
 )
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.runner import State
-from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, RunVerdict
+from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, RunVerdict, no_copy_name
 
+UNREAD_PLACE = frozenset({GapKind.UNREADABLE, GapKind.UNKNOWN_FILE, GapKind.STRANGE_FILES, GapKind.NOT_SCANNED})
+"""Kinds of gaps that say of a place: it, or a file of it, could not be read."""
 _TOOLS = ("pyspark", "sqlglot", "openlineage-python", "confluent-kafka", "protobuf")
 """Libraries whose versions attestations tell, besides those of the table formats."""
 
@@ -97,8 +101,9 @@ def _proven(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict]) -> 
         scanned_at=now(),
         clean=frozenset(verdict.erased),
         erased=erased_by(ran, verdict),
-        exceptions=_unread(elsewhere),
+        exceptions=_unread(elsewhere, ran.loaded.plan),
         not_asked=[*verdict.not_asked, *(told for seen in elsewhere for told in seen.not_asked)],
+        reading=verdict.reading,
         tools=_tools(),
         authority=authority.url if authority else None,
         others=Others(
@@ -109,15 +114,23 @@ def _proven(ran: Ran, verdict: RunVerdict, elsewhere: Sequence[ByteVerdict]) -> 
     )
 
 
-def _unread(elsewhere: Sequence[ByteVerdict]) -> list[Reserved]:
-    """What is no copy of the plan, was looked at all the same, and could not be read."""
-    return [
-        Reserved(kind=ReservedKind.UNVERIFIED, what=v.copy_id, why=reason) for v in elsewhere for reason in v.unverified
-    ]
+def _unread(elsewhere: Sequence[ByteVerdict], plan: ErasurePlan) -> list[Reserved]:
+    """What is no copy of the plan, was looked at all the same, and could not be read; with who answers for it, where
+    planning could not read it either and a named person waived that."""
+    waivers = {g.dataset: g.waiver for g in plan.gaps if g.waiver and g.dataset and g.kind in UNREAD_PLACE}
+    by_name = {no_copy_name(i): waivers.get(i.dataset) for i in plan.examined}
+    found = []
+    for verdict in elsewhere:
+        waiver = by_name.get(verdict.copy_id)
+        who, until = (waiver.who, iso(waiver.until)) if waiver else (None, None)
+        for reason in verdict.unverified:
+            kind = ReservedKind.UNVERIFIED
+            found.append(Reserved(kind=kind, what=verdict.copy_id, why=reason, who=who, until=until))
+    return found
 
 
 def scope_of(copy: CopyVerdict) -> list[ScopeFile]:
-    """The files of a copy that were decoded."""
+    """The files of a copy that were searched."""
     files = copy.bytes.files if copy.bytes else ()
     return [ScopeFile(path=f"{copy.copy_id}/{file.path}", sha256=file.sha256) for file in files]
 

@@ -13,15 +13,18 @@ from pii_tracer.app.execution.approvals import approval_files, read_approval
 from pii_tracer.app.execution.executor_value_search import finds
 from pii_tracer.app.execution.run_folder import RunFolder, RunInfo, folder_of
 from pii_tracer.app.execution.run_lock import held
+from pii_tracer.app.execution.run_scratch import run_scratch
 from pii_tracer.app.execution.run_traces import refuse_gone, refuse_unlike
-from pii_tracer.app.execution.step_status import teller
+from pii_tracer.app.execution.step_status import Teller
 from pii_tracer.app.execution.storage_witnesses import watched
+from pii_tracer.app.execution.verify_step import VerifyExecutor
 from pii_tracer.app.installation_checks import foreign_packages
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.planning.value_masking import refuse_telling_approval, refuse_telling_word
 from pii_tracer.app.progress import Shows
+from pii_tracer.app.scan_ledger_file import ledger_of
 from pii_tracer.app.settings import Settings
-from pii_tracer.app.verification import Verification, VerifyExecutor
+from pii_tracer.app.verification import Verification
 from pii_tracer.common.atomic_files import real_path, sweep_temporaries, write_atomic
 from pii_tracer.config.estate_file import file_digest
 from pii_tracer.model.datasets import Frozen
@@ -196,7 +199,10 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
         patterns = build_patterns(keyring.key_sets)
         for said in (a.predicate for a in passed.approvals):
             refuse_telling_approval(said.approver, said.role, said.reason, patterns)
-    with held(settings, folder, now, take_over=take_over) as (journal, lease):
+    with (
+        held(settings, folder, now, take_over=take_over) as (journal, lease),
+        run_scratch(folder, settings.estate().spark.conf),
+    ):
         refuse_unlike(folder, settings.state, plan, journal.records)
         sweep_temporaries(folder.path)
         sweep_temporaries(folder.verdicts)
@@ -205,7 +211,7 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
         verification = _verification(settings, plan, keyring, ctx, journal, show)
         _baseline(folder, journal, verification, ctx, show)
         executors = _executors(ctx, verification, folder, passed.loaded, info, settings)
-        tell = teller(show, plan)
+        tell = Teller(show, plan)
         sender = Sender(plan, folder.events, show.warn)
 
         def on_event(event: StepEvent) -> None:
@@ -221,7 +227,7 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
                 lease=lease,
                 on_event=on_event,
                 drift=_drift(settings),
-                undone=lambda step: _undone(step, plan, VerifyExecutor(verification, folder.verdicts)),
+                undone=lambda step: _undone(step, plan, VerifyExecutor(verification, folder.verdicts), tell.looks_back),
                 plan_digest=passed.loaded.digest,
                 facts={"approvals": [a.digest for a in passed.approvals]},
             )
@@ -260,9 +266,10 @@ def _context(
 def _verification(
     settings: Settings, plan: ErasurePlan, keyring: KeyRing, ctx: ExecutionContext, journal: Journal, show: Shows
 ) -> Verification:
+    estate = settings.estate()
     return Verification(
         plan=plan,
-        estate=settings.estate(),
+        estate=estate,
         base=settings.base,
         keys=keyring.key_sets,
         spark=lambda: ctx.spark,
@@ -270,6 +277,7 @@ def _verification(
         written=lambda: written(journal.records),
         told=lambda step: facts_of(journal.records, step),
         warn=show.warn,
+        ledger=ledger_of(settings, estate, show.warn),
     )
 
 
@@ -311,7 +319,7 @@ def _baseline(
             )
         show.stage("before: everybody else's rows")
         refuse_unfit(ctx.estate.spark, verification.plan.steps)
-        refuse_losses(ctx, verification.plan.steps, show.step)
+        refuse_losses(ctx, verification.plan.steps, show.step, show.stop)
         kept = Baselines(copies=verification.take_baselines(show.step))
         write_atomic(folder.baseline, kept.model_dump_json(indent=1).encode())
     verification.baselines.update({b.copy_id: b for b in kept.copies})
@@ -347,8 +355,11 @@ def _executors(
     return {**acting, **{executor.name: executor for executor in own}}
 
 
-def _undone(step: Step, plan: ErasurePlan, verifier: VerifyExecutor) -> str | None:
-    return verifier.undone(step, plan.copy_by_id(step.copy_)) if step.executor == verifier.name and step.copy_ else None
+def _undone(step: Step, plan: ErasurePlan, verifier: VerifyExecutor, looks_back: Callable[[Step], None]) -> str | None:
+    if step.executor != verifier.name or not step.copy_:
+        return None
+    looks_back(step)
+    return verifier.undone(step, plan.copy_by_id(step.copy_))
 
 
 def _drift(settings: Settings) -> Callable[[Step], list[DriftItem]]:

@@ -13,7 +13,8 @@ from pii_tracer import __version__
 from pii_tracer.app.execution.attesting import attest_run, scope_of, step_facts
 from pii_tracer.app.execution.plan_run import Ran
 from pii_tracer.app.execution.run_folder import nothing_left
-from pii_tracer.app.verification import read_verdicts
+from pii_tracer.app.execution.verify_step import read_verdicts
+from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.proof.deletion_log import FILE, DeletionLog
@@ -26,7 +27,7 @@ from pii_tracer.run.runner import State
 from pii_tracer.verify.verdicts import RunVerdict, to_be_seen, with_since, with_unseen
 
 
-def conclude(ran: Ran) -> dict[str, Any]:
+def conclude(ran: Ran, show: Shows = SILENT) -> dict[str, Any]:
     """Write everything that a run leaves, and return the final object (a stable interface, see docs/commands.md)."""
     from pii_tracer.app.execution.run_view import how_far, run_view
     from reports.run.run_html import render_run_html
@@ -34,10 +35,14 @@ def conclude(ran: Ran) -> dict[str, Any]:
     done = ran.state.state is State.COMPLETE
     verdict = read_verdicts(ran.folder.verdicts, ran.loaded.plan.copies)
     verdict = with_unseen(verdict, to_be_seen(ran.loaded.plan)) if done else verdict
+    if done:
+        show.step("looking for the persons in what is no copy, and in what has come since the plan")
     elsewhere = ran.verification.elsewhere() if done else ()
     verdict = with_since(verdict, elsewhere)
+    show.step("writing the deletion log")
     log = _deletion_log(ran, verdict)
     table = fill_table(log, ran.loaded.plan.estate, ran.verification.estate.deletion_log.kind)
+    show.step("attesting, and writing the report")
     attestation = attest_run(ran, verdict, elsewhere)
     view = run_view(ran, verdict, elsewhere, log, attestation)
     state = how_far(ran, verdict)

@@ -25,6 +25,7 @@ from pii_tracer.verify.verdicts import (
     ByteVerdict,
     CopyVerdict,
     RunVerdict,
+    no_copy_name,
     to_be_seen,
 )
 from reports.run.run_views import (
@@ -79,7 +80,10 @@ def run_view(
         copies=copies,
         rows_erased=_rows_erased(ran),
         bystander_rows_lost=verdict.bystander_rows_lost,
-        residue=tuple(Residue(copy_=r.copy_id, file=r.file, where=r.where, form=r.form) for r in residue),
+        residue=tuple(
+            Residue(copy_=r.copy_id, file=r.file, where=r.where, form=r.form, foreseen=foreseen(plan, r.copy_id))
+            for r in residue
+        ),
         naive=_naive(ran.info.naive),
         bytes_checked=_bytes(verdict, {c.id: copy_name(c) for c in plan.copies}),
         bystanders=_bystanders(ran, verdict),
@@ -89,6 +93,13 @@ def run_view(
         left_out=tuple(str(g.dataset) for g in plan.gaps if g.kind == GapKind.LEFT_OUT),
         demo=ran.info.demo,
     )
+
+
+def foreseen(plan: ErasurePlan, place: str) -> tuple[str, ...]:
+    """The waived gaps about a place of a verdict, a copy or what was examined at planning; what is new has none."""
+    datasets = {c.dataset for c in plan.copies if c.id == place}
+    datasets |= {i.dataset for i in plan.examined if place == no_copy_name(i)}
+    return tuple(gap.id for gap in plan.gaps if gap.waiver and gap.dataset in datasets)
 
 
 def how_far(ran: Ran, verdict: RunVerdict) -> State:
@@ -143,7 +154,7 @@ def _copy(copy: Copy, ran: Ran, verdict: CopyVerdict | None) -> CopyRun:
         state=state,
         before=before,
         after=after,
-        files_decoded=len(verdict.bytes.files) if verdict and verdict.bytes else 0,
+        files_decoded=verdict.files_decoded if verdict else 0,
         origin=copy.origin,
         steps=steps,
         waiting_until=min(until, default=None),
@@ -283,6 +294,8 @@ def _bytes(verdict: RunVerdict, names: Mapping[str, str]) -> ByteCheck | None:
         other_meaning=tuple(sorted(other)),
         held=tuple(sorted(held)),
         unread=verdict.unverified,
+        known=verdict.reading.before,
+        known_since=verdict.reading.oldest,
     )
 
 

@@ -2,34 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from datetime import timedelta
 
 from pii_tracer.app.progress import Shows
+from pii_tracer.app.work_pace import Pace
+from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import ErasurePlan, Step
 from pii_tracer.run.journal import Kind
 from pii_tracer.run.runner import StepEvent
 
-
-def _title(step: Step, names: Mapping[str, str]) -> str:
-    act = step.action.value.replace("_", " ")
-    return f"{act} · {names[step.copy_]}" if step.copy_ else act
+_LONG = timedelta(seconds=30)
+"""Planned working time from which on it is told: a step that is over sooner needs no estimate."""
 
 
-def teller(show: Shows, plan: ErasurePlan) -> Callable[[StepEvent], None]:
-    """Tells each step's begin, wait and failure."""
-    from reports.wording import copy_name
+class Teller:
+    """Tells each step's begin, wait and failure, and which copy is looked at again at the end."""
 
-    names = {copy.id: copy_name(copy) for copy in plan.copies}
-    begun = False
+    def __init__(self, show: Shows, plan: ErasurePlan) -> None:
+        from reports.wording import copy_name
 
-    def tell(event: StepEvent) -> None:
-        nonlocal begun
-        if not begun:
-            begun = True
-            show.stage(f"apply: {event.total} steps")
+        self._show = show
+        self._names = {copy.id: copy_name(copy) for copy in plan.copies}
+        self._begun = False
+        self._current: str | None = None
+        sizes = {copy.id: copy.found.bytes for copy in plan.copies if copy.found}
+        looks = [s for s in plan.steps if s.action is Action.VERIFY_COPY]
+        self._look = [sizes.get(s.copy_ or "", 0) for s in looks]
+        self._back: Pace | None = None
+
+    def __call__(self, event: StepEvent) -> None:
+        """Tell of an event."""
+        if not self._begun:
+            self._begun = True
+            self._show.stage(f"apply: {event.total} steps")
         if event.kind is Kind.STEP_INTENT:
-            show.step(f"{event.position}/{event.total} {_title(event.step, names)}")
+            self._step(event, _reckoned(event.step))
         elif event.kind in (Kind.STEP_FAILED, Kind.STEP_WAITING):
-            show.stop(f"{event.kind.value.removeprefix('step_')} {event.detail}".rstrip())
+            if self._current != event.step.id:  # another one is shown, and that is over
+                self._step(event, "")
+            self._show.stop(f"{event.kind.value.removeprefix('step_')} {event.detail}".rstrip())
+            self._current = None
 
-    return tell
+    def looks_back(self, step: Step) -> None:
+        """Tell which copy is looked at again, when all steps are over."""
+        if self._back is None:
+            self._show.stage("is it still so: every copy that changed since its verdict")
+            self._back = Pace(self._look)
+        self._show.step(f"looking again · {self._names[step.copy_ or '']}", self._back.next())
+        self._current = None
+
+    def _step(self, event: StepEvent, detail: str) -> None:
+        step = event.step
+        act = step.action.value.replace("_", " ")
+        title = f"{act} · {self._names[step.copy_]}" if step.copy_ else act
+        self._show.step(f"{event.position}/{event.total} {title}", detail)
+        self._current = step.id
+
+
+def _reckoned(step: Step) -> str:
+    from reports.wording import span
+
+    took = step.earliest_finish - step.earliest_start
+    return f"the plan reckons with {span(took)}" if took >= _LONG else ""

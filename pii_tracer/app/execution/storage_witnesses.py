@@ -7,8 +7,9 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from pii_tracer.app.others_counted import OBJECTS
 from pii_tracer.app.vault_inventories import in_vault
-from pii_tracer.app.verification import OBJECTS, Verification
+from pii_tracer.app.verification import Verification
 from pii_tracer.model.actions import Action
 from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.datasets import CopyKind

@@ -96,5 +96,5 @@ def _go(folder: RunFolder, patience: float, show: Shows, take_over: bool = False
         use_demo_credentials()
     ran = perform(folder, show, patience, take_over=take_over)
     show.stage("deletion log, attestation, report")
-    result = conclude(ran)
+    result = conclude(ran, show)
     return RunOutcome(folder, result, exit_code(result))

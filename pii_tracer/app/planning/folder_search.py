@@ -12,13 +12,16 @@ from pii_tracer.model.errors import ScanError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.scan.folder_scan import scan_file, scan_tree
 from pii_tracer.scan.hits import FileScan
+from pii_tracer.scan.search_workers import THREADS, Searchers
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.scan_evidence import Digits, Evidence, Seen
 
 Say = Callable[[str], None]
 
 
-def scan_estate(inventory: Inventory, patterns: Patterns, say: Say) -> dict[str, Evidence]:
+def scan_estate(
+    inventory: Inventory, patterns: Patterns, say: Say, searchers: Searchers = THREADS
+) -> dict[str, Evidence]:
     """Decode every file of every table and folder, and the files outside of them, and look for the persons."""
     evidence = {}
     places = sorted(state.location for state in inventory.tables)
@@ -30,7 +33,7 @@ def scan_estate(inventory: Inventory, patterns: Patterns, say: Say) -> dict[str,
         inside = [Path(place) for place in below(state.location, places)]
         # files that the table reads from other folders hold its rows as well
         try:
-            files = (*scan_tree(here, patterns, without=inside).files, *_outside(state, patterns))
+            files = (*scan_tree(here, patterns, without=inside, searchers=searchers).files, *_outside(state, patterns))
         except ScanError as error:  # a folder that refuses to be listed: the others are looked at all the same
             evidence[state.location] = Evidence(0, 0, 0, frozenset(), frozenset(), (error.what,))
             continue

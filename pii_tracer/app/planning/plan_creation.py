@@ -11,6 +11,7 @@ from pathlib import Path
 from executors.engine.step_support import refuse_unfit
 from pii_tracer.app.planning.earlier_erasures import erased_earlier
 from pii_tracer.app.planning.folder_search import scan_estate
+from pii_tracer.app.planning.hdfs_search import search_hdfs
 from pii_tracer.app.planning.key_table_facts import key_facts
 from pii_tracer.app.planning.s3_table_search import search_places, with_lake, with_remote
 from pii_tracer.app.planning.short_number_columns import key_digits
@@ -29,6 +30,7 @@ from pii_tracer.app.planning.value_masking import (
     telling_objects,
 )
 from pii_tracer.app.planning.values_in_other_rows import others_rows
+from pii_tracer.app.scan_ledger_file import ledger_of
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.estate_file import (
     Archive,
@@ -52,6 +54,8 @@ from pii_tracer.model.datasets import KeySet, Match
 from pii_tracer.model.errors import ConfigError, EstateError
 from pii_tracer.model.locations import s3_location
 from pii_tracer.model.plan import ErasurePlan, Waiver, digest_of
+from pii_tracer.scan.scan_ledger import LedgerSearchers
+from pii_tracer.scan.search_workers import Searchers
 from pii_tracer.scan.value_forms import build_patterns
 from planners.build import Digests, PlanInputs, build_plan
 from planners.copies.classification import match_of
@@ -226,11 +230,12 @@ def make_plan(
         _survey(s, mine, estate, settings.state, paths, inventory, harvested, references, say, source_erased)
         for s, mine in _by_subject(estate, requests)
     ]
-    key_sets = tuple(k for s in surveys for k in s.key_sets.values())
+    # in the order in which they are sealed: what is found now is then known again by who verifies
+    key_sets = tuple(sorted((k for s in surveys for k in s.key_sets.values()), key=lambda k: k.name))
     patterns = build_patterns(key_sets, file_keys(estate.parquet_encryption, base))
     refuse_telling_texts(requests, reason, planner, waivers, patterns, out)
     searched = search_places(inventory, estate, patterns, any(k.weak for k in key_sets), say)
-    evidence = {**scan_estate(inventory, patterns, say), **searched.tables}
+    evidence = {**scan_estate(inventory, patterns, say, _searchers(settings, estate, say)), **searched.tables}
     evidence = count_persons(evidence, surveys, inventory, paths, say)
     digits = key_digits(evidence, surveys, graph, inventory, paths, say)
     topics = _read_topics(estate, base, inventory, surveys, say)
@@ -257,6 +262,7 @@ def make_plan(
                 digits=digits,
                 described=telling_descriptions(evidence, inventory, paths, patterns, say),
                 remote=searched.places,
+                hdfs=search_hdfs(inventory, estate, patterns, any(k.weak for k in key_sets), say),
             ),
             digests=Digests(
                 graph=graph.digest(),
@@ -277,6 +283,14 @@ def make_plan(
     refuse_telling_plan(plan, patterns)
     refuse_unfit(estate.spark, plan.steps)
     return Planned(plan=plan, sealed=sealed, graph=graph, summary=summary, inventory=inventory)
+
+
+def _searchers(settings: Settings, estate: Estate, say: Say) -> Searchers:
+    from executors.engine.spark_session import open_session
+    from pii_tracer.verify.cluster_byte_search import searchers_of
+
+    inner = searchers_of(estate.spark, lambda: open_session(estate, settings.base), say)
+    return LedgerSearchers(ledger_of(settings, estate, say), inner)
 
 
 def _by_subject(estate: Estate, requests: Sequence[Request]) -> list[tuple[Subject, list[Request]]]:

@@ -15,7 +15,7 @@ from pii_tracer.cli.retention.enforce_command import enforce
 from pii_tracer.cli.retention.sweep_command import sweep
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.formats.registry import format_in_catalog
+from pii_tracer.lake.catalogs.registry import catalog_of
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import ConfigError, ExitCode
@@ -31,6 +31,8 @@ _NOT_READ = frozenset(
     {
         GapKind.UNREADABLE,
         GapKind.MISSING_ROOT,
+        GapKind.HDFS_PLACE,
+        GapKind.HDFS_UNREAD,
         GapKind.CATALOG_UNREADABLE,
         GapKind.UNKNOWN_CATALOG,
         GapKind.UNKNOWN_TABLE,
@@ -146,7 +148,7 @@ def _by_catalog(estate: Estate, table: str) -> Format:
     """
     first = table.split(".")[0].lower() if "." in table else ""
     named = {name.lower(): catalog.type for name, catalog in estate.catalogs.items()}
-    return format_in_catalog(named.get(first, CatalogType.DECLARED)) or Format.PARQUET
+    return catalog_of(named.get(first, CatalogType.DECLARED)).default_format or Format.PARQUET
 
 
 def _text(file: Path) -> str:

@@ -17,7 +17,7 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.cli.options import estate_option, format_option, state_option
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.formats.registry import table_formats
+from pii_tracer.lake.catalogs.registry import catalog_of
 from pii_tracer.model.errors import ConfigError, ExitCode, UsageError
 from pii_tracer.model.locations import S3Location
 from pii_tracer.retention.storage_listings import Listing
@@ -128,8 +128,7 @@ class _Record:
 
 def _swept(estate: Estate) -> frozenset[str]:
     """Catalogs whose tables were tried: Glue's was not."""
-    tried = frozenset().union(*(one.swept_catalogs for one in table_formats()))
-    return frozenset(name for name, catalog in estate.catalogs.items() if catalog.type in tried)
+    return frozenset(name for name, catalog in estate.catalogs.items() if catalog_of(catalog.type).swept)
 
 
 def _sweep(

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.catalogs.catalog_lookup import CatalogEntry, Head, list_catalogs
+from pii_tracer.lake.catalogs.base import CatalogEntry, Head
+from pii_tracer.lake.catalogs.registry import list_catalogs
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import InventoryGap, RefKind
 from pii_tracer.lake.read_result import gap

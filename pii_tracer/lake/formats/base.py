@@ -21,7 +21,6 @@ from pii_tracer.model.datasets import Format
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pii_tracer.config.catalogs import CatalogType
     from pii_tracer.lake.catalogs.glue.marks import GlueMarks
     from pii_tracer.lake.catalogs.registered_tables import RemoteTable
     from pii_tracer.lake.dataset_paths import EstatePaths
@@ -223,20 +222,14 @@ class TableFormat:
     """What to do about settings that do not stand in the table."""
     caseless_properties: ClassVar[tuple[str, ...]] = ()
     """Names of properties that SQL may write in any case, as the table keeps them."""
-    catalog_types: ClassVar[frozenset[CatalogType]] = frozenset()
-    """Catalogs in which a table is of this format where its statement does not say what it is."""
     needs_catalog: ClassVar[bool] = False
     """Whether engines reach a table by its name in a catalog alone; else its place does."""
     not_swept: ClassVar[str | None] = "nothing is known that removes their old files alone"
     """Why `retention sweep` leaves tables alone; None where it sweeps them."""
-    swept_catalogs: ClassVar[frozenset[CatalogType]] = frozenset()
-    """Catalogs whose tables are swept although the catalog points at their metadata."""
     sweeps_partitions: ClassVar[bool] = False
     """Whether a sweep can keep the files of one partition longer than others."""
     sweeps_beside_strange_files: ClassVar[bool] = False
     """Whether a sweep in S3 tells files that are not the table's own, and leaves them."""
-    folder_catalogs: ClassVar[frozenset[CatalogType]] = frozenset()
-    """Catalogs whose warehouse is a folder of this machine."""
     takes_over_folders: ClassVar[bool] = False
     """Whether SQL makes a table of a folder of Parquet files in place (`CONVERT TO` the format's name)."""
     libraries: ClassVar[tuple[str, ...]] = ()

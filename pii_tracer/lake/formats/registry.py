@@ -6,7 +6,6 @@ from functools import cache
 from typing import cast
 
 from pii_tracer.common import plugins
-from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.lake.formats.base import Role, TableFormat
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format
@@ -33,12 +32,7 @@ def format_of(name: Format) -> TableFormat:
     Raises:
         EstateError: no installed package knows the format.
     """
-    made = plugins.load(GROUP, name.value)
-    if made is None:
-        raise EstateError(
-            f"no installed package knows the table format `{name}`",
-            todo=f"install the package that brings it; known are {', '.join(plugins.names(GROUP)) or 'none'}",
-        )
+    made = plugins.required(GROUP, name.value, f"knows the table format `{name}`", EstateError)
     return cast(TableFormat, made())
 
 
@@ -64,11 +58,6 @@ def known_format(name: Format | None) -> TableFormat | None:
 def metadata_folders() -> frozenset[str]:
     """Folders of a table's metadata, of whatever format: no data files of the table lie in them."""
     return frozenset[str]().union(*(one.metadata_folders for one in table_formats()))
-
-
-def format_in_catalog(kind: CatalogType) -> Format | None:
-    """What a table in a catalog is where its statement does not say; None where the engine's own default counts."""
-    return next((one.name for one in table_formats() if kind in one.catalog_types), None)
 
 
 @cache

@@ -26,10 +26,6 @@ def store_at(estate: Estate, place: str, region: str | None = None) -> tuple[Obj
     """
     found = _SCHEME.match(place)
     scheme = found[1].lower() if found else ""
-    kind = plugins.load(GROUP, _ALIASES.get(scheme, scheme)) if scheme else None
-    if kind is None:
-        raise EstateError(
-            f"no installed package knows stores of `{scheme or 'no scheme'}`",
-            todo=f"install the package that brings it; known are {', '.join(plugins.names(GROUP)) or 'none'}",
-        )
+    lacks = f"knows stores of `{scheme or 'no scheme'}`"
+    kind = plugins.required(GROUP, _ALIASES.get(scheme, scheme), lacks, EstateError)
     return cast(type[ObjectStore], kind).at(estate, place, region)

@@ -20,12 +20,7 @@ def reader_of(name: Format) -> TableReader:
     Raises:
         ScanError: no installed package reads the format.
     """
-    made = plugins.load(GROUP, name.value)
-    if made is None:
-        raise ScanError(
-            f"no installed package reads the rows of {name} tables",
-            todo=f"install the package that brings it; known are {', '.join(plugins.names(GROUP)) or 'none'}",
-        )
+    made = plugins.required(GROUP, name.value, f"reads the rows of {name} tables", ScanError)
     return cast(TableReader, made())
 
 

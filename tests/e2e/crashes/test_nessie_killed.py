@@ -45,9 +45,9 @@ def effects(monkeypatch: pytest.MonkeyPatch) -> Effects:
     counted = Effects(sweeps=2)
     ask, unlink = NessieClient._ask, Path.unlink
 
-    def watched_ask(self: NessieClient, method: str, path: str, *more: Any) -> dict[str, Any]:
+    def watched_ask(self: NessieClient, method: str, path: str, *more: Any, **query: Any) -> dict[str, Any]:
         counted.refuse_the_dead()
-        answer = ask(self, method, path, *more)
+        answer = ask(self, method, path, *more, **query)
         if method != "GET":
             counted.after(f"{method} {_HASH.sub('N', path)}")
         return answer

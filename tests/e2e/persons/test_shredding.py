@@ -70,6 +70,9 @@ def test_a_destroyed_key_is_gone_everywhere_and_complete_only_after_the_caches(s
     assert (kind, who, "nobody looked at it" in why) == ("confirmed", "Dr. Sen", True)
     public = str(tmp_path / "state" / "keys" / "attest.pem.pub")
     assert run(["attest", "verify", done["attestation"], "--key", public]) == 0
+    page = tmp_path / "certificate.html"
+    assert run(["attest", "certificate", "--state", str(tmp_path / "state"), "--out", str(page)]) == 0
+    assert page.read_text().count("unreadable since") == 1
     states = {e.copy_id: e.state.value for e in DeletionLog(Path(done["deletion_log"]), "telephony").entries()}
     assert states["c-backup-vault"] == "confirmed"
     tried = next(s["result"] for s in predicate["steps"] if s["action"] == "key_try_to_read")

@@ -73,7 +73,7 @@ def test_a_run_is_refused_with_numbers_and_ways_out(spark: SparkSession, spark_e
     said: list[str] = []
     with pytest.raises(Refused) as refused:
         refuse_losses(steps.ctx, [lost, good, other, broken], said.append)
-    assert len(said) == 4
+    assert len(said) == 5
     told = refused.value.what
     assert "refused_lost holds 1 rows that its recorded statement does not give" in told
     assert "refused_columns: the recorded query gives the columns" in told

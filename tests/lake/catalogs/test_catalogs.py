@@ -34,6 +34,7 @@ from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.rows.current_rows import read_columns
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
+from tests.kits.catalog_kit import CatalogKit, Filled
 from tests.restsupport import RestServer, serving
 from tests.servers import Json, answering
 
@@ -342,3 +343,64 @@ def test_the_doctor_says_which_catalog_does_not_answer(tmp_path: Path, capsys: p
         f for f in (findings["findings"] if isinstance(findings, dict) else findings) if "catalog core" in str(f)
     ]
     assert "docs/catalogs.md" in str(told)
+
+
+NOBODY = "http://127.0.0.1:9"
+
+
+class TestSqlKit(CatalogKit):
+    @pytest.fixture
+    def filled(self, tmp_path: Path) -> Filled:
+        for name in ("prod.people", "prod.eu.people"):
+            table(sql_catalog(tmp_path), name)
+        return Filled("core", SQL, tmp_path, ("core.prod.people", "core.prod.eu.people"))
+
+    @pytest.fixture
+    def silent(self) -> Catalog:
+        return SQL
+
+
+class TestRestKit(CatalogKit):
+    @pytest.fixture
+    def filled(self, rest: RestServer) -> Filled:
+        catalog = RestCatalog("lake", uri=rest.uri)
+        if not catalog.table_exists("kit.people"):
+            table(catalog, "kit.people")
+        made = Catalog(type=CatalogType.ICEBERG_REST, uri=rest.uri)
+        return Filled("lake", made, rest.warehouse.parent, ("lake.kit.people",))
+
+    @pytest.fixture
+    def silent(self) -> Catalog:
+        return Catalog(type=CatalogType.ICEBERG_REST, uri=NOBODY)
+
+
+class TestGlueKit(CatalogKit):
+    @pytest.fixture
+    def filled(self, glue: Any, tmp_path: Path) -> Filled:
+        glue.create_database(DatabaseInput={"Name": "prod"})
+        people = table(sql_catalog(tmp_path), "prod.people")
+        marks = {"table_type": "ICEBERG", "metadata_location": people.metadata_location}
+        glue_table(glue, "people", people.location(), {"Parameters": marks})
+        return Filled("aws", GLUE, tmp_path, ("aws.prod.people",))
+
+
+class TestFolderKit(CatalogKit):
+    @pytest.fixture
+    def filled(self, tmp_path: Path) -> Filled:
+        table(sql_catalog(tmp_path), "prod.people")
+        made = Catalog(type=CatalogType.ICEBERG_HADOOP, warehouse="warehouse")
+        return Filled("lake", made, tmp_path, ("lake.prod.people",))
+
+
+class TestDeclaredKit(CatalogKit):
+    @pytest.fixture
+    def filled(self, tmp_path: Path) -> Filled:
+        (tmp_path / "warehouse" / "plain").mkdir(parents=True)
+        pq.write_table(ROWS, tmp_path / "warehouse" / "plain" / "1.parquet")
+        declared = DeclaredTable(name="prod.plain", format=Format.PARQUET, location="warehouse/plain")
+        return Filled("session", Catalog(type=CatalogType.DECLARED, tables=(declared,)), tmp_path, ("prod.plain",))
+
+
+def test_a_type_without_an_adapter_is_refused() -> None:
+    with pytest.raises(ValueError, match="no installed adapter knows this type of catalogs"):
+        Catalog.model_validate({"type": "toy", "uri": "http://x"})

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.table import Table
 
+from pii_tracer.config.catalogs import Catalog, CatalogType
 from pii_tracer.lake.catalogs.nessie import client
 from pii_tracer.lake.inventory import (
     Inventory,
@@ -21,6 +22,7 @@ from pii_tracer.lake.inventory import (
     Ref,
     RefKind,
 )
+from tests.kits.catalog_kit import CatalogKit, Filled
 from tests.nessiesupport import ROWS, Lake, lake, put, running, table_content
 
 __all__ = ["lake", "running"]
@@ -248,3 +250,14 @@ def test_commits_that_an_account_does_not_see_are_a_gap(lake: Lake, monkeypatch:
     assert told(lake.discover()) == [("unseen_commits", table.metadata_location)]
     monkeypatch.delenv("PII_TRACER_CATALOG_NES_TOKEN")  # without an account nothing is hidden from it
     assert lake.discover().gaps == ()
+
+
+class TestNessieKit(CatalogKit):
+    @pytest.fixture
+    def filled(self, lake: Lake) -> Filled:
+        lake.publish(lake.table())
+        return Filled("nes", lake.estate().catalogs["nes"], lake.base, ("nes.db.people",))
+
+    @pytest.fixture
+    def silent(self) -> Catalog:
+        return Catalog(type=CatalogType.NESSIE, uri="http://127.0.0.1:9/api/v2", warehouse="warehouse")

@@ -15,7 +15,7 @@ from deltalake import write_deltalake
 from pii_tracer.app.planning.s3_table_search import with_remote
 from pii_tracer.app.retention.s3_tables import with_tables_in_s3
 from pii_tracer.lake.catalogs import registered_tables
-from pii_tracer.lake.catalogs.catalog_lookup import CatalogEntry, Head, Listing
+from pii_tracer.lake.catalogs.base import CatalogEntry, Head, Listing
 from pii_tracer.lake.erasable_s3_tables import others
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import RefKind

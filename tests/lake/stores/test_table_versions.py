@@ -332,3 +332,27 @@ def test_the_words_of_the_gap_say_what_was_not_read() -> None:
     assert "7 versions could not be read" in told.reason
     assert "its metadata file cannot be read" in told.reason
     assert told.evidence.endswith("4: refused (AccessDenied); 2 more")
+
+
+ROOTS = {
+    "tables": ([], False),
+    "a table that holds nothing": ([("other/x", b"n\n1\n")], True),
+    "an object beside": ([("wh/stray.csv", b"n\n1\n")], True),
+    "a deleted object beside": ([("wh/gone.csv", None)], True),
+}
+
+
+@pytest.mark.parametrize("name", ROOTS)
+def test_a_root_of_which_all_belongs_to_tables_is_no_gap(name: str, world: World, tmp_path: Path) -> None:
+    objects, is_gap = ROOTS[name]
+    bucket = world.new("lake")
+    if "nothing" not in name:
+        world.put(bucket, "wh/t/1.csv", b"n\n1\n")
+    for key, data in objects:
+        world.put(bucket, key, data or b"n\n1\n")
+        if data is None:
+            version = world.client().list_object_versions(Bucket=bucket, Prefix=key)["Versions"][0]["VersionId"]
+            world.client().delete_object(Bucket=bucket, Key=key)
+            world.client().delete_object(Bucket=bucket, Key=key, VersionId=version)
+    root, table = f"s3://{bucket}/wh", f"s3://{bucket}/wh/t"
+    assert (root in looked(world, tmp_path, root, tables={"p.t": table})) is is_gap

@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.aws_errors import error_code
-from pii_tracer.lake.catalogs.catalog_lookup import (
+from pii_tracer.lake.catalogs.base import (
     CatalogEntry,
     Listing,
     catalog_gap,

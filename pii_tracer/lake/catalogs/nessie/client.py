@@ -17,7 +17,7 @@ from urllib.parse import quote
 from pii_tracer.common.http import NoAnswer, ask, bearer
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.catalogs import Catalog
-from pii_tracer.lake.catalogs.catalog_lookup import secret
+from pii_tracer.lake.catalogs.base import secret
 from pii_tracer.model.errors import EstateError
 
 API_VERSION = 2

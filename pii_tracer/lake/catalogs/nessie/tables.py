@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from pii_tracer.config.catalogs import Catalog
-from pii_tracer.lake.catalogs.catalog_lookup import (
+from pii_tracer.lake.catalogs.base import (
     CatalogEntry,
     Head,
     Listing,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config.catalogs import Catalog
-from pii_tracer.lake.catalogs.catalog_lookup import (
+from pii_tracer.lake.catalogs.base import (
     CatalogEntry,
     Listing,
     catalog_gap,

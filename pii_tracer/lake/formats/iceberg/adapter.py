@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.lake.formats.base import CommitLog, NamedBy, ObjectKind, Role, TableFormat
 from pii_tracer.lake.formats.iceberg.metadata_json import METADATA_ENDS
 from pii_tracer.lake.formats.iceberg.vocabulary import (
@@ -155,12 +154,9 @@ class IcebergFormat(TableFormat):
     libraries = ("pyiceberg",)
     table_engines = ("Iceberg",)
     functions_of_paths = frozenset({"iceberg_scan"})
-    catalog_types = frozenset(CatalogType) - {CatalogType.DECLARED}
     has_references = True
     needs_catalog = True
     not_swept = None
-    folder_catalogs = frozenset({CatalogType.ICEBERG_HADOOP})
-    swept_catalogs = frozenset({CatalogType.ICEBERG_SQL, CatalogType.ICEBERG_REST})
 
     def kept_by(self, properties: Mapping[str, str], refs: Sequence[RefRetention]) -> tuple[Kept, ...]:
         from pii_tracer.lake.formats.iceberg import retention

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from email.utils import parsedate_to_datetime
 from typing import IO, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from pii_tracer.common.http_dates import http_date
 from pii_tracer.config.s3_inventory import InventoryReports
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.inventory import ObjectVersion
@@ -102,7 +102,12 @@ def _get(client: S3Client, bucket: str, key: str) -> tuple[bytes, datetime]:
         if answer["ContentLength"] > _MAX_MANIFEST:
             raise ReportUnusable("the inventory's manifest is too large", where=f"s3://{bucket}")
         data: bytes = body.read()
-    return data, parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
+    answered = http_date(answer["ResponseMetadata"]["HTTPHeaders"].get("date"))
+    if answered is None:
+        raise ReportUnusable(
+            "the store tells no time, so that nobody knows how old a report is", where=f"s3://{bucket}"
+        )
+    return data, answered
 
 
 def _report(manifest: bytes, bucket: str, source_bucket: str, wanted: InventoryReports) -> Report:

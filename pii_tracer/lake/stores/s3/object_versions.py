@@ -7,11 +7,11 @@ import io
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from email.utils import parsedate_to_datetime
 from typing import Any, BinaryIO
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from pii_tracer.common.http_dates import http_date
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lake.aws_errors import error_code
@@ -116,8 +116,8 @@ def readability(head: Mapping[str, Any], now: datetime) -> Readability:
     if 'ongoing-request="false"' not in restore:
         return Readability.ARCHIVED
     _, _, expiry = restore.partition('expiry-date="')
-    lapsed = bool(expiry) and parsedate_to_datetime(expiry.rstrip('"')) <= now
-    return Readability.ARCHIVED if lapsed else Readability.READABLE
+    ends = http_date(expiry.partition('"')[0])
+    return Readability.ARCHIVED if ends is not None and ends <= now else Readability.READABLE
 
 
 def sha256_of_head(head: Mapping[str, Any]) -> str | None:

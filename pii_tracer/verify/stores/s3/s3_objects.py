@@ -242,6 +242,14 @@ class VersionLook:
         """As it was listed; that the very version is read, by its ETag, `fetch` sees to."""
         return thing.size, thing.etag or ""
 
+    def place(self, thing: ObjectVersion) -> str | None:
+        """None: tags change without a new version, so that every version is read each time."""
+        return None
+
+    def digest(self, thing: ObjectVersion) -> str | None:
+        """None: S3 names no SHA-256 of most objects."""
+        return None
+
     def _tags(self, version: ObjectVersion) -> tuple[Mapping[str, str], tuple[str, ...]]:
         try:
             return tags_of(self.folder.client, self.folder.place.bucket, version.key, version.version_id), ()

@@ -1,0 +1,16 @@
+"""A folder of tables as Spark's catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from executors.catalogs.base import CatalogOnSpark
+from pii_tracer.config.catalogs import Catalog
+
+
+class FolderOnSpark(CatalogOnSpark):
+    """https://iceberg.apache.org/docs/latest/spark-configuration/#catalog-configuration"""
+
+    def options(self, name: str, catalog: Catalog, base: Path) -> Mapping[str, str]:
+        return {"type": "hadoop", "warehouse": str(base / str(catalog.warehouse))}

@@ -1,0 +1,94 @@
+"""Verification as a step of a run: its verdicts, and where they are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pii_tracer.app.verification import Verification
+from pii_tracer.common.atomic_files import write_atomic
+from pii_tracer.model.errors import ScanError
+from pii_tracer.model.plan import Copy, Step
+from pii_tracer.proof.attestation import READING
+from pii_tracer.run.executor_protocol import Check, Outcome, Progress
+from pii_tracer.verify.verdicts import CopyVerdict, RunVerdict
+
+
+class VerifyExecutor:
+    """VERIFY_COPY as a step: the verdict goes into the run's folder, its numbers into the journal."""
+
+    name = "verify"
+
+    def __init__(self, verification: Verification, folder: Path) -> None:
+        self._verification = verification
+        self._folder = folder
+
+    def check(self, step: Step, copy: Copy | None) -> None:
+        """Nothing can stand against looking."""
+
+    def run(self, step: Step, copy: Copy | None) -> Outcome:
+        """Look, and write the verdict down."""
+        if copy is None:
+            raise ScanError("a verification without a copy", where=step.id, todo="make the plan again")
+        verdict = self._verification.look(copy)
+        write_atomic(verdict_file(self._folder, copy.id), verdict.model_dump_json(indent=1).encode())
+        return Outcome(_numbers(verdict))
+
+    def verify(self, step: Step, copy: Copy | None) -> Check:
+        """The verdict must say: looked at, nothing found, nothing unread, nobody else lost."""
+        verdict = read_verdict(self._folder, copy.id) if copy else None
+        if verdict is None:
+            return Check(False, ("there is no verdict",))
+        findings = [f"{len(verdict.residue)} places still hold the person"] if verdict.residue else []
+        if verdict.unverified:
+            findings.append(f"{len(verdict.unverified)} could not be verified: {verdict.unverified[0]}")
+        if verdict.bystanders and verdict.bystanders.finding:
+            findings.append(verdict.bystanders.finding)
+        return Check(verdict.erased, tuple(findings), _numbers(verdict))
+
+    def probe(self, step: Step, copy: Copy | None) -> Progress:
+        """Looking again harms nobody."""
+        return Progress.NOT_STARTED
+
+    def undone(self, step: Step, copy: Copy) -> str | None:
+        """Why a verdict of this run holds no longer, or None. A copy that changed since is looked at again."""
+        verdict = read_verdict(self._folder, copy.id)
+        if verdict is not None and not self._verification.changed(copy, verdict):
+            return None
+        self.run(step, copy)
+        check = self.verify(step, copy)
+        return None if check.ok else "changed since it was verified: " + "; ".join(check.findings)
+
+
+def _numbers(verdict: CopyVerdict) -> dict[str, Any]:
+    rows = verdict.rows.rows_left if verdict.rows else None
+    lapsed = verdict.bystanders.lapsed if verdict.bystanders else 0
+    return {
+        "files_decoded": verdict.files_decoded,
+        "residue": len(verdict.residue),
+        "unverified": len(verdict.unverified),
+        "rows_left": rows,
+        "bystander_rows_lost": verdict.bystanders.lost if verdict.bystanders else None,
+        **({"left_by_retention": lapsed} if lapsed else {}),
+        **({READING: verdict.reading.model_dump(mode="json")} if verdict.reading else {}),
+    }
+
+
+def verdict_file(folder: Path, copy_id: str) -> Path:
+    """Where the verdict of a copy is kept; ids hold only harmless characters (planners.step_drafts.slug)."""
+    return folder / f"{copy_id}.json"
+
+
+def read_verdict(folder: Path, copy_id: str) -> CopyVerdict | None:
+    """The verdict of a copy, or None where there is none."""
+    try:
+        return CopyVerdict.model_validate_json(verdict_file(folder, copy_id).read_bytes())
+    except OSError:
+        return None
+
+
+def read_verdicts(folder: Path, copies: Iterable[Copy]) -> RunVerdict:
+    """All verdicts there are."""
+    found = (read_verdict(folder, copy.id) for copy in copies)
+    return RunVerdict(copies=tuple(v for v in found if v is not None))

@@ -1,0 +1,24 @@
+"""Of which copies everybody else is counted before anything is touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
+from pii_tracer.model.datasets import CopyKind, Strategy
+from pii_tracer.model.plan import Copy
+
+OBJECTS = frozenset({CopyKind.ARCHIVE, CopyKind.OBJECT_VERSION, CopyKind.REPLICA})
+"""Kinds of copies that are objects in a bucket, and have no rows that Spark reads."""
+
+
+def counting_of(copy: Copy) -> str | None:
+    """How it is told that a copy's other people are counted; None where it has none, or none that are read."""
+    if copy.kind is CopyKind.TOPIC:
+        return f"reading everybody else's records in {copy.facts['topic']}"
+    if in_lakefs(copy.location):
+        kept = copy.strategy in (Strategy.BLOCKED, Strategy.EXEMPT)
+        return None if kept else f"counting everybody else's rows on the branches of {copy.facts['repository']}"
+    if copy.kind not in OBJECTS and copy.kind is not CopyKind.TABLE_HISTORY and copy.places:
+        return f"counting everybody else's rows in {copy.table or Path(copy.location).name}"
+    return None

@@ -1,0 +1,23 @@
+"""Where the scan ledger of an estate lies, and who searches with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timezone
+
+from pii_tracer.app.settings import Settings
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.scan.scan_ledger import ScanLedger
+
+NAME = "scan-ledger.sqlite"
+
+
+def ledger_of(settings: Settings, estate: Estate, warn: Callable[[str], None]) -> ScanLedger | None:
+    """The ledger in the state folder; None where the estate file turns it off.
+
+    Raises:
+        PlanError: the estate key is missing or readable by others.
+    """
+    if not estate.scan_ledger:
+        return None
+    return ScanLedger(settings.state / NAME, settings.key().scan_ledger, lambda: datetime.now(timezone.utc), warn)

@@ -1,0 +1,53 @@
+"""The estate file's `hdfs`: NameNodes, and how each is reached over WebHDFS (docs/hdfs.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pydantic import Field, field_validator
+
+from pii_tracer.model.datasets import Frozen
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.locations import HdfsLocation, hdfs_location, is_hdfs
+
+
+class NameNode(Frozen):
+    """A NameNode. Kerberos and TLS are not supported: HDFS takes the user's name on trust.
+
+    namenode: as places in it are written, `hdfs://host:port`. webhdfs: its address, `http://host:port`. user: whom HDFS
+    takes the requests for; only a superuser sees everybody's trash and every snapshot.
+    """
+
+    namenode: str = Field(pattern=r"(?i)^hdfs://[a-z0-9][a-z0-9._-]*(:[0-9]{1,5})?$")
+    webhdfs: str
+    user: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9._-]*$")
+
+    @field_validator("webhdfs")
+    @classmethod
+    def _plain(cls, address: str) -> str:
+        rest = address.removeprefix("http://").rstrip("/")
+        if rest == address.rstrip("/") or not rest or set(rest) & set("/?#@ "):
+            raise ValueError(
+                "write `http://host:port` of the NameNode; WebHDFS over TLS, or with Kerberos, is not supported by"
+                " this version"
+            )
+        return f"http://{rest}"
+
+    @property
+    def root(self) -> HdfsLocation:
+        return hdfs_location(f"{self.namenode}/")
+
+
+def wrong_hdfs(name_nodes: tuple[NameNode, ...], places: Iterable[str]) -> str | None:
+    """Why NameNodes cannot be declared so; None where they can. places: roots and tables of the estate file."""
+    known = {name_node.root for name_node in name_nodes}
+    if len(known) != len(name_nodes):
+        return "a NameNode is declared twice under `hdfs`"
+    for place in filter(is_hdfs, places):
+        try:
+            location = hdfs_location(place)
+        except EstateError as error:
+            return f"{error.what}: {error.todo}"
+        if not any(root.holds(location) for root in known):
+            return f"a root or table lies in {location.name_node}, which `hdfs` does not declare"
+    return None

@@ -1,0 +1,126 @@
+"""What every catalog answers: names of tables, where they lie, and which metadata file of a table counts.
+
+Where a catalog points at one metadata file of each table, the folder alone does not tell which one counts, since a
+commit that failed leaves a file too (https://iceberg.apache.org/spec/#metastore-tables). What a catalog does not answer
+is a gap, and the rest of it is read all the same.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import ClassVar
+
+from pii_tracer.config.catalogs import Catalog
+from pii_tracer.lake.inventory import InventoryGap, RefKind
+from pii_tracer.model.datasets import Format
+from pii_tracer.model.gap_kinds import GapKind
+
+
+class Capability(Enum):
+    """What a type of catalogs has. What it does not have, nobody looks for there."""
+
+    TABLES = "tables"
+    """It lists the tables that it has, each with its place."""
+    FOLDERS = "folders"
+    """Its warehouse is a folder of this machine, and a table's name is its place below that."""
+    VIEWS = "views"
+    """It has views beside tables. A view has no rows: it is never listed as a table."""
+    REFERENCES = "references"
+    """It has branches and tags, each of which can have another state of a table."""
+    TABLE_VERSIONS = "table versions"
+    """It keeps what it knew of a table before: former columns, comments and properties."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """Where a catalog with branches (Nessie) names a table: on which reference, and with which snapshot.
+
+    default: whether it is the branch that plain table names mean.
+    """
+
+    catalog: str
+    ref: str
+    kind: RefKind
+    snapshot: int | None
+    default: bool
+
+
+@dataclass(frozen=True)
+class CatalogEntry:
+    """A table as a catalog names it. name: as Spark SQL writes it; None where it cannot be written there.
+
+    location and metadata: as the catalog writes them, paths or URIs; an Iceberg table may have no location here, it
+    then stands in its metadata. head: only in catalogs with branches, which have an entry for each reference.
+    """
+
+    name: str | None
+    parts: tuple[str, ...]
+    format: Format
+    location: str | None
+    metadata: str | None = None
+    head: Head | None = None
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What one catalog answered. former: metadata files of tables that only its history still names, one a folder.
+
+    committed: every metadata file that its history names, where an account was used that may not see all of it.
+    """
+
+    entries: tuple[CatalogEntry, ...]
+    gaps: tuple[InventoryGap, ...]
+    former: tuple[str, ...] = ()
+    committed: frozenset[str] | None = None
+
+
+class TableCatalog:
+    """One type of catalogs. The estate file's part about one (`Catalog`) is handed to each method.
+
+    It is registered under the type's name, as estate files write it. needed: keys that the estate file must give;
+    optional: keys that it may give. uri: what the whole of `uri` looks like; a URI never holds credentials.
+    default_format: what a table is that was created there without a word about its format; None where the engine's own
+    default counts. swept: whether `retention sweep` was tried on tables whose metadata such a catalog points at.
+    """
+
+    capabilities: ClassVar[frozenset[Capability]] = frozenset()
+    needed: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[frozenset[str]] = frozenset()
+    uri: ClassVar[str | None] = None
+    default_format: ClassVar[Format | None] = None
+    swept: ClassVar[bool] = False
+
+    def can(self, capability: Capability) -> bool:
+        """Whether catalogs of this type have something."""
+        return capability in self.capabilities
+
+    def tables(self, name: str, catalog: Catalog, base: Path) -> Listing:
+        """Every table that a catalog has; asked where it has `Capability.TABLES`.
+
+        What it refuses, or does not answer in time, is a gap of the kind `catalog_unreadable`, and never nothing.
+        name: its key in the estate file. base: folder of the estate file.
+
+        Raises:
+            EstateError: its client library is not installed.
+        """
+        raise NotImplementedError
+
+
+def catalog_gap(name: str, kind: GapKind, reason: str, *parts: str) -> InventoryGap:
+    """A gap of the catalog called `name`; parts: namespace and table that it is about."""
+    evidence = ".".join((name, *parts))
+    return InventoryGap(dataset=None, kind=kind, reason=reason, evidence=f"catalog {evidence}")
+
+
+def sql_name(*parts: str) -> str | None:
+    """The dotted name of a table; None where a part holds a dot, which dotted names cannot tell from a namespace."""
+    return None if any("." in part or not part for part in parts) else ".".join(parts)
+
+
+def secret(catalog: str, what: str) -> str | None:
+    """A credential of a catalog: the environment variable `PII_TRACER_CATALOG_<NAME>_<WHAT>`."""
+    return os.environ.get(f"PII_TRACER_CATALOG_{re.sub(r'[^A-Za-z0-9]', '_', catalog).upper()}_{what}") or None

@@ -1,0 +1,14 @@
+"""A folder that names its tables by their place in it (https://iceberg.apache.org/docs/latest/spark-configuration/)."""
+
+from __future__ import annotations
+
+from pii_tracer.lake.catalogs.base import Capability, TableCatalog
+from pii_tracer.lake.catalogs.catalog_types import TABLES
+
+
+class FolderCatalog(TableCatalog):
+    """Discovery walks its warehouse as a root; there is nothing else to ask."""
+
+    capabilities = frozenset({Capability.FOLDERS})
+    needed = frozenset({"warehouse"})
+    default_format = TABLES

@@ -1,0 +1,25 @@
+"""Iceberg REST catalogs (https://iceberg.apache.org/rest-catalog-spec/)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pii_tracer.config.catalogs import Catalog
+from pii_tracer.lake.catalogs.base import Capability, Listing, TableCatalog
+from pii_tracer.lake.catalogs.catalog_types import TABLES
+
+
+class RestCatalogs(TableCatalog):
+    """`warehouse` is what the server calls it, and no place."""
+
+    capabilities = frozenset({Capability.TABLES, Capability.VIEWS})
+    needed = frozenset({"uri"})
+    optional = frozenset({"warehouse"})
+    uri = r"https?://[^@\s]+"
+    default_format = TABLES
+    swept = True
+
+    def tables(self, name: str, catalog: Catalog, base: Path) -> Listing:
+        from pii_tracer.lake.catalogs.rest.tables import list_rest
+
+        return list_rest(name, catalog)

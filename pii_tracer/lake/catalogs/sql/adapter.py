@@ -1,0 +1,31 @@
+"""Catalogs in a SQL database (https://iceberg.apache.org/docs/latest/jdbc/), SQLite or PostgreSQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pii_tracer.config.catalogs import Catalog
+from pii_tracer.lake.catalogs.base import Capability, Listing, TableCatalog
+from pii_tracer.lake.catalogs.catalog_types import TABLES
+
+SQLITE = "sqlite:///"
+
+
+class SqlCatalogs(TableCatalog):
+    """One table of the database has a row for each table and view. It is only read."""
+
+    capabilities = frozenset({Capability.TABLES, Capability.VIEWS})
+    needed = frozenset({"uri", "warehouse"})
+    uri = r"(sqlite:///|postgresql://)[^@\s?]+"
+    default_format = TABLES
+    swept = True
+
+    def tables(self, name: str, catalog: Catalog, base: Path) -> Listing:
+        from pii_tracer.lake.catalogs.sql.tables import list_sql
+
+        return list_sql(name, catalog, base)
+
+
+def sqlite_file(uri: str, base: Path) -> Path | None:
+    """The file of a `sqlite:///` URI, relative to the estate file's folder; None for other databases."""
+    return (base / uri.removeprefix(SQLITE)).resolve() if uri.startswith(SQLITE) else None

@@ -1,0 +1,61 @@
+"""Tables of a SQL catalog, read from its database (https://iceberg.apache.org/docs/latest/jdbc/)."""
+
+from __future__ import annotations
+
+import importlib.util
+import sqlite3
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pii_tracer.config.catalogs import Catalog
+from pii_tracer.lake.catalogs.base import CatalogEntry, Listing, catalog_gap, secret, sql_name
+from pii_tracer.lake.catalogs.catalog_types import SQL_KIND, SQL_TABLES, TABLES
+from pii_tracer.lake.catalogs.sql.adapter import sqlite_file
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.gap_kinds import GapKind
+
+
+def list_sql(name: str, catalog: Catalog, base: Path) -> Listing:
+    """All tables in one query: the database's table has a row for each, whatever the namespace."""
+    try:
+        rows = list(_rows(name, str(catalog.uri), base))
+    except EstateError:
+        raise
+    except Exception as error:  # every driver has errors of its own
+        reason = f"the catalog's database cannot be read ({type(error).__name__}): its tables are unknown"
+        return Listing((), (catalog_gap(name, GapKind.CATALOG_UNREADABLE, reason),))
+    entries, gaps = [], []
+    for row in rows:
+        parts = (*str(row["table_namespace"]).split("."), str(row["table_name"]))
+        if row["catalog_name"] != name:
+            reason = "the database holds a table of another catalog, which the estate file does not name"
+            gaps.append(catalog_gap(str(row["catalog_name"]), GapKind.UNKNOWN_CATALOG, reason, *parts))
+        elif (row.get(SQL_KIND) or "TABLE") == "TABLE":
+            entries.append(CatalogEntry(sql_name(name, *parts), parts, TABLES, None, row["metadata_location"]))
+    return Listing(tuple(entries), tuple(gaps))
+
+
+def _rows(name: str, uri: str, base: Path) -> Iterable[Mapping[str, Any]]:
+    """Rows of `iceberg_tables`. Catalogs of the first schema version have no `iceberg_type`: all of it are tables."""
+    query = f"SELECT * FROM {SQL_TABLES} ORDER BY catalog_name, table_namespace, table_name"  # noqa: S608 (a constant)
+    file = sqlite_file(uri, base)
+    if file is not None:
+        # read-only: a missing file must not be made
+        connection = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=30)
+        try:
+            connection.row_factory = sqlite3.Row
+            return [dict(row) for row in connection.execute(query)]
+        finally:
+            connection.close()
+    if importlib.util.find_spec("sqlalchemy") is None:
+        raise EstateError("the estate names a SQL catalog and sqlalchemy is missing", todo="pip install sqlalchemy")
+    import sqlalchemy
+
+    place = sqlalchemy.make_url(uri).set(username=secret(name, "USER"), password=secret(name, "PASSWORD"))
+    engine = sqlalchemy.create_engine(place)
+    try:
+        with engine.connect() as connected:
+            return [dict(row) for row in connected.execute(sqlalchemy.text(query)).mappings()]
+    finally:
+        engine.dispose()

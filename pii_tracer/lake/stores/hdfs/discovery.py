@@ -1,0 +1,239 @@
+"""Walks an estate's places in HDFS: tables, bare folders, and where HDFS keeps what was deleted.
+
+Nothing here is erased by this version: every place is a gap of its own, which blocks. What cannot be listed is a gap,
+too. Snapshots are looked for at every folder on the way to a place and in it, trash in every user's home.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import cast
+
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.formats.plain_files.data_file import PARTITION
+from pii_tracer.lake.formats.registry import table_formats
+from pii_tracer.lake.inventory import InventoryGap
+from pii_tracer.lake.read_result import gap
+from pii_tracer.lake.stores.base import Absent, StoreError
+from pii_tracer.lake.stores.hdfs.listed_folder import ListedFolder
+from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
+from pii_tracer.lake.stores.hdfs.webhdfs import Status, WebHdfs, client_at, joined
+from pii_tracer.model.datasets import Format
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.locations import HdfsLocation, hdfs_location, is_hdfs
+
+TRASH = ".Trash"
+SNAPSHOTS = ".snapshot"
+_TEMPORARY = ("_temporary", ".hive-staging*", ".spark-staging*")
+_NO_SNAPSHOTS = "SnapshotException"
+"""What a NameNode answers about `.snapshot` of a folder that can have none."""
+_OWN = frozenset({HdfsKind.TRASH, HdfsKind.TEMPORARY, HdfsKind.SNAPSHOT})
+"""Kinds of places of which all that lies below is a part."""
+
+_UNTREATED = {
+    HdfsKind.TABLE: (GapKind.HDFS_PLACE, "a table lies in HDFS and is not erased by this version: erase the person"
+                     " there with its own engine, empty the trash and delete the snapshots, then plan again"),
+    HdfsKind.FOLDER: (GapKind.HDFS_PLACE, "files lie in HDFS and are not erased by this version: write them again"
+                      " without the person, empty the trash and delete the snapshots, then plan again"),
+    HdfsKind.SNAPSHOT: (GapKind.HDFS_SNAPSHOT, "a snapshot keeps the bytes of what is deleted, and is not deleted by"
+                        " this version: once its owner agrees, `hdfs dfs -deleteSnapshot`, then plan again"),
+    HdfsKind.TRASH: (GapKind.HDFS_TRASH, "a user's trash keeps what is deleted, and is not emptied by this version:"
+                     " `hdfs dfs -rm -r -skipTrash` of what is in it, then plan again"),
+    HdfsKind.TEMPORARY: (GapKind.HDFS_TEMPORARY, "a job left files of its own, or is running: once nothing writes,"
+                         " `hdfs dfs -rm -r -skipTrash`, then plan again"),
+}  # fmt: skip
+
+
+def places_in_hdfs(estate: Estate) -> tuple[HdfsLocation, ...]:
+    """The roots and declared tables of an estate in HDFS, sorted, none within another."""
+    texts = (*estate.roots, *(t.location for c in estate.catalogs.values() for t in c.tables))
+    named = {hdfs_location(text) for text in texts if is_hdfs(text)}
+    return tuple(sorted((p for p in named if not any(o != p and o.holds(p) for o in named)), key=str))
+
+
+def discover_hdfs(estate: Estate) -> tuple[tuple[HdfsPlace, ...], tuple[InventoryGap, ...]]:
+    """Every place in HDFS with its files, and a gap for each; and a gap for what could not be looked at."""
+    wanted = places_in_hdfs(estate)
+    places: list[HdfsPlace] = []
+    gaps: list[InventoryGap] = []
+    for name_node in sorted({place.name_node for place in wanted}):
+        mine = [place for place in wanted if place.name_node == name_node]
+        walk = _Walk(client_at(estate, mine[0]), name_node)
+        for place in mine:
+            walk.root(place.path)
+        walk.trash()
+        places += walk.places()
+        gaps += walk.gaps
+    return tuple(places), (*gaps, *map(gap_of, places))
+
+
+def gap_of(place: HdfsPlace) -> InventoryGap:
+    """The gap that a place is."""
+    kind, reason = _UNTREATED[place.kind]
+    if place.encrypted:
+        reason += "; it lies in an encryption zone"
+    if place.striped:
+        reason += "; it is erasure-coded"
+    return gap(place.location.dataset, kind, reason, str(place.location))
+
+
+@dataclass
+class _Found:
+    kind: HdfsKind
+    format: Format | None = None
+    files: list[HdfsFile] = field(default_factory=list)
+    encrypted: bool = False
+    striped: bool = False
+
+    def take(self, path: str, entry: Status) -> None:
+        self.files.append(HdfsFile(path, entry.size, entry.modified, entry.file_id))
+        self.encrypted |= entry.encrypted
+        self.striped |= entry.striped
+
+
+@dataclass
+class _Walk:
+    """One NameNode. found: places by path. seen: folders that were listed, those of snapshots among them."""
+
+    client: WebHdfs
+    name_node: str
+    found: dict[str, _Found] = field(default_factory=dict)
+    gaps: list[InventoryGap] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+
+    def places(self) -> Iterator[HdfsPlace]:
+        """Places with anything in them, sorted."""
+        for path, one in sorted(self.found.items()):
+            if one.files:
+                yield HdfsPlace(
+                    location=hdfs_location(f"{self.name_node}{path}"),
+                    kind=one.kind,
+                    format=one.format,
+                    files=tuple(sorted(one.files)),
+                    encrypted=one.encrypted,
+                    striped=one.striped,
+                )
+
+    def root(self, path: str) -> None:
+        """A place of the estate, and what is kept of it above."""
+        try:
+            self.client.status(path)
+        except Absent:
+            self._gap(GapKind.MISSING_ROOT, "a root or table of the estate does not exist", path)
+        except StoreError as error:
+            self._refused(error, path)
+        for folder in _above(path):
+            self._snapshots(folder)
+            self._trash_at(folder)  # an encryption zone has a trash of its own
+        self._walk(path)
+
+    def trash(self) -> None:
+        """The trash of every user, and what snapshots keep of it."""
+        try:
+            homes = self.client.home().rpartition("/")[0] or "/"
+            users = list(self.client.entries(homes))
+        except Absent:
+            return
+        except StoreError as error:
+            self._refused(error, "/")
+            return
+        for folder in (*_above(homes), homes):
+            self._snapshots(folder)
+        for user in users:
+            if user.kind == "DIRECTORY":
+                self._snapshots(joined(homes, user.name))
+                self._trash_at(joined(homes, user.name))
+
+    def _trash_at(self, folder: str) -> None:
+        path = joined(folder, TRASH)
+        try:
+            self.client.status(path)
+        except Absent:
+            return
+        except StoreError as error:
+            self._refused(error, path)
+            return
+        self._walk(path)
+
+    def _snapshots(self, folder: str) -> None:
+        path = joined(folder, SNAPSHOTS)
+        if path in self.seen:
+            return
+        self.seen.add(path)
+        try:
+            names = [entry.name for entry in self.client.entries(path)]
+        except Absent:
+            return
+        except StoreError as error:
+            if error.code != _NO_SNAPSHOTS:
+                self._refused(error, path)
+            return
+        for name in names:
+            place = joined(path, name)
+            self.found[place] = _Found(HdfsKind.SNAPSHOT)
+            self._walk(place, place)
+
+    def _walk(self, folder: str, owner: str | None = None) -> None:
+        """owner: the place that the folder is a part of, unless it is one of its own."""
+        waiting = [(folder, owner)]
+        while waiting:
+            path, above = waiting.pop()
+            if path in self.seen:
+                continue
+            self.seen.add(path)
+            try:
+                entries = list(self.client.entries(path))
+                mine = self._place(path, entries, above)
+            except StoreError as error:
+                self._refused(error, path)
+                continue
+            if self.found[mine].kind is not HdfsKind.SNAPSHOT:
+                self._snapshots(path)
+            if not entries:  # its name may tell of somebody
+                self.found[mine].files.append(HdfsFile(joined(path, ""), 0, 0, 0))
+            for entry in entries:
+                below = joined(path, entry.name)
+                if entry.kind == "DIRECTORY":
+                    waiting.append((below, mine))
+                elif entry.kind == "FILE":
+                    self.found[mine].take(below, entry)
+                else:
+                    self._gap(GapKind.HDFS_UNREAD, "a link, which is not followed", below)
+
+    def _place(self, path: str, entries: list[Status], above: str | None) -> str:
+        """The place that a folder is, or is a part of."""
+        name, known = path.rpartition("/")[2], self.found[above] if above else None
+        if above and known and known.kind in _OWN:
+            return above
+        if name == TRASH:
+            self.found[path] = _Found(HdfsKind.TRASH)
+        elif any(fnmatchcase(name, pattern) for pattern in _TEMPORARY):
+            self.found[path] = _Found(HdfsKind.TEMPORARY)
+        elif formats := self._formats(path, entries):
+            self.found[path] = _Found(HdfsKind.TABLE, formats[0] if len(formats) == 1 else None)
+        elif above and known and (known.kind is HdfsKind.TABLE or PARTITION.match(name)):
+            return above
+        else:
+            self.found[path] = _Found(HdfsKind.FOLDER)
+        return path
+
+    def _formats(self, path: str, entries: list[Status]) -> list[Format]:
+        # an adapter asks a folder what stands in it, wherever it lies
+        folder = cast(Path, ListedFolder(self.client, path, {e.name: e.kind == "DIRECTORY" for e in entries}))
+        return [one.name for one in table_formats() if one.is_table(folder)]
+
+    def _refused(self, error: StoreError, path: str) -> None:
+        self._gap(GapKind.HDFS_UNREAD, f"{error.what}: {error.todo}", path)
+
+    def _gap(self, kind: GapKind, reason: str, path: str) -> None:
+        location = f"{self.name_node}{path}"
+        self.gaps.append(gap(hdfs_location(location).dataset, kind, reason, location))
+
+
+def _above(path: str) -> Iterator[str]:
+    """The folders that a path lies in, the root first."""
+    parts = [part for part in path.split("/") if part]
+    yield from ("/" + "/".join(parts[:depth]) for depth in range(len(parts)))

@@ -1,0 +1,211 @@
+"""WebHDFS, as far as it is needed: https://hadoop.apache.org/docs/stable/hadoop-project-dist/hadoop-hdfs/WebHDFS.html.
+
+A NameNode sends who reads or writes to a DataNode: it is asked for that address (`noredirect`), since no redirection is
+followed here. Whom HDFS takes a request for is said in the address, so that nothing secret is sent anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+from pii_tracer.common.http import NoAnswer, ask
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.stores.base import Absent, Changed, StoreError
+from pii_tracer.model.errors import EstateError
+from pii_tracer.model.locations import HdfsLocation
+
+_API = "/webhdfs/v1"
+_SECONDS = 60.0
+_ANSWER = 1 << 26
+"""Bytes of the longest answer without a file's bytes: a page of a listing has a thousand entries."""
+_CODE = re.compile(r"[A-Za-z]{1,80}")
+_PRINTED = string.ascii_letters + string.digits + string.punctuation
+_KINDS: dict[str, type[StoreError]] = {
+    "FileNotFoundException": Absent,
+    "FileAlreadyExistsException": Changed,
+    "AlreadyBeingCreatedException": Changed,
+}
+_NO_KERBEROS = "it wants Kerberos, which this version does not support: let a plain WebHDFS answer in its place"
+_TODO = {
+    "AccessControlException": "give the user that `hdfs` names the right to list and read there",
+    "StandbyException": "name the active NameNode under `hdfs.webhdfs`",
+    "SafeModeException": "wait until the NameNode has left its safe mode, then run the command again",
+    "SecurityException": _NO_KERBEROS,
+    "HTTP 401": _NO_KERBEROS,
+}
+_REACH = "check the address under `hdfs.webhdfs`, the user and the network"
+
+
+class Status(NamedTuple):
+    """A file or folder. name: in its folder, empty of what was asked for itself. modified: milliseconds since 1970.
+
+    encrypted: in an encryption zone. striped: erasure-coded. kind: `FILE`, `DIRECTORY` or `SYMLINK`.
+    """
+
+    name: str
+    kind: str
+    size: int
+    modified: int
+    file_id: int
+    encrypted: bool
+    striped: bool
+
+    @property
+    def mark(self) -> str:
+        """Other bytes, another mark: a file is only appended to, cut, or another file of the same name."""
+        return f'"{self.file_id:x}-{self.modified:x}-{self.size:x}"'
+
+
+def client_at(estate: Estate, place: HdfsLocation) -> WebHdfs:
+    """What reaches the NameNode of a place.
+
+    Raises:
+        EstateError: the estate file does not declare it.
+    """
+    for declared in estate.hdfs:
+        if declared.root.holds(place):
+            return WebHdfs(place.name_node, declared.webhdfs, declared.user)
+    raise EstateError("the estate file does not declare this NameNode", where=place.name_node, todo="add it to `hdfs`")
+
+
+def joined(folder: str, name: str) -> str:
+    """The path of what lies in a folder."""
+    return f"{folder.rstrip('/')}/{name}"
+
+
+@dataclass(frozen=True)
+class WebHdfs:
+    """A NameNode. Every method raises `StoreError` when it refuses or does not answer in time; paths begin with `/`.
+
+    name: as `hdfs://host:port`. address: as `http://host:port`.
+    """
+
+    name: str
+    address: str
+    user: str
+
+    def status(self, path: str) -> Status:
+        """Raises Absent: nothing stands there."""
+        return _status(self._told("it cannot be looked at", path, "GETFILESTATUS", "FileStatus"))
+
+    def entries(self, folder: str) -> Iterator[Status]:
+        """What lies in a folder, by name, to the end of its listing. Raises Absent: there is no folder."""
+        last = ""
+        while True:
+            page = self._told("it cannot be listed", folder, "LISTSTATUS_BATCH", "DirectoryListing", startAfter=last)
+            try:
+                found = [_status(item) for item in page["partialListing"]["FileStatuses"]["FileStatus"]]
+                left = int(page["remainingEntries"])
+            except (KeyError, TypeError, ValueError):
+                raise self._odd(folder) from None
+            yield from found
+            if not left:
+                return
+            if not found or found[-1].name == last:
+                raise self._odd(folder)
+            last = found[-1].name
+
+    def home(self) -> str:
+        """The user's home folder, whether it exists or not."""
+        told = self._told("it does not tell a home folder", "/", "GETHOMEDIRECTORY", "Path")
+        if not isinstance(told, str) or not told.startswith("/"):
+            raise self._odd("/")
+        return told
+
+    def is_open(self, path: str) -> bool:
+        """Whether somebody writes the file: its last block is not finished."""
+        told = self._told("it cannot be looked at", path, "GET_BLOCK_LOCATIONS", "LocatedBlocks")
+        if not isinstance(told, dict) or not isinstance(told.get("isUnderConstruction"), bool):
+            raise self._odd(path)
+        return bool(told["isUnderConstruction"])
+
+    def read(self, path: str, first: int, at_most: int) -> bytes:
+        """Bytes of a file from an offset on. Raises Absent: no such file."""
+        what = "a file cannot be read"
+        if not at_most:
+            self.status(path)
+            return b""
+        place = self._place(what, "GET", path, "OPEN", offset=first, length=at_most)
+        return self._asked(what, path, "GET", place, limit=at_most)
+
+    def create(self, path: str, data: bytes) -> None:
+        """Write a new file, and the folders that it lies in. Raises Changed: something stands there."""
+        what = "a file cannot be written"
+        place = self._place(what, "PUT", path, "CREATE", overwrite="false")
+        self._asked(what, path, "PUT", place, body=data)
+
+    def rename(self, path: str, to: str, *, overwrite: bool) -> None:
+        """Give a file another path, in one go. Raises Changed: something stands there and is not to be written over."""
+        options = {"destination": to, "renameoptions": "OVERWRITE" if overwrite else "NONE"}
+        self._asked("a file cannot be written", to, "PUT", self._url(path, "RENAME", **options))
+
+    def delete(self, path: str) -> None:
+        """Delete a file for good: it does not go to the trash. A snapshot that has it keeps its bytes."""
+        self._asked("a file cannot be deleted", path, "DELETE", self._url(path, "DELETE", recursive="false"))
+
+    def _told(self, what: str, path: str, operation: str, part: str, **query: Any) -> Any:
+        data = self._asked(what, path, "GET", self._url(path, operation, **query))
+        try:
+            return json.loads(data)[part]
+        except (ValueError, KeyError, TypeError):
+            raise self._odd(path) from None
+
+    def _place(self, what: str, method: str, path: str, operation: str, **query: Any) -> str:
+        """The address at a DataNode to which a request is to go."""
+        data = self._asked(what, path, method, self._url(path, operation, noredirect="true", **query))
+        try:
+            # the NameNode leaves letters beyond ASCII as they are
+            return quote(str(json.loads(data)["Location"]), safe=_PRINTED)
+        except (ValueError, KeyError, TypeError):
+            raise self._odd(path) from None
+
+    def _url(self, path: str, operation: str, **query: Any) -> str:
+        asked = urlencode({"op": operation, "user.name": self.user, **{k: v for k, v in query.items() if v != ""}})
+        return f"{self.address}{_API}{quote(path, safe='/')}?{asked}"
+
+    def _asked(
+        self, what: str, path: str, method: str, url: str, *, limit: int = _ANSWER, body: bytes | None = None
+    ) -> bytes:
+        headers = {"Content-Type": "application/octet-stream"}
+        try:
+            return ask(url, seconds=_SECONDS, limit=limit, method=method, body=body, headers=headers)
+        except NoAnswer as error:
+            code = _code(error)
+            todo = _TODO.get(code, _REACH)
+            raise _KINDS.get(code, StoreError)(what, code, where=self._where(path), todo=todo) from None
+
+    def _odd(self, path: str) -> StoreError:
+        return StoreError("it does not answer as WebHDFS does", "NoWebHdfs", where=self._where(path), todo=_REACH)
+
+    def _where(self, path: str) -> str:
+        return f"{self.name}{path}"
+
+
+def _code(error: NoAnswer) -> str:
+    """The class of the Java exception that a server refused with; its message is never looked at."""
+    try:
+        code = json.loads(error.said)["RemoteException"]["exception"]
+    except (ValueError, KeyError, TypeError):
+        code = None
+    if isinstance(code, str) and _CODE.fullmatch(code):
+        return code
+    return f"HTTP {error.status}" if error.status else str(error)
+
+
+def _status(told: Any) -> Status:
+    """Raises KeyError, TypeError, ValueError: it is no status."""
+    return Status(
+        name=str(told["pathSuffix"]),
+        kind=str(told["type"]),
+        size=int(told["length"]),
+        modified=int(told["modificationTime"]),
+        file_id=int(told["fileId"]),
+        encrypted=bool(told.get("encBit", False)),
+        striped=bool(told.get("ecBit", False)),
+    )

@@ -1,0 +1,43 @@
+"""What to do after a run that is not complete, in commands."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from reports.wording import counted
+
+
+def next_steps(result: Mapping[str, Any], state: str | None = None) -> tuple[str, ...]:
+    """What a person does next about the final object of a run, one sentence or two each; nothing where all is done.
+
+    What single steps need stands with them (`failed`). state: the state folder, where commands have to name it.
+    """
+    run = str(result["plan_id"])
+    resume = f"`{shlex.join(['pii-tracer', 'resume', run, *(['--state', state] if state else [])])}`"
+    told = []
+    foreseen = [item for item in result["residue"] if item.get("foreseen")]
+    if foreseen:
+        gaps = ", ".join(sorted({gap for item in foreseen for gap in item["foreseen"]}))
+        told.append(
+            f"{counted(len(foreseen), 'place')} of the residue lie where a waiver foresaw that something may stay"
+            f" ({gaps}): have who waived it do what the waiver says, then {resume}; it looks again"
+        )
+    rest = len(result["residue"]) - len(foreseen)
+    if rest:
+        told.append(
+            f"nobody foresaw {counted(rest, 'place')} of the residue: stop what writes there, then {resume}; it looks"
+            " again. What is still there then needs a new plan (`pii-tracer plan … --source-erased`)"
+        )
+    if result["unverified"]:
+        told.append(
+            f"{counted(len(result['unverified']), 'place')} could not be read: make them readable, then {resume}"
+        )
+    if result["drift"]:
+        told.append("the estate is not as it was planned: look at what changed, then plan again")
+    if result["waiting_until"]:
+        told.append(f"from {result['waiting_until']} on, or when who is waited for has answered: {resume}")
+    if result["failed"] and not told:
+        told.append(f"mend what failed, then {resume}")
+    return tuple(told)

@@ -1,0 +1,43 @@
+"""HDFS as a store, by the tests for all of them, on a real NameNode and DataNode; and what only it does."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from pii_tracer.config.hdfs import NameNode
+from pii_tracer.lake.stores.base import StoreError
+from pii_tracer.lake.stores.hdfs.store import HdfsStore
+from tests.hdfssupport import Hdfs
+from tests.kits.store_kit import FolderKit, put
+
+
+class TestHdfsStore(FolderKit):
+    @pytest.fixture
+    def store(self, hdfs: Hdfs) -> HdfsStore:
+        return hdfs.store(hdfs.folder())
+
+    @pytest.fixture
+    def refusing(self, hdfs: Hdfs) -> HdfsStore:
+        folder = hdfs.folder()
+        hdfs.ask(folder, "SETPERMISSION", permission="700")
+        return hdfs.store(folder, "somebody")
+
+    def test_a_folder_is_no_object(self, store: HdfsStore) -> None:
+        put(store, "a/b", b"1")
+        store.delete_version("a", "null")
+        assert [v.key for v in store.versions("")] == ["a/b"]
+
+    def test_a_refusal_says_what_to_grant(self, refusing: HdfsStore) -> None:
+        with pytest.raises(StoreError) as caught:
+            list(refusing.versions(""))
+        assert caught.value.code == "AccessControlException"
+        assert "right" in str(caught.value.todo)
+
+
+@pytest.mark.parametrize(
+    "address", ["https://nn:9871", "nn:9870", "http://user@nn:9870", "http://nn:9870/x", "http://"]
+)
+def test_tls_and_kerberos_are_refused_in_the_estate_file(address: str) -> None:
+    with pytest.raises(ValidationError, match="not supported by this version"):
+        NameNode(namenode="hdfs://nn:8020", webhdfs=address, user="lake")
