@@ -24,7 +24,7 @@ from executors.engine.match_sql import (
     leaf,
     match_of,
 )
-from executors.engine.spark_session import quote, quote_table
+from executors.engine.sql_names import quote, quote_table
 from executors.formats.delta.checkpoint import Checkpoints, newest_version
 from executors.formats.delta.spark_support import DeltaOnSpark
 from executors.formats.delta.sweep_rules import (
