@@ -18,6 +18,8 @@ from planners.step_drafts import CopyDraft, Draft
 HOODIE = ".hoodie"
 _OWN_NAME = re.compile(UUID, re.IGNORECASE)
 _CDC = "hoodie.table.cdc.enabled"
+_INDEXES = "hoodie.table.metadata.partitions"
+_SECONDARY = "secondary_index_"
 _KEYS = {
     "hoodie.table.recordkey.fields": "part of the record key",
     "hoodie.table.precombine.field": "the precombine field",
@@ -44,7 +46,13 @@ class HudiPlanner(FormatPlanner):
         return ()
 
     def unsupported(self, state: TableState, keys: Collection[str]) -> str | None:
-        return _of_old_version(state) or _logs_changes(state) or _bootstrapped(state) or _partitioned_by(state, keys)
+        return (
+            _of_old_version(state)
+            or _logs_changes(state)
+            or _bootstrapped(state)
+            or _indexed(state)
+            or _partitioned_by(state, keys)
+        )
 
     def no_rebuild(self, state: TableState) -> str | None:
         return None
@@ -105,6 +113,18 @@ def _bootstrapped(state: TableState) -> str | None:
         "a Hudi table that was bootstrapped: it may read rows by their position in the files that it was made of"
         f" ({state.properties[HUDI_BOOTSTRAPPED]}), and gives others' rows wrong keys once one is taken out there;"
         " its owner writes it anew as a table that has all of its rows itself, then plan again"
+    )
+
+
+def _indexed(state: TableState) -> str | None:
+    """https://hudi.apache.org/docs/metadata#secondary-index: a partition of the metadata table for each."""
+    partitions = (name.strip() for name in state.properties.get(_INDEXES, "").split(","))
+    found = sorted(name.removeprefix(_SECONDARY) for name in partitions if name.startswith(_SECONDARY))
+    if not found:
+        return None
+    return (
+        f"a Hudi table with a secondary index ({', '.join(found)}): the delete of the persons' rows fails in Hudi 1.2"
+        " while it is there; its owner drops it (DROP INDEX … ON the table), then plan again"
     )
 
 
