@@ -96,6 +96,7 @@ def test_a_domain_that_was_removed_is_no_gap(tmp_path: Path) -> None:
         (f"_commits/{3:020}.{UUID}.json", False),
         (f"_staged_commits/{3:020}.{UUID}.json", False),
         ("notes.json", True),
+        ("notes.tmp", True),
         ("old/00000000000000000001.json", True),
         (f".{3:020}.json.swp", True),
         ("_commits/notes.json", True),
@@ -210,8 +211,8 @@ def test_leftovers_of_a_running_writer_stay_for_a_day(tmp_path: Path, hours: int
     base = estate(tmp_path)
     tickets(base, HERS, OTHER)
     place = base / "lake" / "tickets"
-    for name in ("_new.json.tmp", "_old.json.tmp", f".{0:020}.json.below.tmp"):
+    for name in (f"_new_{UUID}.json.tmp", f"_old_{UUID}.json.tmp", f".{0:020}.json.below.tmp"):
         (place / "_delta_log" / name).write_text("{}")
-    os.utime(place / "_delta_log" / "_old.json.tmp", (1, 1))
+    os.utime(place / "_delta_log" / f"_old_{UUID}.json.tmp", (1, 1))
     left = [path.name for path in spent_leftovers(place, 1, hours)]
     assert {word for word in ("new", "old", "below") for name in left if word in name} == going

@@ -151,6 +151,8 @@ def test_a_damaged_log_is_an_error_and_never_a_smaller_table(tmp_path: Path, dam
         (f"_commit_{_LONE}.json.tmp", False),
         (f"_staged_commits/{9:020}.{_LONE}.json", None),
         ("notes.json", None),
+        ("notes.tmp", None),
+        (".notes.json.tmp", None),
         ("_commits/notes.json", None),
     ],
 )

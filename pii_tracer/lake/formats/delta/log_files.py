@@ -23,6 +23,7 @@ from pii_tracer.lake.formats.delta.log_paths import (
     decoded,
     written_by,
 )
+from pii_tracer.lake.formats.stray_files import UUID
 from pii_tracer.lake.stores.s3.s3_path import (
     AnyPlace,
     Place,
@@ -42,8 +43,9 @@ _SIDECARS = "_sidecars"
 _STAGED = ("_commits", "_staged_commits")
 """Folders of commits that a coordinator or a catalog took and that were then written under their own names
 (PROTOCOL.md, "Catalog-managed tables"; coordinated commits before)."""
-_LEFTOVER = re.compile(r".*\.tmp(?:\.crc)?")
-"""Written first and renamed: `.N.json.UUID.tmp` (Hadoop), `_commit_UUID.json.tmp` (delta-rs), checkpoints."""
+_LEFTOVER = re.compile(rf"(?:[._]*\d{{20}}\.|.*{UUID}).*\.tmp(?:\.crc)?")
+"""Written first and renamed, named by a version or a UUID; another `.tmp` is somebody's. `.N.json.UUID.tmp` (Hadoop),
+`_commit_UUID.json.tmp` (delta-rs), checkpoints."""
 _NUMBER = re.compile(r"[._]*(\d{20})\.")
 _POINTER = re.compile(r"\.?_last_checkpoint(?:\.crc)?")
 _SETTINGS_ONLY = frozenset({"commitInfo", "metaData", "protocol"})
