@@ -19,6 +19,7 @@ import pytest
 from executors.formats.delta.sweep_rules import spent_leftovers
 from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.config.estate_file import load_estate
+from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.discovery import discover
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.plan import Copy
@@ -164,7 +165,7 @@ def test_planning_and_verification_search_the_same_files(tmp_path: Path) -> None
     pq.write_table(stale(OTHER), place / "e.parquet")
     patterns = build_patterns([KeySet(name="email", origin="email", values=(("R", MAIL),), weak=False)])
     found = discover(load_estate(base / "pii-tracer.yaml"), base)
-    seen = {one.file for one in scan_estate(found, patterns, lambda _: None)[str(place)].seen}
+    seen = {one.file for one in scan_estate(found, patterns, Readings(), lambda _: None)[str(place)].seen}
     copy = Copy.model_construct(
         id="c", location=str(place), other_keys=(), mask=None, match=None, mentions=(), facts={}
     )
