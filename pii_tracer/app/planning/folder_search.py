@@ -15,7 +15,7 @@ from pii_tracer.scan.folder_scan import scan_file, scan_tree
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.search_workers import THREADS, Searchers
 from pii_tracer.scan.value_forms import Patterns
-from planners.copies.scan_evidence import Digits, Evidence
+from planners.copies.scan_evidence import Digits, Evidence, Seen
 
 Say = Callable[[str], None]
 
@@ -63,6 +63,7 @@ def evidence_of(files: Sequence[FileScan], patterns: Patterns) -> Evidence:
         unread=tuple(f"{file.path}: {reason}" for file in files for reason in file.unread),
         places=places(files),
         digits=frozenset(Digits(h.key_set, h.column, h.where) for file in files for h in file.weak),
+        seen=frozenset(Seen(f.path, frozenset(hit.where for hit in f.hits)) for f in files if f.strong),
     )
 
 

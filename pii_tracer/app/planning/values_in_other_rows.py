@@ -29,6 +29,8 @@ from pii_tracer.scan.value_forms import Patterns
 from planners.copies.classification import match_of, mentions_in
 from planners.copies.person_rows import theirs
 from planners.copies.scan_evidence import (
+    PATH,
+    ROWS,
     Evidence,
     KeyDigits,
     OthersRows,
@@ -45,17 +47,14 @@ MOST = 1_000
 Like = frozenset[tuple[str, str]]
 """Key sets, and labels of columns in lower case, in which short numbers look like the key."""
 
-_ROWS = ("data", "text", "log block data", "log block hfile")
-_PATH = "file path"
-
 
 def places(files: Iterable[FileScan]) -> frozenset[Place]:
     """Where among the rows of files values stand: what else a file holds (bounds, footers) is no row."""
     return frozenset(
-        Place(file.path, hit.key_set, hit.column, hit.where == _PATH, hit.weak)
+        Place(file.path, hit.key_set, hit.column, hit.where == PATH, hit.weak)
         for file in files
         for hit in file.hits
-        if (hit.where in _ROWS or hit.where == _PATH) and (hit.column or not hit.weak)
+        if (hit.where in ROWS or hit.where == PATH) and (hit.column or not hit.weak)
     )
 
 
