@@ -21,12 +21,13 @@ from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.discovery import discover
-from pii_tracer.model.datasets import KeySet
+from pii_tracer.model.datasets import Format, KeySet
 from pii_tracer.model.plan import Copy
 from pii_tracer.scan.value_forms import build_patterns
 from pii_tracer.verify.byte_search import verify_bytes
 from planners.copies.scan_evidence import Seen
 from planners.formats.hudi.planner import HudiPlanner
+from planners.formats.plain_files.planner import PlainFilesPlanner
 from tests.app.planning.test_others_rows import HERS, MAIL, OTHER, Row, estate, planned, table, tickets
 
 UUID = "7d3f3c3e-6a53-4bd6-8b29-5a9b1b1f0c11"
@@ -205,6 +206,22 @@ def test_what_no_procedure_of_hudi_takes_away(file: str, places: set[str], stays
     """A commit's `extraMetadata` is one of the engine's notes; the metadata table is built anew."""
     item: Any = SimpleNamespace(rebuild_sql=None)
     assert bool(HudiPlanner().left_behind(item, Seen(file, frozenset(places)))) is stays
+
+
+@pytest.mark.parametrize(
+    ("places", "stays"),
+    [
+        ({"data"}, False),
+        ({"data", "dictionary page of numbers"}, False),
+        ({"dictionary page", "statistics"}, False),
+        ({"dictionary page of numbers"}, True),
+        ({"dictionary page", "dictionary page of numbers"}, True),
+    ],
+)
+def test_what_the_rewrite_of_a_bare_parquet_file_takes_away(places: set[str], stays: bool) -> None:
+    item: Any = SimpleNamespace(rebuild_sql=None, copy=SimpleNamespace(format=Format.PARQUET))
+    seen = Seen("day=1/part-0.parquet", frozenset(places))
+    assert bool(PlainFilesPlanner().left_behind(item, seen)) is stays
 
 
 @pytest.mark.parametrize(("hours", "going"), [(0, {"new", "old", "below"}), (24, {"old", "below"})])
