@@ -10,6 +10,8 @@ SIDE_BY_SIDE = -m pytest -p no:randomly -n $(WORKERS) --dist loadfile --no-loads
 PYTEST = $(BIN)/python $(SIDE_BY_SIDE)
 SPARK4 := .venv-spark4
 SPARK4_STAMP := $(SPARK4)/.pii-tracer-installed
+CLASSES := $(VENV)/spark-classes.jsa
+SPARK4_CLASSES := $(SPARK4)/spark-classes.jsa
 # what needs Hudi, or Delta's REORG on executors (docs/stack.md)
 SPARK4_WITHOUT := $(addprefix --ignore tests/,benchmarks connect sample_lineage e2e/test_demo.py e2e/test_cluster.py e2e/test_submitted.py)
 
@@ -33,20 +35,33 @@ demo: setup ## erase a person from a realistic lakehouse, with proof
 
 # two processes for the slow ones: each starts engines that use both cores, and some are killed at moments of their own
 test-slow test-spark4: WORKERS := 2
-# a session of a test lives for minutes: Java compiles with half the processor time, and the code is fast enough
-test test-slow test-spark4: export SPARK_SUBMIT_OPTS ?= -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m
+# Spark in tests: over a few rows, most time goes into compiling Java and each query's generated code, and into reading
+# classes; so Java compiles once, stages are not generated whole, classes come from an archive. `make demo`, and its
+# test, run as users run them.
+JAVA_OF_TESTS := -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -Dspark.sql.codegen.wholeStage=false
+test test-slow: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)
+test-spark4: export SPARK_SUBMIT_OPTS ?= $(JAVA_OF_TESTS) -XX:SharedArchiveFile=$(CURDIR)/$(SPARK4_CLASSES)
+# tests write thousands of small files and wait for the disk at each: they lie in memory, where there is enough of it
+FAST_DISK := $(shell test -w /dev/shm && df -Pk /dev/shm | awk 'NR == 2 && $$4 > 8000000 {print "/dev/shm"}')
+test test-slow test-spark4: export TMPDIR := $(or $(TMPDIR),$(FAST_DISK),/tmp)
 
-test: setup lint types imports ## every check and every test but the slow ones, the tests of a file in one order
+test: setup $(CLASSES) lint types imports ## every check and every test but the slow ones, the tests of a file in one order
 	$(PYTEST) -m 'not slow'
 
-test-slow: setup ## the tests that take minutes each
+test-slow: setup $(CLASSES) ## the tests that take minutes each
 	$(PYTEST) -m slow --ignore tests/connect
 
 test-connect: setup ## the whole path on a Spark Connect server
 	$(BIN)/python -m pytest -p no:randomly tests/connect
 
-test-spark4: $(SPARK4_STAMP) ## everything of Spark that 4.1 can do, slow tests too, in an environment of its own
+test-spark4: $(SPARK4_STAMP) $(SPARK4_CLASSES) ## everything of Spark that 4.1 can do, slow tests too, in an environment of its own
 	$(SPARK4)/bin/python $(SIDE_BY_SIDE) -m spark -k 'not hudi' $(SPARK4_WITHOUT) tests
+
+$(CLASSES): $(STAMP)
+	SPARK_SUBMIT_OPTS="$(JAVA_OF_TESTS)" $(BIN)/python -m tests.class_archive $@
+
+$(SPARK4_CLASSES): $(SPARK4_STAMP)
+	SPARK_SUBMIT_OPTS="$(JAVA_OF_TESTS)" $(SPARK4)/bin/python -m tests.class_archive $@
 
 # --no-deps: the package asks for Spark 3.5, and here it is replaced on purpose (docs/stack.md)
 $(SPARK4_STAMP): pyproject.toml constraints.txt constraints-spark4.txt

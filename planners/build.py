@@ -37,7 +37,8 @@ from planners.copies.classification import Recognised, recognise
 from planners.copies.dependent_objects import left_out, spare_references
 from planners.copies.persons_known_by_key_only import known_by_key_only
 from planners.copies.rebuild_candidates import unproved
-from planners.gaps.remaining_values import others_rows, telling_names
+from planners.gaps.left_behind import beyond_engine
+from planners.gaps.remaining_values import remaining_values
 from planners.gaps.table_descriptions import table_texts
 from planners.holds.legal_holds import idle_holds, keep_held
 from planners.keys.key_tables import with_keys
@@ -139,9 +140,7 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
     spared, lossy = spare_references(found.items)
     spared, unrewritable = spare_archives(spared, inputs.world)
     world = inputs.world
-    strays = distinct_gaps(
-        [*others_rows(spared, world), *telling_names(spared, world), *table_texts(spared, world)]
-    ).values()
+    strays = distinct_gaps([*remaining_values(spared, world), *table_texts(spared, world)]).values()
     all_gaps = (*found.gaps, *lossy, *unrewritable, *strays)
     found = replace(found, items=spared, gaps=tuple(sorted(all_gaps, key=lambda g: g.id)))
     plan_id = _plan_id(inputs)
@@ -156,6 +155,7 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
                 *found.gaps,
                 *_running_writers(inputs),
                 *unguarded(items, inputs.estate),
+                *beyond_engine(items, inputs.estate.spark.profile),
                 *echoes(items, inputs.world),
             ]
         ).values()

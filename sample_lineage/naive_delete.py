@@ -42,7 +42,8 @@ def show_naive(
 
     The scratch tables and their folders are removed afterwards, whatever happens.
     """
-    from executors.engine.spark_session import open_session, quote
+    from executors.engine.spark_session import open_session
+    from executors.engine.sql_names import quote
     from reports.run.run_views import NaivePanel
 
     estate, base = settings.estate(), settings.base

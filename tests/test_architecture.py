@@ -21,7 +21,6 @@ MOST_MODULES = 20
 MOST_LINES = 400
 
 LONG = {
-    "executors/engine/spark_session.py": 403,
     "executors/formats/plain_files/parquet_rewrite.py": 406,
     "executors/streams/kafka/topic_rewrite.py": 416,
     "pii_tracer/app/verification.py": 405,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from executors.context import ExecutionContext
 from executors.engine.match_sql import condition, count, match_of
-from executors.engine.spark_session import quote
+from executors.engine.sql_names import quote
 from pii_tracer.model.datasets import Match
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Mask, Step

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from executors.context import ExecutionContext
-from executors.engine.spark_session import quote, string_literal
+from executors.engine.sql_names import quote, string_literal
 from executors.engine.version_profiles import PROFILES
 from pii_tracer.model.datasets import (
     WHOLE_NUMBER,

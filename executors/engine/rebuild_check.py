@@ -13,7 +13,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from executors.context import ExecutionContext
-from executors.engine.spark_session import quote
+from executors.engine.sql_names import quote
 from executors.engine.table_rebuild import rows_in, unlike
 from executors.formats.registry import support_for
 from pii_tracer.lake.formats.base import Role

@@ -10,7 +10,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from executors.context import ExecutionContext
-from executors.engine.spark_session import left_out, quote
+from executors.engine.known_tables import left_out
+from executors.engine.sql_names import quote
 from executors.formats.registry import spark_supports
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lineage.sql.text.script_splitting import prepared

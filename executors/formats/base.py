@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from executors.context import ExecutionContext
-from executors.engine.spark_session import quote_table
+from executors.engine.sql_names import quote_table
 from executors.engine.table_rebuild import both
 from pii_tracer.config.estate_file import Estate, Spark
 from pii_tracer.model.datasets import Format

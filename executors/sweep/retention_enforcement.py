@@ -7,7 +7,7 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from executors.engine.spark_session import quote_table, string_literal
+from executors.engine.sql_names import quote_table, string_literal
 from executors.formats.registry import support_of
 from pii_tracer.model.errors import RunError
 from pii_tracer.retention.setting_changes import Change

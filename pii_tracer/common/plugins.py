@@ -18,9 +18,15 @@ class Refusal(Protocol):
 
 
 @cache
+def registered(group: str) -> tuple[importlib.metadata.EntryPoint, ...]:
+    """What is registered in a group. It is asked once: each question reads the metadata of every installed package."""
+    return tuple(importlib.metadata.entry_points(group=group))
+
+
+@cache
 def names(group: str) -> tuple[str, ...]:
     """The names that are registered in a group, sorted. Nothing is imported."""
-    return tuple(sorted({entry.name for entry in importlib.metadata.entry_points(group=group)}))
+    return tuple(sorted({entry.name for entry in registered(group)}))
 
 
 @cache
@@ -30,7 +36,7 @@ def load(group: str, name: str) -> Any:
     Raises:
         ValueError: two installed packages register the name.
     """
-    found = {entry.value: entry for entry in importlib.metadata.entry_points(group=group, name=name)}
+    found = {entry.value: entry for entry in registered(group) if entry.name == name}
     if len(found) > 1:
         raise ValueError(f"{group}: `{name}` is registered by {' and '.join(sorted(found))}; uninstall one of them")
     return next(iter(found.values())).load() if found else None

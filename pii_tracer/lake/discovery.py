@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import EstatePaths, below
 from pii_tracer.lake.duplicate_folders import with_originals
 from pii_tracer.lake.folder_walk import Walk
@@ -24,7 +26,6 @@ from pii_tracer.lake.stores.s3.table_places import (
     places_of,
 )
 from pii_tracer.lake.streaming_checkpoints import checkpoint_state
-from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 
 
@@ -79,18 +80,19 @@ def _around_tables(walk: Walk) -> list[InventoryGap]:
 
 
 def _read(walk: Walk, progress: Callable[[str], None]) -> list[Found]:
-    found = []
+    found: list[Found] = []
+    readings = Readings()
     for location in sorted({*walk.tables, *walk.folders}):
         progress(f"reading {location}")
-        try:
-            if location in walk.tables:
-                found.append(walk.tables[location](location, walk.paths))
-            else:
-                found.append(folder_state(location, tuple(walk.folders[location]), walk.paths))
-        except EstateError as error:
-            dataset = walk.paths.dataset_of(location)
-            walk.gaps.append(gap(dataset, GapKind.UNREADABLE, error.what, error.where or str(location)))
+        found += readings.of(walk.paths.dataset_of(location), str(location), partial(_look, walk, location), ())
+    walk.gaps += readings.gaps
     return found
+
+
+def _look(walk: Walk, location: Path) -> list[Found]:
+    if location in walk.tables:
+        return [walk.tables[location](location, walk.paths)]
+    return [folder_state(location, tuple(walk.folders[location]), walk.paths)]
 
 
 def _files_of(found: Sequence[Found]) -> dict[str, tuple[DataFile, ...]]:

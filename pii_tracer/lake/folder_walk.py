@@ -50,6 +50,9 @@ class Walk:
         except OSError as error:
             self._gap(GapKind.UNREADABLE, f"the folder cannot be listed: {error.strerror}", path)
             return
+        except Exception as error:  # a format's adapter looked at it
+            self._gap(GapKind.UNREADABLE, f"what it is cannot be told: {type(error).__name__}", path)
+            return
         if reader:
             self.tables[path] = reader
             self._inside_a_table(path)

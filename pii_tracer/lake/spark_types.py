@@ -94,10 +94,15 @@ def arrow_type(kind: pa.DataType) -> str:
 
 
 def without_views(kind: pa.DataType) -> pa.DataType:
-    """The type with text and bytes end to end: rows of views, as delta-rs writes them, cannot be taken out."""
+    """The type with text and bytes end to end: rows of views, as delta-rs writes them, cannot be taken out.
+
+    Dictionaries, pandas' categories, are what their values are.
+    """
     import pyarrow as pa
 
     def end_to_end(leaf: pa.DataType) -> pa.DataType:
+        if pa.types.is_dictionary(leaf):
+            return end_to_end(leaf.value_type)
         if pa.types.is_string_view(leaf):
             return pa.large_string()
         return pa.large_binary() if pa.types.is_binary_view(leaf) else leaf

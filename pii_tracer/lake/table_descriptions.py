@@ -13,14 +13,18 @@ NAME = "name and comment"
 PROPERTIES = "properties and constraints"
 COLUMNS = "names, comments and defaults of columns"
 FORMER_COLUMNS = "schemas that the metadata keeps of before"
+WRITERS = "ids of writers' transactions"
+TAGS = "tags of live files"
+DOMAINS = "metadata domains"
 FOOTERS = "files' key-value metadata"
 
 
 def description(state: TableState, paths: EstatePaths) -> dict[str, Any]:
     """By kind of place: documents with the texts that owners of a table wrote. Of bare folders, Parquet has some.
 
-    Delta: the `metaData` action (PROTOCOL.md, "Change Metadata"). Iceberg: properties and all schemas of the metadata
-    file (spec, "Table Metadata Fields"). Hudi: `hoodie.properties`. Parquet: `key_value_metadata` of footers
+    Delta: what every checkpoint repeats (PROTOCOL.md, "Change Metadata", "Transaction Identifiers", "Domain Metadata",
+    tags of "Add File"). Iceberg: properties and all schemas of the metadata file (spec, "Table Metadata Fields"). Hudi:
+    `hoodie.properties`. Parquet: `key_value_metadata` of footers
     (https://parquet.apache.org/docs/file-format/metadata/); files that cannot be read tell nothing here.
 
     Raises:

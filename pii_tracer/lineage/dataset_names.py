@@ -27,7 +27,7 @@ _URI = re.compile(r"^(?P<scheme>[a-z][a-z0-9+.-]*):/{1,3}", re.IGNORECASE)
 _PATH_TABLE = re.compile(rf"^(?:{'|'.join(sorted(PATH_FORMATS))}|path)\.`(?P<path>.+)`$", re.IGNORECASE | re.DOTALL)
 
 
-_STORES = ("s3://", "gs://", "abfss://", "abfs://", "wasbs://", "oss://")
+_STORES = ("s3://", "gs://", "gcs://", "abfss://", "abfs://", "wasbs://", "wasb://", "oss://")
 _WITHIN = re.compile(r"^[^=]+=|[*?\[{]")
 """A partition of a table (Hive's layout), or a pattern of paths within it."""
 
@@ -64,6 +64,11 @@ class Identities:
     def add_table(self, name: str) -> None:
         """A table is known to have this name: it stands for nothing else, though nobody knows where the table is."""
         self._tables.add(_plain(name))
+
+    @property
+    def roots(self) -> frozenset[DatasetId]:
+        """The datasets that catalogs and folders of the estate tell."""
+        return self._roots
 
     @property
     def aliases(self) -> dict[str, DatasetId]:

@@ -42,6 +42,7 @@ class GapKind(StrEnum):
     REF_SCHEMA = "ref_schema"
     CLONE_READS_FILES = "clone_reads_files"
     TABLE_TEXT = "table_text"
+    LEFT_BEHIND = "left_behind"
     COLUMN_NAMES = "column_names"
     STREAMING_STATE = "streaming_state"
 

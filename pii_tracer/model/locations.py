@@ -12,6 +12,8 @@ from pydantic import Field
 from pii_tracer.model.datasets import DatasetId, Frozen
 from pii_tracer.model.errors import EstateError
 
+_PATTERN = re.compile(r"[\\*?\[\]{}]")
+"""What makes a path a pattern for Hadoop (`SparkHadoopUtil.isGlobPath`)."""
 _S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
 _BUCKET = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$"
 """Older buckets, and those of other stores, have other names than new ones may have:
@@ -160,6 +162,14 @@ def s3_place(dataset: DatasetId) -> S3Location | None:
 def engine_path(location: str) -> str:
     """A location as Spark reads it by its path: S3 through Hadoop's S3A, everything else as it is."""
     return f"s3a://{location.partition('://')[2]}" if is_s3(location) else location
+
+
+def read_path(location: str) -> str:
+    """A location as Spark's readers of files take it: what Hadoop would take for a pattern is escaped.
+
+    https://hadoop.apache.org/docs/stable/api/org/apache/hadoop/fs/FileSystem.html#globStatus-org.apache.hadoop.fs.Path-
+    """
+    return _PATTERN.sub(r"\\\g<0>", engine_path(location))
 
 
 def location_of(text: str) -> Location:

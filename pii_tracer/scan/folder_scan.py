@@ -12,8 +12,9 @@ from pathlib import Path
 
 from pii_tracer.model.errors import ScanError
 from pii_tracer.scan.decode.dispatch import search
-from pii_tracer.scan.hit_collector import WINDOW, Collector
+from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan, TreeScan
+from pii_tracer.scan.longer_cells import WINDOW
 from pii_tracer.scan.search_workers import THREADS, Searchers, Stamp
 from pii_tracer.scan.truncated_bounds import without_explained
 from pii_tracer.scan.value_forms import Patterns

@@ -12,24 +12,19 @@ from decimal import Decimal
 from typing import Any
 
 from pii_tracer.scan.decode import compression as packed
+from pii_tracer.scan.decode.streams import PackedError
+from pii_tracer.scan.forms.pattern_tables import Term
 from pii_tracer.scan.hits import Described, Form, Hit
 from pii_tracer.scan.key_boundaries import Whole
-from pii_tracer.scan.value_forms import (
-    PLAIN,
-    Patterns,
-    Term,
-    WeakMatch,
-)
+from pii_tracer.scan.longer_cells import WINDOW, between, explained
+from pii_tracer.scan.value_forms import PLAIN, Parts, Patterns, WeakMatch
 
-WINDOW = 16 * 1024 * 1024
 _NAMED = re.compile(rb"([\w.`]{1,128}?)`?(?:#\d+L?)?\s*=\s*\"?'?\Z")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 _JSON_DEPTH = 40
 _CELL = 65_536
 _CELLS = 20_000
 _DIGITS = 40
-_CUT = 64
-"""parquet-mr cuts the bounds of column indexes to so many bytes (`parquet.columnindex.truncate.length`)."""
 
 
 class Collector:
@@ -86,14 +81,21 @@ class Collector:
             for (name, form, where, column, of), count in items
         )
 
-    def raw(self, data: bytes | memoryview, where: str, column: str | None = None) -> None:
-        """Search any bytes for strong values, in windows that overlap by the longest pattern."""
+    def raw(self, data: bytes | memoryview, where: str, column: str | None = None, *, lines: bool = False) -> None:
+        """Search any bytes for strong values, in windows that overlap by the longest pattern. lines: they are text."""
         view, position = memoryview(data), 0
+        overlap = self.patterns.over_lines if lines else self.patterns.overlap
         while position < len(view):
-            window = bytes(view[position : position + WINDOW + self.patterns.overlap])
-            for (name, form), count in self.patterns.raw(window).items():
+            window = bytes(view[position : position + WINDOW + overlap])
+            for (name, form), count in self.patterns.raw(window, lines=lines).items():
                 self.add(name, form, where, column, count)
             position += WINDOW
+
+    def seam(self, text: bytes, border: int, where: str) -> None:
+        """What goes on over a place at which text was cut to be searched in parts: values, and over ends of lines."""
+        for terms, start, end in self.patterns.occurrences(text, lines=True):
+            for name, form in terms if start < border < end else ():
+                self.add(name, form, where, None)
 
     def rest(
         self,
@@ -112,22 +114,28 @@ class Collector:
         the very bytes of such a cell; elsewhere these with their length in front.
         """
         view = memoryview(data)
-        for position, stop in _between(gone, len(view)):
+        for position, stop in between(gone, len(view)):
             window = view[position : min(len(view), stop + self.patterns.overlap)]
             for terms, start, end in self.patterns.occurrences(window):
                 at = position + start
                 for name, form in terms if at < stop else ():
                     known = self._longer.get(name) if form in PLAIN else None
                     if not known or not (
-                        any(at in p for p in packed) or _explained(view, at, position + end, known, read)
+                        any(at in p for p in packed) or explained(view, at, position + end, known, read)
                     ):
                         self.add(name, form, where, None)
 
     def _ended(
-        self, text: bytes, *, packed: bool = False, whole: Whole | None = None, cut: bool = False
+        self,
+        text: bytes,
+        *,
+        packed: bool = False,
+        whole: Whole | None = None,
+        cut: bool = False,
+        parts: Parts | None = None,
     ) -> Counter[Term]:
         """Strong values in decoded text; cells that only hold longer keys are remembered."""
-        found, longer = self.patterns.ended(text, text=not packed, whole=whole, cut=cut)
+        found, longer = self.patterns.ended(text, text=not packed, whole=whole, cut=cut, parts=parts)
         for name, starts in longer.items():
             for start in starts:
                 self._remember(name, text, start)
@@ -139,9 +147,11 @@ class Collector:
             self._cells += text not in known
             known.add(text)
 
-    def _bounded(self, text: bytes, *, tiny: bool, whole: Whole | None) -> Iterator[WeakMatch]:
+    def _bounded(
+        self, text: bytes, *, tiny: bool, whole: Whole | None, parts: Parts | None = None
+    ) -> Iterator[WeakMatch]:
         """Weak and short values in decoded text that are not known to be somebody else's."""
-        for match in self.patterns.bounded(text, tiny=tiny):
+        for match in self.patterns.bounded(text, tiny=tiny, parts=parts):
             if whole is not None and match.form in PLAIN and match.key_set in whole(text, match.start, match.end):
                 self._remember(match.key_set, text, match.start)
             else:
@@ -180,8 +190,9 @@ class Collector:
 
     def terms(self, text: bytes, *, tiny: bool = False, whole: Whole | None = None, cut: bool = False) -> Counter[Term]:
         """What stands in a piece of decoded text, weak values included."""
-        found = self._ended(text, whole=whole, cut=cut)
-        found.update((m.key_set, m.form) for m in self._bounded(text, tiny=tiny, whole=whole))
+        parts = self.patterns.parts(text)
+        found = self._ended(text, whole=whole, cut=cut, parts=parts)
+        found.update((m.key_set, m.form) for m in self._bounded(text, tiny=tiny, whole=whole, parts=parts))
         return found
 
     def text(
@@ -264,7 +275,7 @@ class Collector:
         if text.isprintable():
             self.prose(value, where, column, packed=True)
         else:  # lengths of a packed record can look like digits
-            self.raw(value, where, column)
+            self.raw(value, where, column, lines=True)
         for name in self.patterns.cells.get(text, ()):
             if self.patterns.is_weak(name):
                 self.add(name, Form.TEXT, where, column)
@@ -272,7 +283,7 @@ class Collector:
     def _unpacked(self, value: bytes, where: str, column: str | None) -> None:
         try:
             content = packed.cell(value)
-        except packed.PackedError as error:
+        except PackedError as error:
             self.unread(str(error))
             return
         if content is None:
@@ -327,44 +338,6 @@ def _is_short(value: Decimal) -> bool:
 
 def _order(name: str, form: Form, where: str, column: str | None, of: Described | None) -> tuple[str, ...]:
     return name, where, column or "", form, of.path if of else ""
-
-
-def _between(gone: Sequence[range], size: int) -> Iterator[tuple[int, int]]:
-    """What lies between some parts, in windows."""
-    start = 0
-    for part in (*gone, range(size, size)):
-        for position in range(start, part.start, WINDOW):
-            yield position, min(part.start, position + WINDOW)
-        start = max(start, part.stop)
-
-
-def _explained(
-    view: memoryview, at: int, end: int, cells: dict[tuple[int, int], set[bytes]], read: Sequence[range]
-) -> bool:
-    """Whether the bytes around are those of a cell that was decoded and holds somebody else's longer key."""
-    inside = any(at in part for part in read)
-    for (offset, size), texts in cells.items():
-        start = at - offset
-        if start < 0:
-            continue
-        if bytes(view[start : start + size]) in texts and (inside or _counted(view, start, size)):
-            return True
-        if size > _CUT and end < start + _CUT - 1 and _counted(view, start, _CUT):
-            # cut as parquet-mr cuts it in column indexes, the last character of a maximum raised
-            piece = bytes(view[start : start + _CUT - 1])
-            if any(text.startswith(piece) for text in texts):
-                return True
-    return False
-
-
-def _counted(view: memoryview, start: int, size: int) -> bool:
-    """A text has its length in front: as a varint (Thrift, Protocol Buffers) or in four bytes (Parquet PLAIN)."""
-    varint, rest = b"", size
-    while rest > 127:
-        varint, rest = varint + bytes([rest & 127 | 128]), rest >> 7
-    varint += bytes([rest])
-    lengths = (varint, size.to_bytes(4, "little"))
-    return any(start >= len(n) and bytes(view[start - len(n) : start]) == n for n in lengths)
 
 
 def _encode(text: str | bytes) -> bytes:

@@ -10,13 +10,19 @@ from pii_tracer.model.datasets import Frozen
 
 
 class Form(StrEnum):
-    """The shape in which a value was found."""
+    """The shape in which a value was found.
+
+    ESCAPED: with other escapes, doubled quotes, or other blanks, quotes or dashes than the value has. WRAPPED: over the
+    end of a line.
+    """
 
     TEXT = "text"
     NUMBER = "number"
     URL = "url-encoded"
     JSON = "json-escaped"
     HTML = "html-escaped"
+    ESCAPED = "escaped"
+    WRAPPED = "wrapped"
     UTF16 = "utf-16"
     BASE64 = "base64"
     HEX = "hex"

@@ -10,26 +10,48 @@ from types import MappingProxyType
 from pii_tracer.scan.email_boundaries import QUOTED_PRINTABLE
 
 LONGER = 5
-"""Up to so many digits behind a value that ends in a digit make it another's key; more are other data joined to it."""
+"""Up to so many digits beside a value's own digits make it another's key; more are other data joined to it."""
 
 _ESCAPE = re.compile(rb"[\\%&]|" + QUOTED_PRINTABLE.pattern, re.IGNORECASE)
+_CALLING = re.compile(
+    rb"1|7|20|27|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|(?:2[1-689]|3[578]|42|50|59|6[789]|8[0578]|9[679])\d"
+)
+"""Codes of countries (https://www.itu.int/pub/T-SP-E.164D)."""
 _CUT_CHARACTERS = (16, 32, 33, 34)
 _CUT_BYTES = (64,)
 """Lengths of bounds that Iceberg and Delta (characters) and parquet-mr (bytes) cut; see `Patterns.prefixes`."""
 
 
 def goes_on(data: bytes, start: int, end: int) -> bool:
-    """Whether the match is only the beginning of a longer key: digits of its own, then nothing of a word.
+    """Whether the match is only a part of a longer number or key: digits behind it, before it, or both, and then
+    nothing of a word.
 
-    Never told of a value that ends in a letter (names are inflected), that stands inside a word, or that many digits
-    follow (a date or an amount joined to it): these count as the person.
+    Never told of a side on which the value has a letter (names are inflected), that a word touches, or on which there
+    are many digits (a date or an amount joined to it), nor of digits before it that may be no part of the number: zeros
+    that pad it, a plus, and what a phone's number has in front, a country's code. These count as the person.
     """
-    if not 48 <= data[end - 1] <= 57 or (start and _of_word(data[start - 1])):
+    first, behind = start, end
+    while _is_digit(data, behind) and behind - end <= LONGER:
+        behind += 1
+    while _is_digit(data, first - 1) and start - first <= LONGER:
+        first -= 1
+    if behind > end and not (_is_digit(data, end - 1) and behind - end <= LONGER):
         return False
-    position = end
-    while position < len(data) and 48 <= data[position] <= 57 and position - end <= LONGER:
-        position += 1
-    return 0 < position - end <= LONGER and not (position < len(data) and _of_word(data[position]))
+    if first < start and not (_is_digit(data, start) and start - first <= LONGER):
+        return False
+    if (first and _of_word(data[first - 1])) or (behind < len(data) and _of_word(data[behind])):
+        return False
+    return behind > end or (first < start and not _may_precede(data, first, start))
+
+
+def _is_digit(data: bytes, at: int) -> bool:
+    return 0 <= at < len(data) and 48 <= data[at] <= 57
+
+
+def _may_precede(data: bytes, first: int, start: int) -> bool:
+    """Whether digits before a number can be what is dialled before it."""
+    code = data[first:start].lstrip(b"0")
+    return data[first - 1 : first] == b"+" or not code or _CALLING.fullmatch(code) is not None
 
 
 def may_be_cut(bound: bytes) -> bool:

@@ -125,7 +125,7 @@ class Sieve:
         ends = np.repeat(self._begins + sizes - self._spans, sizes)
         self._within = np.arange(len(ends)) <= ends
         self._sizes = sizes
-        self._bits = min(22, max(_SAMPLE_BITS, (len(folded) * self._step).bit_length() + 5))
+        self._bits = min(22, max(_SAMPLE_BITS, (len(folded) * self._step).bit_length() + 7))
         self._choices: dict[str | None, list[_Choice]] = {}
 
     def places(self, data: Any, label: str | None = None) -> Places:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from importlib.abc import Traversable
 
-_DECODERS = ("pyarrow", "ahocorasick_rs", "numpy", "cramjam")
+_DECODERS = ("pyarrow", "ahocorasick_rs", "numpy", "cramjam", "zstandard", "fastavro")
 _ADDED = ("pii_tracer.file_kinds", "pii_tracer.table_traces")
 
 

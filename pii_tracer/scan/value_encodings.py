@@ -146,3 +146,18 @@ def base64_alone(data: bytes) -> set[bytes]:
 def scientific(digits: str) -> str:
     """As Java and Python print a double that holds a whole number: `8.841302E6`."""
     return f"{digits[0]}.{digits[1:].rstrip('0') or '0'}e{len(digits) - 1}"
+
+
+_NUMBER = re.compile(r"[+(]?\d[\d\s().+/-]*\Z")
+_TELLING = 10
+"""Fewer digits are many things' numbers."""
+
+
+def bare_number(value: str) -> str | None:
+    """The digits of a number that is written with signs between them, as a phone's (`+91 98450 12345`) or a card's is:
+    programs keep it as an integer or a double, too. None for other values.
+    """
+    if value.isdigit() or not value.isascii() or not _NUMBER.match(value):
+        return None
+    digits = re.sub(r"\D", "", value).lstrip("0")
+    return digits if len(digits) >= _TELLING else None

@@ -117,7 +117,7 @@ def untold(of: Iterable[str], world: World) -> str:
 
     That such a table holds nothing of them today settles it for the table, and for nothing that was stored of it.
     """
-    lost = {gap.dataset for gap in world.graph.gaps}
+    lost = {dataset for gap in world.graph.gaps for dataset in (gap.dataset, gap.same_as)}
     lacking = ", ".join(name for name in of if lost & {s.dataset for s in tables_named(name, world)})
     return (
         f"and what lineage knows of {lacking} is not complete: load what is missing, or look into it" if lacking else ""

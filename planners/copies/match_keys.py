@@ -91,7 +91,7 @@ class Keys:
     may be the same mailbox as `rao@x.example`. key_only: requests whose person no version of the source has any more;
     recased: those of them whose key it has in another case. unread: what may know more former values. earlier: what
     earlier runs left nobody to know. same_key: by request, the source's current rows of its key, where there are
-    several.
+    several. unseen: the source cannot be read, so that nobody knows what other people have.
     """
 
     subject: Subject
@@ -105,6 +105,7 @@ class Keys:
     unread: tuple[Unread, ...] = ()
     earlier: tuple[Earlier, ...] = ()
     same_key: Mapping[str, SameKey] = field(default_factory=dict)
+    unseen: bool = False
 
     def weak(self, column: str) -> bool:
         """True when any of the column's values is a short number."""
@@ -298,6 +299,9 @@ def derive(keys: Keys, column: str, expression: str) -> Derived:
     former = keys.former.get(column, frozenset())
     left = _equal({value for _, value in former}, keys.others[column], essence(expression))
     pairs = {pair for pair in keys.base[column] if pair not in former or pair[1] not in left}
+    if keys.unseen and not is_plain(expression):
+        unsure = {reference: "its source cannot be read: others may have the same" for reference, _ in pairs}
+        pairs = set()
     for reference, value in sorted(pairs):
         try:
             result = evaluated(value)

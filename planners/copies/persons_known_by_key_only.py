@@ -36,8 +36,9 @@ def known_by_key_only(found: Survey, world: World, backups: Sequence[Backup]) ->
             dataset=found.source,
             kind=GapKind.KEY_ONLY,
             reason=f"{_why(found)}; {len(names)} dataset(s) that other values tell, and {len(stored)} archive(s),"
-            " topic(s), repositories and backup(s) of such, were not searched for them. Waive this only where the"
-            " earlier run verified each of these (its deletion log tells)" + _recased(found.subject.source, recased),
+            " topic(s), repositories and backup(s) of such, were not searched for them. "
+            + _way_out(found.keys)
+            + _recased(found.subject.source, recased),
             evidence=", ".join(places[:_NAMED]) + more or found.subject.source,
         )
     ]
@@ -53,7 +54,15 @@ def _by_lost_values(keys: Keys, dataset: DatasetId, carriage: Carriage) -> bool:
     )
 
 
+def _way_out(keys: Keys) -> str:
+    if keys.unseen:
+        return "Make the source readable, then plan again"
+    return "Waive this only where the earlier run verified each of these (its deletion log tells)"
+
+
 def _why(found: Survey) -> str:
+    if found.keys.unseen:
+        return f"the rows of {found.subject.source} cannot be read, so that only the key of the request is looked for"
     if found.keys.key_only:
         lost = ", ".join(sorted(found.keys.key_only))
         source = found.subject.source

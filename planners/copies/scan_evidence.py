@@ -7,6 +7,11 @@ from dataclasses import dataclass, field
 
 from pii_tracer.common.str_enum import StrEnum
 
+PATH = "file path"
+"""`Hit.where` of a value in a file's name, or in that of a folder above it."""
+ROWS = frozenset({"data", "text", "log block data", "log block hfile"})
+"""Kinds of place (`Hit.where`) that are rows of people."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -21,6 +26,23 @@ class Place:
     column: str | None
     of_path: bool = False
     weak: bool = False
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One file of a location that holds a value of the persons, wherever in it.
+
+    file: as the scan names it, relative to the location, any value in it masked. places: kinds of place
+    (`Hit.where`) in which one stands.
+    """
+
+    file: str
+    places: frozenset[str]
+
+    @property
+    def in_rows(self) -> bool:
+        """Whether a value stands among the file's rows, so that it is written again or goes with them."""
+        return not self.places.isdisjoint(ROWS)
 
 
 @dataclass(frozen=True)
@@ -101,7 +123,8 @@ class Evidence:
     strong: names of key sets whose unmistakable values were found. weak: columns (or `text`) in which only a short
     number was found; digits: the same, by key set and column. unread: files that could not be decoded, with the reason.
     padded: what stands in key columns with blanks behind it, as CHAR has it, where the rows were read.
-    places: where among the rows of files values stand, of short numbers those in known columns.
+    places: where among the rows of files values stand, of short numbers those in known columns. seen: every file with a
+    value that cannot be mistaken.
     """
 
     files: int
@@ -114,6 +137,7 @@ class Evidence:
     places: frozenset[Place] = frozenset()
     digits: frozenset[Digits] = frozenset()
     padded: frozenset[Padded] = frozenset()
+    seen: frozenset[Seen] = frozenset()
 
     @property
     def found(self) -> bool:

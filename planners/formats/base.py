@@ -14,6 +14,9 @@ from pii_tracer.lake.inventory import Ref, TableState
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.plan import Precondition
+from planners.copies.scan_evidence import PATH, Seen
+
+_DATA_FILES = (".parquet", ".orc", ".avro")
 
 if TYPE_CHECKING:
     from planners.step_drafts import CopyDraft, Draft
@@ -121,6 +124,18 @@ class FormatPlanner:
         """
         return None
 
+    def left_behind(self, item: CopyDraft, seen: Seen) -> str | None:
+        """How the owner takes the person out of a file that no step of the copy writes again or removes.
+
+        None where a step does. Asked of every file of the table's folder in which the scan saw a value, as verification
+        will see it: a place that a format does not speak of is nobody's, and stays.
+        """
+        return None
+
+    def beyond_engine(self, state: TableState, profile: str) -> str | None:
+        """What of a table the engine of a profile of Spark (`spark.profile`) does not know; None where it knows all."""
+        return None
+
     # --- what is known of its tables and files ---
 
     def holds_texts(self, state: TableState) -> bool:
@@ -134,6 +149,21 @@ class FormatPlanner:
     def text_remedy(self, name: Format) -> str | None:
         """How a text of the table's description leaves files of this format for good, where that takes more."""
         return None
+
+
+def beside_rows(item: CopyDraft, seen: Seen) -> str | None:
+    """As `FormatPlanner.left_behind`, of a data file of a table that a delete of rows writes again or not.
+
+    A value that no row has (a dictionary's entry, a bound, a footer) is no row to be found by: the engine leaves the
+    file alone.
+    """
+    if item.rebuild_sql or seen.in_rows or PATH in seen.places or not seen.file.endswith(_DATA_FILES):
+        return None
+    return (
+        f"a data file holds a value that no row of it has ({', '.join(sorted(seen.places))}), and a delete of rows"
+        " leaves it alone: its owner has this file written again (an UPDATE of one of its rows to what it is, or a"
+        " rewrite of its partition)"
+    )
 
 
 def _no_references(name: Format) -> PlanError:

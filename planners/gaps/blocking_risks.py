@@ -219,7 +219,7 @@ def open_lineage(found: Survey, world: World, dark: Collection[DatasetId]) -> li
     tables = {s.dataset for s in world.inventory.tables}
     gaps = []
     for gap in world.graph.gaps:
-        if gap.dataset is not None and (gap.dataset in settled or _is_another(gap, persons, tables)):
+        if _is_another(gap, persons, tables) if gap.same_as is not None else gap.dataset in settled:
             continue
         gap_id = f"gap-lineage-{slug(str(gap.dataset.name if gap.dataset else gap.kind))}-{slug(gap.kind)}"
         gaps.append(Gap(id=gap_id, dataset=gap.dataset, kind=GapKind.LINEAGE, reason=gap.reason, evidence=gap.evidence))
@@ -227,10 +227,12 @@ def open_lineage(found: Survey, world: World, dark: Collection[DatasetId]) -> li
 
 
 def _is_another(gap: LineageGap, persons: Collection[DatasetId], tables: Collection[DatasetId]) -> bool:
-    """Whether the table that a dataset may be does not matter: it holds nobody, or the dataset is looked at itself."""
-    if gap.same_as is None:
-        return False
-    return gap.same_as not in persons or gap.dataset in persons or gap.dataset in tables
+    """Whether it does not matter that two names may be one dataset's.
+
+    Persons lead to both or to none of them, or the one that they do not lead to is looked at itself.
+    """
+    beside = {gap.dataset, gap.same_as}.difference(persons)
+    return len(beside) != 1 or beside.issubset(tables)
 
 
 def _clean(seen: Evidence | None) -> bool:

@@ -5,12 +5,13 @@ No step takes them away, so that somebody must decide.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pii_tracer.model.datasets import BY_ROWS, PLAIN, Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import OthersRows
+from planners.gaps.left_behind import left_behind
 from planners.holds.hold_effects import gap_of
 from planners.locate.subject_survey import World
 from planners.step_drafts import CopyDraft, slug
@@ -25,6 +26,11 @@ _TODO = (
 
 
 _BY_MATCH = (*BY_ROWS, Strategy.MASK_COLUMNS, Strategy.RESTORE_REWRITE_ARCHIVE)
+
+
+def remaining_values(items: Sequence[CopyDraft], world: World) -> tuple[Gap, ...]:
+    """All of these gaps."""
+    return (*others_rows(items, world), *telling_names(items, world), *left_behind(items, world))
 
 
 def others_rows(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:

@@ -1,12 +1,14 @@
 """The plan for a pull request: GitHub-flavoured Markdown within a byte budget.
 
 The order is the reviewer's: verdict, protections set aside, gaps, irreversible acts, then copies, and at the end the
-dates and the exact commands. What does not fit is cut from the middle, and the text says so; the verdict and the
-commands always stay. A comment on GitHub holds 65,536 characters; the default budget leaves room around it.
+dates and the exact commands. What does not fit is cut from the middle, and the text says so; the verdict, the list of
+blocking gaps and the commands always stay. A comment on GitHub holds 65,536 characters; the default budget leaves room
+around it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from pii_tracer.model.errors import UsageError
@@ -30,7 +32,11 @@ _SIGNS = {
 _NAME_LETTERS, _TEXT_LETTERS = 160, 500
 # shares of the budget that the lists above the fold may take, so that the copies and the commands keep their room
 _SHARE_ABOVE = 0.12
+# of the gaps that block, which are never cut; and of each other list where these need more than a list's share
+_SHARE_OF_GAPS, _SHARE_BESIDE_GAPS = 0.5, 0.05
 _CUT = "*… and {more} more: `pii-tracer show` lists everything.*"
+_GAPS = "### Gaps that block this plan"
+_SHORTENED = "*Not every reason had room here: `pii-tracer show` tells them all.*"
 
 
 def render_plan_markdown(
@@ -49,11 +55,14 @@ def render_plan_markdown(
         )
     view = PlanView(plan)
     above = int(budget * _SHARE_ABOVE)
+    blocking = _blocking(view.open_gaps, int(budget * _SHARE_OF_GAPS))
+    if _bytes(_joined(blocking)) > above:
+        above = int(budget * _SHARE_BESIDE_GAPS)
     head = [_verdict(view, above)]
     head += _listed(
         "Protections set aside", [f"- **{_text(o.kind)}**: {_text(o.reason)}" for o in plan.overrides], above
     )
-    head += _listed("Gaps that block this plan", [_gap(gap) for gap in view.open_gaps], above)
+    head += blocking
     head += _listed("Left out, not erased", [f"- {_name(str(gap.dataset))}" for gap in view.left_out], above)
     head += _listed("Kept, not erased", _kept(view), above)
     title = f"Cannot be undone: {plan.totals.irreversible:,} of {wording.counted(plan.totals.steps, 'step')}"
@@ -118,9 +127,37 @@ def _verdict(view: PlanView, room: int) -> str:
     )
 
 
-def _gap(gap: Gap) -> str:
+def _blocking(gaps: Sequence[Gap], room: int) -> list[str]:
+    """Every gap that blocks: with its reason where there is room, else by id, kind and place alone.
+
+    Where not even these fit, all are counted by their kinds.
+    """
+    if not gaps:
+        return []
+    lines = [_short_gap(gap) for gap in gaps]
+    spare = room - sum(_bytes(line) + 1 for line in lines) - _bytes(_SHORTENED) - 8
+    if spare < 0:
+        kinds = sorted(Counter(gap.kind for gap in gaps).items())
+        lines = [f"- **{count:,}** × {_text(kind)}" for kind, count in kinds]
+        return [_GAPS, "\n".join([*lines, "", f"*{len(gaps):,} gaps in all: `pii-tracer show` names each.*"])]
+    shortened = False
+    for index, gap in enumerate(gaps):
+        whole = _gap(gap)
+        more = _bytes(whole) - _bytes(lines[index])
+        if more > spare:
+            shortened = True
+            continue
+        lines[index], spare = whole, spare - more
+    return [_GAPS, "\n".join([*lines, *(["", _SHORTENED] if shortened else [])])]
+
+
+def _short_gap(gap: Gap) -> str:
     where = f" {_name(str(gap.dataset))}" if gap.dataset else ""
-    line = f"- **{_text(gap.id)}** {_text(gap.kind)}{where}: {_text(gap.reason)} (evidence: {_text(gap.evidence)})"
+    return f"- **{_text(gap.id)}** {_text(gap.kind)}{where}"
+
+
+def _gap(gap: Gap) -> str:
+    line = f"{_short_gap(gap)}: {_text(gap.reason)} (evidence: {_text(gap.evidence)})"
     if gap.waiver:
         line += f" — waived by {_text(gap.waiver.who)} until {wording.day(gap.waiver.until)}: {_text(gap.waiver.why)}"
     return line

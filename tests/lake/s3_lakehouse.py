@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from executors.engine.spark_session import string_literal
+from executors.engine.sql_names import string_literal
 from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.config.estate_file import Estate, Relocation, Spark
 from pii_tracer.config.lineage import LineageSources

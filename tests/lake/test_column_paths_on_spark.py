@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from executors.engine.spark_session import string_literal
+from executors.engine.sql_names import string_literal
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.rows.current_rows import read_spots

@@ -54,7 +54,7 @@ LATIN = "größe,no\nZoë,1\n“Bo”,2\n".encode("cp1252")
 LATE = "größe,no\n".encode() + b"ok,1\n" * 5000 + b"Zo\xeb,1\n"
 
 
-@pytest.mark.parametrize("data", [LATIN, LATE, gzip.compress(LATIN, mtime=0), "größe,no\n".encode("utf-16")])
+@pytest.mark.parametrize("data", [LATIN, LATE, gzip.compress(LATIN, mtime=0)])
 def test_without_a_declaration_it_is_a_gap_that_names_the_option(tmp_path: Path, data: bytes) -> None:
     write(tmp_path, data, "a.csv.gz" if data[:2] == b"\x1f\x8b" else "a.csv")
     found = discover(estate(None), tmp_path)
@@ -62,7 +62,7 @@ def test_without_a_declaration_it_is_a_gap_that_names_the_option(tmp_path: Path,
     (gap,) = [g for g in found.gaps if g.kind == "unreadable"]
     assert gap.reason == (
         "a csv file is not UTF-8: declare its folder as a table of the format csv with its `encoding`"
-        " (windows-1252 or iso-8859-1), under a catalog of the type declared"
+        " (windows-1252 or iso-8859-1), under a catalog of the type declared; see docs/estate-file.md"
     )
 
 

@@ -13,6 +13,7 @@ import pytest
 from deltalake import write_deltalake
 
 from pii_tracer.app.planning.folder_search import scan_estate
+from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.discovery import discover
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.value_forms import build_patterns
@@ -79,7 +80,7 @@ def test_a_file_of_a_table_that_cannot_be_opened_is_unread_and_the_rest_is_scann
     shut = base / "warehouse" / "delta" / "shut"
     shut.mkdir()
     keys = (KeySet(name="k", origin="t.name", weak=False, values=(("s", "nobody.is.here@example.org"),)),)
-    assert not scan_estate(discover(estate(), base), build_patterns(keys), lambda _: None)[
+    assert not scan_estate(discover(estate(), base), build_patterns(keys), Readings(), lambda _: None)[
         str(base / "warehouse" / "delta")
     ].unread
     data.chmod(0)
@@ -87,7 +88,7 @@ def test_a_file_of_a_table_that_cannot_be_opened_is_unread_and_the_rest_is_scann
     try:
         with unprivileged():
             found = discover(estate(), base)
-            seen = scan_estate(found, build_patterns(keys), lambda _: None)
+            seen = scan_estate(found, build_patterns(keys), Readings(), lambda _: None)
     finally:
         data.chmod(0o644)
         shut.chmod(0o755)

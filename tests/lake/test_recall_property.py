@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pii_tracer.app.planning.folder_search import scan_estate
+from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.discovery import discover
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.value_forms import build_patterns
@@ -104,7 +105,7 @@ def test_no_copy_is_missed(made: list[tuple[str, str, str, bool]]) -> None:
             path.write_bytes(FORMS[form]())
             holders.add(path)
         found = discover(estate(), base)
-        seen = scan_estate(found, build_patterns(KEYS), lambda _: None)
+        seen = scan_estate(found, build_patterns(KEYS), Readings(), lambda _: None)
         suspected = [Path(place) for place, evidence in seen.items() if evidence.found or evidence.unread]
         told = [*suspected, *(Path(gap.evidence) for gap in found.gaps)]
         missed = {path for path in holders if not any(path.is_relative_to(place) for place in told)}

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from pii_tracer.app.planning.folder_search import scan_estate
+from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lineage.graph.facts import Facts
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
@@ -35,7 +36,7 @@ def test_what_they_hold_decides(tmp_path: Path) -> None:
     (lake / "logo.bin").write_bytes(b"\x00\x01\x02\xff" * 9)
     found = discover(estate_of().model_copy(update={"catalogs": {}, "roots": ("warehouse",)}), tmp_path)
     assert [gap.kind for gap in found.gaps] == [GapKind.UNKNOWN_FILE] * 4
-    seen = scan_estate(found, PERSON, lambda _: None)
+    seen = scan_estate(found, PERSON, Readings(), lambda _: None)
     gaps = inventory_gaps(World(LineageGraph(Facts()), found, seen, lambda _: False))
     told = {Path(gap.evidence).name: gap.kind for gap in gaps}
     assert told == {"load.log": "unexpected_copy", "ids.log": GapKind.UNKNOWN_FILE, "logo.bin": GapKind.UNKNOWN_FILE}
@@ -52,6 +53,6 @@ def test_an_iceberg_view_is_no_table_and_its_text_is_read(tmp_path: Path) -> Non
     found = discover(estate_of().model_copy(update={"catalogs": {}, "roots": ("warehouse",)}), tmp_path)
     assert [gap.kind for gap in found.gaps] == [GapKind.UNKNOWN_FILE] * 2
     assert found.tables == ()
-    seen = scan_estate(found, PERSON, lambda _: None)
+    seen = scan_estate(found, PERSON, Readings(), lambda _: None)
     gaps = inventory_gaps(World(LineageGraph(Facts()), found, seen, lambda _: False))
     assert [(Path(gap.evidence).parents[1].name, gap.kind) for gap in gaps] == [("v_her", "unexpected_copy")]

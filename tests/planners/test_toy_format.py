@@ -54,7 +54,7 @@ def forget() -> None:
     """What was asked of installed packages before they changed."""
     importlib.invalidate_caches()
     asked = (
-        *(plugins.names, plugins.load),
+        *(plugins.registered, plugins.names, plugins.load),
         *(formats.table_formats, formats.format_of, formats.actions_with, formats.known_actions),
         *(planners.planner_of, planners.format_planners, planners.format_executors, planners.spark_executors),
     )

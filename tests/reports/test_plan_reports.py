@@ -227,6 +227,28 @@ def test_too_much_is_cut_from_the_middle_never_from_the_verdict(plan: ErasurePla
     assert "pii-tracer check acme.plan.json" in text
 
 
+@pytest.mark.parametrize(("count", "budget"), [(1, LEAST_BUDGET), (60, LEAST_BUDGET), (200, BUDGET)])
+def test_no_gap_that_blocks_is_cut(plan: ErasurePlan, count: int, budget: int) -> None:
+    """Reasons may be; ids, kinds and places are not."""
+    gap = next(gap for gap in example_gaps() if gap.waiver is None)
+    gaps = tuple(gap.model_copy(update={"id": f"G{n}", "reason": "why " * 100}) for n in range(count))
+    text = render_plan_markdown(
+        plan.model_copy(update={"gaps": gaps, "complete": False}), plan_file=FILE, budget=budget
+    )
+    blocking = text.partition("### Gaps that block this plan")[2].partition("###")[0]
+    assert [n for n in range(count) if f"- **G{n}** " not in blocking] == []
+    assert len(text.encode()) <= budget
+    assert ("pii-tracer show" in blocking) == (count > 1)
+
+
+def test_gaps_that_no_comment_can_name_are_all_counted(plan: ErasurePlan) -> None:
+    gap = next(gap for gap in example_gaps() if gap.waiver is None)
+    gaps = tuple(gap.model_copy(update={"id": f"G{n}"}) for n in range(5_000))
+    text = render_plan_markdown(plan.model_copy(update={"gaps": gaps, "complete": False}), plan_file=FILE)
+    assert f"- **5,000** × {gap.kind}".replace("_", "\\_") in text.replace("&#95;", "\\_")
+    assert "5,000 gaps in all" in text
+
+
 def test_the_worst_names_stay_within_the_budget(plan: ErasurePlan) -> None:
     worst = poisoned(_huge(plan, 5), "@" * 5_000)
     for budget in (LEAST_BUDGET, BUDGET):

@@ -8,7 +8,19 @@ from pii_tracer.scan.decode.table_traces import table_traces
 
 
 def test_kinds_are_tried_in_their_order() -> None:
-    assert [kind.name for kind in file_kinds()] == ["parquet", "orc", "avro", "hudi log", "puffin", "hfile"]
+    assert [kind.name for kind in file_kinds()] == [
+        "parquet",
+        "orc",
+        "avro",
+        "hudi log",
+        "puffin",
+        "hfile",
+        "arrow ipc",
+        "npy",
+        "pdf",
+        "tar",
+        "zip",
+    ]
 
 
 def test_every_format_with_a_log_has_traces() -> None:

@@ -23,6 +23,7 @@ ENTRY_POINTS: Mapping[str, str] = {
 """What is registered under `toy`, by group."""
 
 _CACHED = (
+    plugins.registered,
     plugins.names,
     plugins.load,
     registry.table_formats,

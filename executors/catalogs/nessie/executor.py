@@ -18,7 +18,7 @@ from executors.catalogs.nessie.references import (
 )
 from executors.engine.local_paths import local_path
 from executors.engine.spark_connect import refuse_without_jvm
-from executors.engine.spark_session import quote_table
+from executors.engine.sql_names import quote_table
 from executors.formats.iceberg.executor import IcebergExecutor
 from executors.formats.iceberg.referenced_files import forget_snapshots
 from executors.sweep.table_folders import remove

@@ -24,7 +24,7 @@ from executors.engine.match_sql import (
     leaf,
     match_of,
 )
-from executors.engine.spark_session import quote, quote_table
+from executors.engine.sql_names import quote, quote_table
 from executors.formats.delta.checkpoint import Checkpoints, newest_version
 from executors.formats.delta.spark_support import DeltaOnSpark
 from executors.formats.delta.sweep_rules import (
@@ -32,6 +32,7 @@ from executors.formats.delta.sweep_rules import (
     due,
     empty_partitions,
     missing,
+    spent_leftovers,
     stale_manifests,
     with_dropped_columns,
 )
@@ -65,7 +66,7 @@ from pii_tracer.lake.formats.delta.vocabulary import (
     DELTA_REBUILD,
     DELTA_VACUUM,
 )
-from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.lake.stores.s3.s3_path import AnyPlace, S3Path
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Match
 from pii_tracer.model.errors import RunError
@@ -204,10 +205,15 @@ class DeltaExecutor(TableExecutor):
         dropped = tombstones_with(folder, self._values(copy))
         if dropped:
             version = checkpoints.write_without_tombstones()
-        removed = files_below_checkpoint(folder, version)
+        removed = self._spent(folder, version)
         remove(folder, [str(path) for path in removed])
         checkpoints.forget()
         return {"checkpoint": version, "files_removed": len(removed), "tombstones_dropped": dropped}
+
+    def _spent(self, folder: AnyPlace, version: int) -> list[AnyPlace]:
+        """What of the log no reader needs beside a checkpoint: below it, and what writers left."""
+        leftovers = spent_leftovers(folder, version, self._ctx.in_flight_hours)
+        return sorted({*files_below_checkpoint(folder, version), *leftovers}, key=str)
 
     def _values(self, copy: Copy | None) -> set[str]:
         """All that the plan knows of the persons: rows are found by a key, and partitions can be called by another."""
@@ -253,7 +259,7 @@ class DeltaExecutor(TableExecutor):
         version = complete_checkpoint(folder)
         if version is None or not settings_only(folder, version + 1, newest_version(self._ctx, _table(step))):
             return ["the current version has no complete checkpoint"]
-        left = files_below_checkpoint(folder, version)
+        left = self._spent(folder, version)
         findings = not_back(folder) + ([f"{len(left)} log files lie below checkpoint {version}"] if left else [])
         named = tombstones_with(folder, self._values(copy))
         return [*findings, f"the checkpoint names {named} removed files under a key"] if named else findings

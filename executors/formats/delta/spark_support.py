@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from executors.engine.spark_session import quote
+from executors.engine.sql_names import quote
 from executors.engine.version_profiles import SPARK_3_5, SPARK_4_1
 from executors.formats.base import Build, SparkSupport
 from executors.formats.delta.table_sweep import DeltaSweep

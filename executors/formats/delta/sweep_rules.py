@@ -13,11 +13,12 @@ from executors.sweep import table_folders
 from executors.sweep.table_folders import (
     Listed,
     files_below,
+    modified,
     named,
     place_at,
     refuse_tables_inside,
 )
-from pii_tracer.lake.formats.delta.log_files import mentioned
+from pii_tracer.lake.formats.delta.log_files import leftovers, mentioned
 from pii_tracer.lake.formats.delta.log_paths import LOG
 from pii_tracer.lake.formats.delta.stray_files import as_written
 from pii_tracer.lake.formats.delta.transaction_log import log_of
@@ -105,6 +106,18 @@ def _data_file(path: str) -> str:
     front, slash, name = path.rpartition("/")
     hidden = name.startswith(".") and name.endswith(".crc")
     return f"{front}{slash}{name[1:-4]}" if hidden else path
+
+
+def spent_leftovers(folder: AnyPlace, version: int, in_flight_hours: int) -> list[AnyPlace]:
+    """Leftovers of writers in the log that may go: of versions below a checkpoint, and what is too old for a running
+    writer to rename it still.
+
+    Raises:
+        EstateError: as `unreferenced`.
+    """
+    before = time.time_ns() // 1_000_000 - in_flight_hours * _HOUR_MS
+    found = leftovers(folder, version)
+    return [path for path, spent in found if spent or not in_flight_hours or (modified(path) or before) < before]
 
 
 def empty_partitions(folder: AnyPlace) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from executors.engine.spark_session import quote_table, string_literal
+from executors.engine.sql_names import quote_table, string_literal
 from pii_tracer.lake.formats.delta.transaction_log import log_of
 from pii_tracer.lake.stores.s3.s3_path import AnyPlace
 from pii_tracer.model.errors import RunError

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from executors.engine.spark_session import quote, quote_table, string_literal
+from executors.engine.sql_names import quote, quote_table, string_literal
 from executors.sweep.format_sweep import FormatSweep, Judged
 from pii_tracer.lake.formats.delta.log_files import mentioned
 from pii_tracer.lake.formats.delta.stray_files import as_written

@@ -20,7 +20,7 @@ from executors.engine.mask_sql import (
     treated,
 )
 from executors.engine.match_sql import condition, count, match_of
-from executors.engine.spark_session import quote_table, string_literal
+from executors.engine.sql_names import quote_table, string_literal
 from executors.formats.hudi.spark_support import HudiOnSpark
 from executors.formats.table_steps import (
     Act,

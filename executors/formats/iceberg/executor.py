@@ -26,7 +26,7 @@ from executors.engine.match_sql import (
     places_of,
 )
 from executors.engine.spark_connect import refuse_without_jvm
-from executors.engine.spark_session import quote, quote_table, string_literal
+from executors.engine.sql_names import quote, quote_table, string_literal
 from executors.engine.table_rebuild import overwrite, refuse_one_plan
 from executors.formats.iceberg.referenced_files import (
     Untracked,

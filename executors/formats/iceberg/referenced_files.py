@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from executors.context import ExecutionContext
-from executors.engine.spark_session import quote_table
+from executors.engine.sql_names import quote_table
 from executors.formats.base import Sharers
 from executors.sweep.table_folders import (
     Listed,

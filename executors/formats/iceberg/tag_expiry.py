@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from executors.context import ExecutionContext
-from executors.engine.spark_session import quote_table, string_literal
+from executors.engine.sql_names import quote_table, string_literal
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Step
 from pii_tracer.model.timestamps import instant

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +30,7 @@ from executors.engine.mask_sql import mask_of, nobodys, treated
 from executors.engine.match_sql import match_of
 from executors.formats.plain_files import parquet_rewrite, parquet_summary, sink_log
 from executors.formats.plain_files.folder_rebuild import FolderRebuild
+from executors.formats.plain_files.parquet_dictionaries import Holds
 from executors.formats.plain_files.rewriters import MODULES
 from executors.formats.plain_files.row_masking import lasting
 from executors.formats.plain_files.spark_support import PlainFilesOnSpark
@@ -36,8 +38,10 @@ from executors.formats.shared_files import read_by
 from executors.stores.s3.arrow_match import BY_HAND, Keys, RowsError
 from executors.stores.s3.objects import keys_of
 from executors.sweep.table_folders import refusals
+from executors.value_search import Finder
 from pii_tracer.common.parquet_footer import is_encrypted_file
 from pii_tracer.lake.formats.plain_files.data_file import file_sha256
+from pii_tracer.lake.formats.plain_files.rewritten_files import ENDINGS, is_rewritten
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format, Match
 from pii_tracer.model.errors import RunError
@@ -45,21 +49,13 @@ from pii_tracer.model.plan import Copy, Mask, Step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 
 _T = TypeVar("_T")
-_PACKED = ("", ".gz", ".zst", ".bz2", ".deflate", ".snappy")
-_ENDINGS = {
-    Format.PARQUET: (".parquet",),
-    Format.ORC: (".orc",),
-    Format.AVRO: (".avro",),
-    Format.CSV: tuple(f".csv{packed}" for packed in _PACKED),
-    Format.JSON: tuple(f".{name}{packed}" for name in ("json", "jsonl", "ndjson") for packed in _PACKED),
-}
 
 
 @dataclass(frozen=True)
 class _Task:
     """How rows are found in a step's files, and what becomes of them: they go, or stay by `mask`.
 
-    options: how text is to be read.
+    options: how text is to be read. holds: whether a text has any value of the plan's persons in it.
     """
 
     kind: Format
@@ -68,6 +64,7 @@ class _Task:
     strong: frozenset[str]
     mask: Mask | None
     options: Mapping[str, str]
+    holds: Holds
 
 
 @dataclass(frozen=True)
@@ -108,7 +105,7 @@ class FilesExecutor:
         if step.action is Action.FILES_REBUILD:
             FolderRebuild(self._ctx, step.parameters).check()
             return
-        if step.action not in (Action.FILES_REWRITE, Action.FILES_MASK_ROWS) or _format(step) not in _ENDINGS:
+        if step.action not in (Action.FILES_REWRITE, Action.FILES_MASK_ROWS) or _format(step) not in ENDINGS:
             raise RunError(
                 f"{step.action} of {step.parameters.get('format')} files is not supported yet",
                 where=step.parameters.get("location"),
@@ -196,12 +193,11 @@ class FilesExecutor:
     def _files(self, step: Step) -> list[Path]:
         """What readers take for data, whatever its name ends in, and hidden files that look like data."""
         folder = local_path(step.parameters["location"])
-        endings = _ENDINGS[_format(step)]
+        kind = _format(step)
         return [
             path
             for path in files_below(folder)
-            if not path.name.startswith(TEMPORARY)
-            and (not _hidden(path.relative_to(folder)) or path.name.lower().endswith(endings))
+            if not path.name.startswith(TEMPORARY) and is_rewritten(path.relative_to(folder), kind)
         ]
 
     def _leftovers(self, step: Step) -> list[Path]:
@@ -213,7 +209,15 @@ class FilesExecutor:
         match = match_of(copy)
         keys, strong = keys_of(self._ctx.keyring, match)
         mask = mask_of(copy) if step.action is Action.FILES_MASK_ROWS else None
-        return _Task(_format(step), match, keys, strong, mask, _options(step))
+        return _Task(_format(step), match, keys, strong, mask, _options(step), self._holds)
+
+    def _holds(self, text: str) -> bool:
+        """By the same search as planning and verification."""
+        return self._finder.in_text(text)
+
+    @cached_property
+    def _finder(self) -> Finder:
+        return self._ctx.finds(self._ctx.everything)
 
     def _refuse_rows_without_owner(self, task: _Task, todo: Mapping[Path, _Rows]) -> None:
         """Rows that only a column finds which becomes NULL would be nobody's afterwards."""
@@ -250,11 +254,6 @@ def _options(step: Step) -> dict[str, str]:
     return {"encoding": str(encoding)} if encoding else {}
 
 
-def _hidden(relative: Path) -> bool:
-    """Spark passes over names that begin with `_` or `.`, but for partition folders like `_day=1`."""
-    return any(part[0] in "_." and "=" not in part for part in relative.parts)
-
-
 def _survey(task: _Task, path: Path) -> _Rows:
     if not path.stat().st_size:  # what a writer leaves that dies at once; readers pass over it
         return _Rows(0, 0)
@@ -262,7 +261,7 @@ def _survey(task: _Task, path: Path) -> _Rows:
         if is_encrypted_file(path):
             raise RowsError(parquet_rewrite.ENCRYPTED, todo=BY_HAND)
         seen = parquet_rewrite.survey(
-            lambda **options: pq.ParquetFile(path, **options), task.match, task.keys, task.strong, task.mask
+            lambda **options: pq.ParquetFile(path, **options), task.match, task.keys, task.strong, task.mask, task.holds
         )
         return _Rows(seen.before, seen.after, seen.stale)
     before, after, _ = MODULES[task.kind].survey(path, task.match, task.keys, task.mask, **task.options)

@@ -16,6 +16,7 @@ from executors.engine.local_paths import files_below, let_in, local_path
 from executors.engine.table_rebuild import answer, differences, rows_in
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import RunError
+from pii_tracer.model.locations import read_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -99,7 +100,7 @@ class FolderRebuild:
         return left + differences(answer(self._ctx, self._sql), self._read(self._folder))
 
     def _read(self, folder: Path) -> DataFrame:
-        return self._ctx.spark.read.format(self._format.value).load(str(folder))
+        return self._ctx.spark.read.format(self._format.value).load(read_path(str(folder)))
 
 
 def _spark(path: Path) -> bool:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from executors.formats.plain_files.parquet_dictionaries import Holds, holds_nothing, stale_entries
 from executors.formats.plain_files.row_masking import (
     blanked,
     holding_more,
@@ -67,10 +68,18 @@ class Seen:
         return self.after != self.before or self.stale
 
 
-def survey(opened: Opened, match: Match, keys: Keys, strong: frozenset[str], mask: Mask | None = None) -> Seen:
+def survey(
+    opened: Opened,
+    match: Match,
+    keys: Keys,
+    strong: frozenset[str],
+    mask: Mask | None = None,
+    holds: Holds = holds_nothing,
+) -> Seen:
     """Count the rows that stay as they are. strong: values that stand for the person wherever they are found.
 
-    mask: what becomes NULL in the persons' rows; they go without it.
+    mask: what becomes NULL in the persons' rows; they go without it. holds: whether a text has any value of theirs in
+    it, also one that rows are not found by; asked of dictionary entries that no row uses.
 
     Raises:
         RowsError: no column of the match exists, a value cannot be compared, a column cannot become NULL, or a value
@@ -91,7 +100,8 @@ def survey(opened: Opened, match: Match, keys: Keys, strong: frozenset[str], mas
         # beside rows that stay, what is held may stand in the file's bounds and dictionaries, too; and where only a
         # column goes, the person may have rows of her own in the file, which go after it
         within = mask.columns if mask and (persons or not mask.held) else None
-        return Seen(before, before - changed, missing, not changed and _left(opened, source, terms, strong, within))
+        stale = not changed and _left(opened, source, terms, strong, within, holds)
+        return Seen(before, before - changed, missing, stale)
 
 
 def write(opened: Opened, sink: IO[bytes], match: Match, keys: Keys, mask: Mask | None = None) -> None:
@@ -242,7 +252,8 @@ def _left(
     source: pq.ParquetFile,
     terms: tuple[MatchTerm, ...],
     strong: frozenset[str],
-    within: tuple[str, ...] | None = None,
+    within: tuple[str, ...] | None,
+    holds: Holds,
 ) -> bool:
     """A value in statistics or a dictionary page although no row is the person's.
 
@@ -267,13 +278,7 @@ def _left(
     if (meta.created_by or "").startswith(_ONLY_ROWS):
         return False
     paths = sorted({c.path_in_schema for c in columns if c.physical_type == "BYTE_ARRAY" and c.has_dictionary_page})
-    values = pa.array(sorted(strong), pa.large_string())
-    with opened(read_dictionary=paths) as encoded:
-        for index in range(encoded.num_row_groups if paths else 0):
-            for column in encoded.read_row_group(index, columns=paths).columns:
-                if any(_holds(entries, values) for chunk in column.chunks for entries in _dictionaries(chunk)):
-                    return True
-    return False
+    return stale_entries(opened, paths, strong, holds)
 
 
 def _lies_in(path: str, columns: tuple[str, ...]) -> bool:
@@ -296,25 +301,6 @@ def _stands_in(value: str, text: str, *, word: bool = False) -> bool:
             return True
         start = text.find(value, start + 1)
     return False
-
-
-def _dictionaries(array: pa.Array) -> Iterator[pa.Array]:
-    if pa.types.is_dictionary(array.type):
-        yield array.dictionary
-    elif pa.types.is_struct(array.type):
-        for child in array.flatten():
-            yield from _dictionaries(child)
-    elif pa.types.is_map(array.type):
-        yield from _dictionaries(array.keys)
-        yield from _dictionaries(array.items)
-    elif pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
-        yield from _dictionaries(array.flatten())
-
-
-def _holds(entries: pa.Array, values: pa.Array) -> bool:
-    if not (pa.types.is_string(entries.type) or pa.types.is_large_string(entries.type)):
-        return False
-    return bool(pc.any(pc.is_in(entries.cast(pa.large_string()), value_set=values)).as_py())
 
 
 def _fresh_dictionaries(table: pa.Table) -> pa.Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from pii_tracer.app.planning.subject_sources import further_tables, spots_of, table_of
+from pii_tracer.app.planning.subject_sources import dataset_of, further_tables, spots_of
 from pii_tracer.app.settings import Settings
 from pii_tracer.model.column_paths import Spot, spot_of
 from pii_tracer.model.datasets import Carries, DatasetId
@@ -51,12 +51,16 @@ def look(settings: Settings, say: Callable[[str], None]) -> list[SubjectWhereabo
     anonymisers = declared_anonymisers(estate, graph)
     result = []
     for subject in estate.subjects:
-        source = table_of(subject, subject.source, paths, states).dataset
-        further = further_tables(subject, paths, states)
+        source = dataset_of(subject, subject.source, paths, inventory)
+        further = further_tables(subject, paths, inventory)
         say(f"following {subject.name} from {subject.source}")
         spots = spots_of(subject, paths, states)
         carriages = follow(graph, source, subject, anonymisers, column_tags(harvested.notes.tags), further, spots)
-        sizes = _sizes(graph, carriages, states[source], spot_of(spots, source, subject.key), paths)
+        sizes = (
+            _sizes(graph, carriages, states[source], spot_of(spots, source, subject.key), paths)
+            if source in states
+            else {}
+        )
 
         def named(dataset: DatasetId) -> str:
             return title(states[dataset]) if dataset in states else dataset.name

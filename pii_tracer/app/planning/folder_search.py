@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from pii_tracer.app.planning.values_in_other_rows import places
+from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import below
 from pii_tracer.lake.inventory import Inventory, TableState
-from pii_tracer.model.errors import ScanError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.scan.folder_scan import scan_file, scan_tree
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.search_workers import THREADS, Searchers
 from pii_tracer.scan.value_forms import Patterns
-from planners.copies.scan_evidence import Digits, Evidence
+from planners.copies.scan_evidence import Digits, Evidence, Seen
 
 Say = Callable[[str], None]
 
 
 def scan_estate(
-    inventory: Inventory, patterns: Patterns, say: Say, searchers: Searchers = THREADS
+    inventory: Inventory, patterns: Patterns, readings: Readings, say: Say, searchers: Searchers = THREADS
 ) -> dict[str, Evidence]:
     """Decode every file of every table and folder, and the files outside of them, and look for the persons."""
     evidence = {}
@@ -29,19 +30,25 @@ def scan_estate(
         if state.remote:
             continue  # every version of every object there is searched (`pii_tracer.app.planning.s3_table_search`)
         say(f"looking for the persons in {state.table or state.location}")
-        here = Path(state.location)
         inside = [Path(place) for place in below(state.location, places)]
-        # files that the table reads from other folders hold its rows as well
-        try:
-            files = (*scan_tree(here, patterns, without=inside, searchers=searchers).files, *_outside(state, patterns))
-        except ScanError as error:  # a folder that refuses to be listed: the others are looked at all the same
-            evidence[state.location] = Evidence(0, 0, 0, frozenset(), frozenset(), (error.what,))
-            continue
-        evidence[state.location] = evidence_of(files, patterns)
-    for lone in (gap.evidence for gap in inventory.gaps if gap.kind == GapKind.UNKNOWN_FILE):
-        path = Path(lone)
-        evidence[lone] = evidence_of([scan_file(path.parent, path.name, path, patterns)], patterns)
+        unread = Evidence(0, 0, 0, unread=("its files cannot be searched",))
+        evidence[state.location] = readings.table(state, partial(_search, state, inside, patterns, searchers), unread)
+    for gap in inventory.gaps:
+        if gap.kind == GapKind.UNKNOWN_FILE:
+            unread = Evidence(0, 0, 0, unread=("it cannot be searched",))
+            look = partial(_search_lone, Path(gap.evidence), patterns)
+            evidence[gap.evidence] = readings.of(gap.dataset, gap.evidence, look, unread)
     return evidence
+
+
+def _search(state: TableState, inside: Sequence[Path], patterns: Patterns, searchers: Searchers) -> Evidence:
+    below_here = scan_tree(Path(state.location), patterns, without=inside, searchers=searchers).files
+    # files that the table reads from other folders hold its rows as well
+    return evidence_of((*below_here, *_outside(state, patterns)), patterns)
+
+
+def _search_lone(path: Path, patterns: Patterns) -> Evidence:
+    return evidence_of([scan_file(path.parent, path.name, path, patterns)], patterns)
 
 
 def evidence_of(files: Sequence[FileScan], patterns: Patterns) -> Evidence:
@@ -56,6 +63,7 @@ def evidence_of(files: Sequence[FileScan], patterns: Patterns) -> Evidence:
         unread=tuple(f"{file.path}: {reason}" for file in files for reason in file.unread),
         places=places(files),
         digits=frozenset(Digits(h.key_set, h.column, h.where) for file in files for h in file.weak),
+        seen=frozenset(Seen(f.path, frozenset(hit.where for hit in f.hits)) for f in files if f.strong),
     )
 
 

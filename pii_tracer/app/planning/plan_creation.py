@@ -14,13 +14,14 @@ from pii_tracer.app.planning.earlier_erasures import erased_earlier
 from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.app.planning.hdfs_search import search_hdfs
 from pii_tracer.app.planning.key_table_facts import key_facts
+from pii_tracer.app.planning.person_counts import count_persons
 from pii_tracer.app.planning.s3_table_search import search_places, with_lake, with_remote
 from pii_tracer.app.planning.short_number_columns import key_digits
 from pii_tracer.app.planning.subject_sources import (
+    dataset_of,
     further_tables,
     keys_of,
     spots_of,
-    table_of,
 )
 from pii_tracer.app.planning.table_description_search import telling_descriptions
 from pii_tracer.app.planning.value_masking import (
@@ -40,18 +41,18 @@ from pii_tracer.config.estate_file import (
     file_digest,
 )
 from pii_tracer.config.subjects import Subject
+from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
-from pii_tracer.lake.inventory import Inventory, TableState
+from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
-from pii_tracer.lake.rows.current_rows import read_columns
+from pii_tracer.lake.read_result import in_order
 from pii_tracer.lineage.graph.facts import with_edges
 from pii_tracer.lineage.graph.graph_file import save
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.harvest import Given, Harvested, SourceRead, Summary, harvest_all
 from pii_tracer.lineage.sources.query_logs import Parser, parse_here
 from pii_tracer.model.column_paths import spot_of
-from pii_tracer.model.datasets import KeySet, Match
 from pii_tracer.model.errors import ConfigError, EstateError
 from pii_tracer.model.locations import s3_location
 from pii_tracer.model.plan import ErasurePlan, Waiver, digest_of
@@ -59,13 +60,9 @@ from pii_tracer.scan.scan_ledger import LedgerSearchers
 from pii_tracer.scan.search_workers import Searchers
 from pii_tracer.scan.value_forms import build_patterns
 from planners.build import Digests, PlanInputs, build_plan
-from planners.copies.classification import match_of
 from planners.copies.match_keys import Wanted
-from planners.copies.person_rows import count_rows, padded
 from planners.copies.scan_evidence import (
-    Evidence,
     LakefsEvidence,
-    Padded,
     TopicEvidence,
 )
 from planners.keys.key_tables import declared_edges
@@ -227,8 +224,9 @@ def make_plan(
     graph, summary = harvested.graph, harvested.summary
     save(graph, graph_file(settings))
     say("resolving the persons' keys from the source")
+    readings = Readings()
     surveys = [
-        _survey(s, mine, estate, settings.state, paths, inventory, harvested, references, say, source_erased)
+        _survey(s, mine, estate, settings.state, paths, inventory, readings, harvested, references, say, source_erased)
         for s, mine in _by_subject(estate, requests)
     ]
     # in the order in which they are sealed: what is found now is then known again by who verifies
@@ -236,11 +234,17 @@ def make_plan(
     patterns = build_patterns(key_sets, file_keys(estate.parquet_encryption, base))
     refuse_telling_texts(requests, reason, planner, waivers, patterns, out)
     searched = search_places(inventory, estate, patterns, any(k.weak for k in key_sets), say)
-    evidence = {**scan_estate(inventory, patterns, say, _searchers(settings, estate, say)), **searched.tables}
-    evidence = count_persons(evidence, surveys, inventory, paths, say)
-    digits = key_digits(evidence, surveys, graph, inventory, paths, say)
+    searchers = _searchers(settings, estate, say)
+    evidence = {**scan_estate(inventory, patterns, readings, say, searchers), **searched.tables}
+    evidence = count_persons(evidence, surveys, inventory, paths, readings, say)
+    digits = key_digits(evidence, surveys, graph, inventory, paths, readings, say)
     topics = _read_topics(estate, base, inventory, surveys, say)
     sealed = key.seal(key_sets)
+    keys = key_facts(estate, surveys, inventory, paths, say)
+    others = others_rows(evidence, surveys, inventory, paths, patterns, readings, say, digits)
+    described = telling_descriptions(evidence, inventory, paths, patterns, readings, say)
+    # what planning could not read stands beside what discovery could not
+    known = inventory.model_copy(update={"gaps": in_order({*inventory.gaps, *readings.gaps})})
     plan = build_plan(
         PlanInputs(
             estate=estate,
@@ -249,19 +253,19 @@ def make_plan(
             surveys=surveys,
             world=World(
                 graph=graph,
-                inventory=inventory,
+                inventory=known,
                 evidence=evidence,
                 is_dev=paths.is_dev,
                 topics=topics,
                 lakefs=_read_repositories(estate, base, inventory, surveys, say),
-                keys=key_facts(estate, surveys, inventory, paths, say),
+                keys=keys,
                 named=telling_objects(inventory, patterns),
                 beside=telling_beside(estate, inventory, patterns),
-                masked=masked_paths(inventory, patterns),
+                masked=masked_paths(known, patterns),
                 splits_partitions=splits_partitions(estate.spark.conf),
-                others=others_rows(evidence, surveys, inventory, paths, patterns, say, digits),
+                others=others,
                 digits=digits,
-                described=telling_descriptions(evidence, inventory, paths, patterns, say),
+                described=described,
                 catalogs=telling_catalogs(estate, base, patterns, say),
                 remote=searched.places,
                 hdfs=search_hdfs(inventory, estate, patterns, any(k.weak for k in key_sets), say),
@@ -316,19 +320,20 @@ def _survey(
     state: Path,
     paths: EstatePaths,
     inventory: Inventory,
+    readings: Readings,
     harvested: Harvested,
     references: Mapping[str, str],
     say: Say,
     source_erased: bool,
 ) -> Survey:
     states = {table.dataset: table for table in inventory.tables}
-    source = table_of(subject, subject.source, paths, states).dataset
+    source = dataset_of(subject, subject.source, paths, inventory)
     wanted = [Wanted(r.id, references[r.id], r.subject.key) for r in requests]
-    keys = keys_of(subject, wanted, paths, states, say, source_erased=source_erased)
+    keys = keys_of(subject, wanted, paths, inventory, readings, say, source_erased=source_erased)
     earlier = erased_earlier(state, estate.estate, subject, wanted, keys, paths.aliases())
     keys = replace(keys, earlier=earlier)
     graph, tags = harvested.graph, column_tags(harvested.notes.tags)
-    further = further_tables(subject, paths, states)
+    further = further_tables(subject, paths, inventory)
     spots = spots_of(subject, paths, states)
     carriages = follow(graph, source, subject, declared_anonymisers(estate, graph), tags, further, spots)
     return survey(subject, source, carriages, keys)
@@ -368,33 +373,3 @@ def _read_repositories(
                 seen = LakefsEvidence(objects=0, bytes=0, unread=(error.what,))
             found[survey_.subject.name, state.location] = seen
     return found
-
-
-def count_persons(
-    evidence: Mapping[str, Evidence],
-    surveys: Sequence[Survey],
-    inventory: Inventory,
-    paths: EstatePaths,
-    say: Say,
-) -> dict[str, Evidence]:
-    """Add the number of the persons' current rows, where a table can be read without Spark."""
-    result = dict(evidence)
-    by_location = {s.location: s for s in inventory.tables}
-    for found in surveys:
-        for state in inventory.tables:
-            match = match_of(found, state, by_location)
-            if match is not None:
-                seen = result[state.location]
-                rows, blanks = _rows(state, match, found.key_sets, paths)
-                result[state.location] = replace(seen, rows=rows, padded=seen.padded | blanks)
-    return result
-
-
-def _rows(
-    state: TableState, match: Match, key_sets: Mapping[str, KeySet], paths: EstatePaths
-) -> tuple[int | None, frozenset[Padded]]:
-    try:
-        table = read_columns(state, sorted({t.column for t in match.terms}), paths)
-    except EstateError:
-        return None, frozenset()  # a reader that does not know the table's features; the plan says rows: null
-    return count_rows(table.to_pylist(), match, key_sets), padded(table, match, key_sets)

@@ -13,6 +13,7 @@ from decimal import Decimal
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.plain_files.data_file import csv_header
 from pii_tracer.lake.formats.plain_files.rows import folder_files
@@ -67,6 +68,7 @@ def key_digits(
     graph: LineageGraph,
     inventory: Inventory,
     paths: EstatePaths,
+    readings: Readings,
     say: Say,
 ) -> dict[str, tuple[KeyDigits, ...]]:
     """By location: short numbers that no lineage explains and that look like the persons' key."""
@@ -80,9 +82,20 @@ def key_digits(
             if state.format is Format.STREAM_CHECKPOINT or (carriage and not (carriage.found_in or _none(carriage))):
                 continue
             if digits := unexplained(survey, graph, carriage, evidence.get(state.location)):
-                told = _Place(survey, state, paths, say, known).judged(_spelled(state, digits, paths), names)
+                judge = partial(_judged, _Place(survey, state, paths, say, known), state, digits, paths, names)
+                told = readings.table(state, judge, _unjudged(digits))
                 found[state.location] = (*found.get(state.location, ()), *told)
     return found
+
+
+def _judged(
+    place: _Place, state: TableState, digits: Sequence[Digits], paths: EstatePaths, names: Names
+) -> tuple[KeyDigits, ...]:
+    return tuple(place.judged(_spelled(state, digits, paths), names))
+
+
+def _unjudged(digits: Sequence[Digits]) -> tuple[KeyDigits, ...]:
+    return tuple(KeyDigits(one.key_set, one.place, Why.UNREAD) for one in digits)
 
 
 def _none(carriage: Carriage) -> bool:

@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.config.subjects import Named, Subject, SubjectTable
+from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.inventory import TableState
+from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.column_paths import Spots, find_spot, spot_of
 from pii_tracer.model.datasets import ColumnId, DatasetId
 from pii_tracer.model.errors import ConfigError, EstateError
+from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import is_s3
 
 if TYPE_CHECKING:
@@ -40,25 +42,37 @@ def table_of(subject: Subject, name: str, paths: EstatePaths, states: Mapping[Da
     return states[dataset]
 
 
-def further_tables(
-    subject: Subject, paths: EstatePaths, states: Mapping[DatasetId, TableState]
-) -> dict[DatasetId, SubjectTable]:
-    """The datasets of a subject's further tables. Raises as `table_of`."""
-    return {table_of(subject, table.table, paths, states).dataset: table for table in subject.tables}
+def further_tables(subject: Subject, paths: EstatePaths, inventory: Inventory) -> dict[DatasetId, SubjectTable]:
+    """The datasets of a subject's further tables. Raises as `dataset_of`."""
+    return {dataset_of(subject, table.table, paths, inventory): table for table in subject.tables}
+
+
+def dataset_of(subject: Subject, name: str, paths: EstatePaths, inventory: Inventory) -> DatasetId:
+    """The dataset of a subject's source, or of a further table. What discovery met and could not read is one, too.
+
+    Raises:
+        EstateError: as `table_of`.
+    """
+    dataset = paths.aliases().get(name)
+    if dataset is not None and any(g.kind == GapKind.UNREADABLE and g.dataset == dataset for g in inventory.gaps):
+        return dataset
+    return table_of(subject, name, paths, {state.dataset: state for state in inventory.tables}).dataset
 
 
 def keys_of(
     subject: Subject,
     wanted: Sequence[Wanted],
     paths: EstatePaths,
-    states: Mapping[DatasetId, TableState],
+    inventory: Inventory,
+    readings: Readings,
     say: Callable[[str], None],
     *,
     source_erased: bool,
 ) -> Keys:
     """The persons' keys, from the source and the further tables, of now and of every version that is retained.
 
-    source_erased: whether persons of whom no version knows are taken by the keys of their requests.
+    source_erased: whether persons of whom no version knows are taken by the keys of their requests. So they are, too,
+    where the source cannot be read, which is a gap.
 
     Raises:
         EstateError: a table was not found.
@@ -74,26 +88,33 @@ def keys_of(
         with_table,
     )
 
+    states = {state.dataset: state for state in inventory.tables}
     spots = spots_of(subject, paths, states)
     unread: list[Unread] = []
 
     def texts(found: Mapping[str, Sequence[Any]]) -> SourceRows:
         return SourceRows({column: _texts(values) for column, values in found.items()})
 
-    def rows(name: str, told: Named) -> tuple[SourceRows, Iterator[SourceRows]]:
-        state = table_of(subject, name, paths, states)
+    def rows(name: str, told: Named) -> tuple[SourceRows | None, Iterator[SourceRows]]:
+        state = states.get(dataset_of(subject, name, paths, inventory))
+        if state is None:
+            return None, iter(())
         mine = {column: spot_of(spots, state.dataset, column) for column in told.named}
         origins = frozenset(told.origins.values())
         former = read_former(
             state, Sought(mine, told.key), paths, say, lambda why: unread.append(Unread(state.dataset, origins, why))
         )
-        return texts(read_spots(state, mine, paths)), map(texts, former)
+        without = f"What {name} tells of the persons is not known, so that nobody looks for it"
+        now = readings.table(state, lambda: texts(read_spots(state, mine, paths)), None, without)
+        return now, readings.each(state, map(texts, former), without)
 
     now, former = rows(subject.source, subject)
-    keys = resolve(subject, now, wanted, former, source_erased=source_erased)
+    nothing = SourceRows(dict.fromkeys(subject.named, ()))
+    keys = resolve(subject, now or nothing, wanted, former, source_erased=source_erased or now is None)
+    keys = replace(keys, unseen=now is None)
     for table in subject.tables:
         now, former = rows(table.table, table)
-        keys = with_table(keys, table, now, wanted, former)
+        keys = with_table(keys, table, now or SourceRows(dict.fromkeys(table.named, ())), wanted, former)
     return replace(keys, unread=tuple(unread))
 
 
@@ -125,4 +146,9 @@ def _refuse_missing(told: Named, state: TableState, name: str) -> None:
 
 
 def _texts(values: Sequence[Any]) -> list[str | None]:
-    return [None if value is None else str(value) for value in values]
+    return [None if value is None else _text(value) for value in values]
+
+
+def _text(value: Any) -> str:
+    """As Spark casts it to a string: bytes are text to it."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -15,12 +15,12 @@ from pii_tracer.config.estate_file import Estate, Request
 from pii_tracer.lake.inventory import Inventory, ObjectVersion
 from pii_tracer.lineage.sql.text.literal_masking import hidden, literals
 from pii_tracer.model.errors import ConfigError, PlanError, ReviewError
-from pii_tracer.model.gap_kinds import HDFS_KINDS, GapKind
 from pii_tracer.model.plan import ErasurePlan, Waiver
 from pii_tracer.scan.folder_scan import name_tells
+from pii_tracer.scan.forms.pattern_tables import TINY_DIGITS
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.object_metadata import search_beside
-from pii_tracer.scan.value_forms import TINY_DIGITS, Patterns
+from pii_tracer.scan.value_forms import Patterns
 from planners.copies.scan_evidence import BesideEvidence
 
 if TYPE_CHECKING:
@@ -143,9 +143,8 @@ def _look_beside(client: S3Client, bucket: str, patterns: Patterns, version: Obj
 
 
 def masked_paths(inventory: Inventory, patterns: Patterns) -> dict[str, str]:
-    """Paths of files of no table whose names hold a value of the persons, as the plan may show them."""
-    named = HDFS_KINDS | {GapKind.UNKNOWN_FILE, GapKind.STRANGE_FILES}
-    lone = (gap.evidence for gap in inventory.gaps if gap.kind in named)
+    """Paths of files that gaps name, and whose names hold a value of the persons, as the plan may show them."""
+    lone = {gap.evidence for gap in inventory.gaps}
     return {path: shown for path in lone if (shown := patterns.mask(path)) != path}
 
 

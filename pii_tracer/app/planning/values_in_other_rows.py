@@ -12,14 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pii_tracer.app.planning.person_counts import left_to_spark
+from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import Inventory, TableState
-from pii_tracer.lake.rows.current_rows import data_files, guarded
+from pii_tracer.lake.rows.current_rows import LibraryError, data_files
 from pii_tracer.lake.rows.rows_of_files import names_in_files, read_part
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import Match
-from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import is_s3
 from pii_tracer.model.plan import Mention
 from pii_tracer.scan.hit_collector import Collector
@@ -28,6 +29,8 @@ from pii_tracer.scan.value_forms import Patterns
 from planners.copies.classification import match_of, mentions_in
 from planners.copies.person_rows import theirs
 from planners.copies.scan_evidence import (
+    PATH,
+    ROWS,
     Evidence,
     KeyDigits,
     OthersRows,
@@ -44,17 +47,14 @@ MOST = 1_000
 Like = frozenset[tuple[str, str]]
 """Key sets, and labels of columns in lower case, in which short numbers look like the key."""
 
-_ROWS = ("data", "text", "log block data", "log block hfile")
-_PATH = "file path"
-
 
 def places(files: Iterable[FileScan]) -> frozenset[Place]:
     """Where among the rows of files values stand: what else a file holds (bounds, footers) is no row."""
     return frozenset(
-        Place(file.path, hit.key_set, hit.column, hit.where == _PATH, hit.weak)
+        Place(file.path, hit.key_set, hit.column, hit.where == PATH, hit.weak)
         for file in files
         for hit in file.hits
-        if (hit.where in _ROWS or hit.where == _PATH) and (hit.column or not hit.weak)
+        if (hit.where in ROWS or hit.where == PATH) and (hit.column or not hit.weak)
     )
 
 
@@ -64,6 +64,7 @@ def others_rows(
     inventory: Inventory,
     paths: EstatePaths,
     patterns: Patterns,
+    readings: Readings,
     say: Callable[[str], None],
     digits: Mapping[str, tuple[KeyDigits, ...]],
 ) -> dict[str, tuple[OthersRows, ...]]:
@@ -71,7 +72,7 @@ def others_rows(
 
     digits: by location, short numbers that look like the key; others say nothing.
 
-    A table of which only Spark can tell whose its rows are is said, and is not in the answer.
+    A table that cannot be read is a gap; one that only Spark reads, or whose keys it alone compares, is said.
     """
     found: dict[str, tuple[OthersRows, ...]] = {}
     by_location = {s.location: s for s in inventory.tables}
@@ -90,15 +91,31 @@ def others_rows(
                 for root in _roots(state, by_location)
             }
             rows = _Rows(state, match, mentions, survey, patterns, like)
-            try:
-                columns, files = _wanted(state, rows.places, seen, patterns, paths)
-                if columns and files:
-                    say(f"looking whose rows of {title(state)} hold the persons beside the key")
-                    rows.read(columns, files, paths)
-            except EstateError as error:
-                say(f"whether rows of others in {title(state)} hold the persons cannot be told: {error.what}")
+            look = partial(_look_at, rows, seen, evidence.get(state.location), paths, say)
+            readings.table(state, look, None, _UNTOLD)
             found[state.location] = (*found.get(state.location, ()), *rows.told)
     return found
+
+
+_UNTOLD = "Whether rows of others hold the persons' values cannot be told; where they do, these stay"
+
+
+def _look_at(
+    rows: _Rows,
+    seen: Mapping[str, Iterable[Place]],
+    whole: Evidence | None,
+    paths: EstatePaths,
+    say: Callable[[str], None],
+) -> None:
+    try:
+        columns, files = _wanted(rows.state, rows.places, seen, rows.patterns, paths)
+        if columns and files:
+            say(f"looking whose rows of {title(rows.state)} hold the persons beside the key")
+            rows.read(columns, files, paths)
+    except LibraryError as error:
+        if not (isinstance(error, _OnlySparkError) or left_to_spark(rows.state, whole, paths)):
+            raise
+        say(f"whether rows of others in {title(rows.state)} hold the persons cannot be told: {error.what}")
 
 
 def _roots(state: TableState, by_location: Mapping[str, TableState]) -> list[str]:
@@ -178,6 +195,10 @@ def _tops(label: str) -> Iterator[str]:
         yield ".".join(parts[:length])
 
 
+class _OnlySparkError(LibraryError):
+    """The rows can be read, and keys of such a type are compared by Spark alone."""
+
+
 class _Rows:
     """Counts, column by column, the rows of one table that are not the persons' and hold them."""
 
@@ -190,13 +211,13 @@ class _Rows:
         patterns: Patterns,
         like: Like,
     ) -> None:
-        self._state = state
+        self.state = state
         self._like = like
         self._match = match or Match(terms=())
         self._mentions = mentions
         self.places = Match(terms=(*self._match.terms, *(t for m in mentions for t in m.match.terms)))
         self._key_sets = survey.key_sets
-        self._patterns = patterns
+        self.patterns = patterns
         self._counts: Counter[str] = Counter()
 
     @property
@@ -210,10 +231,10 @@ class _Rows:
         Raises:
             EstateError: a reader does not know the table's features, or only Spark can compare the keys.
         """
-        names = {c.name.lower(): c.name for c in self._state.columns}
+        names = {c.name.lower(): c.name for c in self.state.columns}
         keys = {names.get(t.column.lower(), t.column) for t in self.places.terms}
-        for batch in read_part(self._state, sorted(columns | keys), files, paths):
-            guarded(self._state, partial(self._look, batch, columns))
+        for batch in read_part(self.state, sorted(columns | keys), files, paths):
+            self._look(batch, columns)
 
     def _look(self, batch: pa.RecordBatch, columns: Collection[str]) -> None:
         import pyarrow.compute as pc
@@ -229,8 +250,8 @@ class _Rows:
     def _found(self, batch: pa.RecordBatch, match: Match) -> pa.BooleanArray:
         found = theirs(batch, match, self._key_sets)
         if found is None:
-            raise EstateError(
-                "only Spark can tell whose its rows are", where=title(self._state), todo="look at the table with Spark"
+            raise _OnlySparkError(
+                "only Spark can tell whose its rows are", where=title(self.state), todo="look at the table with Spark"
             )
         return found
 
@@ -249,7 +270,7 @@ class _Rows:
     def _labels(self, rows: pa.RecordBatch) -> frozenset[str]:
         from pii_tracer.scan.decode.arrow import search_batch
 
-        looked = Collector(self._patterns)
+        looked = Collector(self.patterns)
         search_batch(rows, looked, "data")
         return frozenset(
             hit.column or rows.schema.names[0]

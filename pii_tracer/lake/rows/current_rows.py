@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 Read = TypeVar("Read")
 
 
+class LibraryError(EstateError):
+    """What a table's library does not read: its files are broken, or the library lacks a feature that Spark has."""
+
+
 def data_files(state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
     """Files that the current rows are read from (Hudi: base and log files; Iceberg: data files), sorted.
 
@@ -80,7 +84,7 @@ def guarded(state: TableState, read: Callable[[], Read]) -> Read:
     except EstateError:
         raise
     except Exception as error:
-        raise EstateError(
+        raise LibraryError(
             f"the {state.format} table cannot be read without Spark: {type(error).__name__}",
             where=state.table or state.location,
             todo="compact the table, or turn off the feature that this reader does not know",

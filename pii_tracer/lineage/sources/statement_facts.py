@@ -17,6 +17,7 @@ from pii_tracer.lineage.sources.metadata_reads import (
     taken,
 )
 from pii_tracer.lineage.sources.openlineage.events import Run
+from pii_tracer.lineage.sources.openlineage.own_names import NO_NAMES, OwnNames
 from pii_tracer.lineage.sources.shared_temp_views import is_shared
 from pii_tracer.lineage.sql.sql_lineage import Script
 from pii_tracer.lineage.sql.statement_effects import Effect, StatementLineage
@@ -40,7 +41,7 @@ class Told:
     """A statement with who tells it.
 
     texts: those it stands in, with their dialects, when runs tell it. failed: it never succeeded. rebuild: whether
-    Spark can run it again to make the whole output anew.
+    Spark can run it again to make the whole output anew. own: names that mean what its event names.
     """
 
     made: StatementLineage
@@ -48,6 +49,7 @@ class Told:
     texts: tuple[tuple[str, str], ...] = ()
     failed: bool = False
     rebuild: bool = True
+    own: OwnNames = NO_NAMES
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -96,7 +98,9 @@ def tell(told: Told, ledger: Ledger) -> None:
     made, proof = told.made, told.proof
     shared = is_shared(made, ledger)
     if made.output is None or (made.effect in _QUIET and not shared):
-        known = ledger.identities.of_rows(made.output, written=True) if made.output is not None else None
+        known = told.own.of(made.output) if made.output is not None else None
+        if known is None and made.output is not None:
+            known = ledger.identities.of_rows(made.output, written=True)
         for why in told.reasons if made.effect not in (Effect.QUERY, Effect.TEMPORARY) else ():
             ledger.gap(known, LineageGapKind.SQL_OPAQUE, why, proof, "rewrite the statement, or say what it does")
         if made.emptied and known is not None:  # nothing comes in by it, and what was there finds nobody any more
@@ -104,14 +108,14 @@ def tell(told: Told, ledger: Ledger) -> None:
         return
     if made.effect not in _MOVES_DATA and not shared:
         return
-    target = ledger.dataset(made.output, proof, written=True)
-    inputs = {table: ledger.dataset(table, proof) for table in made.inputs}
+    target = told.own.of(made.output) or ledger.dataset(made.output, proof, written=True)
+    inputs = {table: told.own.of(table) or ledger.dataset(table, proof) for table in made.inputs}
     metadata = inspected(
         {*inputs, *(e.source[0] for e in made.edges), *(t for t, _, _ in made.indirect)}, ledger.identities
     )
 
     def source(table: str) -> DatasetId:
-        return inputs.get(table) or ledger.dataset(table, proof)
+        return inputs.get(table) or told.own.of(table) or ledger.dataset(table, proof)
 
     for edge in made.edges:
         if "*" not in (edge.source[1], edge.target[1]) and edge.source[0] not in metadata:
@@ -157,7 +161,7 @@ class Mended:
             if one.made.output is not None or one.made.effect is Effect.NONE:
                 self._own.update(one.texts)
             if one.made.effect in _MOVES_DATA:
-                read = frozenset(ledger.identities.of_rows(t) for t in one.made.inputs)
+                read = frozenset(one.own.of(t) or ledger.identities.of_rows(t) for t in one.made.inputs)
                 for dataset in read:
                     if dataset is not None:
                         self._reading[dataset].append(read)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pii_tracer.model.datasets import WHOLE_NUMBER
-from pii_tracer.scan.decode import compression
+from pii_tracer.scan.decode import streams
 from pii_tracer.scan.decode.table_metadata import Role, walk
 from pii_tracer.scan.hit_collector import Collector
 
@@ -152,7 +152,7 @@ def _compressed(data: Any, ends: Any) -> Any:
     long = np.flatnonzero(ends[1:] - ends[:-1] > 1)
     starts = ends[long]
     heads = data[starts].astype(np.uint16) << 8 | data[starts + 1]
-    return long[np.isin(heads, [int.from_bytes(start, "big") for start in compression.STARTS])]
+    return long[np.isin(heads, [int.from_bytes(start, "big") for start in streams.STARTS])]
 
 
 def _tiny(array: Any, collector: Collector) -> Any:

@@ -29,6 +29,7 @@ def decode(data: memoryview, collector: Collector, role: Role) -> None:
     for key, value in container.metadata.items():
         collector.prose(key, "avro metadata")
         collector.binary(value, "avro metadata", None)
+    collector.raw(container.sync, "raw bytes")  # any sixteen bytes
     schema = container.schema
     rows = container.records()
     name = schema.get("name", "") if isinstance(schema, dict) else ""

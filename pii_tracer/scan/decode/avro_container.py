@@ -19,7 +19,7 @@ from typing import Any
 import fastavro
 import zstandard
 
-from pii_tracer.scan.decode.compression import raw, stream_of
+from pii_tracer.scan.decode.streams import raw, stream_of
 
 _HEADER: dict[str, Any] = {
     "type": "record",
@@ -39,13 +39,15 @@ class AvroError(ValueError):
 
 @dataclass(frozen=True)
 class Container:
-    """An opened file. metadata: the header's entries; schema: the writer's, as JSON gives it."""
+    """An opened file. metadata: the header's entries; schema: the writer's, as JSON gives it; sync: the marker that
+    ends its blocks.
+    """
 
     metadata: Mapping[str, bytes]
     schema: Any
     _data: memoryview
     _start: int
-    _sync: bytes
+    sync: bytes
 
     def records(self) -> Iterator[Any]:
         """Every record of every block.
@@ -60,7 +62,7 @@ class Container:
             count, position = _long(self._data, position)
             size, position = _long(self._data, position)
             end = position + size
-            if count < 0 or size < 0 or bytes(self._data[end : end + 16]) != self._sync:
+            if count < 0 or size < 0 or bytes(self._data[end : end + 16]) != self.sync:
                 raise AvroError("Avro block cut short or without its sync marker")
             stream = io.BytesIO(_unpack(bytes(self._data[position:end]), codec))
             for _ in range(count):
@@ -109,18 +111,28 @@ def _unpack(block: bytes, codec: str) -> bytes:
         if codec == "null":
             return block
         if codec == "deflate":
-            return zlib.decompress(block, wbits=-15)
+            return _whole(zlib.decompressobj(wbits=-15), block)
         if codec == "snappy":
             return _snappy(block)
         if codec == "zstandard":
-            return zstandard.ZstdDecompressor().decompressobj().decompress(block)
+            return _whole(zstandard.ZstdDecompressor().decompressobj(), block)
         if codec == "bzip2":
-            return bz2.decompress(block)
+            return _whole(bz2.BZ2Decompressor(), block)
         if codec == "xz":
-            return lzma.decompress(block)
+            return _whole(lzma.LZMADecompressor(), block)
     except (zlib.error, zstandard.ZstdError, lzma.LZMAError, OSError, EOFError, ValueError):
         raise AvroError(f"Avro block that cannot be unpacked ({codec})") from None
     raise AvroError("Avro block with a codec that is not known")
+
+
+def _whole(decoder: Any, block: bytes) -> bytes:
+    """What is behind the stream in a block is read by nobody: then the block is not."""
+    content: bytes = decoder.decompress(block)
+    # fastavro leaves a part of zlib's checksum behind the stream
+    checksum = zlib.adler32(content).to_bytes(4, "big")
+    if not decoder.eof or not checksum.startswith(decoder.unused_data):
+        raise ValueError("a block that is no one stream")
+    return content
 
 
 def _snappy(block: bytes) -> bytes:

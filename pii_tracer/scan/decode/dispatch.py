@@ -3,62 +3,155 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 from pii_tracer.scan.decode import compression, streaming_state, text
-from pii_tracer.scan.decode.file_kind import file_kinds, own_errors
+from pii_tracer.scan.decode.file_kind import FileKind, file_kinds, own_errors
+from pii_tracer.scan.decode.streams import Beside, PackedError
 from pii_tracer.scan.decode.table_metadata import Role, role_of
 from pii_tracer.scan.hit_collector import Collector
 
-_OWN_ERRORS = (compression.PackedError, streaming_state.StateError)
+_OWN_ERRORS = (PackedError, streaming_state.StateError)
 BLOCK = 32 * 1024 * 1024
 """Text of more bytes is read in such blocks of lines, so that memory does not follow the file."""
 
 _DEPTH = 4
+TOTAL = 4 * 1024**3
+"""So many bytes are unpacked of what lies in containers of one file."""
+MEMBERS = 100_000
+"""Parts of more files than that are unread."""
+
+
+@dataclass
+class _Nest:
+    """How deep a part lies in its file, and what may still be unpacked of the file, with all others of its parts."""
+
+    depth: int = 0
+    left: list[int] = field(default_factory=lambda: [TOTAL, MEMBERS])
+
+    def deeper(self) -> _Nest:
+        """For what lies in a part.
+
+        Raises:
+            PackedError: it lies too deep.
+        """
+        if self.depth >= _DEPTH:
+            raise PackedError("packed more often than is sensible")
+        return _Nest(self.depth + 1, self.left)
+
+    def drawn(self, pieces: Iterable[bytes | memoryview]) -> Iterator[bytes]:
+        """The same pieces, as long as they are not too much. The first layer is only as large as its file."""
+        for piece in pieces:
+            if self.depth:
+                self.left[0] -= len(piece)
+                if self.left[0] < 0:
+                    raise PackedError(f"files in it that unpack to more than {TOTAL} bytes")
+            yield bytes(piece)
 
 
 def search(name: str, data: memoryview, collector: Collector) -> str:
     """Decode and search one file's bytes; returns the formats it was read as. Never raises for bad content.
 
+    Every byte is decoded, searched as it stands, or named as unread.
+
     name: path of the file inside its table's folder, or its object key.
     """
+    return _guarded(name, data, collector, role_of(name), _Nest()) or "unreadable"
+
+
+def _guarded(name: str, data: memoryview, collector: Collector, role: Role, nest: _Nest) -> str | None:
     try:
-        return _search(name, data, collector, role_of(name), 0)
+        return _search(name, data, collector, role, nest)
     except Exception as error:  # a hostile or corrupt file may fail anywhere in a decoder: unread, never clean
         collector.raw(data, "raw bytes")
-        known = isinstance(error, (*_OWN_ERRORS, *own_errors()))
-        # other libraries' messages may repeat content of the file, so only their type is kept
-        collector.unread(str(error) if known else f"cannot be decoded: {type(error).__name__}")
-        return "unreadable"
+        _unread(error, collector)
+        return None
 
 
-def _search(name: str, data: memoryview, collector: Collector, role: Role, depth: int) -> str:
+def _unread(error: Exception, collector: Collector) -> None:
+    known = isinstance(error, (*_OWN_ERRORS, *own_errors()))
+    # other libraries' messages may repeat content of the file, so only their type is kept
+    collector.unread(str(error) if known else f"cannot be decoded: {type(error).__name__}")
+
+
+def _search(name: str, data: memoryview, collector: Collector, role: Role, nest: _Nest) -> str:
+    """What the bytes tell goes before what the name tells."""
     if not len(data):
         return "empty"
-    unpacked = compression.opened(name, data, BLOCK)
-    if unpacked is not None:
-        codec, inner, pieces = unpacked
-        if depth >= _DEPTH:
-            raise compression.PackedError("compressed more often than is sensible")
-        first = compression.first(pieces, BLOCK)
-        if len(first) >= BLOCK and role is Role.DATA and (kind := text.in_blocks(inner, first)):
-            return f"{codec} > " + text.decode_blocks(kind, itertools.chain((first,), pieces), collector)
-        content = compression.whole(codec, itertools.chain((first,), pieces))
-        return f"{codec} > " + _search(inner, memoryview(content), collector, role, depth + 1)
+    beside = Beside()
+    if unpacked := compression.opened("", data, BLOCK, beside):
+        return _unpacked(name, unpacked, beside, collector, role, nest)
+    for kind in file_kinds():
+        if kind.fits(data):
+            return _of_kind(kind, data, collector, role, nest)
     if streaming_state.is_state(name):
         streaming_state.decode(data, collector)
         return "streaming state"
     if streaming_state.is_schema(name):
         collector.raw(data, "raw bytes")
         return "streaming state's schema"
-    return _binary(data, collector, role) or _text(name, data, collector, role)
+    if unpacked := compression.opened(name, data, BLOCK, beside):
+        try:
+            return _unpacked(name, unpacked, beside, collector, role, nest)
+        except PackedError:  # it may only be called so
+            if text.as_text(data) is None:
+                raise
+    return _text(name, data, collector, role)
 
 
-def _binary(data: memoryview, collector: Collector, role: Role) -> str | None:
-    for kind in file_kinds():
-        if kind.fits(data):
-            kind.decode(data, collector, role)
-            return kind.name
-    return None
+def _unpacked(
+    name: str,
+    unpacked: tuple[str, str, Iterator[bytes]],
+    beside: Beside,
+    collector: Collector,
+    role: Role,
+    nest: _Nest,
+) -> str:
+    codec, _, pieces = unpacked
+    inner, deeper = compression.inner_name(name), nest.deeper()
+    read_as = _pieces(inner, codec, nest.drawn(pieces), collector, role, deeper)
+    for own in beside.own:
+        _own(own, collector)
+    for foreign in beside.foreign:
+        _guarded("", foreign, collector, Role.DATA, deeper)
+    return f"{codec} > {read_as}"
+
+
+def _pieces(name: str, what: str, pieces: Iterator[bytes], collector: Collector, role: Role, nest: _Nest) -> str:
+    """A file that comes in pieces. what: what it comes from, as errors call it."""
+    first = compression.first(pieces, BLOCK)
+    if len(first) >= BLOCK and role is Role.DATA and (kind := text.in_blocks(name, first)):
+        return text.decode_blocks(kind, itertools.chain((first,), pieces), collector)
+    content = compression.whole(what, itertools.chain((first,), pieces))
+    return _guarded(name, memoryview(content), collector, role, nest) or "unreadable"
+
+
+def _of_kind(kind: FileKind, data: memoryview, collector: Collector, role: Role, nest: _Nest) -> str:
+    if kind.decode is not None:
+        kind.decode(data, collector, role)
+    for part in kind.parts(data) if kind.parts is not None else ():
+        if part.own:
+            for piece in part.pieces:
+                _own(memoryview(piece), collector)
+            continue
+        deeper = nest.deeper()
+        nest.left[1] -= 1
+        if nest.left[1] < 0:
+            raise PackedError(f"more than {MEMBERS} files in it")
+        try:
+            _pieces(part.name, kind.name, deeper.drawn(part.pieces), collector, role_of(part.name), deeper)
+        except Exception as error:  # the others are read all the same
+            _unread(error, collector)
+    return kind.name
+
+
+def _own(data: memoryview, collector: Collector) -> None:
+    """A container's own bytes: names and comments stand in them."""
+    content = text.as_single_bytes(bytes(data).replace(b"\0", b"\n"))
+    collector.raw(data, "raw bytes", lines=content is not None)
+    if content is not None:
+        collector.text(content, "raw bytes", strong=False)
 
 
 def _text(name: str, data: memoryview, collector: Collector, role: Role) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -24,18 +24,33 @@ GROUP = "pii_tracer.file_kinds"
 
 
 @dataclass(frozen=True)
+class Part:
+    """A part of a container. pieces: its bytes, in order.
+
+    own: the container's own, such as headers, which are searched as they stand. Others are files by themselves, called
+    `name` in it: members, and what lies between or behind them.
+    """
+
+    name: str
+    pieces: Iterable[bytes | memoryview]
+    own: bool = False
+
+
+@dataclass(frozen=True)
 class FileKind:
     """One kind. name: as scans call it. fits: whether a file's bytes, which are not empty, are of it.
 
     decode: searches them. errors: what it raises with messages of its own, which repeat nothing of the file.
-    rank: kinds are tried from the lowest to the highest.
+    rank: kinds are tried from the lowest to the highest. parts: of a container; those and what `decode` has searched
+    are together every byte of it.
     """
 
     name: str
     rank: int
     fits: Callable[[memoryview], bool]
-    decode: Callable[[memoryview, Collector, Role], None]
+    decode: Callable[[memoryview, Collector, Role], None] | None = None
     errors: tuple[type[Exception], ...] = ()
+    parts: Callable[[memoryview], Iterator[Part]] | None = None
 
 
 @cache

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.orc as orc
 
 from pii_tracer.scan.decode.arrow import search_batch
-from pii_tracer.scan.decode.compression import raw
 from pii_tracer.scan.decode.file_kind import FileKind
+from pii_tracer.scan.decode.streams import raw
 from pii_tracer.scan.hit_collector import Collector
 
 _NONE, _ZLIB, _RAW = 0, 1, {2: "snappy", 4: "lz4"}

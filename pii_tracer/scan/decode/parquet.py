@@ -28,6 +28,10 @@ from pii_tracer.scan.decode.table_metadata import Role
 from pii_tracer.scan.hit_collector import Collector
 
 ROWS = 65_536
+NUMBER_DICTIONARY = "dictionary page of numbers"
+"""`where` of a number among entries that no row uses. Arrow reads such entries of texts alone, so no step
+finds these to write the file again."""
+
 _TEXTS = frozenset({"STRING", "ENUM", "JSON"})
 
 
@@ -246,7 +250,7 @@ def _dictionaries(data: memoryview, group: int, chunks: list[_Chunk], collector:
         search_batch(rows[path], used, "data")
         for number in sorted(found):
             if not set(collector.patterns.ints[number]) <= used.seen:
-                collector.number(number, "dictionary page", label_of(path))
+                collector.number(number, NUMBER_DICTIONARY, label_of(path))
 
 
 KIND = FileKind(

@@ -14,6 +14,7 @@ from functools import partial
 
 from pii_tracer.scan.decode.table_metadata import Role, walk
 from pii_tracer.scan.hit_collector import Collector, json_leaves
+from pii_tracer.scan.hits import Form
 from pii_tracer.scan.key_boundaries import KeyColumns
 
 _DELIMITERS = ",\t;|\x01"
@@ -28,9 +29,10 @@ _WINDOWS = {byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte
 
 
 def as_text(data: memoryview) -> str | None:
-    """The file as text, or None when it is binary. UTF-8 (with or without mark), and UTF-16 with its mark."""
+    """The file as text, or None when it is binary. UTF-8 (with or without mark), UTF-16 and UTF-32 with their marks."""
     raw = bytes(data)
-    encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    wide = "utf-32" if raw[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff") else "utf-16"
+    encoding = wide if wide == "utf-32" or raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
         text = raw.decode(encoding)
     except UnicodeDecodeError:
@@ -73,7 +75,8 @@ class Kind(Enum):
 def in_blocks(name: str, block: bytes) -> Kind | None:
     """What a long text is, by its first block; None where it has to be read whole (one document, UTF-16, no text)."""
     lines, newline, _ = block.rpartition(b"\n")
-    content = None if block[:2] in (b"\xff\xfe", b"\xfe\xff") else as_text(memoryview(lines))
+    wide = block[:2] in (b"\xff\xfe", b"\xfe\xff", b"\0\0")
+    content = None if wide else as_text(memoryview(lines))
     if not newline or content is None:
         return None
     if content.lstrip()[:1] in ("{", "["):
@@ -83,11 +86,12 @@ def in_blocks(name: str, block: bytes) -> Kind | None:
 
 def decode_blocks(kind: Kind, pieces: Iterable[bytes], collector: Collector) -> str:
     """Search a long text; pieces: its bytes in order. Blocks end where lines do; a longer line is one block.
+    What goes on in the next block is looked for around the cut.
 
     A CSV cell over several lines may be cut by a block's end. So columns are told only where no quote is near: before
     the block every quote is closed, and it has none. Elsewhere no column is known, which excuses nothing.
     """
-    carried, quotes = b"", 0
+    carried, before, quotes, around = b"", b"", 0, collector.patterns.over_lines
     first: str | None = None
     for piece in itertools.chain(pieces, (None,)):
         if piece is None:
@@ -95,6 +99,9 @@ def decode_blocks(kind: Kind, pieces: Iterable[bytes], collector: Collector) -> 
         else:
             lines, newline, rest = (carried + piece).rpartition(b"\n")
             lines, carried = lines + newline, rest
+        if before and lines:
+            collector.seam(before + lines[:around], len(before), "text")
+        before = (before + lines[-around:])[-around:]
         content = _utf8(lines)
         if content is None:
             collector.raw(lines, "raw bytes")
@@ -123,12 +130,29 @@ def _utf8(lines: bytes) -> str | None:
 
 def _plain(text: str, collector: Collector) -> None:
     """Fields may be joined without anything between them: a value's end cannot be seen."""
-    collector.raw(text.encode("utf-8", "surrogateescape"), "text")
+    collector.raw(text.encode("utf-8", "surrogateescape"), "text", lines=True)
     collector.text(text, "text", strong=False)
+    if text.lstrip()[:1] == "<" and (shown := _as_shown(text)) != text:
+        inner = Collector(collector.patterns)
+        inner.text(shown, "text")
+        collector.merge(inner, unless_seen_in=collector)
+
+
+_RUNS = re.compile(
+    r"</(?:\w+:)?t>(?:<(?!/?(?:\w+:)?(?:p|si|is|c|br|tab)\b)[^>]*>)*?<(?:\w+:)?t(?:\s[^>]*)?>"
+    r"|</?(?:b|i|u|s|em|strong|span|font|a|mark|small|sub|sup)(?:\s[^>]*)?>|<!--.*?-->",
+    re.DOTALL,
+)
+"""Marks inside a word or a sentence: runs of letters in documents of Office, and what HTML sets in other letters."""
+
+
+def _as_shown(markup: str) -> str:
+    """Markup without what parts no text."""
+    return _RUNS.sub("", markup)
 
 
 def _engine(text: str, collector: Collector) -> str:
-    documents = [text] if _is_json(text) else text.splitlines()
+    documents = [text] if _is_json(text) else text.split("\n")
     inner = Collector(collector.patterns)
     for document in documents:
         if document.lstrip()[:1] in ("{", "["):
@@ -157,7 +181,7 @@ def _json(text: str, collector: Collector) -> str:
     kind = "json" if whole else "json lines"
     if "\\" not in text and not collector.patterns.has_tiny and not collector.terms(text.encode()):
         return kind  # without escapes the members hold nothing that the text does not show
-    for document in [text] if whole else text.splitlines():
+    for document in [text] if whole else text.split("\n"):
         inner = Collector(collector.patterns)
         for label, leaf in json_leaves(document):
             inner.leaf(leaf, "data", label.removeprefix("$.") if label != "$" else None)
@@ -176,26 +200,31 @@ def _csv(text: str, collector: Collector, first: str | None = None, *, known: bo
     first = text.split("\n", 1)[0] if first is None else first
     delimiter = max(_DELIMITERS, key=first.count)
     if delimiter not in first:  # one column, or columns by position: a value's end cannot be seen
-        collector.raw(text.encode("utf-8", "surrogateescape"), "text")
+        collector.raw(text.encode("utf-8", "surrogateescape"), "text", lines=True)
     found = collector.terms(text.encode("utf-8", "surrogateescape"))
+    if not found and '""' in text and any(line.count('"') & 1 for line in text.split("\n")):
+        found = collector.terms(text.replace('""', '"').encode("utf-8", "surrogateescape"))
     if not found and not collector.patterns.has_tiny:
         return "csv"
     inner = Collector(collector.patterns)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    regular = delimiter in first
     try:
         header = next(csv.reader([first], delimiter=delimiter), [])
         for row in rows:
+            regular = regular and len(row) in (0, len(header)) and not any(cell[:1] == " " for cell in row)
             for index, cell in enumerate(row):
                 column = _column(header, index, collector.patterns.key_columns) if known else None
                 inner.string(cell, "data", column, known=len(row) == len(header))
     except csv.Error:
-        pass  # the search as text below has seen everything
+        regular = False  # the search as text below has seen everything
     collector.merge(inner)
     if any(name not in inner.seen for name, _ in found):
         whole = partial(inner.quoted, ends=f'"\r\n{delimiter}'.encode())
         found = collector.terms(text.encode("utf-8", "surrogateescape"), whole=whole)
     for (name, form), count in found.items():
-        if name not in inner.seen:
+        # the last cell of a row and the first of the next are no text that goes on; in prose, blanks follow commas
+        if name not in inner.seen and not (regular and form is Form.WRAPPED):
             collector.add(name, form, "text", None, count)
     return "csv"
 

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from pathlib import PurePosixPath
 
+from pii_tracer.lake.formats.delta.checkpoint_texts import TRANSACTIONS_KEPT
+from pii_tracer.lake.formats.delta.log_files import is_cleared
+from pii_tracer.lake.formats.delta.log_paths import LOG
+from pii_tracer.lake.formats.delta.table_features import FEATURE, beyond
 from pii_tracer.lake.inventory import TableState
+from pii_tracer.model.datasets import Format
 from pii_tracer.model.plan import Precondition
-from planners.formats.base import FormatPlanner
+from planners.copies.scan_evidence import Seen
+from planners.formats.base import FormatPlanner, beside_rows
 from planners.formats.delta.steps import table_steps
 from planners.step_drafts import CopyDraft, Draft
 
@@ -16,6 +23,7 @@ _APPEND_ONLY = "delta.appendOnly"
 _UNIFORM = "delta.universalFormat.enabledFormats"
 _CONSTRAINT = "delta.constraints."
 _MAPPING = "delta.columnMapping.mode"
+_OF_STREAMS = frozenset({"_checkpoints", "_spark_metadata"})
 _GUARDS = ("spark.delta.logStore.s3a.impl", "spark.delta.logStore.class")
 """Settings with a log store for several clusters: https://docs.delta.io/latest/delta-storage.html#multi-cluster-setup"""
 
@@ -85,6 +93,28 @@ class DeltaPlanner(FormatPlanner):
             "S3 does not keep two clusters from writing the same commit of a Delta table: rows of a job that"
             " commits during the run would be lost. Name the jobs that write to it under `writers` and stop them, or"
             " set a log store for several clusters in `spark.conf` as these jobs do; waive it where nobody writes"
+        )
+
+    def beyond_engine(self, state: TableState, profile: str) -> str | None:
+        named = [name.removeprefix(FEATURE) for name in state.properties if name.startswith(FEATURE)]
+        unknown = beyond(named, profile)
+        return f"features of its protocol ({', '.join(unknown)})" if unknown else None
+
+    def left_behind(self, item: CopyDraft, seen: Seen) -> str | None:
+        """The log is cut, what it does not name is swept, and files with rows of the persons are written again."""
+        parts = PurePosixPath(seen.file).parts
+        if LOG in parts[:-1]:
+            below = parts[parts.index(LOG) + 1 :]
+            return None if is_cleared(below) else "a file of `_delta_log` that is none of Delta's: its owner removes it"
+        if _OF_STREAMS.intersection(parts[:-1]):
+            return "the state of a stream in the table's folder: its owner lets it go or moves it out"
+        return beside_rows(item, seen)
+
+    def text_remedy(self, name: Format) -> str | None:
+        return (
+            f"ids of a Delta table's writers: SET TBLPROPERTIES ('{TRANSACTIONS_KEPT}' = 'interval N days'), with N so"
+            " that the writer of that id has been silent for longer, and the others have not; tags: by writing those"
+            " files again; domains: by the tool that wrote them"
         )
 
     def is_log(self, path: str) -> bool:

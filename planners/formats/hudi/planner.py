@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from pathlib import PurePosixPath
 
 from pii_tracer.lake.formats.hudi.properties import HUDI_BOOTSTRAPPED, HUDI_WRITABLE
+from pii_tracer.lake.formats.stray_files import UUID
 from pii_tracer.lake.inventory import Ref, RefKind, TableState
 from pii_tracer.model.plan import Precondition
-from planners.formats.base import FormatPlanner
+from planners.copies.scan_evidence import Seen
+from planners.formats.base import FormatPlanner, beside_rows
 from planners.formats.hudi.steps import table_steps
 from planners.step_drafts import CopyDraft, Draft
 
+HOODIE = ".hoodie"
+_OWN_NAME = re.compile(UUID, re.IGNORECASE)
 _CDC = "hoodie.table.cdc.enabled"
+_INDEXES = "hoodie.table.metadata.partitions"
+_SECONDARY = "secondary_index_"
 _KEYS = {
     "hoodie.table.recordkey.fields": "part of the record key",
     "hoodie.table.precombine.field": "the precombine field",
@@ -39,7 +46,13 @@ class HudiPlanner(FormatPlanner):
         return ()
 
     def unsupported(self, state: TableState, keys: Collection[str]) -> str | None:
-        return _of_old_version(state) or _logs_changes(state) or _bootstrapped(state) or _partitioned_by(state, keys)
+        return (
+            _of_old_version(state)
+            or _logs_changes(state)
+            or _bootstrapped(state)
+            or _indexed(state)
+            or _partitioned_by(state, keys)
+        )
 
     def no_rebuild(self, state: TableState) -> str | None:
         return None
@@ -53,6 +66,20 @@ class HudiPlanner(FormatPlanner):
             names = state.properties.get(key, "").split(",")
             fixed |= dict.fromkeys((name.strip().lower() for name in names if name.strip()), why)
         return fixed
+
+    def left_behind(self, item: CopyDraft, seen: Seen) -> str | None:
+        """The metadata table is built anew and old slices are cleaned; no procedure rewrites what the timeline says."""
+        parts = PurePosixPath(seen.file).parts
+        if parts[0] == HOODIE:
+            if parts[1:2] == ("metadata",):
+                return None
+            return (
+                "Hudi's own notes (a commit's extraMetadata, for one) hold a value, and no procedure rewrites them: its"
+                " owner writes the table anew without them, and drops this one"
+            )
+        if not _OWN_NAME.search(parts[-1]):
+            return "a file in a Hudi table's folder that is not named as Hudi's, which no clean removes: its owner does"
+        return beside_rows(item, seen)
 
     def is_log(self, path: str) -> bool:
         return re.search(r"(^|/)\.hoodie/", path) is not None
@@ -86,6 +113,18 @@ def _bootstrapped(state: TableState) -> str | None:
         "a Hudi table that was bootstrapped: it may read rows by their position in the files that it was made of"
         f" ({state.properties[HUDI_BOOTSTRAPPED]}), and gives others' rows wrong keys once one is taken out there;"
         " its owner writes it anew as a table that has all of its rows itself, then plan again"
+    )
+
+
+def _indexed(state: TableState) -> str | None:
+    """https://hudi.apache.org/docs/metadata#secondary-index: a partition of the metadata table for each."""
+    partitions = (name.strip() for name in state.properties.get(_INDEXES, "").split(","))
+    found = sorted(name.removeprefix(_SECONDARY) for name in partitions if name.startswith(_SECONDARY))
+    if not found:
+        return None
+    return (
+        f"a Hudi table with a secondary index ({', '.join(found)}): the delete of the persons' rows fails in Hudi 1.2"
+        " while it is there; its owner drops it (DROP INDEX … ON the table), then plan again"
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from pii_tracer.lake.formats.iceberg.properties import ICEBERG_DATA_PATHS
 from pii_tracer.lake.inventory import TableState
@@ -18,7 +18,8 @@ from pii_tracer.model.locations import S3Location, location_of
 from pii_tracer.model.plan import Precondition
 from planners.catalogs.nessie import steps as nessie_steps
 from planners.catalogs.nessie import unsupported_actions as nessie_support
-from planners.formats.base import FormatPlanner
+from planners.copies.scan_evidence import Seen
+from planners.formats.base import FormatPlanner, beside_rows
 from planners.formats.iceberg import steps
 from planners.step_drafts import CopyDraft, Draft
 
@@ -62,6 +63,10 @@ class IcebergPlanner(FormatPlanner):
 
     def no_clearing(self, state: TableState) -> str | None:
         return nessie_support.PLACE if state.nessie is not None else None
+
+    def left_behind(self, item: CopyDraft, seen: Seen) -> str | None:
+        """What no snapshot names is swept, metadata too; files with rows of the persons are written again."""
+        return None if "metadata" in PurePosixPath(seen.file).parts[:-1] else beside_rows(item, seen)
 
     def is_log(self, path: str) -> bool:
         return _METADATA_FILE.search(path) is not None

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from pathlib import PurePosixPath
 
+from pii_tracer.lake.formats.plain_files.rewritten_files import is_rewritten
+from pii_tracer.lake.formats.plain_files.table_state import SUMMARY
+from pii_tracer.lake.formats.stray_files import MARKS
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.datasets import Format
-from planners.formats.base import FormatPlanner
+from planners.copies.scan_evidence import Seen
+from planners.formats.base import FormatPlanner, beside_rows
 from planners.formats.plain_files.steps import folder_steps
 from planners.step_drafts import CopyDraft, Draft
 
@@ -16,6 +21,10 @@ _TYPED = frozenset({Format.PARQUET, Format.ORC, Format.AVRO})
 
 _WITHOUT_SCHEMA = frozenset({Format.AVRO, Format.CSV, Format.JSON})
 """Formats of folders that are not rebuilt: their files do not carry the folder's schema as Spark writes it."""
+
+_TREATED_IN_PARQUET = frozenset({"dictionary page", "statistics", "key-value metadata"})
+"""Places in a Parquet file beside its rows for which alone a step writes it again (hazard F3b), or that are a gap of
+their own (`table_text`)."""
 
 _TIMES = ("timestamp", "time32", "time64", "duration")
 """How the types begin that have more than one text for a value."""
@@ -65,6 +74,18 @@ class PlainFilesPlanner(FormatPlanner):
 
     def holds_texts(self, state: TableState) -> bool:
         return state.format is Format.CSV
+
+    def left_behind(self, item: CopyDraft, seen: Seen) -> str | None:
+        """Data files that hold the persons are written again, Parquet's stale entries with them; nothing else is."""
+        path = PurePosixPath(seen.file)
+        if path.name == SUMMARY or MARKS.match(path.name):
+            return None  # removed with the files that it tells of
+        if not is_rewritten(path, item.copy.format):
+            return "a hidden file that is no data file (an editor's copy, for one): its owner removes it"
+        beside = seen.places - {"raw bytes"}  # of what stands in another place of the file again
+        if item.copy.format is Format.PARQUET and beside and beside <= _TREATED_IN_PARQUET:
+            return None
+        return beside_rows(item, seen)
 
     def text_remedy(self, name: Format) -> str | None:
         return "of Parquet files: by writing them again without the entry" if name is Format.PARQUET else None

@@ -223,7 +223,10 @@ def delete_by_vector(place: Path, *rows: int) -> None:
     (added,) = [a for line in log[-1].read_text().splitlines() for a in [json.loads(line).get("add")] if a]
     told = {"storageType": "i", "pathOrInlineDv": text, "sizeInBytes": len(vector), "cardinality": len(rows)}
     removed = {"path": added["path"], "deletionTimestamp": 1, "dataChange": True}
-    actions = [{"remove": removed}, {"add": {**added, "deletionVector": told}}]
+    # delta-rs names `variantType` beside it, for which Spark 3.5 refuses the table
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7}
+    protocol |= {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+    actions = [{"protocol": protocol}, {"remove": removed}, {"add": {**added, "deletionVector": told}}]
     (log[-1].parent / f"{len(log):020}.json").write_text("".join(json.dumps(a) + "\n" for a in actions))
 
 

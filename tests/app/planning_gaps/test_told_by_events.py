@@ -257,6 +257,17 @@ def test_a_symlink_to_the_tables_place_tells_that_they_are_one(lab: Estate) -> N
     assert [gap["id"] for gap in lab.plan()["gaps"]] == ["gap-no_way-db.salted"]
 
 
+@pytest.mark.parametrize("names", [("People", "people"), ("people", "People")])
+def test_names_that_may_be_one_table_are_a_gap_whichever_persons_come_to(lab: Estate, names: tuple[str, str]) -> None:
+    written, read = ({"namespace": "postgres://h:5432", "name": f"d.s.{name}"} for name in names)
+    lab.named["written"] = written
+    lab.job(["people"], "written", {"email": [("people", "email", "IDENTITY")]})
+    salted(lab, read)
+    (gap,) = [gap for gap in lab.plan()["gaps"] if gap["id"].endswith("-unresolved_name")]
+    assert written["name"] in gap["reason"]
+    assert read["name"] in gap["reason"]
+
+
 def test_a_view_told_by_sql_and_read_by_its_name_is_a_gap(lab: Estate) -> None:
     lab.sql = "CREATE VIEW db.v AS SELECT my_udf(email) AS email FROM db.people;\n"
     salted(lab, {"namespace": "hive://ms:9083", "name": "db.v"}, table="v")

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from executors.engine.spark_session import register_tables
+from executors.engine.known_tables import register_tables
 from executors.engine.table_rebuild import answer
 from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
@@ -94,6 +94,28 @@ def test_a_declared_folder_of_partitions_has_the_rows_of_the_partitions_that_are
     shutil.rmtree(folder / "side=0")
     assert sides() == {1: 3, 2: 3, 7: 3}
     assert answer(ctx, f"INSERT INTO gym.x SELECT * FROM {name} WHERE side = 0").count() == 0
+
+
+@pytest.mark.spark
+def test_a_session_is_told_once_of_the_same_tables(
+    spark: SparkSession, spark_estate: SparkEstate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every step asks for it several times, and an estate has thousands of names; a table that comes later is told."""
+    tables = []
+    for name in ("first", "later"):
+        tables.append(
+            DeclaredTable(name=f"gym.{name}", format=DELTA, location=str(spark_estate.folder(f"told/{name}")))
+        )
+    catalogs = {"spark_catalog": Catalog(type=CatalogType.DECLARED, tables=tuple(tables))}
+    estate = spark_estate.estate.model_copy(update={"catalogs": spark_estate.estate.catalogs | catalogs})
+    spark.range(1).write.format("delta").save(tables[0].location)
+    ctx = context(SparkEstate(estate, spark_estate.base))
+    assert ctx.spark.table("gym.first").count() == 1
+    with monkeypatch.context() as patched:
+        patched.setattr(type(spark), "sql", lambda *words: pytest.fail("Spark is asked again"))
+        assert ctx.spark is not None
+    spark.range(2).write.format("delta").save(tables[1].location)
+    assert ctx.spark.table("gym.later").count() == 2
 
 
 @pytest.mark.spark

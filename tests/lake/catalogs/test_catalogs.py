@@ -186,11 +186,9 @@ def test_tables_of_a_rest_catalog(rest: RestServer) -> None:
     assert not found.gaps
 
     # one table whose metadata the server cannot read: a gap, and the others are there
-    torn = Path(catalog.load_table("prod.torn").metadata_location.removeprefix("file:"))
-    whole = torn.read_text()
-    torn.write_text("{")
-    found = discover(rest_estate(rest), rest.warehouse.parent)
-    torn.write_text(whole)
+    with refusing(rest, "/namespaces/prod/tables/torn", 500, "RuntimeIOException") as uri:
+        half = estate(lake=Catalog(type=CatalogType.ICEBERG_REST, uri=uri))
+        found = discover(half, rest.warehouse.parent)
     assert ("catalog_unreadable", "catalog lake.prod.torn") in kinds(found)
     assert {"lake.prod.eu.people", "lake.prod.people"} <= {s.table for s in found.tables}
 
@@ -211,14 +209,17 @@ def test_a_rest_catalog_that_has_fallen_silent_is_a_gap(tmp_path: Path, monkeypa
 
 
 @contextmanager
-def refusing(server: RestServer, namespace: str) -> Iterator[str]:
-    """The server through a door that refuses one namespace, as a catalog with permissions does; gives the URI."""
+def refusing(server: RestServer, part: str, code: int, kind: str) -> Iterator[str]:
+    """The server through a door that answers a part of its paths with an error of the REST interface; gives the URI.
+
+    It stands for permissions, and for files that the server itself cannot read: it tries for 93 seconds, then answers.
+    """
 
     class Door(Json):
         def do_GET(self) -> None:
-            if f"/namespaces/{namespace}/tables" in self.path:
-                error = {"error": {"message": "no", "type": "ForbiddenException", "code": 403}}
-                self.answer(403, json.dumps(error).encode())
+            if part in self.path:
+                error = {"error": {"message": "no", "type": kind, "code": code}}
+                self.answer(code, json.dumps(error).encode())
                 return
             with urllib.request.urlopen(server.uri + self.path) as answer:
                 self.answer(answer.status, answer.read())
@@ -231,7 +232,7 @@ def test_a_namespace_that_is_refused_is_a_gap(rest: RestServer) -> None:
     catalog = RestCatalog("lake", uri=rest.uri)
     table(catalog, "secret.people")
     table(catalog, "shown.people")
-    with refusing(rest, "secret") as uri:
+    with refusing(rest, "/namespaces/secret/tables", 403, "ForbiddenException") as uri:
         half = estate(lake=Catalog(type=CatalogType.ICEBERG_REST, uri=uri))
         found = discover(half, rest.warehouse.parent)
     assert ("catalog_unreadable", "catalog lake.secret") in kinds(found)

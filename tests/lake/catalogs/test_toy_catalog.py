@@ -18,7 +18,7 @@ from pii_tracer.model.datasets import Format
 from tests.kits.catalog_kit import CatalogKit, Filled
 from tests.lake.catalogs.test_catalogs import ROWS
 
-_CACHED = (plugins.names, plugins.load, registry.catalog_of, spark_registry.spark_catalog_of)
+_CACHED = (plugins.registered, plugins.names, plugins.load, registry.catalog_of, spark_registry.spark_catalog_of)
 
 
 class ToyCatalog(TableCatalog):

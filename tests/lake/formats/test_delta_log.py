@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pii_tracer.lake.formats.delta.log_files import is_cleared, leftovers, tombstones_with
 from pii_tracer.lake.formats.delta.transaction_log import live_files, read_log
 from pii_tracer.model.errors import EstateError
 
+_LONE = "7d3f3c3e-6a53-4bd6-8b29-5a9b1b1f0c11"
 SCHEMA = json.dumps({"type": "struct", "fields": [{"name": "uid", "type": "long", "nullable": True, "metadata": {}}]})
 PROTOCOL = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
 METADATA = {"metaData": {"id": "x", "schemaString": SCHEMA, "partitionColumns": [], "configuration": {}}}
@@ -135,3 +137,39 @@ def test_a_damaged_log_is_an_error_and_never_a_smaller_table(tmp_path: Path, dam
         (log / f"{2:020}.json").write_text("[1]", encoding="utf-8")
     with pytest.raises(EstateError, match="Delta log cannot be read"):
         read_log(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "spent"),
+    [
+        (f".{1:020}.json.{_LONE}.tmp", True),
+        (f"..{1:020}.json.{_LONE}.tmp.crc", True),
+        (f"_commits/{1:020}.{_LONE}.json", True),
+        (f"_staged_commits/{1:020}.{_LONE}.json", True),
+        (f"{1:020}.checkpoint.parquet.tmp", True),
+        (f".{9:020}.json.{_LONE}.tmp", False),
+        (f"_commit_{_LONE}.json.tmp", False),
+        (f"_staged_commits/{9:020}.{_LONE}.json", None),
+        ("notes.json", None),
+        ("notes.tmp", None),
+        (".notes.json.tmp", None),
+        ("_commits/notes.json", None),
+    ],
+)
+def test_what_writers_left_in_a_log(tmp_path: Path, name: str, spent: bool | None) -> None:
+    """Certain below the checkpoint; by its age where it can be a running writer's; a stranger's file never."""
+    commit(tmp_path, 0, PROTOCOL, METADATA, add("a"))
+    place = tmp_path / "_delta_log" / name
+    place.parent.mkdir(exist_ok=True)
+    place.write_text("{}")
+    assert leftovers(tmp_path, 5) == ([] if spent is None else [(place, spent)])
+    if spent is not None:
+        assert is_cleared(place.relative_to(tmp_path / "_delta_log").parts)
+
+
+def test_tombstones_tell_a_person_in_their_tags(tmp_path: Path) -> None:
+    commit(tmp_path, 0, PROTOCOL, METADATA, add("a"))
+    rows = [PROTOCOL, METADATA, remove("b", tags={"asked_by": "for rao@x.example"})]
+    (tmp_path / "_delta_log" / f"{0:020}.checkpoint.{_LONE}.json").write_text("\n".join(map(json.dumps, rows)))
+    assert tombstones_with(tmp_path, {"rao@x.example"}) == 1
+    assert tombstones_with(tmp_path, {"asha@x.example"}) == 0

@@ -116,6 +116,21 @@ def test_a_hudi_table_that_was_bootstrapped_is_blocked() -> None:
 
 
 @pytest.mark.parametrize(
+    ("indexes", "named"),
+    [
+        ("files,record_index,secondary_index_of_mail", "(of_mail)"),
+        ("files, secondary_index_b,secondary_index_a", "(a, b)"),
+        ("files,column_stats,record_index,expr_index_secondary_index_of", None),
+    ],
+)
+def test_a_hudi_table_with_a_secondary_index_is_blocked(indexes: str, named: str | None) -> None:
+    properties = {"hoodie.table.metadata.partitions": indexes}
+    made = Lake(states={"a": {"format": HUDI, "write_mode": "mor", "properties": properties}}).plan()
+    assert made.applyable == (named is None)
+    assert [g for g in made.gaps if f"secondary index {named}" in g.reason and "DROP INDEX" in g.reason] or not named
+
+
+@pytest.mark.parametrize(
     ("name", "path", "blocked"),
     [
         ("write.data.path", "/elsewhere/a", True),

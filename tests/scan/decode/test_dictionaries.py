@@ -31,7 +31,7 @@ def test_numbers_in_a_dictionary_that_no_row_uses_are_found(kind: pa.DataType) -
         assert pq.read_table(pa.BufferReader(data))["uid"].cast(pa.int64()).to_pylist() == [5] * 8
         result = scan("a.parquet", data)
         clean[key] = not result.hits
-        assert {hit.where for hit in result.hits} <= {"dictionary page"}
+        assert {hit.where for hit in result.hits} <= {"dictionary page of numbers"}
         assert not result.unread
     assert clean == {USER: False, OTHER_USER: True}
 

@@ -164,7 +164,7 @@ def test_decimals_of_any_length_in_a_dictionary_that_no_row_uses_are_found() -> 
         data = data[: body.start] + packed + data[body.stop :]
         assert pq.read_table(pa.BufferReader(data))["id"].to_pylist() == [Decimal(5)] * 8
         result = scan("a.parquet", data)
-        assert places(result) == ({("user_id", "dictionary page", "id")} if red else set())
+        assert places(result) == ({("user_id", "dictionary page of numbers", "id")} if red else set())
         assert not result.unread
 
 

@@ -5,6 +5,7 @@ What an action does is asked by who checks a proof, too: readers of tables are i
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from pii_tracer.lake.formats.base import CommitLog, NamedBy, ObjectKind, Role, TableFormat
@@ -115,11 +116,10 @@ class DeltaFormat(TableFormat):
         return path.suffix in (".parquet", ".orc", ".avro") or ".log." in path.name
 
     def own_texts(self, state: TableState, paths: EstatePaths) -> Mapping[str, Any]:
+        from pii_tracer.lake.formats.delta.checkpoint_texts import checkpoint_texts
         from pii_tracer.lake.formats.delta.transaction_log import log_of
-        from pii_tracer.lake.table_descriptions import COLUMNS, NAME, PROPERTIES
 
-        log = log_of(paths.place(state.location))
-        return {NAME: [log.name, log.comment], PROPERTIES: log.configuration, COLUMNS: log.schema}
+        return checkpoint_texts(log_of(paths.place(state.location)), time.time_ns() // 1_000_000)
 
     # -- what retention, lineage and the doctor ask ----------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from pii_tracer.lake.formats.delta.log_paths import (
     decoded,
     written_by,
 )
+from pii_tracer.lake.formats.stray_files import UUID
 from pii_tracer.lake.stores.s3.s3_path import (
     AnyPlace,
     Place,
@@ -39,6 +40,14 @@ _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(?P<part>\d{10})\.(?P<parts>
                          r"\.(?:parquet|json)")  # fmt: skip
 _VERSIONED = re.compile(r"\.?(\d{20})\.(?:json|crc|checkpoint.*|compacted.*|\d{20}\.compacted\.json)(?:\.crc)?")
 _SIDECARS = "_sidecars"
+_STAGED = ("_commits", "_staged_commits")
+"""Folders of commits that a coordinator or a catalog took and that were then written under their own names
+(PROTOCOL.md, "Catalog-managed tables"; coordinated commits before)."""
+_LEFTOVER = re.compile(rf"(?:[._]*\d{{20}}\.|.*{UUID}).*\.tmp(?:\.crc)?")
+"""Written first and renamed, named by a version or a UUID; another `.tmp` is somebody's. `.N.json.UUID.tmp` (Hadoop),
+`_commit_UUID.json.tmp` (delta-rs), checkpoints."""
+_NUMBER = re.compile(r"[._]*(\d{20})\.")
+_POINTER = re.compile(r"\.?_last_checkpoint(?:\.crc)?")
 _SETTINGS_ONLY = frozenset({"commitInfo", "metaData", "protocol"})
 _AT_ONCE = 16
 _BATCH = 10_000
@@ -225,6 +234,45 @@ def files_below_checkpoint(folder: AnyPlace, version: int) -> list[AnyPlace]:
         return sorted(below, key=str)
 
 
+def leftovers(folder: AnyPlace, version: int) -> list[tuple[AnyPlace, bool]]:
+    """What writers left in the log and no reader looks at; and whether that is certain now.
+
+    It is for what belongs to a version below a complete checkpoint: that version was taken, or never came to be. What
+    tells no version, or a later one, can be a running writer's, so that its age has to tell.
+
+    Raises as `complete_checkpoint`.
+    """
+    with readable(folder):
+        inside = [path for name in (*_STAGED, _SIDECARS) for path in _inside(folder / LOG / name)]
+        found = []
+        for path in (*files_of(folder).there, *inside):
+            number, unfinished = _NUMBER.match(path.name), _LEFTOVER.fullmatch(path.name)
+            spent = number is not None and int(number[1]) < version
+            if unfinished or (spent and path.parent.name in _STAGED):
+                found.append((path, spent))
+        return sorted(found, key=str)
+
+
+def _inside(folder: AnyPlace) -> list[AnyPlace]:
+    try:
+        return [path for path in folder.iterdir() if path.is_file()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def is_cleared(parts: Sequence[str]) -> bool:
+    """Whether cutting the log takes a file of it away, or writes it again, once the table has later versions.
+
+    parts: its path below the log's folder. What is not named here stays, whatever it is.
+    """
+    *folders, name = parts
+    if not folders:
+        return any(kind.fullmatch(name) for kind in (_VERSIONED, _LEFTOVER, _POINTER))
+    if len(folders) > 1:
+        return False
+    return folders[0] == _SIDECARS or (folders[0] in _STAGED and bool(_NUMBER.match(name) or _LEFTOVER.fullmatch(name)))
+
+
 def mentioned(folder: AnyPlace) -> dict[str, int]:
     """Absolute paths, or places in S3, of every file that any log entry names -> when it was removed (ms since 1970), 0
     where it was not.
@@ -261,17 +309,25 @@ def _file_actions(path: AnyPlace, kinds: Collection[str]) -> Iterator[tuple[str,
 
 
 def tombstones_with(folder: AnyPlace, values: Collection[str]) -> int:
-    """How many removed files the newest complete checkpoint still names under one of these partition values.
+    """How many removed files the newest complete checkpoint still names under one of these partition values, or with a
+    tag that holds one.
 
     Tombstones stay in checkpoints until `delta.deletedFileRetentionDuration` is over (PROTOCOL.md, "Checkpoints"), each
-    with its path and `partitionValues`. Raises as `complete_checkpoint`.
+    with its path, `partitionValues` and `tags`. Raises as `complete_checkpoint`.
     """
     with readable(folder):
         files = files_of(folder)
         version, _ = files.newest()
         there = files.all_of(version) if version >= 0 else []
         removes = [action for path in there for _, action in _file_actions(path, ("remove",))]
-        return sum(1 for r in removes if not set(dict(r.get("partitionValues") or {}).values()).isdisjoint(values))
+        return sum(1 for r in removes if _tells(r, values))
+
+
+def _tells(remove: Row, values: Collection[str]) -> bool:
+    if not set(dict(remove.get("partitionValues") or {}).values()).isdisjoint(values):
+        return True
+    tags = [str(text) for pair in dict(remove.get("tags") or {}).items() for text in pair]
+    return any(value and value in text for value in values for text in tags)
 
 
 def settings_only(folder: AnyPlace, first: int, last: int) -> bool:

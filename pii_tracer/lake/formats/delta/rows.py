@@ -12,8 +12,8 @@ from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.delta.transaction_log import LiveFile, log_of
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.rows.batches import Batches, parquet_batches, with_columns
+from pii_tracer.lake.rows.current_rows import LibraryError
 from pii_tracer.lake.stores.s3.s3_path import S3Path
-from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import is_s3, local_path
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def delta_rows(state: TableState, columns: Sequence[str], version: int, paths: E
     """Some columns of a Delta table's version, and whatever errors its library raises.
 
     Raises:
-        EstateError: the library would read another folder.
+        LibraryError: the library would read another folder.
     """
     import pyarrow as pa
 
@@ -76,14 +76,14 @@ def open_delta(state: TableState, version: int, paths: EstatePaths) -> DeltaTabl
     """A version of a Delta table for its library, and whatever errors that raises.
 
     Raises:
-        EstateError: the library would read another folder.
+        LibraryError: the library would read another folder.
     """
     from deltalake import DeltaTable
 
     remote = is_s3(state.location)
     if unquote(state.location) != state.location or (remote and re.search(r"[?#]", state.location)):
         # delta-rs decodes the path once too often and would read the folder of the decoded name
-        raise EstateError(
+        raise LibraryError(
             "the Delta reader confuses folders whose names hold percent escapes" + (", `?` or `#`" if remote else ""),
             where=state.location,
             todo="rename the folder; only Spark can read it as it is",

@@ -10,6 +10,7 @@ from typing import Any
 from pii_tracer.lake.dataset_paths import EstatePaths, local_path
 from pii_tracer.lake.formats.delta.log_paths import LOG
 from pii_tracer.lake.formats.delta.stray_files import strangers
+from pii_tracer.lake.formats.delta.table_features import FEATURE, KNOWN_FEATURES, KNOWN_TO_ALL, READER_VERSION
 from pii_tracer.lake.formats.delta.transaction_log import DeltaSnapshot, LiveFile, read_log
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import GENERATED, InventoryGap, TableState
@@ -18,42 +19,6 @@ from pii_tracer.lake.spark_types import padded_columns, spark_columns
 from pii_tracer.lake.stores.s3.s3_path import Place
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.gap_kinds import GapKind
-
-READER_VERSION = 3
-KNOWN_FEATURES = frozenset(
-    {
-        "allowColumnDefaults",
-        "appendOnly",
-        "catalogManaged",
-        "catalogOwned-preview",
-        "changeDataFeed",
-        "checkConstraints",
-        "checkpointProtection",
-        "clustering",
-        "columnMapping",
-        "coordinatedCommits-preview",
-        "deletionVectors",
-        "domainMetadata",
-        "generatedColumns",
-        "icebergCompatV1",
-        "icebergCompatV2",
-        "identityColumns",
-        "inCommitTimestamp",
-        "inCommitTimestamp-preview",
-        "invariants",
-        "rowTracking",
-        "timestampNtz",
-        "typeWidening",
-        "typeWidening-preview",
-        "v2Checkpoint",
-        "vacuumProtocolCheck",
-        "variantShredding-preview",
-        "variantType",
-        "variantType-preview",
-    }
-)
-"""Table features of Delta's protocol (PROTOCOL.md, "Valid Feature Names in Table Features") that leave alone what the
-log says of files, or are looked at by their own rule."""
 
 _NAMED = 3
 """So many strange files are named; the rest is a number."""
@@ -121,12 +86,13 @@ def _fixed(schema: dict[str, Any]) -> dict[str, str]:
     return fixed
 
 
-_TELLING = ("catalogManaged", "catalogOwned-preview", "clustering")
+_TELLING = frozenset({"catalogManaged", "catalogOwned-preview", "clustering"})
 
 
 def _features(snapshot: DeltaSnapshot[Place]) -> dict[str, str]:
     """Features that decide whether and how a table is treated, spelled as DDL spells them."""
-    return {f"delta.feature.{name}": "supported" for name in _TELLING if name in snapshot.features}
+    told = {name for name in snapshot.features if name in _TELLING or name not in KNOWN_TO_ALL}
+    return {f"{FEATURE}{name}": "supported" for name in told}
 
 
 def _row_count(files: Sequence[LiveFile[Place]]) -> int | None:

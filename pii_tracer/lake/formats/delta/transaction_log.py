@@ -31,7 +31,7 @@ from pii_tracer.lake.formats.delta.log_paths import (
 )
 from pii_tracer.lake.stores.s3.s3_path import Place, S3Path
 
-_ACTIONS = ("add", "remove", "metaData", "protocol")
+_ACTIONS = ("add", "remove", "metaData", "protocol", "txn", "domainMetadata")
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class LiveFile(Generic[Place]):
     deleted_rows: int
     deletion_vector: bool
     partition: dict[str, str | None]
+    tags: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ class DeltaSnapshot(Generic[Place]):
     """The newest version of a table. `earliest` is the oldest version that can still be rebuilt from the log.
 
     name, comment: what the table is called in its log, and said to be. named: every file of data, changes and deletion
-    vectors that an action of the retained log adds or removes.
+    vectors that an action of the retained log adds or removes. transactions: by a writer's id, when it last wrote (ms
+    since 1970; None where the log does not say). domains: by name, what the table keeps for a feature or a tool.
     """
 
     version: int
@@ -71,6 +73,8 @@ class DeltaSnapshot(Generic[Place]):
     name: str | None
     comment: str | None
     named: frozenset[Place]
+    transactions: dict[str, int | None]
+    domains: dict[str, Any]
 
     @property
     def needed(self) -> frozenset[str]:
@@ -85,6 +89,8 @@ class _State:
     protocol: Row | None = None
     cloned_from: str | None = None
     named: set[str] = field(default_factory=set)
+    transactions: dict[str, int | None] = field(default_factory=dict)
+    domains: dict[str, Any] = field(default_factory=dict)
 
     def apply(self, actions: list[Row]) -> None:
         """One commit: a file is known by path and deletion vector, so removals may stand after additions."""
@@ -98,6 +104,12 @@ class _State:
                 self.named.update(written_by(told))
             self.metadata = action.get("metaData") or self.metadata
             self.protocol = action.get("protocol") or self.protocol
+            if txn := action.get("txn"):
+                self.transactions[txn["appId"]] = txn.get("lastUpdated")
+            if domain := action.get("domainMetadata"):
+                self.domains.pop(domain["domain"], None)
+                if not domain.get("removed"):
+                    self.domains[domain["domain"]] = domain.get("configuration")
             info = action.get("commitInfo") or {}
             if info.get("operation") == "CLONE":
                 self.cloned_from = str((info.get("operationParameters") or {}).get("source", "")) or None
@@ -174,6 +186,8 @@ def _read(location: Place, history: bool) -> DeltaSnapshot[Place]:
         name=metadata.get("name"),
         comment=metadata.get("description"),
         named=frozenset(placed(location, path) for path in state.named),
+        transactions=state.transactions,
+        domains=state.domains,
     )
 
 
@@ -211,6 +225,7 @@ def _live(location: Place, real: Place, add: Row) -> LiveFile[Place]:
         deleted_rows=int(vector["cardinality"]) if vector else 0,
         deletion_vector=vector is not None,
         partition=_mapping(add.get("partitionValues")),
+        tags=_mapping(add.get("tags")),
     )
 
 

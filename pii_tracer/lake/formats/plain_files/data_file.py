@@ -244,6 +244,13 @@ def _refuse_other_encodings(file: StoredFile) -> None:
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         with decompressed(file) as stream:
+            if (start := stream.read(2)) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+                raise EstateError(
+                    "a csv file is UTF-16, which no step writes",
+                    where=str(file.path),
+                    todo="its job writes it as UTF-8, then plan again",
+                )
+            decoder.decode(start)
             while piece := stream.read(1 << 20):
                 decoder.decode(piece)
             decoder.decode(b"", final=True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.plain_files.alike_files import as_table_has, named_here, refuse_unlike, unreadable
 from pii_tracer.lake.formats.plain_files.data_file import (
     DataFile,
     StoredFile,
@@ -24,10 +27,15 @@ from pii_tracer.lake.inventory import ENCODING, TableState
 from pii_tracer.lake.rows.batches import Batches, parquet_batches, with_columns
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import Format
+from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import is_s3
+
+_T = TypeVar("_T")
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    _Rows = TypeVar("_Rows", pa.Table, pa.RecordBatch)
 
 
 def folder_files(state: TableState, paths: EstatePaths) -> Sequence[StoredFile]:
@@ -54,7 +62,9 @@ def _files_here(state: TableState) -> list[DataFile]:
             continue
         for name in sorted(names):
             path = here / name
-            if not name.startswith((".", "_")) and not path.is_dir() and (file := data_file(path)):
+            if name.startswith((".", "_")) or path.is_dir() or not path.stat().st_size:
+                continue  # without a byte: what a writer leaves that dies at once
+            if file := data_file(path):
                 found.append(file)
     return found
 
@@ -65,25 +75,40 @@ def folder_of(state: TableState, file: StoredFile) -> Path | S3Path:
 
 
 def current_rows(state: TableState, columns: Sequence[str], paths: EstatePaths) -> pa.Table:
-    """Some columns of all files, and whatever errors the libraries raise."""
-    import pyarrow as pa
+    """Some columns of all files.
 
+    Raises:
+        EstateError: a file cannot be read, or two of them have a column in types that do not go together; it is named.
+    """
     files = folder_files(state, paths)
-    try:
+    if state.format is not Format.JSON:
         return _tables(state, files, columns, rows_of_file)
-    except pa.ArrowException:
-        if state.format is not Format.JSON:
-            raise
+    with suppress(EstateError):
+        return _tables(state, files, columns, rows_of_file)
     shape = Shape()  # a column has another type in another file
     for file in files:
-        with decompressed(file) as stream:
-            shape.read(stream)
+        _read(file, partial(_shape, file, shape))
+    return _tables(state, files, columns, partial(_json_rows, shape))
 
-    def read(file: StoredFile, wanted: Sequence[str]) -> pa.Table:
-        with decompressed(file) as stream:
-            return json_rows(stream, wanted, shape.types)
 
-    return _tables(state, files, columns, read)
+def _shape(file: StoredFile, shape: Shape) -> None:
+    with decompressed(file) as stream:
+        shape.read(stream)
+
+
+def _json_rows(shape: Shape, file: StoredFile, columns: Sequence[str]) -> pa.Table:
+    with decompressed(file) as stream:
+        return json_rows(stream, columns, shape.types)
+
+
+def _read(file: StoredFile, read: Callable[[], _T]) -> _T:
+    """What reading a file gives; a parser's error as ours, which names the file."""
+    try:
+        return read()
+    except EstateError:
+        raise
+    except Exception as error:
+        raise unreadable(file, error) from None
 
 
 def _tables(
@@ -94,19 +119,39 @@ def _tables(
 ) -> pa.Table:
     import pyarrow as pa
 
-    tables = []
+    kinds = {column.name: column.type for column in state.columns}
+    tables = {}
     for file in files:
         partition = partition_values(folder_of(state, file), file.path)
-        table = read(file, [c for c in columns if c not in partition])
+        stored = [c for c in columns if c not in partition]
+        table = _read(file, partial(_read_as_table, partial(read, file, stored), stored, kinds))
         for name in columns:
             if name not in table.schema.names:  # a partition column, or one that came with later files
                 value = partition.get(name)
                 kind = pa.null() if value is None else pa.string()
                 table = table.append_column(name, pa.array([value] * table.num_rows, kind))
-        tables.append(table.select(columns))
+        tables[file] = table.select(columns)
     if not tables:
         return pa.table({name: pa.array([], pa.string()) for name in columns})
-    return pa.concat_tables(tables, promote_options="permissive")
+    refuse_unlike(tables)
+    return pa.concat_tables(tables.values(), promote_options="permissive")
+
+
+def _read_as_table(read: Callable[[], pa.Table], columns: Sequence[str], kinds: Mapping[str, str]) -> pa.Table:
+    return _as_table(read(), columns, kinds)
+
+
+def _as_table(rows: _Rows, columns: Sequence[str], kinds: Mapping[str, str]) -> _Rows:
+    """Rows of a file with the table's names and ways of storing, in all its columns that are asked for."""
+    here = named_here(rows.schema.names, columns)
+    renamed = {file_has: name for name, file_has in here.items()}
+    rows = rows.rename_columns([renamed.get(name, name) for name in rows.schema.names])
+    for name in here:
+        place = rows.schema.get_field_index(name)
+        cells = as_table_has(rows.column(place), kinds.get(name, ""))
+        if cells.type != rows.schema.field(place).type:
+            rows = rows.set_column(place, name, cells)
+    return rows
 
 
 def rows_of_file(file: StoredFile, columns: Sequence[str]) -> pa.Table:
@@ -117,7 +162,7 @@ def rows_of_file(file: StoredFile, columns: Sequence[str]) -> pa.Table:
         import pyarrow.parquet as pq
 
         with pq.ParquetFile(file.source) as opened:
-            table = opened.read(columns=[c for c in columns if c in opened.schema_arrow.names])
+            table = opened.read(columns=list(named_here(opened.schema_arrow.names, columns).values()))
             # a table without columns has lost how many rows it had
             return table if table.num_columns else pa.table({"": pa.nulls(opened.metadata.num_rows)})
     if file.format is Format.ORC:
@@ -157,6 +202,14 @@ def _csv(file: StoredFile) -> pa.Table:
 
     names, header = csv_header(file)
     with decompressed(file) as stream:
+        if not names:
+            if stream.read().strip():
+                raise EstateError(
+                    "a csv file begins with an empty line, so that nothing tells its columns",
+                    where=str(file.path),
+                    todo="its job writes it without that line, then plan again",
+                )
+            return pa.table({"": pa.nulls(0)})
         return csv.read_csv(
             stream,
             read_options=csv.ReadOptions(
@@ -173,17 +226,24 @@ def file_rows(
     state: TableState, columns: Sequence[str], files: Collection[Path | S3Path], paths: EstatePaths
 ) -> Batches:
     """The rows of some files."""
+    kinds = {column.name: column.type for column in state.columns}
     for file in folder_files(state, paths):
         if file.path in files:
             partition = partition_values(folder_of(state, file), file.path)
-            for batch in _of_file(file, columns):
-                yield with_columns(batch, columns, partition)
+            batches = _read(file, partial(_of_file, file, columns))
+            while (batch := _read(file, partial(next, batches, None))) is not None:
+                mine = _read(file, partial(_as_table, batch, columns, kinds))
+                yield with_columns(mine, columns, partition)
 
 
 def _of_file(file: StoredFile, columns: Sequence[str]) -> Batches:
-    if file.format is Format.PARQUET:
-        return parquet_batches(file.path, columns)
-    return iter(rows_of_file(file, columns).to_batches())
+    if file.format is not Format.PARQUET:
+        return iter(rows_of_file(file, columns).to_batches())
+    import pyarrow.parquet as pq
+
+    with file.path.open("rb") as stream:
+        names = pq.read_schema(stream).names
+    return parquet_batches(file.path, list(named_here(names, columns).values()))
 
 
 def footer_texts(state: TableState, paths: EstatePaths) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from pii_tracer.common.parallel_map import several
 from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.plain_files.alike_files import kind_of_both, spelled, unreadable
 from pii_tracer.lake.formats.plain_files.column_order import table_order
 from pii_tracer.lake.formats.plain_files.data_file import (
     DataFile,
@@ -54,17 +55,26 @@ def folder_digest(folder: Path, paths: Iterable[Path]) -> str:
 def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) -> Found:
     """State of a bare folder that holds these data files (at least one).
 
-    Files of more than one format are a gap: the state then speaks of the most frequent one.
+    Files of more than one format are a gap: the state then speaks of the most frequent one. Files without a byte, as a
+    writer leaves them that dies at once, are passed over, as readers do.
 
     Raises:
         EstateError: a file cannot be read; it names the file.
     """
-    formats = Counter(f.format for f in files)
+    written = tuple(f for f in files if f.path.stat().st_size)
+    formats = Counter(f.format for f in written or files)
     kind = min(formats, key=lambda f: (-formats[f], f.value))
     encoding = paths.encoding_at(folder) if kind is Format.CSV else None
-    mine = tuple(sorted((replace(f, encoding=encoding) for f in files if f.format is kind), key=lambda f: str(f.path)))
+    read = (replace(f, encoding=encoding) for f in written if f.format is kind)
+    mine = tuple(sorted(read, key=lambda f: str(f.path)))
+    if not mine and kind not in (Format.CSV, Format.JSON):
+        raise EstateError(
+            f"none of the {kind} files in the folder has a byte",
+            where=str(min(f.path for f in files)),
+            todo="remove them, or let their job write them again, then plan again",
+        )
     dataset = paths.dataset_of(folder)
-    told = told_by(folder, mine)
+    told = told_by(folder, mine) if mine else Told({"columns": ()}, None)
     state = TableState(
         dataset=dataset,
         table=paths.table_at(folder),
@@ -78,7 +88,7 @@ def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) 
         **told.fields,
     )
     gaps = []
-    others = sorted(str(f.path) for f in files if f.format is not kind)
+    others = sorted(str(f.path) for f in written if f.format is not kind)
     if others:
         reason = f"the folder holds files of {len(formats)} formats ({', '.join(sorted(formats))}): not one table"
         gaps.append(gap(dataset, GapKind.MIXED_FORMATS, reason, others[0]))
@@ -106,6 +116,7 @@ def told_by(folder: Path | S3Path, files: Sequence[StoredFile]) -> Told:
     names = {c.name for c in partitions}
     columns, rows, common, ordered, mixed = _columns_and_rows(files)
     codecs = set(several(codec_of, files))
+    mine = {c.name.lower(): c.name for c in columns}
     even = not common or files[0].format is Format.JSON
     fields = {
         "columns": (*(c for c in columns if c.name not in names), *partitions),
@@ -116,8 +127,8 @@ def told_by(folder: Path | S3Path, files: Sequence[StoredFile]) -> Told:
         "uneven": () if even else tuple(sorted({c.name for c in columns} - common)),
         "loose": not ordered,
         "mixed": mixed,
-        "padded": tuple(sorted({name for names in several(padded, files) for name in names})),
-        "fixed": dict.fromkeys((name for names in several(required, files) for name in names), "NOT NULL"),
+        "padded": tuple(sorted({mine.get(n.lower(), n) for names in several(padded, files) for n in names})),
+        "fixed": {mine.get(n.lower(), n): "NOT NULL" for names in several(required, files) for n in names},
     }
     return Told(fields, _APART if columns and not common else None)
 
@@ -127,7 +138,7 @@ _APART = "files of this folder have no column in common: not one table, so that 
 
 def _summarised(folder: Path, files: tuple[DataFile, ...]) -> bool:
     """Whether a Parquet folder, or a partition of it, has a summary."""
-    if files[0].format is not Format.PARQUET:
+    if not files or files[0].format is not Format.PARQUET:
         return False
     places = {place for file in files for place in file.path.parents if place.is_relative_to(folder)}
     return any((place / SUMMARY).is_file() for place in places)
@@ -152,9 +163,12 @@ def _columns_and_rows(
         if files[0].format is Format.JSON
         else several(partial(_named, file_columns), files)
     )
-    for file, (found, count) in zip(files, told, strict=True):
+    first: dict[str, str] = {}
+    for file, (read, count) in zip(files, told, strict=True):
+        found = read if files[0].format is Format.JSON else _spelled(read, first)
         for column in found:
-            columns.setdefault(column.name, column)
+            known = columns.setdefault(column.name, column)
+            columns[column.name] = known.model_copy(update={"type": kind_of_both(known.type, column.type)})
         if found:
             orders.append((file, tuple(column.name for column in found)))
         names = frozenset(column.name for column in found)
@@ -169,6 +183,11 @@ def _columns_and_rows(
     return found_all, rows, common or frozenset(), order is not None, tuple(sorted(shape.mixed))
 
 
+def _spelled(columns: tuple[Column, ...], first: dict[str, str]) -> tuple[Column, ...]:
+    names = spelled([column.name for column in columns], first)
+    return tuple(Column(name=name, type=column.type) for name, column in zip(names, columns, strict=True))
+
+
 def _of_shape(file: StoredFile, shape: Shape) -> _Columns:
     there = frozenset(shape_of(file, shape))
     return tuple(c for c in columns_of(shape) if c.name in there), None
@@ -181,11 +200,7 @@ def _named(read: Callable[[StoredFile], _Columns], file: StoredFile) -> _Columns
     except EstateError:
         raise
     except Exception as error:  # every format's parser has errors of its own
-        raise EstateError(
-            f"a {file.format} file cannot be read: {type(error).__name__}",
-            where=str(file.path),
-            todo="repair or remove the file; whether it holds a person cannot be told",
-        ) from None
+        raise unreadable(file, error) from None
 
 
 def _order(orders: Sequence[tuple[StoredFile, tuple[str, ...]]]) -> tuple[str, ...] | None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from pii_tracer.lineage.dataset_names import Identities, is_place
 from pii_tracer.lineage.graph.edges import LineageGap, Subtype
+from pii_tracer.lineage.naming_schemes import sql_name
 from pii_tracer.lineage.sources.dataset_notes import (
     Change,
     Described,
@@ -42,6 +43,7 @@ from pii_tracer.lineage.sources.openlineage.event_parsing import (  # fmt: skip
     not_an_event,
     schema_of,
 )
+from pii_tracer.lineage.sources.openlineage.one_spelling import OneSpelling
 from pii_tracer.lineage.sources.openlineage.run_merging import Ended, RunBook, Shape
 from pii_tracer.model.datasets import Column, ColumnId, DatasetId
 
@@ -72,12 +74,15 @@ class Events:
     """Everything read from events.
 
     schemas: versions of columns, with first and last time of each (microseconds). by_file: how many events each file
-    held, in the order of the files.
+    held, in the order of the files. several_places: tables that symlinks lead to more than one place.
+    doubtful: pairs of datasets that could be one under two names.
     """
 
     runs: list[Run] = field(default_factory=list)
     schemas: dict[DatasetId, dict[tuple[Column, ...], tuple[int, int]]] = field(default_factory=dict)
     symlinks: dict[str, set[DatasetId]] = field(default_factory=dict)
+    several_places: dict[DatasetId, frozenset[DatasetId]] = field(default_factory=dict)
+    doubtful: set[tuple[DatasetId, DatasetId]] = field(default_factory=set)
     notes: Notes = field(default_factory=Notes)
     gaps: list[LineageGap] = field(default_factory=list)
     by_file: list[int] = field(default_factory=list)
@@ -256,7 +261,18 @@ class _Finish:
         self.reader, self.identities, self.events = reader, identities, events
         self._known: dict[Id, DatasetId] = {}
         self._columns: dict[Field, ColumnId] = {}
+        self._spelling = OneSpelling(identities, self._named())
         self._places = self._located()
+        pairs = ((self._places.get(a, a), self._places.get(b, b)) for a, b in self._spelling.doubtful)
+        events.doubtful = {(min(pair), max(pair)) for pair in pairs if pair[0] != pair[1]}
+
+    def _named(self) -> set[Id]:
+        """Every name that an event tells a dataset by."""
+        reader, parts = self.reader, self.reader.book.parts
+        found = {id_ for part in parts for id_ in (*part.inputs, *part.outputs)}
+        found |= {(e[0][0], e[0][1]) for part in parts for e in part.edges}
+        found |= {(m[0][0], m[0][1]) for part in parts for m in part.members}
+        return found | set(reader.schemas) | {link for link, _ in reader.symlinks}
 
     def run(self) -> None:
         reader, events = self.reader, self.events
@@ -268,7 +284,7 @@ class _Finish:
                 mine[made] = min(first, earlier), max(last, later)
         for (other, kind), datasets in reader.symlinks.items():
             if kind != "LOCATION":
-                events.symlinks.setdefault(other[1], set()).update(map(self.dataset, datasets))
+                events.symlinks.setdefault(sql_name(*other), set()).update(map(self.dataset, datasets))
         shapes = reader.book.shapes()
         events.runs = sorted((self._run(s) for s in shapes), key=lambda r: (r.proof.job, r.proof.first, r.proof.last))
         events.notes = self._notes()
@@ -277,7 +293,7 @@ class _Finish:
         """The dataset of a name; one that a symlink says is the name of a place is that place."""
         found = self._known.get(id_)
         if found is None:
-            normal = self.identities.normal(*id_)
+            normal = self._spelling.of(id_)
             found = self._known[id_] = self._places.get(normal, normal)
         return found
 
@@ -295,12 +311,13 @@ class _Finish:
         """
         places: dict[DatasetId, set[DatasetId]] = {}
         for (other, _), datasets in self.reader.symlinks.items():
-            link = self.identities.normal(*other)
+            link = self._spelling.of(other)
             for id_ in datasets:
-                dataset = self.identities.normal(*id_)
+                dataset = self._spelling.of(id_)
                 name, place = (link, dataset) if is_place(dataset) else (dataset, link)
                 if is_place(place) and not is_place(name):
                     places.setdefault(name, set()).add(place)
+        self.events.several_places = {name: frozenset(found) for name, found in places.items() if len(found) > 1}
         return {name: min(found) for name, found in places.items() if len(found) == 1}
 
     def _run(self, shape: Shape) -> Run:

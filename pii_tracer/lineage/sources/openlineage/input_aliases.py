@@ -28,6 +28,7 @@ def tell_names(events: Events, ledger: Ledger) -> None:
     """
     known = frozenset(ledger.identities.aliases.values())
     symlinks = _symlinks(events.symlinks)
+    ledger.plain_gaps += _several_places(events)
     told: set[tuple[DatasetId, DatasetId]] = set()
     for run in events.runs:
         for dataset in sorted(_read(run) - known):
@@ -36,6 +37,36 @@ def tell_names(events: Events, ledger: Ledger) -> None:
                 if table in known and table not in run.outputs and (dataset, table) not in told:
                     told.add((dataset, table))
                     ledger.plain_gaps.append(_gap(run, dataset, name, table))
+    ledger.plain_gaps += (_could_be(*pair) for pair in sorted(events.doubtful) if told.isdisjoint((pair, pair[::-1])))
+
+
+def _several_places(events: Events) -> Iterator[LineageGap]:
+    """A gap for each further place that symlinks tell for one table of one metastore: it was moved, or there are two.
+
+    Each place is followed for itself, and nothing tells that the rows of one are those of the other.
+    """
+    for table, places in sorted(events.several_places.items()):
+        first, *others = sorted(places)
+        for other in others:
+            yield LineageGap(
+                dataset=other,
+                kind=LineageGapKind.UNRESOLVED_NAME,
+                reason=f"symlinks call both {first} and {other} {table}, and nothing tells whether these are one table",
+                evidence=f"symlinks of {table}",
+                closes="let what sends the events tell a move by a lifecycleStateChange facet (RENAME), or one place",
+                same_as=first,
+            )
+
+
+def _could_be(one: DatasetId, other: DatasetId) -> LineageGap:
+    return LineageGap(
+        dataset=other,
+        kind=LineageGapKind.UNRESOLVED_NAME,
+        reason=f"{one} and {other} could be one dataset, and nothing tells whether they are",
+        evidence=f"names in events: {one}, {other}",
+        closes="let what sends the events name the dataset as its catalog does, with one namespace, everywhere",
+        same_as=one,
+    )
 
 
 def _read(run: Run) -> set[DatasetId]:

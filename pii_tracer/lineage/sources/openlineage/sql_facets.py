@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pii_tracer.lineage.sources.evidence import Proof, united
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.openlineage.events import Events
+from pii_tracer.lineage.sources.openlineage.own_names import OwnNames, own_names, together
 from pii_tracer.lineage.sources.openlineage.schema_history import Eras, Statements
 from pii_tracer.lineage.sources.statement_facts import SPARK, Told, parsed
 from pii_tracer.lineage.sources.statement_templates import skeleton, stands_for_all
@@ -23,12 +24,12 @@ Text = tuple[str, str]
 def told_by_events(events: Events, dialect: str, names: Names, eras: Eras, ledger: Ledger) -> list[Told]:
     """The statements of all runs, in the order in which their texts were first run. names: what SQL files taught."""
     proofs = _proofs(events)
-    read = _Reader(dialect, names, eras, ledger)
+    read = _Reader(dialect, names, eras, ledger, own_names(events.runs, ledger.identities))
     told: list[Told] = []
     for group in sorted(_groups(proofs), key=lambda g: min((p.first, t) for t in g for p in proofs[t])):
         latest = max(group, key=lambda t: (max(p.last for p in proofs[t]), t))
-        together = united(p for text in group for p in proofs[text])
-        told_once = read.text(latest, together, tuple(group))
+        everybody = united(p for text in group for p in proofs[text])
+        told_once = read.text(latest, everybody, tuple(group))
         if len(group) == 1 or stands_for_all(latest[0], [one.made for one in told_once]):
             told += told_once
         else:
@@ -62,18 +63,31 @@ class _Reader:
     names: Names
     eras: Eras
     ledger: Ledger
+    own: Mapping[Text, OwnNames]
 
     def text(self, text: Text, proofs: Sequence[Proof], texts: tuple[Text, ...]) -> list[Told]:
         """The statements of a text; texts: all those it stands for."""
         proofs = sorted(proofs, key=lambda p: p.key)
         kind = self._dialect(text[1], proofs[0])
+        own = together([self.own[one] for one in texts])
+        columns = {name: [(c.name, c.type) for c in self.ledger.columns.get(d, ())] for name, d in own.names}
+        new = [name for name in columns if not self.names.columns(name)]
+        for name in new:
+            self.names.learn(name, columns[name])
         made: Statements = parsed(text[0], self.names, kind, proofs[0], self.ledger)
+        for name in new:  # another event may mean another table by it
+            self.names.forget(name)
         moments = sorted({p.first[0] for p in proofs} | {p.last[0] for p in proofs})
         made, old = self.eras.resolved(
-            text[0], moments, made, lambda known: parsed(text[0], Names(known), kind, proofs[0], self.ledger)
+            text[0],
+            moments,
+            made,
+            lambda known: parsed(text[0], Names({**known, **columns}), kind, proofs[0], self.ledger),
         )
-        told = [Told(one, proof, texts, rebuild=kind in SPARK) for one in made for proof in proofs]
-        return told + [Told(one, proof, texts, rebuild=False) for one in old for proof in proofs]
+        told = [
+            Told(one, proof, texts, rebuild=kind in SPARK and not columns, own=own) for one in made for proof in proofs
+        ]
+        return told + [Told(one, proof, texts, rebuild=False, own=own) for one in old for proof in proofs]
 
     def _dialect(self, named: str, proof: Proof) -> str:
         """The dialect an event names; one that nobody knows is told, and the estate's is tried."""

@@ -66,6 +66,7 @@ def decode(data: memoryview, collector: Collector, where: str = "hfile", schema:
                 collector.text(key, f"{where} key", _KEY, tiny=True, whole=whole)
     for block in found:
         collector.rest(memoryview(block.data), f"{where} block", read=[range(len(block.data))])
+    collector.rest(data, "raw bytes", read=[range(len(data))])  # headers, checksums and the trailer, too
 
 
 def blocks(data: memoryview) -> Iterator[Block]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from pii_tracer.model.locations import engine_path
+from pii_tracer.model.locations import engine_path, read_path
 from pii_tracer.model.plan import Copy
 from pii_tracer.verify.formats.base import State, TableReader
 
@@ -37,6 +37,6 @@ def _instants(spark: SparkSession, location: str) -> list[str]:
 
     Spark lists it, here and in S3; no file is opened.
     """
-    literal = re.sub(r"[\\*?\[\]{},]", r"\\\g<0>", location)
+    literal = read_path(location)
     listed = spark.read.format("binaryFile").load(f"{literal}/.hoodie/{{timeline/,}}*commit").select("path").collect()
     return sorted({match.group(1) for row in listed if (match := _INSTANT.search(row["path"]))})

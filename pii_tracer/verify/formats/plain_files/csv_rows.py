@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,19 +18,18 @@ from pii_tracer.lake.formats.plain_files.data_file import (
     partition_values,
 )
 from pii_tracer.model.datasets import Format
+from pii_tracer.model.locations import read_path
 from pii_tracer.model.plan import Copy
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
-
-_GLOB = re.compile(r"([\\{}\[\]*?])")
 
 
 def csv_frame(spark: SparkSession, copy: Copy, folder: Path, files: list[Path]) -> DataFrame:
     """The rows of CSV files; where they differ in their headers, columns are united by name and all are text."""
     groups = _by_header(copy, files)
     if len(groups) < 2:
-        return _reader(spark, copy, files).load(copy.location)
+        return _reader(spark, copy, files).load(read_path(copy.location))
     parts = list(dict.fromkeys(name for path in files for name in partition_values(folder, path)))
     frames = [_as_named(_reader(spark, copy, files), folder, group, parts) for group in groups.items()]
     whole = frames[0]
@@ -62,7 +60,7 @@ def _as_named(
         part for part in parts if part.lower() in folders
     ]
     schema = StructType([StructField(name, StringType()) for name in columns])
-    paths = [_GLOB.sub(r"\\\1", str(path)) for path in files]
+    paths = [read_path(str(path)) for path in files]
     return reader.schema(schema).option("basePath", str(folder)).load(paths).drop(*hidden.values())
 
 

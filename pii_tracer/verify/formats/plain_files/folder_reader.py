@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from pii_tracer.model.datasets import Format
+from pii_tracer.model.locations import read_path
 from pii_tracer.model.plan import TEXTS, Copy
 from pii_tracer.scan.folder_scan import walk_files
 from pii_tracer.verify.formats.base import State, TableReader
@@ -45,11 +46,11 @@ def _files(spark: SparkSession, copy: Copy) -> DataFrame:
         # as texts: with types that Spark guesses, one row less could make another type of everybody's numbers
         reader = reader.option("primitivesAsString", "true")
         if texts := {name.lower() for name in copy.facts.get(TEXTS, ())}:
-            reader = reader.schema(_as_texts(reader.format("json").load(copy.location).schema, texts))
+            reader = reader.schema(_as_texts(reader.format("json").load(read_path(copy.location)).schema, texts))
     else:
         # else the columns of one file are taken for everybody's, and what others have more is compared with nothing
         reader = reader.option("mergeSchema", "true")
-    return reader.format(copy.format.value).load(copy.location)
+    return reader.format(copy.format.value).load(read_path(copy.location))
 
 
 def _as_texts(schema: StructType, names: Collection[str]) -> StructType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,6 +40,17 @@ VARIANTS = {
 }
 
 
+_LONE = "7d3f3c3e-6a53-4bd6-8b29-5a9b1b1f0c11"
+LEFTOVERS = (
+    f".{1:020}.json.{_LONE}.tmp",
+    f"_commit_{_LONE}.json.tmp",
+    f"{1:020}.checkpoint.parquet.tmp",
+    f"_commits/{1:020}.{_LONE}.json",
+    f"_staged_commits/{1:020}.{_LONE}.json",
+)
+"""What writers that died, or a coordinator of commits, left in the log."""
+
+
 def make(spark: SparkSession, world: SparkEstate, name: str, match=BY_UID, **properties: str) -> Steps:
     """Two files, the person in both."""
     folder = world.folder(f"delta/{name}")
@@ -67,12 +79,18 @@ def test_variants(spark: SparkSession, spark_estate: SparkEstate, variant: str) 
     hidden = steps.location / ".crashed" / "part.parquet"
     hidden.parent.mkdir()
     hidden.write_bytes(EMAIL.encode())
+    log = steps.location / "_delta_log"
+    left = [log / name for name in LEFTOVERS]
+    for path in left:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"add": {"path": "a", "stats": json.dumps({"minValues": {"email": EMAIL}})}}))
 
     facts = steps.all(DELETE, VACUUM)
     assert facts[DELTA_DELETE_ROWS]["rows_deleted"] == 3
     assert residue(steps.location), "deleting and vacuuming alone leaves the person in the log, or under a vector"
     steps.all(PURGE, VACUUM, CLEAN)
     assert residue(steps.location) == []
+    assert not any(path.exists() for path in left)
     assert bystanders(read(spark, steps)) == others
     assert read(spark, steps).count() == 37
     if variant == "vectors":

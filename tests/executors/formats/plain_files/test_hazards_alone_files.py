@@ -15,6 +15,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from executors.context import ExecutionContext
+from pii_tracer.app.execution.executor_value_search import finds
 from pii_tracer.app.planning.value_masking import telling_objects
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.lake.inventory import Inventory
@@ -39,6 +40,7 @@ from tests.app.planning.test_others_rows import (
     by_folders,
     estate,
     planned,
+    table,
 )
 from tests.executors.formats.plain_files.test_files import (
     here,
@@ -90,6 +92,25 @@ def test_f2_a_value_in_the_name_of_a_partition_folder(tmp_path: Path) -> None:
     (folder / f"email={MAIL}").rename(folder / "email=erased")
     assert verify_bytes(steps.copy, build_patterns(HER_KEYS.key_sets), folder).clean
     assert planned(base)["gaps"] == []
+
+
+def test_f3b_a_stale_entry_of_another_value_than_the_key(tmp_path: Path) -> None:
+    """Her e-mail, in the dictionary of a file without a row of hers; rows are found by the key alone."""
+    base = estate(tmp_path, "parquet")
+    folder = base / "lake" / "tickets"
+    encoded = table(HERS, OTHER)
+    encoded = encoded.set_column(1, "email", encoded["email"].dictionary_encode()).slice(1)
+    pq.write_table(encoded, folder / "b.parquet")
+    mine = Match(terms=(MatchTerm(column="cust", key_set="cust", type="string"),))
+    loaded = load_estate(base / "pii-tracer.yaml")
+    sets = HER_KEYS.key_sets
+    now = datetime.now(timezone.utc)
+    ctx = ExecutionContext(loaded, base, HER_KEYS, lambda: now, everything=sets, finds=finds(loaded, base))
+    steps = Steps(ctx, "files", None, folder, Format.PARQUET, mine)
+    assert not verify_bytes(steps.copy, build_patterns(sets), folder).clean
+    assert steps.once(Action.FILES_REWRITE, format="parquet")["rows_deleted"] == 0
+    assert verify_bytes(steps.copy, build_patterns(sets), folder).clean
+    assert pq.read_table(folder / "b.parquet").to_pylist() == [dict(OTHER)]
 
 
 def test_f2_a_value_in_the_name_of_an_object(world: World, tmp_path: Path) -> None:

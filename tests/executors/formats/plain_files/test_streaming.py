@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from executors.formats.plain_files import sink_log
 from pii_tracer.app.planning.folder_search import scan_estate
+from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.actions import Action
@@ -108,7 +109,7 @@ def test_the_output_of_a_stream_stays_readable_and_its_state_is_a_gap(
     assert (checkpoint.format, checkpoint.snapshot) == (Format.STREAM_CHECKPOINT, "1")
     assert checkpoint.files > 2
     assert not [gap for gap in found.gaps if gap.kind not in ("missing_root",)]
-    seen = scan_estate(found, PERSON, lambda _: None)
+    seen = scan_estate(found, PERSON, Readings(), lambda _: None)
     assert seen[places["again"].location].strong == frozenset()
     told = streaming_state(checkpoint, seen[checkpoint.location])
     assert isinstance(told, Gap)

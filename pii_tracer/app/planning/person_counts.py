@@ -1,0 +1,90 @@
+"""How many current rows of each table are the persons', as far as they can be read without Spark.
+
+A table that cannot be read is a gap. One is none: a table whose every current file is there and was decoded, and whose
+format has something that the library does not know. Spark reads it, so that the first step counts its rows before it
+erases, and the plan says `rows: null`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from pii_tracer.lake.careful_reading import Readings
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.inventory import Inventory, TableState
+from pii_tracer.lake.rows.current_rows import LibraryError, data_files, read_columns
+from pii_tracer.lake.stores.s3.s3_path import S3Path, opened
+from pii_tracer.model.datasets import PLAIN, KeySet, Match
+from pii_tracer.model.errors import EstateError
+from planners.copies.classification import match_of
+from planners.copies.executor_support import astray
+from planners.copies.person_rows import count_rows, padded
+from planners.copies.scan_evidence import Evidence, Padded
+from planners.locate.subject_survey import Survey, title
+
+_Counted = tuple[int | None, frozenset[Padded]]
+_NOT_COUNTED: _Counted = (None, frozenset())
+_WITHOUT = "How many rows are the persons' is not known"
+
+
+def count_persons(
+    evidence: Mapping[str, Evidence],
+    surveys: Sequence[Survey],
+    inventory: Inventory,
+    paths: EstatePaths,
+    readings: Readings,
+    say: Callable[[str], None],
+) -> dict[str, Evidence]:
+    """Add the number of the persons' current rows."""
+    result = dict(evidence)
+    by_location = {s.location: s for s in inventory.tables}
+    for found in surveys:
+        for state in inventory.tables:
+            match = match_of(found, state, by_location)
+            if match is not None:
+                seen = result[state.location]
+                count = partial(_rows, state, match, found.key_sets, seen, paths, say)
+                rows, blanks = readings.table(state, count, _NOT_COUNTED, _WITHOUT)
+                result[state.location] = replace(seen, rows=rows, padded=seen.padded | blanks)
+    return result
+
+
+def left_to_spark(state: TableState, seen: Evidence | None, paths: EstatePaths) -> bool:
+    """Whether Spark can be expected to read a table that a library failed to read.
+
+    seen: what the search of its files showed. Files of a bare folder are written again without Spark: it never is.
+    """
+    if state.format in PLAIN or seen is None or seen.unread:
+        return False
+    try:
+        return all(map(_has_bytes, data_files(state, paths)))
+    except (EstateError, OSError):
+        return False
+
+
+def _has_bytes(file: Path | S3Path) -> bool:
+    with opened(file) as stream:
+        return bool(stream.read(1))
+
+
+def _rows(
+    state: TableState,
+    match: Match,
+    key_sets: Mapping[str, KeySet],
+    seen: Evidence,
+    paths: EstatePaths,
+    say: Callable[[str], None],
+) -> _Counted:
+    if astray(state, [(term.column, term.access) for term in match.terms]):
+        return _NOT_COUNTED  # a gap of its own says that no key stands there
+    try:
+        table = read_columns(state, sorted({t.column for t in match.terms}), paths)
+    except LibraryError as error:
+        if not left_to_spark(state, seen, paths):
+            raise
+        say(f"the rows of {title(state)} are counted by Spark, before the first step erases: {error.what}")
+        return _NOT_COUNTED
+    return count_rows(table.to_pylist(), match, key_sets), padded(table, match, key_sets)

@@ -1,0 +1,123 @@
+"""Files of one folder whose columns differ in case or in how text is stored: they are one table, as for Spark.
+
+Spark finds columns in any case (`spark.sql.caseSensitive` is false by default), and reads text alike whether a file
+has it as string, large string, dictionary (a category of pandas) or bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from pii_tracer.lake.formats.plain_files.data_file import StoredFile
+from pii_tracer.lake.spark_types import without_views
+from pii_tracer.model.datasets import Format
+from pii_tracer.model.errors import EstateError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    Cells = TypeVar("Cells", pa.Array, pa.ChunkedArray)
+
+TEXT, BYTES = "string", "binary"
+
+
+def spelled(names: Sequence[str], first: dict[str, str]) -> tuple[str, ...]:
+    """The names of a file's columns as the table has them: as the first file does that has them in any case.
+
+    first: by name in lower case, what files before this one call them; is added to. Names that the file itself tells
+    apart by case stay apart.
+    """
+    folded = [name.lower() for name in names]
+    return tuple(
+        name if folded.count(low) > 1 else first.setdefault(low, name) for name, low in zip(names, folded, strict=True)
+    )
+
+
+def named_here(there: Sequence[str], wanted: Iterable[str]) -> dict[str, str]:
+    """By column of the table: what a file calls it. Columns that the file does not have are not in it.
+
+    Raises:
+        ValueError: two columns of one name in any case, on either side: nobody can tell which is meant.
+    """
+    folded: dict[str, list[str]] = {}
+    for name in there:
+        folded.setdefault(name.lower(), []).append(name)
+    asked = list(dict.fromkeys(wanted))
+    found = {name: name for name in asked if name in there}
+    for name in (name for name in asked if name not in found):
+        fits = [here for here in folded.get(name.lower(), []) if found.get(here) != here]
+        if len(fits) > 1 or set(fits) & set(found.values()):
+            raise ValueError("columns that differ in case alone")
+        if fits:
+            found[name] = fits[0]
+    return found
+
+
+def as_table_has(cells: Cells, kind: str) -> Cells:
+    """Cells of a file, in the way that those of other files can stand beside. kind: of the column in the table.
+
+    Raises:
+        pa.ArrowInvalid: bytes are no text, and the column is.
+    """
+    import pyarrow as pa
+
+    plain = without_views(cells.type)
+    if kind == TEXT and (pa.types.is_binary(plain) or pa.types.is_large_binary(plain)):
+        plain = pa.large_string()
+    return cells if plain == cells.type else cells.cast(plain)
+
+
+def kind_of_both(one: str, other: str) -> str:
+    """The type of a column that two files have: text where one has it as bytes."""
+    return TEXT if {one, other} == {TEXT, BYTES} else one
+
+
+def refuse_unlike(tables: Mapping[StoredFile, pa.Table]) -> None:
+    """Raises EstateError: a column has types in two files that no table has at once."""
+    import pyarrow as pa
+
+    first: dict[str, tuple[pa.DataType, StoredFile]] = {}
+    for file, table in tables.items():
+        for field in table.schema:
+            kind, _ = first.setdefault(field.name, (field.type, file))
+            try:
+                pa.unify_schemas(
+                    [pa.schema([(field.name, kind)]), pa.schema([(field.name, field.type)])],
+                    promote_options="permissive",
+                )
+            except pa.ArrowException:
+                raise EstateError(
+                    f"the folder's files cannot be read as one: {field.name} is {field.type} here and {kind} elsewhere",
+                    where=str(file.path),
+                    todo="its job writes the files with one type, then plan again",
+                ) from None
+
+
+def unreadable(file: StoredFile, error: Exception) -> EstateError:
+    """What to tell of a file that cannot be read: never the parser's own text, which may quote rows."""
+    article = "an" if file.format.value[0] in "ao" else "a"
+    return EstateError(
+        f"{article} {file.format} file cannot be read: {_why(file, error)}",
+        where=str(file.path),
+        todo="repair or remove the file, then plan again; whether it holds a person cannot be told",
+    )
+
+
+_PARQUET, _ENCRYPTED = b"PAR1", b"PARE"
+"""How Parquet files begin, the second where the footer is encrypted."""
+
+
+def _why(file: StoredFile, error: Exception) -> str:
+    """What is wrong with a file, as far as it shows; else the kind of the parser's error."""
+    if file.format is Format.JSON and isinstance(error, ValueError):
+        return "a line of it is not one whole JSON object (is it cut, or one document over many lines?)"
+    if file.format is Format.CSV and "CSV parse error: Expected" in str(error):
+        return "a row has another number of fields than the header"
+    if file.format is not Format.PARQUET:
+        return type(error).__name__
+    with file.path.open("rb") as stream:
+        start = stream.read(4)
+    if start == _ENCRYPTED:
+        return "its footer is encrypted, so that nothing here can tell its columns"
+    return type(error).__name__ if start == _PARQUET else "it is something else than Parquet, whatever its name says"

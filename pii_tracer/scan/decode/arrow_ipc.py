@@ -1,0 +1,65 @@
+"""Arrow's own files and streams, Feather's second version among them
+(https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from pii_tracer.scan.decode.arrow import search_batch, search_leaf, unused_entries
+from pii_tracer.scan.decode.file_kind import FileKind, Part
+from pii_tracer.scan.decode.streams import stream_of
+from pii_tracer.scan.decode.table_metadata import Role
+from pii_tracer.scan.hit_collector import Collector
+
+_FILE, _STREAM = b"ARROW1\0\0", b"\xff\xff\xff\xff"
+_LARGEST = 1 << 28
+
+
+def _fits(data: memoryview) -> bool:
+    if bytes(data[:8]) == _FILE:
+        return True
+    # a stream begins with the length of its schema, a flatbuffer whose root lies behind a small offset
+    length, root = (int.from_bytes(data[at : at + 4], "little") for at in (4, 8))
+    return bytes(data[:4]) == _STREAM and 0 < length < min(len(data), _LARGEST) and length % 8 == 0 and root < length
+
+
+def decode(data: memoryview, collector: Collector, role: Role) -> None:
+    """Search every batch, and all bytes as they stand: metadata, and what no batch shows.
+
+    Raises:
+        pa.ArrowException, OSError: it cannot be read to its end.
+    """
+    if bytes(data[:8]) == _FILE:
+        with pa.ipc.open_file(stream_of(data)) as file:
+            for number in range(file.num_record_batches):
+                _batch(file.get_batch(number), collector)
+    else:
+        with pa.ipc.open_stream(stream_of(data)) as stream:
+            for batch in stream:
+                _batch(batch, collector)
+    collector.rest(data, "raw bytes", read=[range(len(data))])
+
+
+def _batch(batch: pa.RecordBatch, collector: Collector) -> None:
+    search_batch(batch, collector, "data")
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        for label, entries in unused_entries(column, name):
+            search_leaf(entries, collector, "dictionary page", label)
+
+
+def _behind(data: memoryview) -> Iterator[Part]:
+    """What stands behind the end of a stream; a file ends with its magic."""
+    if bytes(data[:8]) == _FILE:
+        return
+    source = stream_of(data)
+    with pa.ipc.open_stream(source) as stream:
+        for _ in stream:
+            pass
+        end = source.tell()
+    if end < len(data):
+        yield Part("", (data[end:],))
+
+
+KIND = FileKind(name="arrow ipc", rank=10, fits=_fits, decode=decode, parts=_behind)

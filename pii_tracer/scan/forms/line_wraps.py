@@ -1,0 +1,164 @@
+"""Text with its line breaks taken out: values, and base64 of them, go on in the next line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+_INDENT = 16
+"""Characters of indent or of marks (`>`) that are passed over at the beginning of a line."""
+_PIECE = 3
+"""Digits parted by a break are one number only where so many stand on each side: short numbers begin many lines."""
+_FOLD = np.uint8(32)
+_LEAST_BITS, _MOST_BITS = 18, 24
+_CROWDED = 16
+"""Where more than one break in so many may part a value, everything is looked at."""
+
+Bytes = npt.NDArray[np.uint8]
+Places = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """data: the text in one line; origins: where each byte of it stands in the text."""
+
+    data: bytes
+    origins: Places
+
+
+class Borders:
+    """Tells where an end of a line may part one of some patterns, in any case. Never misses one.
+
+    What stands around an end is compared with what stands in the patterns: two bytes on each side, or one where the
+    pattern begins or ends there.
+    """
+
+    def __init__(self, patterns: Iterable[bytes]) -> None:
+        folded = [np.frombuffer(pattern, np.uint8) | _FOLD for pattern in patterns if len(pattern) > 3]
+        self._reach = max(map(len, folded), default=0)
+        self._bits = min(_MOST_BITS, max(_LEAST_BITS, (8 * self._reach * len(folded)).bit_length()))
+        self._known = np.zeros(1 << self._bits, np.bool_)
+        self._touching = np.zeros(1 << 16, np.bool_)
+        for whole in folded:
+            self._touching[_two(whole[:-1], whole[1:])] = True
+            self._known[self._within(whole[:-3], whole[1:-2], whole[2:-1], whole[3:])] = True
+            self._known[self._first(*whole[:3].reshape(3, 1))] = True
+            self._known[self._last(*whole[-3:].reshape(3, 1))] = True
+
+    def windows(self, text: bytes | memoryview) -> Iterator[tuple[int, int]]:
+        """Parts of a text that hold all that may go on in the next line."""
+        if len(text) < 3 or not self._reach or (isinstance(text, bytes) and b"\n" not in text):
+            return
+        whole = np.frombuffer(text, np.uint8)
+        breaks = np.flatnonzero(whole[1:-1] == 10) + 1
+        breaks = breaks[whole.take(breaks + 1) >= 9]
+        count = len(breaks)
+        if not count:
+            return
+        ends, starts = _ends(whole, breaks), _starts(whole, breaks)
+        last, first = whole.take(ends), whole.take(starts)
+        # lengths of binary formats look like breaks
+        few = np.flatnonzero(self._touching.take(_two(last | _FOLD, first | _FOLD)) & (last >= 32) & (first >= 32))
+        if not len(few):
+            return
+        breaks, ends, starts = breaks[few], ends[few], starts[few]
+        left, right = last[few] | _FOLD, first[few] | _FOLD
+        before = whole[np.maximum(ends - 1, 0)] | _FOLD
+        behind = whole[np.minimum(starts + 1, len(whole) - 1)] | _FOLD
+        known = self._known[self._within(before, left, right, behind)]
+        known |= self._known[self._first(left, right, behind)] | self._known[self._last(before, left, right)]
+        if _CROWDED * np.count_nonzero(known) > count > _CROWDED:
+            yield 0, len(whole)
+            return
+        around = 2 * self._reach + _INDENT
+        low = high = 0
+        for place in breaks[known].tolist():
+            if high and place - around > high:
+                yield low, high
+                high = 0
+            low = low if high else max(0, place - around)
+            high = min(len(whole), place + around)
+        if high:
+            yield low, high
+
+    def _within(self, *four: Bytes) -> Words:
+        return self._mixed(np.uint32(0), *four)
+
+    def _first(self, *three: Bytes) -> Words:
+        return self._mixed(np.uint32(1), *three)
+
+    def _last(self, *three: Bytes) -> Words:
+        return self._mixed(np.uint32(2), *three)
+
+    def _mixed(self, kind: np.uint32, *signs: Bytes) -> Words:
+        words = np.full(len(signs[0]), kind, np.uint32)
+        for sign in signs:
+            words = words << np.uint32(8) | sign
+        return np.asarray((words * np.uint32(0x9E3779B1)) >> np.uint32(32 - self._bits), np.uint32)
+
+
+def _two(first: Bytes, second: Bytes) -> npt.NDArray[np.intp]:
+    return first.astype(np.intp) << 8 | second
+
+
+def joined(text: bytes) -> Joined:
+    """The text without its breaks, with what breaks add to them: soft ones of quoted-printable, a backslash, indents,
+    marks of replies.
+    """
+    whole = np.frombuffer(text, np.uint8)
+    breaks = np.flatnonzero(whole == 10)
+    lasts, starts = _ends(whole, breaks), _starts(whole, breaks)
+    gaps = np.zeros(len(whole) + 1, np.int64)
+    np.add.at(gaps, lasts + 1, 1)
+    np.add.at(gaps, starts, -1)
+    origins = np.flatnonzero(np.cumsum(gaps[:-1]) <= 0)
+    return Joined(whole[origins].tobytes(), origins)
+
+
+def _ends(whole: Bytes, breaks: Places) -> Places:
+    """The last byte of each line."""
+    ends = breaks - 1
+    ends = ends - (whole.take(ends) == 13)
+    soft = whole.take(ends)
+    return np.asarray(np.maximum(ends - ((soft == 61) | (soft == 92)), 0), np.int64)
+
+
+def _starts(whole: Bytes, breaks: Places) -> Places:
+    """The first byte of each line that follows, behind what indents it."""
+    last = len(whole) - 1
+    starts = np.minimum(breaks + 1, last)
+    for _ in range(_INDENT):
+        signs = whole.take(starts)
+        passed = (signs == 32) | (signs == 9) | (signs == 62)
+        if not passed.any():
+            break
+        starts = np.minimum(starts + passed, last)
+    return starts
+
+
+def spread(size: int) -> int:
+    """How many bytes so many may take with breaks and indents in them: ten of theirs, or more, to each line."""
+    return size + (size // 10 + 1) * (_INDENT + 3)
+
+
+def is_one(line: bytes, start: int, end: int, parts: Places) -> bool:
+    """Whether a value that was found across breaks surely is one word: nothing of a word touches it, and no short
+    number of the next line makes it up.
+
+    line: joined text; start, end: of the value there; parts: where it goes on after a break.
+    """
+    if (start and _of_word(line[start - 1])) or (end < len(line) and _of_word(line[end])):
+        return False
+    for at in parts.tolist():
+        numbers = 48 <= line[at - 1] <= 57 and 48 <= line[at] <= 57
+        if numbers and min(at - start, end - at) < _PIECE:
+            return False
+    return True
+
+
+def _of_word(byte: int) -> bool:
+    return byte > 127 or chr(byte).isalnum()

@@ -1,0 +1,160 @@
+"""The byte patterns of every form of the persons' values, and what finds them all at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ahocorasick_rs import BytesAhoCorasick
+
+from pii_tracer.model.datasets import KeySet
+from pii_tracer.scan.forms import escape_views
+from pii_tracer.scan.hits import Form
+from pii_tracer.scan.value_encodings import (
+    SEALED,
+    bare_number,
+    base64_alone,
+    base64_cores,
+    digests,
+    html_escaped,
+    json_escaped,
+    scientific,
+    spellings,
+    url_escaped,
+    utf16,
+    uuid_of,
+)
+
+Term = tuple[str, Form]
+"""The name of a key set, and a form."""
+
+SHORT_TEXT = 6
+"""A shorter text value would be found in binary by chance: it counts only between word boundaries."""
+
+TINY_DIGITS = 5
+"""A weak number of fewer digits counts only as a whole cell: `decimal(12,2)` is full of twelves."""
+
+_SURE = 12
+"""A shorter value without its blanks is not met in all encodings in which it is with them."""
+
+_STRONG_DIGITS = 10
+"""Fewer digits behind blanks, which a source pads with, mean something else elsewhere, too."""
+
+_INTEGER = re.compile(r"-?(0|[1-9]\d{0,37})\Z")
+
+
+class Automaton:
+    """Byte patterns with the terms each stands for; empty automata find nothing."""
+
+    def __init__(self, table: dict[bytes, list[Term]]) -> None:
+        self._terms = list(table.values())
+        self._search = BytesAhoCorasick(list(table)) if table else None
+        self.longest = max(map(len, table), default=0)
+
+    def matches(self, data: bytes) -> Iterator[tuple[list[Term], int, int]]:
+        """What each match stands for, where it starts and ends."""
+        if self._search is not None:
+            for index, start, end in self._search.find_matches_as_indexes(data, overlapping=True):
+                yield self._terms[index], start, end
+
+
+def add(table: dict[bytes, list[Term]], pattern: bytes, term: Term) -> None:
+    """The plainest form of a key set is added first and names the pattern."""
+    terms = table.setdefault(pattern, [])
+    if all(name != term[0] for name, _ in terms):
+        terms.append(term)
+
+
+@dataclass
+class Tables:
+    """Patterns by how they are searched.
+
+    folded: in any case; exact; bounded: between boundaries; tiny: as whole cells; looks: as text looks in a view, near
+    one of the anchors; digests: in hex. ints: whole numbers; cells: whole cells.
+    """
+
+    folded: dict[bytes, list[Term]] = field(default_factory=dict)
+    exact: dict[bytes, list[Term]] = field(default_factory=dict)
+    bounded: dict[bytes, list[Term]] = field(default_factory=dict)
+    tiny: dict[bytes, list[Term]] = field(default_factory=dict)
+    looks: dict[bytes, list[Term]] = field(default_factory=dict)
+    anchors: dict[bytes, set[bytes]] = field(default_factory=dict)
+    digests: dict[bytes, list[Term]] = field(default_factory=dict)
+    ints: dict[int, list[str]] = field(default_factory=dict)
+    cells: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, key_set: KeySet, given: str) -> None:
+        """Every form of one value. One that the source pads with blanks stands elsewhere without them."""
+        name, value = key_set.name, given.strip() or given
+        for text in dict.fromkeys((given, value)):
+            if name not in self.cells.setdefault(text, []):
+                self.cells[text].append(name)
+            for digest, form in digests(text):
+                add(self.digests, digest.hex().encode(), (name, form))
+                for pattern in (digest, *base64_alone(digest)) if form in SEALED else ():
+                    add(self.exact, pattern, (name, form))
+        number = bare_number(value)
+        for digits in (value, number or ""):
+            if _INTEGER.match(digits) and name not in self.ints.setdefault(int(digits), []):
+                self.ints[int(digits)].append(name)
+        padded = value != given and value.isdigit() and len(value) < _STRONG_DIGITS
+        if key_set.weak or padded or len(value) < SHORT_TEXT:
+            self._bounded(name, value)
+        else:
+            self._strong(name, value)
+        if value != given and not key_set.weak and len(value) < _SURE:
+            self._strong(name, given)  # with its blanks it is strong
+        if number is not None:
+            for text in (number, scientific(number)):
+                add(self.bounded, text.encode(), (name, Form.NUMBER))
+
+    def _bounded(self, name: str, value: str) -> None:
+        table = self.bounded if len(value) >= TINY_DIGITS or not value.isdigit() else self.tiny
+        for spelling in spellings(value):
+            text = spelling.encode().lower()
+            add(table, text, (name, Form.TEXT))
+            for written in escape_views.written(text):
+                add(table, written, (name, Form.ESCAPED))
+        if _INTEGER.match(value) and len(value) > 1:
+            add(table, scientific(value).encode(), (name, Form.NUMBER))
+
+    def _strong(self, name: str, value: str) -> None:
+        written = spellings(value)
+        for spelling in written:
+            add(self.folded, spelling.encode().lower(), (name, Form.TEXT))
+        for spelling in written:
+            for escaped in url_escaped(spelling):
+                add(self.folded, escaped.encode().lower(), (name, Form.URL))
+            for escaped in json_escaped(spelling):
+                add(self.folded, escaped.encode().lower(), (name, Form.JSON))
+            for escaped in html_escaped(spelling):
+                add(self.folded, escaped.encode().lower(), (name, Form.HTML))
+            for wide in utf16(spelling):
+                add(self.folded, wide.lower(), (name, Form.UTF16))
+            add(self.folded, spelling.encode().hex().encode(), (name, Form.HEX))
+            for core in base64_cores(spelling.encode()):
+                add(self.exact, core, (name, Form.BASE64))
+        for spelling in written:
+            self._as_it_looks(name, spelling.encode().lower())
+        if (number := uuid_of(value)) is not None:
+            for text in (str(number), number.hex):
+                add(self.folded, text.encode(), (name, Form.UUID))
+            for data in (number.bytes, number.bytes_le):  # the latter as .NET and SQL Server write it
+                add(self.exact, data, (name, Form.UUID))
+                for core in base64_cores(data):
+                    add(self.exact, core, (name, Form.UUID))
+        if _INTEGER.match(value) and len(value) > 1:
+            add(self.bounded, scientific(value).encode(), (name, Form.NUMBER))
+
+    def _as_it_looks(self, name: str, text: bytes) -> None:
+        looks = escape_views.alike(text)
+        if not escape_views.is_altered(looks) or len(looks) < SHORT_TEXT:
+            return
+        add(self.folded, looks, (name, Form.ESCAPED))
+        add(self.looks, looks, (name, Form.ESCAPED))
+        anchors = escape_views.anchors(looks)
+        for anchor in anchors:
+            self.anchors.setdefault(anchor, set()).add(looks)
+        for written in () if anchors else escape_views.written(looks):
+            add(self.folded, written, (name, Form.ESCAPED))

@@ -1,0 +1,47 @@
+"""Where a weak number, or a short word, stands alone in text."""
+
+from __future__ import annotations
+
+from pii_tracer.scan.email_boundaries import RUN
+
+_OPAQUE_RUN = 20
+
+
+def whole_segment(path: bytes, start: int, end: int) -> bool:
+    """A tiny number in a path counts as a whole segment or as `name=number`; file names are full of numbers."""
+    before, after = path[:start], path[end:]
+    return (not before or before[-1:] in b"/=") and (not after or after[:1] == b"/")
+
+
+def stands_alone(data: bytes, start: int, end: int) -> bool:
+    """Whether no digits, nor letters where it is a word, touch a match."""
+    before = data[start - 1] if start else 32
+    after = data[end] if end < len(data) else 32
+    if not 48 <= data[start] <= 57:  # a short word: no letter or digit may touch it
+        return not (chr(before).isalnum() or chr(after).isalnum() or before > 127 or after > 127)
+    if 48 <= before <= 57 or 48 <= after <= 57:
+        return False
+    if before == 46 and start > 1 and 48 <= data[start - 2] <= 57:  # the fraction of another number
+        return False
+    if after == 46 and end + 1 < len(data) and 48 <= data[end + 1] <= 57 and not _zero_fraction(data, end + 1):
+        return False
+    return not _in_opaque_run(data, start, end)
+
+
+def _zero_fraction(data: bytes, position: int) -> bool:
+    """`8841302.0` is the same number; `8841302.5` is not."""
+    while position < len(data) and 48 <= data[position] <= 57:
+        if data[position] != 48:
+            return False
+        position += 1
+    return True
+
+
+def _in_opaque_run(data: bytes, start: int, end: int) -> bool:
+    """Inside a long run of letters and digits (base64, hex, a token) digits mean nothing by themselves."""
+    left, right = start, end
+    while left > 0 and data[left - 1] in RUN and end - left <= _OPAQUE_RUN:
+        left -= 1
+    while right < len(data) and data[right] in RUN and right - start <= _OPAQUE_RUN:
+        right += 1
+    return right - left >= _OPAQUE_RUN

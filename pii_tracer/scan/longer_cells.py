@@ -1,0 +1,49 @@
+"""Cells of other people's longer keys, known again in the bytes of the file that they were decoded from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+WINDOW = 16 * 1024 * 1024
+"""So many bytes are searched at once."""
+
+_CUT = 64
+"""parquet-mr cuts the bounds of column indexes to so many bytes (`parquet.columnindex.truncate.length`)."""
+
+
+def between(gone: Sequence[range], size: int) -> Iterator[tuple[int, int]]:
+    """What lies between some parts, in windows."""
+    start = 0
+    for part in (*gone, range(size, size)):
+        for position in range(start, part.start, WINDOW):
+            yield position, min(part.start, position + WINDOW)
+        start = max(start, part.stop)
+
+
+def explained(
+    view: memoryview, at: int, end: int, cells: dict[tuple[int, int], set[bytes]], read: Sequence[range]
+) -> bool:
+    """Whether the bytes around are those of a cell that was decoded and holds somebody else's longer key."""
+    inside = any(at in part for part in read)
+    for (offset, size), texts in cells.items():
+        start = at - offset
+        if start < 0:
+            continue
+        if bytes(view[start : start + size]) in texts and (inside or _counted(view, start, size)):
+            return True
+        if size > _CUT and end < start + _CUT - 1 and _counted(view, start, _CUT):
+            # cut as parquet-mr cuts it in column indexes, the last character of a maximum raised
+            piece = bytes(view[start : start + _CUT - 1])
+            if any(text.startswith(piece) for text in texts):
+                return True
+    return False
+
+
+def _counted(view: memoryview, start: int, size: int) -> bool:
+    """A text has its length in front: as a varint (Thrift, Protocol Buffers) or in four bytes (Parquet PLAIN)."""
+    varint, rest = b"", size
+    while rest > 127:
+        varint, rest = varint + bytes([rest & 127 | 128]), rest >> 7
+    varint += bytes([rest])
+    lengths = (varint, size.to_bytes(4, "little"))
+    return any(start >= len(n) and bytes(view[start - len(n) : start]) == n for n in lengths)

@@ -1,0 +1,70 @@
+"""Files in which the scan saw the persons, and that no step of the plan writes again or removes.
+
+Planning and verification search the same files by the same code. So whatever is seen here has a step, or a gap that
+names the file and the way out: nothing is found for the first time when the run is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pii_tracer.model.datasets import BY_ROWS, Strategy
+from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.plan import Gap
+from planners.copies.scan_evidence import Evidence
+from planners.formats.registry import planner_of
+from planners.holds.hold_effects import gap_of
+from planners.locate.subject_survey import World
+from planners.step_drafts import CopyDraft
+
+_TREATED = (*BY_ROWS, Strategy.MASK_COLUMNS, Strategy.REBUILD)
+_NAMED = 5
+"""So many files are named; the rest is a number."""
+
+
+def left_behind(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
+    """One gap for each copy whose folder holds such files."""
+    gaps = []
+    for item in items:
+        seen = world.evidence.get(item.copy.location)
+        if item.state and seen and item.copy.origin is None and item.copy.strategy in _TREATED:
+            ways = _ways(item, seen)
+            if ways:
+                gaps.append(_gap(item, ways))
+    return tuple(gaps)
+
+
+def _ways(item: CopyDraft, seen: Evidence) -> dict[str, str]:
+    """The way out for each file that stays."""
+    planner = planner_of(item.copy.format)
+    told = ((one.file, planner.left_behind(item, one)) for one in sorted(seen.seen, key=lambda one: one.file))
+    return {file: way for file, way in told if way}
+
+
+def _gap(item: CopyDraft, ways: dict[str, str]) -> Gap:
+    files = list(ways)
+    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+    remedies = "; ".join(dict.fromkeys(ways.values()))
+    return gap_of(
+        item,
+        GapKind.LEFT_BEHIND,
+        f"{len(files)} file(s) hold the persons where no step writes or removes anything: {remedies}; then plan again."
+        " Waived, the run ends with residue there",
+        ", ".join(files[:_NAMED]) + more,
+    )
+
+
+def beyond_engine(items: Iterable[CopyDraft], profile: str) -> tuple[Gap, ...]:
+    """One gap for each table that the engine of the estate would refuse: its first step would stop the run."""
+    gaps = []
+    for item in items:
+        if item.state and item.copy.origin is None and item.copy.strategy in _TREATED:
+            what = planner_of(item.copy.format).beyond_engine(item.state, profile)
+            if what:
+                reason = f"the engine of Spark {profile} does not know {what}, and refuses the table"
+                todo = (
+                    "set another `spark.profile` in the estate file where that one knows it, or have its owner drop it"
+                    " (ALTER TABLE … DROP FEATURE), then plan again; waived, the run stops at this table"
+                )
+                gaps.append(gap_of(item, GapKind.UNKNOWN_VERSION, reason, todo))
+    return tuple(gaps)
