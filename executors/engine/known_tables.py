@@ -40,7 +40,8 @@ def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool
 
     So are the tables of catalogs that Spark does not find there by itself; they are asked once for a session. s3: and
     the declared tables in S3 whose formats have a folder that tells them. A session is told once of the same tables:
-    steps ask for theirs many times, and an estate has thousands of names.
+    steps ask for theirs many times, and an estate has thousands of names. One in S3 that is not there yet is looked for
+    again each time.
 
     Raises:
         RunError: Spark cannot open one, or knows another table by its name.
@@ -48,14 +49,14 @@ def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool
     declared = [table for catalog in estate.catalogs.values() for table in catalog.tables]
     here = [t for t in declared if not is_s3(t.location) and (base / t.location).exists()]
     there = [t for t in declared if s3 and is_s3(t.location) and format_of(t.format).sign_folders]
-    told = "\n".join(repr((str(base), t.name, str(t.format), t.location)) for t in (*here, *there))
+    told = "\n".join(repr((str(base), t.name, str(t.format), t.location)) for t in here)
     digest = hashlib.sha256(told.encode()).hexdigest()
     if spark.conf.get(_TOLD, "") != digest:
         for table in here:
             _register(spark, table.name, table.format, base / table.location)
-        for table in there:
-            _register_in_s3(spark, estate, table)
         spark.conf.set(_TOLD, digest)
+    for table in there:
+        _register_in_s3(spark, estate, table)
     if any(c.other_formats for c in spark_catalogs(estate)) and spark.conf.get(_CATALOGS_ASKED, "") != str(base):
         for registered in EstatePaths(estate, base).registry.tables.values():
             support = support_of(registered.format)
@@ -86,7 +87,7 @@ def _register(spark: SparkSession, full_name: str, kind: Format, location: Path)
 
 
 def _register_in_s3(spark: SparkSession, estate: Estate, declared: DeclaredTable) -> None:
-    """Asked once for a session: to look whether the table is there costs requests. One that S3 refuses is left out:
+    """Asked once for a session, from when the table is there: to look costs requests. One that S3 refuses is left out:
     perhaps nobody needs it now, and whoever does is told."""
     name, location = declared.name, str(s3_location(declared.location))
     if _tried(spark, name)[1] == location or spark.conf.get(_seen(name), "") == location:

@@ -243,12 +243,13 @@ def leftovers(folder: AnyPlace, version: int) -> list[tuple[AnyPlace, bool]]:
     Raises as `complete_checkpoint`.
     """
     with readable(folder):
-        inside = [path for name in (*_STAGED, _SIDECARS) for path in _inside(folder / LOG / name)]
+        staged = [path for name in _STAGED for path in _inside(folder / LOG / name)]
+        others: list[AnyPlace] = [*files_of(folder).there, *_inside(folder / LOG / _SIDECARS)]
         found = []
-        for path in (*files_of(folder).there, *inside):
+        for path, taken in (*((p, True) for p in staged), *((p, False) for p in others)):
             number, unfinished = _NUMBER.match(path.name), _LEFTOVER.fullmatch(path.name)
             spent = number is not None and int(number[1]) < version
-            if unfinished or (spent and path.parent.name in _STAGED):
+            if unfinished or (spent and taken):
                 found.append((path, spent))
         return sorted(found, key=str)
 
