@@ -23,7 +23,8 @@ from planners.locate.sql.qualified_columns import (
     steps_of,
     way_of,
 )
-from planners.locate.sql.spark_functions import INPUT, NotComputable, parse
+from planners.locate.sql.spark_functions import INPUT, parse
+from planners.locate.sql.whole_numbers import NotComputable
 
 
 class Fate(StrEnum):
@@ -152,7 +153,7 @@ class _Look:
             for place in self.places(node.this):
                 seen = replace(place, group=False, windows=(*place.windows, by))
                 yield _or_nothing(seen) if nothing else seen
-        elif isinstance(node, exp.AggFunc) or _is_named(node, _AGGREGATES_BY_NAME):
+        elif is_aggregate(node):
             yield from self._aggregated(node)
         elif isinstance(node, exp.Coalesce | exp.If | exp.Case | exp.Nullif):
             yield from self._chosen(node)
@@ -331,8 +332,10 @@ def _one_table(node: exp.Expression) -> bool:
     return len({column.table.lower() for column in node.find_all(exp.Column)}) <= 1
 
 
-def _is_named(node: exp.Expression, names: frozenset[str]) -> bool:
-    return isinstance(node, exp.Anonymous) and node.name.lower() in names
+def is_aggregate(node: exp.Expression) -> bool:
+    """Whether a function is known to give one value for many rows."""
+    named = isinstance(node, exp.Anonymous) and node.name.lower() in _AGGREGATES_BY_NAME
+    return named or isinstance(node, exp.AggFunc)
 
 
 def _json_path(node: exp.Expression) -> tuple[str, ...] | None:
