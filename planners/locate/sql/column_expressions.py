@@ -92,23 +92,10 @@ COUNTS = (
 )
 """Aggregates whose result no longer is any of the values. Every other aggregate hides them."""
 
-_AGGREGATES_BY_NAME = frozenset(
-    [
-        "histogram_numeric",
-        "count_min_sketch",
-        "hll_sketch_agg",
-        "hll_union_agg",
-        "percentile",
-        "percentile_cont",
-        "percentile_disc",
-        "listagg",
-        "string_agg",
-        "map_agg",
-        "multimap_agg",
-        "set_agg",
-        "wm_concat",
-    ]
-)
+_AGGREGATES_BY_NAME = frozenset({
+    "histogram_numeric", "count_min_sketch", "hll_sketch_agg", "hll_union_agg", "percentile", "percentile_cont",
+    "percentile_disc", "listagg", "string_agg", "map_agg", "multimap_agg", "set_agg", "wm_concat",
+})  # fmt: skip
 """Aggregates that the parser knows as functions only: they hide what they read."""
 
 

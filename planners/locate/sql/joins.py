@@ -101,12 +101,13 @@ class Joins:
         sources, links, same = self._sources(node, ctes)
         grouped = frozenset(o for entry in _grouping(node) for o in _column_origins(entry, (), sources))
         self.grouped |= grouped
-        shown, twins = _exposed(node.expressions, sources), _twins(node)
+        looked_up = _lookups(node.expressions)
+        shown, twins = _exposed(node.expressions, sources), _twins(node, looked_up)
         groups, equal = _groups(links, same, _persons(sources)), _equal(links, same, sources)
         self.strays.of_join(node.expressions, sources, groups, shown, equal)
         self.strays.of_picks(node, sources, grouped, self.keys, looked_up=False)
-        self._looked_up(node.expressions, shown, (sources, links, same), ctes)
-        for inner in (s.this for p in node.expressions for s in _subqueries(p) if isinstance(s.this, exp.Select)):
+        self._looked_up(looked_up, shown, (sources, links, same), ctes)
+        for inner in looked_up:
             # a value looked up row by row: as if its tables were joined
             more, conditions, _ = self._sources(inner, ctes)
             brought = _exposed(inner.expressions, {**sources, **more})
@@ -136,11 +137,11 @@ class Joins:
         return Rows(bool(shown), origins, personal=personal or starred, values=values, names=names)
 
     def _looked_up(
-        self, projections: Sequence[exp.Expression], owners: Collection[str], around: Sources, ctes: Mapping[str, Rows]
+        self, queries: Sequence[exp.Select], owners: Collection[str], around: Sources, ctes: Mapping[str, Rows]
     ) -> None:
         """Notes strays of queries that give a value for each row: as if their tables were joined with these."""
         sources, links, same = around
-        for inner in (s.this for p in projections for s in _subqueries(p) if isinstance(s.this, exp.Select)):
+        for inner in queries:
             more, conditions, used = self._sources(inner, ctes)
             if set(more) & set(sources):  # equal names: whose column is whose is not told
                 self.strays.joined |= {v for a, way in read_by(inner.expressions, more) for v in more[a].values(way)}
@@ -197,7 +198,7 @@ class Joins:
         owner = {target.alias_or_name.lower()}
         groups = _groups(links, [], _persons(sources))
         self.strays.of_join(given, sources, groups, owner, _equal(links, [], sources))
-        self._looked_up(given, owner, (sources, links, []), {})
+        self._looked_up(_lookups(given), owner, (sources, links, []), {})
 
     def _check(
         self,
@@ -272,9 +273,11 @@ def _united(left: Rows, right: Rows) -> Rows:
     return Rows(left.carrier or right.carrier, left.origins, personal=personal, values=values, names=left.names)
 
 
-def _twins(select: exp.Select) -> set[str]:
-    """The aliases of a table that stands several times: whatever comes from one of them may be another person's."""
-    inner = [s.this for p in select.expressions for s in _subqueries(p) if isinstance(s.this, exp.Select)]
+def _twins(select: exp.Select, inner: Sequence[exp.Select]) -> set[str]:
+    """The aliases of a table that stands several times: whatever comes from one of them may be another person's.
+
+    inner: queries that give a value for each row.
+    """
     tables = [item for query in (select, *inner) for _, item, _ in relations(query) if isinstance(item, exp.Table)]
     names = Counter(table_name(table).lower() for table in tables)
     return {table.alias_or_name.lower() for table in tables if names[table_name(table).lower()] > 1}
@@ -320,6 +323,11 @@ def _columns(node: exp.Expression) -> Iterator[exp.Expression]:
     elif not isinstance(node, (*COUNTS, exp.Subquery)):
         for child in node.iter_expressions():
             yield from _columns(child)
+
+
+def _lookups(projections: Sequence[exp.Expression]) -> list[exp.Select]:
+    """The queries in expressions that give a value for each row."""
+    return [s.this for p in projections for s in _subqueries(p) if isinstance(s.this, exp.Select)]
 
 
 def _subqueries(node: exp.Expression) -> Iterator[exp.Subquery]:
