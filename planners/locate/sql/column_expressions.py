@@ -17,6 +17,7 @@ from sqlglot import exp
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lineage.sql.text.literal_masking import hidden
 from pii_tracer.model.datasets import Access, FieldAccess, JsonAccess
+from planners.locate.sql.placeholder_tests import is_test_of_placeholders
 from planners.locate.sql.qualified_columns import (
     leads_to,
     names_of,
@@ -57,39 +58,16 @@ class Place:
 
 
 _PICKS = (
-    exp.Max,
-    exp.Min,
-    exp.First,
-    exp.Last,
-    exp.AnyValue,
-    exp.FirstValue,
-    exp.LastValue,
-    exp.Mode,
-    exp.ArgMax,
-    exp.ArgMin,
-    exp.Lag,
-    exp.Lead,
-    exp.NthValue,
-)
+    exp.Max, exp.Min, exp.First, exp.Last, exp.AnyValue, exp.FirstValue, exp.LastValue, exp.Mode,
+    exp.ArgMax, exp.ArgMin, exp.Lag, exp.Lead, exp.NthValue,
+)  # fmt: skip
 """Aggregates whose result is one of the values they read: an identifier stays an identifier."""
 
 COUNTS = (
-    exp.Count,
-    exp.CountIf,
-    exp.ApproxDistinct,
-    exp.Sum,
-    exp.Avg,
-    exp.Stddev,
-    exp.StddevPop,
-    exp.StddevSamp,
-    exp.Variance,
-    exp.VariancePop,
-    exp.Corr,
-    exp.CovarPop,
-    exp.CovarSamp,
-    exp.LogicalAnd,
-    exp.LogicalOr,
-)
+    exp.Count, exp.CountIf, exp.ApproxDistinct, exp.Sum, exp.Avg, exp.Stddev, exp.StddevPop,
+    exp.StddevSamp, exp.Variance, exp.VariancePop, exp.Corr, exp.CovarPop, exp.CovarSamp,
+    exp.LogicalAnd, exp.LogicalOr,
+)  # fmt: skip
 """Aggregates whose result no longer is any of the values. Every other aggregate hides them."""
 
 _AGGREGATES_BY_NAME = frozenset({
@@ -132,7 +110,7 @@ class _Look:
         elif isinstance(node, exp.Alias | exp.Paren | exp.IgnoreNulls | exp.RespectNulls):
             yield from self.places(node.this)
         elif isinstance(node, exp.Filter):
-            nothing = self._other_columns([node.expression])
+            nothing = not self._cleans([node.expression.this])
             yield from (_or_nothing(place) if nothing else place for place in self.places(node.this))
         elif isinstance(node, exp.Window):
             by = tuple(way for c in node.args.get("partition_by") or () if (way := way_of(c)) is not None)
@@ -159,7 +137,7 @@ class _Look:
         """A conditional: the value where a branch has it, and something else where others have not."""
         branches = list(_branches(node))
         found = [list(self.places(branch)) if branch is not None else [] for branch in branches]
-        by_itself = not isinstance(node, exp.Coalesce) and not self._other_columns(_conditions(node))
+        by_itself = not isinstance(node, exp.Coalesce) and self._cleans(_conditions(node))
         if isinstance(node, exp.Nullif) and not by_itself:
             found[0] = [_or_nothing(place) for place in found[0]]
         for number, places in enumerate(found):
@@ -256,6 +234,10 @@ class _Look:
         else:
             windows = tuple(dict.fromkeys(w for p in places for w in p.windows))
             yield Place(group=any(p.group for p in places), windows=windows, fate=Fate.HIDDEN, through=through)
+
+    def _cleans(self, conditions: Iterable[exp.Expression]) -> bool:
+        """Whether conditions only tell placeholders (`''`, `'n/a'`, NULL) from values, so that nobody's value goes."""
+        return all(is_test_of_placeholders(c) and not self._other_columns([c]) for c in conditions)
 
     def _other_columns(self, nodes: Iterable[exp.Expression]) -> bool:
         return any(self._reads(c) is None for node in nodes for c in node.find_all(exp.Column))
