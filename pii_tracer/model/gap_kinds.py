@@ -101,6 +101,7 @@ class GapKind(StrEnum):
 
     # lineage and the person's values
     LINEAGE = "lineage"
+    LINEAGE_TEXT = "lineage_text"
     NOT_FOUND = "not_found"
     CANNOT_BE_PROVED = "cannot_be_proved"
     REBUILD_UNPROVED = "rebuild_unproved"

@@ -117,6 +117,14 @@ class CatalogEvidence:
 
 
 @dataclass(frozen=True)
+class JobEvidence:
+    """A job whose recorded statements name the persons. job: as it may be shown. places: where they are recorded."""
+
+    job: str
+    places: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Evidence:
     """One location, every file of it decoded.
 

@@ -1,4 +1,4 @@
-"""The persons in what a table says of itself: no step writes that, so that somebody has to."""
+"""The persons in what a table, a catalog or a recorded statement says: no step writes that, so that somebody has to."""
 
 from __future__ import annotations
 
@@ -23,7 +23,20 @@ def table_texts(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
         if told and item.copy.origin is None and item.copy.strategy is not Strategy.EXEMPT:
             reason = f"the table tells the person in its {', '.join(told)}, which erasing rows leaves as it is"
             gaps.append(gap_of(item, GapKind.TABLE_TEXT, reason, _todo()))
-    return (*gaps, *_of_catalogs(world))
+    return (*gaps, *_of_catalogs(world), *_of_jobs(world))
+
+
+def _of_jobs(world: World) -> Iterator[Gap]:
+    """Statements that lineage was read from. They stay in its inputs, and in the graph that the state folder keeps."""
+    for one in world.jobs:
+        places = ", ".join(one.places[:3]) + (f" and {len(one.places) - 3} more" if len(one.places) > 3 else "")
+        yield Gap(
+            id=f"gap-{GapKind.LINEAGE_TEXT}-{slug(one.job)}",
+            dataset=None,
+            kind=GapKind.LINEAGE_TEXT,
+            reason=f"a recorded statement of the job {one.job} names the person, and no step writes it again",
+            evidence=f"{places}: take the value out of the SQL file, or the events away; harvest, and plan again",
+        )
 
 
 def _of_catalogs(world: World) -> Iterator[Gap]:

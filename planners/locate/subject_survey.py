@@ -22,6 +22,7 @@ from planners.copies.scan_evidence import (
     CatalogEvidence,
     Evidence,
     HdfsEvidence,
+    JobEvidence,
     KeyDigits,
     LakefsEvidence,
     OthersRows,
@@ -101,6 +102,7 @@ class World:
     digits: Mapping[str, tuple[KeyDigits, ...]] = field(default_factory=dict)
     described: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     catalogs: tuple[CatalogEvidence, ...] = ()
+    jobs: tuple[JobEvidence, ...] = ()
     remote: Mapping[str, RemoteEvidence] = field(default_factory=dict)
     hdfs: Mapping[str, HdfsEvidence] = field(default_factory=dict)
     splits_partitions: bool = False

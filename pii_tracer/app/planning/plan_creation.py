@@ -14,6 +14,7 @@ from pii_tracer.app.planning.earlier_erasures import erased_earlier
 from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.app.planning.hdfs_search import search_hdfs
 from pii_tracer.app.planning.key_table_facts import key_facts
+from pii_tracer.app.planning.lineage_text_search import telling_jobs
 from pii_tracer.app.planning.person_counts import count_persons
 from pii_tracer.app.planning.s3_table_search import search_places, with_lake, with_remote
 from pii_tracer.app.planning.short_number_columns import key_digits
@@ -267,6 +268,7 @@ def make_plan(
                 digits=digits,
                 described=described,
                 catalogs=telling_catalogs(estate, base, patterns, say),
+                jobs=telling_jobs(graph, patterns),
                 remote=searched.places,
                 hdfs=search_hdfs(inventory, estate, patterns, any(k.weak for k in key_sets), say),
             ),

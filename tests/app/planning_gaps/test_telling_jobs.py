@@ -1,0 +1,49 @@
+"""Statements that lineage was read from name the person: no step writes them again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import write_deltalake
+
+from tests.app.planning.test_nested_subject import called
+from tests.cli.small import declared, request
+
+MAIL, KEY = "asha.rao@mail.example", "4417700102"
+PEOPLE = pa.table({"uid": [int(KEY), 4417700103], "mail": [MAIL, "b@x.example"]})
+SUBJECT = "  - {name: user, source: app.users, key: uid, identifiers: [{column: mail, category: email}]}\n"
+MAKES = "CREATE TABLE app.out USING parquet AS SELECT uid, mail FROM app.users WHERE {};\n"
+
+
+def plan(base: Path, where: str) -> dict[str, Any]:
+    (base / "w").mkdir()
+    write_deltalake(base / "w" / "users", PEOPLE)
+    (base / "w" / "out").mkdir()
+    pq.write_table(PEOPLE, base / "w" / "out" / "1.parquet")
+    (base / "pii-tracer.yaml").write_text(declared("w", {"app.users": "delta", "app.out": "parquet"}) + SUBJECT)
+    (base / "jobs.sql").write_text(MAKES.format(where))
+    (base / "request.yaml").write_text(request("user", KEY))
+    (base / "policy.yaml").write_text("version: 1\n")
+    assert called(base, "plan", str(base / "request.yaml"), "--out", str(base / "p.plan.json")) in (0, 3)
+    text = (base / "p.plan.json").read_text()
+    assert MAIL not in text
+    assert KEY not in text
+    made: dict[str, Any] = json.loads(text)
+    return made
+
+
+@pytest.mark.parametrize("where", [f"mail = '{MAIL}'", f"uid = {KEY}", f"lower(mail) IN ('x', '{MAIL.upper()}')"])
+def test_a_statement_that_names_the_person_is_a_gap(tmp_path: Path, where: str) -> None:
+    (gap,) = plan(tmp_path, where)["gaps"]
+    assert gap["kind"] == "lineage_text"
+    assert "jobs.sql:1" in gap["evidence"]
+
+
+@pytest.mark.parametrize("where", ["mail <> ''", "uid > 10000", "mail = 'somebody@else.example'"])
+def test_other_literals_are_none(tmp_path: Path, where: str) -> None:
+    assert plan(tmp_path, where)["gaps"] == []
