@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.datasets import Frozen
@@ -95,6 +95,18 @@ class Named(Frozen):
         return self
 
 
+class NotKeys(Frozen):
+    """A column of a table that holds another system's numbers, which may happen to equal a key of the subject.
+
+    owner: who answers for it, by name. reason: what the numbers are.
+    """
+
+    table: str
+    column: str
+    reason: str = Field(min_length=1)
+    owner: str = Field(min_length=1)
+
+
 class SubjectTable(Named):
     """A further table that holds rows of the persons under the same key, as an ingestion filled it from elsewhere.
 
@@ -144,12 +156,14 @@ class Subject(Named):
     source: the table that holds key and identifiers together.
     key: the column a request names the person by.
     tables: further ones with the key, which no lineage brings there from the source.
+    not_keys: columns whose numbers are no keys of it, whatever they are.
     """
 
     name: str
     source: str
     key_category: str = "account_id"
     tables: tuple[SubjectTable, ...] = ()
+    not_keys: tuple[NotKeys, ...] = ()
 
     @property
     def by_table(self) -> tuple[tuple[str, Named], ...]:
@@ -174,4 +188,8 @@ class Subject(Named):
                 f"a row of the source {self.source} is of the person of `{self.key}` alone: its `other_keys` say"
                 " `row: keep`"
             )
+        named = {(table, name.lower()) for table, told in self.by_table for name in told.named}
+        both = sorted(f"{n.table}.{n.column}" for n in self.not_keys if (n.table, n.column.lower()) in named)
+        if both:
+            raise ValueError(f"{', '.join(both)} cannot identify the persons and stand under `not_keys`, too")
         return self

@@ -115,6 +115,7 @@ class GapKind(StrEnum):
     OTHERS_ROWS = "others_rows"
     KEY_OF_SEVERAL = "key_of_several"
     SEVERAL_PERSONS = "several_persons"
+    NOT_KEYS = "not_keys"
 
     # holds, writers and choice
     HOLD_UNMATCHED = "hold_unmatched"
