@@ -56,6 +56,11 @@ class Named(Frozen):
     other_keys: tuple[OtherKey, ...] = ()
 
     @property
+    def keyed_by(self) -> str | None:
+        """The identifier of the source that stands in the key columns; None where it is the subject's key."""
+        return None
+
+    @property
     def key_columns(self) -> tuple[OtherKey, ...]:
         """Every column with the key, and what becomes of a row that names the person there."""
         return (OtherKey(column=self.key, row=RowFate.DELETE), *self.other_keys)
@@ -110,14 +115,21 @@ class NotKeys(Frozen):
 class SubjectTable(Named):
     """A further table that holds rows of the persons under the same key, as an ingestion filled it from elsewhere.
 
-    key: its column with the subject's key. identifiers, record_keys: as of the source, looked up in its rows.
+    key: its column with the subject's key. of: the identifier of the source whose values stand there instead, and in
+    `other_keys`; None for the subject's key. identifiers, record_keys: as of the source, looked up in its rows.
     row, clears: of the key, as of `other_keys`; the row of a table with one key column is the person's, unless it is
     said otherwise.
     """
 
     table: str
+    of: str | None = None
     row: RowFate | None = None
     clears: tuple[str, ...] = ()
+
+    @property
+    def keyed_by(self) -> str | None:
+        """As `of`."""
+        return self.of
 
     @property
     def key_columns(self) -> tuple[OtherKey, ...]:
@@ -187,6 +199,13 @@ class Subject(Named):
             raise ValueError(
                 f"a row of the source {self.source} is of the person of `{self.key}` alone: its `other_keys` say"
                 " `row: keep`"
+            )
+        identifiers = {i.column for i in self.identifiers}
+        unknown = sorted({t.of for t in self.tables if t.of is not None and t.of not in identifiers})
+        if unknown:
+            raise ValueError(
+                f"`of: {unknown[0]}` names no identifier of the source {self.source}: name the column there under"
+                " `identifiers`, with its category; a table with the subject's own key needs no `of`"
             )
         named = {(table, name.lower()) for table, told in self.by_table for name in told.named}
         both = sorted(f"{n.table}.{n.column}" for n in self.not_keys if (n.table, n.column.lower()) in named)

@@ -72,7 +72,7 @@ def shared_in(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]
     """A copy's columns with values of the persons that others have, too."""
     name = slug(title(state))
     gaps = []
-    for column, trace in carriage.terms:
+    for column, trace in carriage.found_in:
         shared = found.derived[trace.origin, trace.expression].shared
         if shared:
             gaps.append(

@@ -156,7 +156,8 @@ def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows:
     mixed = {name for name, c in columns.items() if c.mixed}
     answers = [_answer(walk, dataset, p, changes, rows) for p in parts]
     if dataset in walk.told:
-        answers.append(_best(walk.subject, walk.told[dataset], lambda name, access: True))
+        told = {name: c for name, c in walk.told[dataset].items() if _by(walk, dataset, c)}
+        answers.append(_best(walk.subject, told, lambda name, access: True))
     elif not answers:
         hidden = hidden_since(changes, rows)
         answers.append(_best(walk.subject, columns, lambda name, access: name.lower() not in hidden))
@@ -179,14 +180,24 @@ def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows:
     return Carriage(dataset, carries, terms, columns, hops, reason, lost, mixed=tuple(sorted(mixed)), mentions=mentions)
 
 
+def _by(walk: Walk, dataset: DatasetId, column: ColumnCarriage) -> bool:
+    """Whether a column may tell whose the rows of a declared table are: of one by another key than the subject's its
+    key alone, since what else it has was looked up by that."""
+    of = walk.keyed_by.get(dataset)
+    return of is None or any(trace.origin == of for trace in column.traces)
+
+
 def _as_told(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...]) -> Carriage:
     """The carriage of a further table of which the estate file tells more than one key: its word counts, whatever
     lineage says of whose the rows are."""
-    terms, mentions = _best(walk.subject, walk.told[dataset], lambda name, access: True).terms, walk.mentions[dataset]
+    told = {name: c for name, c in walk.told[dataset].items() if _by(walk, dataset, c)}
+    terms, mentions = _best(walk.subject, told, lambda name, access: True).terms, walk.mentions[dataset]
     owners = ", ".join(name for name, _ in terms)
-    reason = f"carries {walk.subject.key} itself: {owners}" if owners else "no row is the person's alone"
+    key = walk.keyed_by.get(dataset) or walk.subject.key
+    reason = f"carries {key} itself: {owners}" if owners else "no row is the person's alone"
     reason += "; told by the estate file, under the subject's `tables`" + _mentioning(mentions)
-    return Carriage(dataset, Carries.KEY, terms, walk.columns[dataset], hops, reason, mentions=mentions)
+    carries = Carries.IDENTIFIERS if walk.keyed_by.get(dataset) else Carries.KEY
+    return Carriage(dataset, carries, terms, walk.columns[dataset], hops, reason, mentions=mentions)
 
 
 def _mentioning(mentions: Sequence[Mentioned]) -> str:
