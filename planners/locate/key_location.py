@@ -75,6 +75,7 @@ class Carriage:
     person may stand in somebody else's row; then no row may be deleted by a key. closes: what would answer an unknown.
     tags: the categories of the columns, with their witnesses. mentions: columns that name persons in rows that are not
     theirs alone; these rows stay. declared: the estate file names the dataset among the subject's `tables`.
+    if_confirmed: what its word would make of it, where lineage cannot match all rows; the rows have to bear it out.
     """
 
     dataset: DatasetId
@@ -89,6 +90,7 @@ class Carriage:
     tags: Witnesses = field(default_factory=dict)
     mentions: tuple[Mentioned, ...] = ()
     declared: bool = False
+    if_confirmed: Carriage | None = None
 
     @property
     def ways(self) -> tuple[tuple[str, tuple[Access, ...]], ...]:
@@ -165,7 +167,8 @@ def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows:
     found = [a for a in answers if a.carries is not None]
     dark += [where for where in rows.others([*parts, *changes]) if where not in dark] if found else []
     if not found or dark:
-        return _without_terms(walk, dataset, columns, hops, lost, tuple(sorted(mixed)), dark, bool(found))
+        unmatched = _without_terms(walk, dataset, columns, hops, lost, tuple(sorted(mixed)), dark, bool(found))
+        return replace(unmatched, if_confirmed=_declared(walk, dataset, columns, hops))
     carries = max((a.carries for a in found if a.carries), key=_CLASSES.index)
     named = {t for a in found for t in a.terms}
     named |= {t for p in changes for t in _all_terms(walk.subject, p.columns) if t[0] in {name for name, _ in named}}
@@ -178,6 +181,23 @@ def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows:
         reason += f"; but a row can name several people ({', '.join(sorted(mixed))})"
     reason += _mentioning(mentions)
     return Carriage(dataset, carries, terms, columns, hops, reason, lost, mixed=tuple(sorted(mixed)), mentions=mentions)
+
+
+def _declared(
+    walk: Walk, dataset: DatasetId, columns: Mapping[str, ColumnCarriage], hops: tuple[DatasetId, ...]
+) -> Carriage | None:
+    """What the estate file's key makes of a further table that lineage cannot match; None where a row can be several
+    people's, or is added up from rows of several."""
+    told = {name: c for name, c in walk.told.get(dataset, {}).items() if _by(walk, dataset, c)}
+    added_up = walk.reach.comes(dataset)[1] or dataset in walk.rows_of_carriers[1]
+    if dataset == walk.source or not told or added_up or any(c.mixed for c in columns.values()):
+        return None
+    best = _best(walk.subject, told, lambda name, access: True)
+    if best.carries is None:
+        return None
+    names = ", ".join(name for name, _ in best.terms)
+    reason = f"the estate file tells {names} as its key, and the rows bear that out"
+    return Carriage(dataset, best.carries, best.terms, columns, hops, reason, declared=True)
 
 
 def _by(walk: Walk, dataset: DatasetId, column: ColumnCarriage) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from executors.engine.step_support import refuse_unfit
 from pii_tracer.app.planning.catalog_text_search import telling_catalogs
+from pii_tracer.app.planning.confirmed_keys import confirmed
 from pii_tracer.app.planning.earlier_erasures import erased_earlier
 from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.app.planning.hdfs_search import search_hdfs
@@ -239,6 +240,7 @@ def make_plan(
     searched = search_places(inventory, estate, patterns, any(k.weak for k in key_sets), say, numbers)
     searchers = _searchers(settings, estate, say)
     evidence = {**scan_estate(inventory, patterns, readings, say, searchers, numbers), **searched.tables}
+    surveys = confirmed(surveys, evidence, inventory, paths, partial(numbers.at, patterns), say)
     evidence = count_persons(evidence, surveys, inventory, paths, readings, say)
     digits = key_digits(evidence, surveys, graph, inventory, paths, readings, say)
     topics = _read_topics(estate, base, inventory, surveys, say)
