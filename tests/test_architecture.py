@@ -28,7 +28,7 @@ LONG = {
     "pii_tracer/run/runner.py": 445,
     "pii_tracer/scan/hit_collector.py": 404,
     "planners/build.py": 409,
-    "planners/copies/classification.py": 408,
+    "planners/copies/classification.py": 409,
     "planners/keys/key_tables.py": 424,
     "planners/locate/identifier_walk.py": 466,
     "planners/locate/sql/column_expressions.py": 420,

@@ -6,20 +6,18 @@ without it are found only by what both of them write. A row that can name severa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 
 from pii_tracer.common.gc_pause import lasting_objects
 from pii_tracer.config.subjects import Subject, SubjectTable
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.sql.text.literal_masking import hidden
-from pii_tracer.model.column_paths import Spots, leaves
+from pii_tracer.model.column_paths import Spots
 from pii_tracer.model.datasets import (
     Access,
     Carries,
-    Column,
     ColumnId,
     DatasetId,
     FieldAccess,
@@ -47,7 +45,6 @@ from planners.locate.pii_categories import (
     spread,
 )
 from planners.locate.sql.column_expressions import shown
-from planners.locate.sql.qualified_columns import leads_to
 from planners.locate.sql.spark_functions import is_plain
 from planners.locate.unkeyed_rows import Unkeyed
 
@@ -369,40 +366,6 @@ def _hops(parents: Mapping[DatasetId, DatasetId], source: DatasetId, dataset: Da
     while hops[-1] != source and hops[-1] in parents and parents[hops[-1]] not in hops:
         hops.append(parents[hops[-1]])
     return tuple(reversed(hops))
-
-
-def other_key_columns(carriage: Carriage, columns: Iterable[Column]) -> tuple[str, ...]:
-    """Columns that lineage shows to hold no identifier of the source: a same number there means something else.
-
-    Of a struct that holds identifiers in known fields, its other fields.
-    """
-    known = {name: column for name, column in carriage.columns.items() if column}
-    others = {column.name for column in columns}.difference(known)
-    nested = {name for name, column in known.items() if _in_fields(column)}
-    for column in columns if nested else ():
-        if column.name in nested:
-            ways = leaves(column.name, column.type)
-            traces = known[column.name].traces
-            others |= {".".join(w) for w in ways if not any(_meets(w[1:], t.access) for t in traces)}
-    # a name with a dot of its own reads like a member of another column
-    held = {field_name(n, t.access) for n, c in carriage.columns.items() for t in c.traces} | set(carriage.columns)
-    return tuple(sorted(others.difference(*(_upto(name) for name in held))))
-
-
-def _upto(name: str) -> Iterator[str]:
-    """`a`, `a.b`, `a.b.c` of `a.b.c`."""
-    return accumulate(name.split("."), "{}.{}".format)
-
-
-def _in_fields(column: ColumnCarriage) -> bool:
-    """Whether identifiers stand in fields of a struct alone, and in which ones is known."""
-    inside = all(t.access and isinstance(t.access[0], FieldAccess) for t in column.traces)
-    return bool(column.traces) and inside and not column.lost and not column.ended
-
-
-def _meets(fields: Sequence[str], access: tuple[Access, ...]) -> bool:
-    """Whether fields lead to an access, or past it."""
-    return leads_to(fields[: len(access)], access)
 
 
 def field_name(column: str, access: tuple[Access, ...]) -> str:
