@@ -43,9 +43,9 @@ def _with_metadata() -> bytes:
     return out.getvalue()
 
 
-def _orc(rows: list[dict[str, Any]]) -> bytes:
+def _orc(rows: list[dict[str, Any]], compression: str = "zlib") -> bytes:
     out = io.BytesIO()
-    orc.write_table(pa.Table.from_pylist(rows), out, compression="zlib")
+    orc.write_table(pa.Table.from_pylist(rows), out, compression=compression)
     return out.getvalue()
 
 
@@ -86,7 +86,11 @@ FILES: dict[str, tuple[str, bytes]] = {
         for name, options in PARQUET.items()
         for kind, rows in (("numbers", HERE), ("text", TEXT))
     },
-    "orc": ("f.orc", _orc(HERE)),
+    **{
+        f"orc, {packed}, of {kind}": ("f.orc", _orc(rows, packed))
+        for packed in ("zlib", "uncompressed", "zstd")
+        for kind, rows in (("numbers", HERE), ("text", TEXT))
+    },
     "avro": ("f.avro", _avro(HERE)),
     "avro of text": ("f.avro", _avro(TEXT)),
     "csv": ("f.csv", _csv(HERE)),
