@@ -38,7 +38,7 @@ from planners.copies.dependent_objects import (
     telling_names,
     with_history,
 )
-from planners.copies.executor_support import astray, unsupported
+from planners.copies.executor_support import astray, no_rebuild, unsupported
 from planners.copies.scan_evidence import Evidence
 from planners.copies.shallow_clones import clones_taken_along
 from planners.formats.registry import planner_of
@@ -258,7 +258,7 @@ def _executable(state: TableState, carriage: Carriage, strategy: Strategy) -> bo
         return False
     if strategy in BY_ROWS and astray(state, carriage.ways) is not None:
         return False
-    return strategy is not Strategy.REBUILD or planner.no_rebuild(state) is None
+    return strategy is not Strategy.REBUILD or no_rebuild(state) is None
 
 
 def _copy(
