@@ -10,13 +10,14 @@ SIDE_BY_SIDE = -m pytest -p no:randomly -n $(WORKERS) --dist loadfile --no-loads
 PYTEST = $(BIN)/python $(SIDE_BY_SIDE)
 SPARK4 := .venv-spark4
 SPARK4_STAMP := $(SPARK4)/.pii-tracer-installed
+PACKAGE := .venv-package
 CLASSES := $(VENV)/spark-classes.jsa
 SPARK4_CLASSES := $(SPARK4)/spark-classes.jsa
 # what needs Hudi, or Delta's REORG on executors (docs/stack.md)
 SPARK4_WITHOUT := $(addprefix --ignore tests/,benchmarks connect sample_lineage e2e/test_demo.py e2e/test_cluster.py e2e/test_submitted.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check demo test test-slow test-spark4 test-connect test-fast lint format types imports audit bench-erase bench-lineage bench-plan bench-proof bench-shred bench-storage bench-sweep stores record clean
+.PHONY: help setup check demo test test-slow test-spark4 test-connect test-fast lint format types imports audit bench-erase bench-lineage bench-plan bench-proof bench-shred bench-storage bench-sweep package stores record clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -70,6 +71,16 @@ $(SPARK4_STAMP): pyproject.toml constraints.txt constraints-spark4.txt
 	$(SPARK4)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r constraints-spark4.txt
 	$(SPARK4)/bin/pii-tracer doctor --fetch
 	touch $(SPARK4_STAMP)
+
+package: setup ## build the wheel and the sdist, check them, and try the wheel in an empty environment, without Spark
+	rm -rf dist $(PACKAGE)
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv $(PACKAGE)
+	$(PACKAGE)/bin/python -m pip install --quiet --disable-pip-version-check twine
+	$(PACKAGE)/bin/python -m twine check --strict dist/*
+	rm -rf $(PACKAGE) && $(PYTHON) -m venv $(PACKAGE)
+	$(PACKAGE)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	cd $$(mktemp -d) && $(CURDIR)/$(PACKAGE)/bin/pii-tracer --version && $(CURDIR)/$(PACKAGE)/bin/pii-tracer init
 
 check: setup lint types imports ## before a commit: style, types, imports, and the quick tests near what changed
 	$(BIN)/python -m pytest -p no:randomly -n 2 -m 'not spark and not e2e and not slow' $$($(BIN)/python -m tests.affected)
@@ -126,4 +137,4 @@ record: setup ## run the sample estate's jobs with the OpenLineage listener and 
 	$(BIN)/python -m sample_lineage.record
 
 clean: ## remove what runs left behind (not the keys of real estates: only ./.pii-tracer/demo)
-	rm -rf .pii-tracer/demo build dist
+	rm -rf .pii-tracer/demo build dist $(PACKAGE)

@@ -31,8 +31,6 @@ LONG = {
     "planners/copies/classification.py": 409,
     "planners/keys/key_tables.py": 424,
     "planners/locate/identifier_walk.py": 466,
-    "planners/locate/sql/column_expressions.py": 420,
-    "planners/locate/sql/spark_functions.py": 409,
     "planners/streams/kafka/topics.py": 418,
     "sample_lineage/s3_strict.py": 436,
 }

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-
 from executors.engine.retries import engine_error
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.run.executor_protocol import (
@@ -48,6 +45,9 @@ class OnEngine:
 
 @contextmanager
 def _told() -> Iterator[None]:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
     try:
         yield
     except (Py4JError, PySparkException, ConnectionError) as error:  # the last where the engine is no more

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
-from py4j.protocol import Py4JError
-
 from executors.engine.spark_session import ended
 from executors.formats.registry import spark_supports
 from pii_tracer.model.errors import PiiTracerError, RunError
@@ -64,6 +62,8 @@ def engine_error(error: Exception) -> RunError:
 
     Where the engine is no more, that is what is told.
     """
+    from py4j.protocol import Py4JError
+
     if gone := ended(error):
         return gone
     names = [type(error).__name__]

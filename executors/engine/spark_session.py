@@ -87,6 +87,7 @@ def _on_server(address: str, estate: Estate, base: Path, extra: dict[str, str]) 
 
 
 def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], *, s3: bool) -> SparkSession:
+    profile = profile_of(estate.spark.profile)
     home = java_home()
     if home:
         os.environ["JAVA_HOME"] = home
@@ -97,7 +98,6 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], *, s3: bool) 
 
     conf = session_conf(estate, base, s3=s3) | extra
     asked = hashlib.sha256(repr((estate.spark.master, sorted(conf.items()))).encode()).hexdigest()
-    profile = profile_of(estate.spark.profile)
     classes = [*profile.extensions, *catalog_packages(estate).values()]
     refuse_without_jars([*classes, *([FILE_SYSTEM] if s3 else [])], packages(estate, s3=s3), profile.excluded)
     builder = SparkSession.builder.master(estate.spark.master).appName(f"pii-tracer {estate.estate}")
@@ -197,12 +197,13 @@ def fetch_jars() -> None:
     Raises:
         RunError: as `open_session`.
     """
+    profile = installed_profile()
     home = java_home()
     if home:
         os.environ["JAVA_HOME"] = home
     from pyspark.sql import SparkSession
 
-    log, profile = _log_file(), installed_profile()
+    log = _log_file()
     try:
         conf = scratch_conf({"spark.jars.packages": ",".join(profile.packages), "spark.ui.enabled": "false"})
         with _fetching_alone(profile), _engine_output(log), started_in_scratch(conf):

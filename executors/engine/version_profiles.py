@@ -128,7 +128,7 @@ def _version() -> str:
     try:
         return importlib.metadata.version("pyspark")
     except importlib.metadata.PackageNotFoundError:
-        raise RunError("pyspark is not installed", todo="pip install pii-tracer") from None
+        raise RunError("pyspark is not installed", todo="pip install 'pii-tracer[spark]'") from None
 
 
 def profile_of(name: str) -> Profile:

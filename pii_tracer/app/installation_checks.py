@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -84,20 +85,30 @@ def _python() -> Finding:
 
 
 def _packages() -> Iterator[Finding]:
-    needed = {
-        "pyspark": "",
-        **{library: "" for one in table_formats() for library in one.libraries},
-        "boto3": "",
-        "confluent-kafka": "pip install 'pii-tracer[kafka]' (only estates with topics need it)",
-        "protobuf": "pip install 'pii-tracer[kafka]' (only estates with topics need it)",
-        "moto": "pip install 'pii-tracer[demo]' (only the demo needs it)",
+    only = {
+        "pyspark": "what erases and compares rows needs it",
+        "confluent-kafka": "only estates with topics need it",
+        "protobuf": "only estates with topics need it",
+        "moto": "only the demo needs it",
     }
-    for name, extra in needed.items():
+    names = ["pyspark", *(library for one in table_formats() for library in one.libraries), "boto3", *list(only)[1:]]
+    for name in dict.fromkeys(names):
         try:
             yield Finding(Level.OK, name, importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:
-            level = Level.WARNING if extra else Level.MISSING
-            yield Finding(level, name, "not installed", extra or "pip install pii-tracer")
+            extra = _extra_of(name)
+            how = f"pip install 'pii-tracer[{extra}]'" if extra else "pip install pii-tracer"
+            reason = f" ({only[name]})" if name in only else ""
+            yield Finding(Level.WARNING if extra else Level.MISSING, name, "not installed", how + reason)
+
+
+def _extra_of(name: str) -> str | None:
+    """The extra of this package that brings a distribution; None for what comes with the package itself."""
+    for line in importlib.metadata.requires("pii-tracer") or ():
+        found = re.fullmatch(rf"{re.escape(name)}\b.*extra == ['\"]([\w-]+)['\"].*", line)
+        if found and found[1] != "dev":
+            return found[1]
+    return None
 
 
 def foreign_packages() -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -253,8 +254,11 @@ def _files(
             reason = f"the file cannot be read ({type(error).__name__})"
             ledger.gap(None, LineageGapKind.UNREADABLE_SQL, reason, in_file(name, file.stem), "correct the file")
             continue
+        on_line: Counter[int] = Counter()
         for made in parsed(text, names, dialect, in_file(name, file.stem), ledger):
-            told.append(Told(made, in_file(f"{name}:{made.line}", file.stem), rebuild=dialect in SPARK))
+            on_line[made.line] += 1
+            place = f"{name}:{made.line}" + (f" (statement {on_line[made.line]})" if on_line[made.line] > 1 else "")
+            told.append(Told(made, in_file(place, file.stem), rebuild=dialect in SPARK))
     if sources.sql:
         reads.append(SourceRead(", ".join(sources.sql), len(told), "statements", len(files)))
     return told

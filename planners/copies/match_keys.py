@@ -17,11 +17,11 @@ from pii_tracer.model.errors import PlanError
 from planners.locate.key_uniqueness import SameKey, same_key
 from planners.locate.sql.spark_functions import (
     INPUT,
-    NotComputable,
     compiled,
     essence,
     is_plain,
 )
+from planners.locate.sql.whole_numbers import NotComputable
 
 WEAK_DIGITS = 10
 """A number of fewer digits than this is likely to mean something else elsewhere (an id of another table)."""

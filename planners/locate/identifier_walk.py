@@ -34,10 +34,10 @@ from planners.locate.identifier_traces import (
 from planners.locate.reachable_columns import Reach, columns_of
 from planners.locate.renamed_columns import Renames
 from planners.locate.sql.column_expressions import Fate, Place, compose
-from planners.locate.sql.joins import Rows
 from planners.locate.sql.qualified_columns import leads_to
-from planners.locate.sql.spark_functions import NotComputable
+from planners.locate.sql.relation_rows import Rows
 from planners.locate.sql.statement_rows import Statement, Told
+from planners.locate.sql.whole_numbers import NotComputable
 
 ROUNDS = 4
 """How often datasets that feed each other in a circle are gone through; what still grows then is hidden."""
@@ -78,7 +78,7 @@ class Walk:
         begin += [column for dataset in self.told for column in self._renames.former(dataset)]
         self.reach = Reach(graph, source, [*begin, *also])
         self.edges = {d: self._renames.told(self.reach.edges_into(d)) for d in self.order}
-        self._statements = {d: _statements(self.jobs[d]) for d in self.order}
+        self.statements = {d: _statements(self.jobs[d]) for d in self.order}
         self._names: dict[str, DatasetId] = {}
         self._brought: dict[DatasetId, dict[str, ColumnCarriage]] = {}
         self._parts: dict[DatasetId, tuple[Contribution, ...]] = {}
@@ -206,7 +206,7 @@ class Walk:
                     continue
                 if place.fate is Fate.COUNTED:
                     continue
-                other = trace.mixed or trace.mention or self._picks_others(edge, place)
+                other = trace.mixed or trace.mention or self.picks_others(edge, place)
                 mixed |= other
                 told = _composed(trace, place)
                 if told is None:
@@ -220,10 +220,10 @@ class Walk:
                     ended.add(origin)
                 elif place.fate is not Fate.COUNTED:
                     lost.add(origin)
-                    mixed |= came.mixed or self._picks_others(edge, place)
+                    mixed |= came.mixed or self.picks_others(edge, place)
         return ColumnCarriage(frozenset(traces), frozenset(lost), mixed, frozenset(ended))
 
-    def _picks_others(self, edge: Edge, place: Place) -> bool:
+    def picks_others(self, edge: Edge, place: Place) -> bool:
         """Whether an aggregate or a window may have put the value into a row that is not the person's own."""
         for partition in place.windows:
             if not any(self._tells_persons(edge.source.dataset, way) for way in partition):
@@ -243,10 +243,10 @@ class Walk:
         } or {len(way) - 1: way[-1:]}
         whole = [reading for n, reading in readings.items() if n and self.named(".".join(way[:n])) == dataset]
         meant = whole if len(whole) == 1 else readings.values()
-        return all(self._at(dataset, reading[0], reading[1:]) & self._keys for reading in meant)
+        return all(self._at(dataset, reading[0], reading[1:]) & self.keys for reading in meant)
 
     @cached_property
-    def _keys(self) -> frozenset[str]:
+    def keys(self) -> frozenset[str]:
         return frozenset({self.subject.key, *self.subject.row_keys})
 
     def _at(self, dataset: DatasetId, column: str, fields: tuple[str, ...]) -> frozenset[str]:
@@ -259,19 +259,19 @@ class Walk:
         """Every statement that tells the edge groups once, and by a key of the person."""
         dataset = edge.target.dataset
         told = [self._teller(dataset, e) for e in edge.evidence if e.source == "sql"]
-        texts = [self._statements[dataset].get(teller) for teller in told]
+        texts = [self.statements[dataset].get(teller) for teller in told]
         if not told or not all(s and s.known and s.grouping_levels == 1 for s in texts):
             return False
         found = [self._grouping(s) for s in texts if s is not None]
         known = [by for by in found if by is not None]
-        return all(by & self._keys for by in known) and (len(known) == len(found) or self._member_groups(edge, told))
+        return all(by & self.keys for by in known) and (len(known) == len(found) or self.member_groups(edge, told))
 
     def _grouping(self, statement: Statement) -> frozenset[str] | None:
         if statement.text not in self._grouped:
             self._grouped[statement.text] = statement.grouped_by(self._resolved)
         return self._grouped[statement.text]
 
-    def _member_groups(self, edge: Edge, told: Collection[Teller]) -> bool:
+    def member_groups(self, edge: Edge, told: Collection[Teller]) -> bool:
         """Whether lineage says it of every statement: it sees through the views of a session. A struct's field it does
         not name, so that a column with its key in a field does not count.
         """
@@ -287,12 +287,12 @@ class Walk:
     def _is_key(self, column: ColumnId) -> bool:
         found = self.column(column.dataset, column.column)
         own = [t for t in found.traces if not (t.mixed or t.mention)] if found is not None else []
-        return any(t.origin in self._keys and not t.access for t in own)
+        return any(t.origin in self.keys and not t.access for t in own)
 
     def _resolved(self, table: str) -> Rows | None:
         """The rows of a table by its name in a statement; None where lineage does not know it."""
         dataset = self.named(table)
-        return self._rows(dataset) if self.is_known(dataset) else None
+        return self.rows(dataset) if self.is_known(dataset) else None
 
     def names(self, dataset: DatasetId) -> tuple[str, ...]:
         """The names of a dataset's columns, in its order."""
@@ -304,7 +304,7 @@ class Walk:
         """Who wrote a dataset's rows: a statement, or a job of which no more than one statement is known."""
         job = evidence.job or ""
         exact = (evidence.source, job, evidence.where)
-        return exact if exact in self._statements[dataset] else (evidence.source, job, "")
+        return exact if exact in self.statements[dataset] else (evidence.source, job, "")
 
     def named(self, table: str) -> DatasetId:
         """The dataset of a table's name in a statement, as the harvest names it."""
@@ -336,7 +336,7 @@ class Walk:
                 by_teller[self._teller(dataset, evidence)].add(number)
         found: dict[tuple[frozenset[int], Told | None], list[Teller]] = defaultdict(list)
         for teller, numbers in sorted(by_teller.items()):
-            statement = self._statements[dataset].get(teller)
+            statement = self.statements[dataset].get(teller)
             found[frozenset(numbers), statement.told if statement else None].append(teller)
         spoken = {(mine, who[1]) for (mine, text), told in found.items() if text is not None for who in told}
         parts = []
@@ -350,7 +350,7 @@ class Walk:
 
     def _contribution(self, dataset: DatasetId, tellers: tuple[Teller, ...], edges: tuple[Edge, ...]) -> Contribution:
         _, job, where = tellers[0]
-        statement = self._statements[dataset].get(tellers[0])
+        statement = self.statements[dataset].get(tellers[0])
         # what all edges bring is known from going through the dataset; in circles it may change since
         again = self.circular or dataset in self.several or edges != self.edges.get(dataset)
         known = None if again else self._brought.get(dataset)
@@ -366,7 +366,7 @@ class Walk:
         def tables(name: str) -> Rows:
             known = self.named(name)
             resolved.add(known)
-            return self._rows(known)
+            return self.rows(known)
 
         if part.statement.apart(tables):
             return True
@@ -405,7 +405,7 @@ class Walk:
         """Whether lineage knows a dataset that a statement names."""
         return dataset.namespace != UNRESOLVED
 
-    def _rows(self, dataset: DatasetId) -> Rows:
+    def rows(self, dataset: DatasetId) -> Rows:
         def origins(way: tuple[str, ...]) -> frozenset[str]:
             return self._at(dataset, way[0], way[1:])
 

@@ -46,6 +46,7 @@ from planners.locate.pii_categories import (
 )
 from planners.locate.sql.column_expressions import shown
 from planners.locate.sql.spark_functions import is_plain
+from planners.locate.stray_columns import Strayed, stray_columns
 from planners.locate.unkeyed_rows import Unkeyed
 
 Terms = tuple[tuple[str, Trace], ...]
@@ -127,12 +128,13 @@ def follow(
     parents: dict[DatasetId, DatasetId] = {}
     far = {source: 1}
     rows = without_key(walk)
-    result = {source: _classify(walk, source, (source,), rows[source])}
+    strays = stray_columns(walk)
+    result = {source: _classify(walk, source, (source,), rows[source], strays)}
     for dataset in walk.order:
         parents[dataset] = walk.nearest(dataset, far)
         hops = _hops(parents, source, dataset)
         far[dataset] = len(hops)
-        result[dataset] = _classify(walk, dataset, hops, rows[dataset])
+        result[dataset] = _classify(walk, dataset, hops, rows[dataset], strays)
     told = walk.told.keys() - {source}
     return {d: replace(c, tags=reached.get(d, {}), declared=d in told) for d, c in result.items()}
 
@@ -145,7 +147,7 @@ class Answer:
     terms: Terms
 
 
-def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows: Unkeyed) -> Carriage:
+def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows: Unkeyed, strays: Strayed) -> Carriage:
     """The carriage of one dataset."""
     columns, mentions = walk.columns[dataset], walk.mentions.get(dataset, ())
     if dataset in walk.several:
@@ -153,6 +155,7 @@ def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows:
     lost = tuple(sorted({o for c in columns.values() for o in c.lost} | _uncomputable(columns)))
     parts, changes = parted(walk, dataset)
     mixed = {name for name, c in columns.items() if c.mixed}
+    mixed |= {name for name in walk.names(dataset) if name.lower() in strays.get(dataset, ())}
     answers = [_answer(walk, dataset, p, changes, rows) for p in parts]
     if dataset in walk.told:
         told = {name: c for name, c in walk.told[dataset].items() if _by(walk, dataset, c)}
@@ -175,7 +178,7 @@ def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows:
     if dataset in walk.told and dataset != walk.source:
         reason += "; told by the estate file, under the subject's `tables`"
     if mixed:
-        reason += f"; but a row can name several people ({', '.join(sorted(mixed))})"
+        reason += f"; but a row can hold values of several people ({', '.join(sorted(mixed))})"
     reason += _mentioning(mentions)
     return Carriage(dataset, carries, terms, columns, hops, reason, lost, mixed=tuple(sorted(mixed)), mentions=mentions)
 
@@ -318,7 +321,9 @@ def _without_terms(
         return answer(Carries.NONE, f"{', '.join(ended)} ends in a declared anonymiser")
     if dark:
         return answer(Carries.UNKNOWN, unmatched, "rebuild it, or let that job write the key")
-    if aggregated:
+    statements = walk.statements.get(dataset, {}).values()
+    spoken = bool(statements) and all(job.statement for job in walk.jobs[dataset])
+    if aggregated or (from_source and spoken and all(one.adds_up for one in statements)):
         return answer(Carries.AGGREGATE, "holds aggregates to which the person contributed, and no key")
     if from_source:
         reason = "holds values of the source's rows without any key"

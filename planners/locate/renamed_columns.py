@@ -16,7 +16,8 @@ from sqlglot import exp
 from pii_tracer.lineage.graph.edges import Edge, JobRef, Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import ColumnId, DatasetId
-from planners.locate.sql.spark_functions import NotComputable, parse
+from planners.locate.sql.spark_functions import parse
+from planners.locate.sql.whole_numbers import NotComputable
 
 ALTER = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*ALTER\b", re.IGNORECASE | re.DOTALL)
 """A statement that changes the shape of a table."""

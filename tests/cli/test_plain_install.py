@@ -20,7 +20,7 @@ from packaging.requirements import Requirement
 from tests.app.planning.test_key_of_several import SUBJECT, TENANTS
 from tests.cli.small import declared, request
 
-EXTRAS = ("kafka", "iceberg-log", "timestamp", "fast", "connect", "demo")
+EXTRAS = ("spark", "kafka", "iceberg-log", "timestamp", "fast", "connect", "demo")
 OF_KAFKA = re.compile(r"kafka|\.app\.topic_records\Z")
 OTHERS = {"pii_tracer.proof.rfc3161_timestamps"}
 
@@ -50,10 +50,10 @@ def of_extras() -> list[str]:
     wanted = [Requirement(line) for line in importlib.metadata.requires("pii-tracer") or ()]
     plain = {r.name for r in wanted if r.marker is None}
     extra = {r.name for r in wanted if r.marker and any(r.marker.evaluate({"extra": e}) for e in EXTRAS)} - plain
-    names = {"protobuf": "google.protobuf", "grpcio": "grpc", "grpcio-status": "grpc_status"}
-    assert {"confluent-kafka", "rfc3161-client", "moto"} <= extra
-    # pip itself brings setuptools where it is needed; SQLAlchemy comes with pyiceberg's own extra
-    return sorted({names.get(name, name.replace("-", "_")) for name in extra - {"setuptools"}} | {"sqlalchemy"})
+    names = {"protobuf": "google.protobuf", "grpcio": "grpc", "grpcio-status": "grpc_status", "delta-spark": "delta"}
+    assert {"confluent-kafka", "rfc3161-client", "moto", "pyspark"} <= extra
+    # pip itself brings setuptools where it is needed; SQLAlchemy comes with pyiceberg's own extra, py4j with pyspark
+    return sorted({names.get(name, name.replace("-", "_")) for name in extra - {"setuptools", "pii-tracer"}} | {"sqlalchemy", "py4j"})
 
 
 def called(code: str, folder: Path) -> subprocess.CompletedProcess[str]:

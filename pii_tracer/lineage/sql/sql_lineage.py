@@ -13,7 +13,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from pii_tracer.lineage.sql import writes
-from pii_tracer.lineage.sql.accounting.harmless_statements import form_without_data, without_data
+from pii_tracer.lineage.sql.accounting.administration import administration, kind_of
+from pii_tracer.lineage.sql.accounting.harmless_statements import without_data
 from pii_tracer.lineage.sql.clone_call_alter import (
     altered,
     called,
@@ -129,7 +130,7 @@ class Script:
 
     def _statement(self, statement: Statement) -> list[StatementLineage]:
         query = self._query()
-        if form_without_data(statement.text):
+        if administration(statement.text) is not None:
             return [self._finish(statement, query, Draft(Effect.NONE, None))]
         clone = clone_of(statement.text)
         if clone is not None:
@@ -152,7 +153,7 @@ class Script:
             for part in hoisted(node):
                 query = self._query()
                 query.findings.evolves = evolves(statement.text)
-                draft = self._draft(query, part)
+                draft = self._draft(query, part, statement.text)
                 made.append(self._finish(statement, query, draft))
                 if draft.computed and not self.contract:  # of rows to come: they are told with what is written
                     of_itself = Draft(Effect.CHANGE, draft.output, draft.computed, makes=True)
@@ -168,7 +169,7 @@ class Script:
             if doubt is not None:
                 query.findings.opaque = True
                 query.findings.doubt(doubt)
-            made.append((query, self._draft(query, insert)))
+            made.append((query, self._draft(query, insert, statement.text)))
         return [self._finish(statement, query, draft) for query, draft in made]
 
     def _moved(self, statement: Statement, moves: Sequence[Move]) -> list[StatementLineage]:
@@ -180,13 +181,13 @@ class Script:
             return [self._finish(statement, self._query(), Draft(Effect.NONE, None))]
         return [self._finish(statement, query, draft) for query, draft in made]
 
-    def _draft(self, query: Query, node: exp.Expression) -> Draft:
+    def _draft(self, query: Query, node: exp.Expression, text: str) -> Draft:
         """What a statement writes; whatever is in it and no rule followed makes it partial."""
         draft = self._resolved(query, node)
         if draft is None:
             query.findings.opaque = True
             kind = node.name if isinstance(node, exp.Command) else node.key
-            query.findings.doubt(f"a statement of kind {kind.upper()} is not supported")
+            query.findings.doubt(f"a statement of kind {kind_of(text) or kind.upper()} is not supported")
             return Draft(Effect.NONE, None)
         return draft
 

@@ -17,13 +17,15 @@ from sqlglot import exp
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lineage.sql.text.literal_masking import hidden
 from pii_tracer.model.datasets import Access, FieldAccess, JsonAccess
+from planners.locate.sql.placeholder_tests import is_test_of_placeholders
 from planners.locate.sql.qualified_columns import (
     leads_to,
     names_of,
     steps_of,
     way_of,
 )
-from planners.locate.sql.spark_functions import INPUT, NotComputable, parse
+from planners.locate.sql.spark_functions import INPUT, parse
+from planners.locate.sql.whole_numbers import NotComputable
 
 
 class Fate(StrEnum):
@@ -56,58 +58,22 @@ class Place:
 
 
 _PICKS = (
-    exp.Max,
-    exp.Min,
-    exp.First,
-    exp.Last,
-    exp.AnyValue,
-    exp.FirstValue,
-    exp.LastValue,
-    exp.Mode,
-    exp.ArgMax,
-    exp.ArgMin,
-    exp.Lag,
-    exp.Lead,
-    exp.NthValue,
-)
+    exp.Max, exp.Min, exp.First, exp.Last, exp.AnyValue, exp.FirstValue, exp.LastValue, exp.Mode,
+    exp.ArgMax, exp.ArgMin, exp.Lag, exp.Lead, exp.NthValue,
+)  # fmt: skip
 """Aggregates whose result is one of the values they read: an identifier stays an identifier."""
 
 COUNTS = (
-    exp.Count,
-    exp.CountIf,
-    exp.ApproxDistinct,
-    exp.Sum,
-    exp.Avg,
-    exp.Stddev,
-    exp.StddevPop,
-    exp.StddevSamp,
-    exp.Variance,
-    exp.VariancePop,
-    exp.Corr,
-    exp.CovarPop,
-    exp.CovarSamp,
-    exp.LogicalAnd,
-    exp.LogicalOr,
-)
+    exp.Count, exp.CountIf, exp.ApproxDistinct, exp.Sum, exp.Avg, exp.Stddev, exp.StddevPop,
+    exp.StddevSamp, exp.Variance, exp.VariancePop, exp.Corr, exp.CovarPop, exp.CovarSamp,
+    exp.LogicalAnd, exp.LogicalOr,
+)  # fmt: skip
 """Aggregates whose result no longer is any of the values. Every other aggregate hides them."""
 
-_AGGREGATES_BY_NAME = frozenset(
-    [
-        "histogram_numeric",
-        "count_min_sketch",
-        "hll_sketch_agg",
-        "hll_union_agg",
-        "percentile",
-        "percentile_cont",
-        "percentile_disc",
-        "listagg",
-        "string_agg",
-        "map_agg",
-        "multimap_agg",
-        "set_agg",
-        "wm_concat",
-    ]
-)
+_AGGREGATES_BY_NAME = frozenset({
+    "histogram_numeric", "count_min_sketch", "hll_sketch_agg", "hll_union_agg", "percentile", "percentile_cont",
+    "percentile_disc", "listagg", "string_agg", "map_agg", "multimap_agg", "set_agg", "wm_concat",
+})  # fmt: skip
 """Aggregates that the parser knows as functions only: they hide what they read."""
 
 
@@ -144,7 +110,7 @@ class _Look:
         elif isinstance(node, exp.Alias | exp.Paren | exp.IgnoreNulls | exp.RespectNulls):
             yield from self.places(node.this)
         elif isinstance(node, exp.Filter):
-            nothing = self._other_columns([node.expression])
+            nothing = not self._cleans([node.expression.this])
             yield from (_or_nothing(place) if nothing else place for place in self.places(node.this))
         elif isinstance(node, exp.Window):
             by = tuple(way for c in node.args.get("partition_by") or () if (way := way_of(c)) is not None)
@@ -152,7 +118,7 @@ class _Look:
             for place in self.places(node.this):
                 seen = replace(place, group=False, windows=(*place.windows, by))
                 yield _or_nothing(seen) if nothing else seen
-        elif isinstance(node, exp.AggFunc) or _is_named(node, _AGGREGATES_BY_NAME):
+        elif is_aggregate(node):
             yield from self._aggregated(node)
         elif isinstance(node, exp.Coalesce | exp.If | exp.Case | exp.Nullif):
             yield from self._chosen(node)
@@ -171,7 +137,7 @@ class _Look:
         """A conditional: the value where a branch has it, and something else where others have not."""
         branches = list(_branches(node))
         found = [list(self.places(branch)) if branch is not None else [] for branch in branches]
-        by_itself = not isinstance(node, exp.Coalesce) and not self._other_columns(_conditions(node))
+        by_itself = not isinstance(node, exp.Coalesce) and self._cleans(_conditions(node))
         if isinstance(node, exp.Nullif) and not by_itself:
             found[0] = [_or_nothing(place) for place in found[0]]
         for number, places in enumerate(found):
@@ -269,6 +235,10 @@ class _Look:
             windows = tuple(dict.fromkeys(w for p in places for w in p.windows))
             yield Place(group=any(p.group for p in places), windows=windows, fate=Fate.HIDDEN, through=through)
 
+    def _cleans(self, conditions: Iterable[exp.Expression]) -> bool:
+        """Whether conditions only tell placeholders (`''`, `'n/a'`, NULL) from values, so that nobody's value goes."""
+        return all(is_test_of_placeholders(c) and not self._other_columns([c]) for c in conditions)
+
     def _other_columns(self, nodes: Iterable[exp.Expression]) -> bool:
         return any(self._reads(c) is None for node in nodes for c in node.find_all(exp.Column))
 
@@ -331,8 +301,10 @@ def _one_table(node: exp.Expression) -> bool:
     return len({column.table.lower() for column in node.find_all(exp.Column)}) <= 1
 
 
-def _is_named(node: exp.Expression, names: frozenset[str]) -> bool:
-    return isinstance(node, exp.Anonymous) and node.name.lower() in names
+def is_aggregate(node: exp.Expression) -> bool:
+    """Whether a function is known to give one value for many rows."""
+    named = isinstance(node, exp.Anonymous) and node.name.lower() in _AGGREGATES_BY_NAME
+    return named or isinstance(node, exp.AggFunc)
 
 
 def _json_path(node: exp.Expression) -> tuple[str, ...] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from sqlglot import exp
@@ -22,24 +22,11 @@ from planners.locate.sql.qualified_columns import (
     uncast,
     way_of,
 )
+from planners.locate.sql.relation_rows import NONE, Origins, Rows, Values
+from planners.locate.sql.stray_values import Strays, names_shown, read_by, read_values, readings
 
-Origins = frozenset[str]
-"""Columns of the subject's source whose values stand in a column."""
-
-Columns = Callable[[Way], Origins]
-"""Of a table: what stands there."""
-
-NONE: Origins = frozenset()
-
-
-@dataclass(frozen=True)
-class Rows:
-    """A relation inside a statement: whether its rows hold a person, and where. opaque: nothing is known of it."""
-
-    carrier: bool
-    origins: Columns
-    opaque: bool = False
-
+Sources = tuple[Mapping[str, Rows], Sequence[exp.Expression], Sequence[tuple[str, str]]]
+"""Relations by alias, what they are joined on, and the columns that USING names, each with its relation's alias."""
 
 _NOBODY = Rows(False, lambda name: NONE)
 
@@ -57,37 +44,43 @@ def _outermost(tree: exp.Expression) -> list[exp.Expression]:
 @dataclass
 class Joins:
     """Goes through a statement's queries. apart: as of `Statement.apart`. grouped: what its GROUP BYs name; opaque:
-    whether any relation is not known.
+    whether any relation is not known. keys: what tells a person's rows, for strays alone.
     """
 
     tables: Callable[[str], Rows | None]
     apart: bool = False
     grouped: Origins = NONE
     opaque: bool = False
+    keys: Origins = NONE
+    strays: Strays = field(default_factory=Strays)
 
     def statement(self, tree: exp.Expression | None) -> None:
         """All queries that give a statement its rows."""
         if isinstance(tree, exp.Merge):
             self.merge(tree)
+        elif isinstance(tree, exp.Update):
+            self.update(tree)
         elif tree is not None:
+            ctes = self._named(tree, {})
             for query in _outermost(tree):
-                self.rows(query, {})
+                self.rows(query, ctes)
+
+    def query(self, tree: exp.Expression) -> Rows:
+        """The rows of what makes a view."""
+        return self.rows(next(iter(_outermost(tree)), None), {})
 
     def rows(self, node: exp.Expression | None, ctes: Mapping[str, Rows]) -> Rows:
         """What the rows of a query hold; notes joins on the way."""
         if node is None:
             return _NOBODY
-        clause = node.args.get("with_")
-        inside = dict(ctes)
-        for cte in clause.expressions if clause is not None else ():
-            inside[cte.alias.lower()] = self.rows(cte.this, inside)
+        inside = self._named(node, ctes)
         if isinstance(node, exp.Subquery | exp.Lateral) and isinstance(node.this, exp.Query):
             # what a LATERAL is joined on stands inside: it counts as not joined
             return self.rows(cast(exp.Expression, node.this), inside)
         if isinstance(node, exp.SetOperation):
             left = self.rows(cast(exp.Expression, node.this), inside)
             right = self.rows(cast(exp.Expression, node.expression), inside)
-            return Rows(left.carrier or right.carrier, left.origins)
+            return _united(left, right)
         if isinstance(node, exp.Table):
             if not node.db and node.name.lower() in inside:
                 return inside[node.name.lower()]
@@ -97,12 +90,24 @@ class Joins:
         self.opaque |= not isinstance(node, exp.Select)
         return self._select(node, inside) if isinstance(node, exp.Select) else _NOBODY
 
+    def _named(self, node: exp.Expression, ctes: Mapping[str, Rows]) -> dict[str, Rows]:
+        """These, and what the node's own WITH names."""
+        clause, inside = node.args.get("with_"), dict(ctes)
+        for cte in clause.expressions if clause is not None else ():
+            inside[cte.alias.lower()] = self.rows(cte.this, inside)
+        return inside
+
     def _select(self, node: exp.Select, ctes: Mapping[str, Rows]) -> Rows:
         sources, links, same = self._sources(node, ctes)
-        for entry in _grouping(node):
-            self.grouped |= _column_origins(entry, (), sources)
-        shown, twins = _exposed(node.expressions, sources), _twins(node)
-        for inner in (s.this for p in node.expressions for s in _subqueries(p) if isinstance(s.this, exp.Select)):
+        grouped = frozenset(o for entry in _grouping(node) for o in _column_origins(entry, (), sources))
+        self.grouped |= grouped
+        looked_up = _lookups(node.expressions)
+        shown, twins = _exposed(node.expressions, sources), _twins(node, looked_up)
+        groups, equal = _groups(links, same, _persons(sources)), _equal(links, same, sources)
+        self.strays.of_join(node.expressions, sources, groups, shown, equal)
+        self.strays.of_picks(node, sources, grouped, self.keys, looked_up=False)
+        self._looked_up(looked_up, shown, (sources, links, same), ctes)
+        for inner in looked_up:
             # a value looked up row by row: as if its tables were joined
             more, conditions, _ = self._sources(inner, ctes)
             brought = _exposed(inner.expressions, {**sources, **more})
@@ -112,7 +117,6 @@ class Joins:
                 sources, links, shown = {**sources, **more}, [*links, *conditions], shown | brought
         shown |= _taken(node.expressions, sources) & twins
         self._check({alias: rows for alias, rows in sources.items() if alias in shown}, links, same, sources)
-        self.apart |= any(_looks_at_others(p, sources) for p in node.expressions)
 
         def origins(way: Way) -> Origins:
             for projection in node.expressions:
@@ -121,7 +125,31 @@ class Joins:
             starred = any(p.is_star for p in node.expressions)
             return frozenset().union(*(s.origins(way) for s in sources.values())) if starred else NONE
 
-        return Rows(bool(shown), origins)
+        def values(way: Way) -> Values:
+            for projection in node.expressions:
+                if projection.alias_or_name.lower() == way[0].lower():
+                    return read_values(projection.unalias(), way[1:], sources)
+            return frozenset(v for alias, rest in readings(way, sources) for v in sources[alias].values(rest))
+
+        personal = any(sources[alias].values(way) for alias, way in read_by(node.expressions, sources))
+        starred = any(p.is_star for p in node.expressions) and any(rows.personal for rows in sources.values())
+        names = names_shown(node, sources)
+        return Rows(bool(shown), origins, personal=personal or starred, values=values, names=names)
+
+    def _looked_up(
+        self, queries: Sequence[exp.Select], owners: Collection[str], around: Sources, ctes: Mapping[str, Rows]
+    ) -> None:
+        """Notes strays of queries that give a value for each row: as if their tables were joined with these."""
+        sources, links, same = around
+        for inner in queries:
+            more, conditions, used = self._sources(inner, ctes)
+            if set(more) & set(sources):  # equal names: whose column is whose is not told
+                self.strays.joined |= {v for a, way in read_by(inner.expressions, more) for v in more[a].values(way)}
+                continue
+            both, told, named = {**sources, **more}, [*links, *conditions], [*same, *used]
+            groups = _groups(told, named, _persons(both))
+            self.strays.of_join(inner.expressions, both, groups, owners, _equal(told, named, both))
+            self.strays.of_picks(inner, more, NONE, self.keys, looked_up=True)
 
     def _sources(
         self, node: exp.Select, ctes: Mapping[str, Rows]
@@ -141,8 +169,36 @@ class Joins:
         """The target's rows meet the source's."""
         target, using = node.this, node.args["using"]
         sources = {t.alias_or_name.lower(): self.rows(t, {}) for t in (target, using)}
-        if any(isinstance(when.args.get("then"), exp.Update) for when in node.find_all(exp.When)):
+        updates = [then for when in node.find_all(exp.When) if isinstance(then := when.args.get("then"), exp.Update)]
+        if updates:
             self._check(sources, [node.args["on"]], [], sources)
+            given = [_given(entry) for then in updates for entry in then.expressions]
+            self._changed(target, given, sources, [node.args["on"]])
+
+    def update(self, node: exp.Update) -> None:
+        """Values that come into rows which are there."""
+        first, where = node.args.get("from_"), node.args.get("where")
+        others = [first.this, *(j.this for j in first.this.args.get("joins") or ())] if first is not None else []
+        sources = {t.alias_or_name.lower(): self.rows(t, {}) for t in (node.this, *others)}
+        links = [where.this] if where is not None else []
+        inside = Joins(self.tables)
+        for query in _outermost(node):
+            inside.rows(query, {})
+        self.apart, self.grouped = self.apart or inside.apart, self.grouped | inside.grouped
+        self.opaque |= inside.opaque
+        self._changed(node.this, [_given(entry) for entry in node.expressions], sources, links)
+
+    def _changed(
+        self,
+        target: exp.Expression,
+        given: Sequence[exp.Expression],
+        sources: Mapping[str, Rows],
+        links: Sequence[exp.Expression],
+    ) -> None:
+        owner = {target.alias_or_name.lower()}
+        groups = _groups(links, [], _persons(sources))
+        self.strays.of_join(given, sources, groups, owner, _equal(links, [], sources))
+        self._looked_up(_lookups(given), owner, (sources, links, []), {})
 
     def _check(
         self,
@@ -152,28 +208,76 @@ class Joins:
         sources: Mapping[str, Rows],
     ) -> None:
         """Notes when the relations whose persons are shown are not joined, maybe over others, on a person's column."""
-        group = {alias: alias for alias, rows in sources.items() if rows.carrier}
-
-        def join(a: str | None, b: str | None) -> None:
-            if a in group and b in group:
-                old, new = group[str(a)], group[str(b)]
-                group.update({alias: new for alias, of in group.items() if of == old})
-
-        for condition in links:
-            for equal in _equalities(condition):
-                left, right = _side(equal.this, sources), _side(equal.expression, sources)
-                if left and right and left[1] & right[1]:
-                    join(left[0], right[0])
-        for alias, column in same:
-            for other, rows in sources.items():
-                if other != alias and rows.origins((column,)) & sources[alias].origins((column,)):
-                    join(alias, other)
-        self.apart |= len({of for alias, of in group.items() if alias in shown}) > 1
+        groups = _groups(links, same, sources)
+        self.apart |= len({of for alias, of in groups.items() if alias in shown}) > 1
 
 
-def _twins(select: exp.Select) -> set[str]:
-    """The aliases of a table that stands several times: whatever comes from one of them may be another person's."""
-    inner = [s.this for p in select.expressions for s in _subqueries(p) if isinstance(s.this, exp.Select)]
+def _persons(sources: Mapping[str, Rows]) -> dict[str, Rows]:
+    """The relations, of which all that have values of persons count as theirs."""
+    return {alias: replace(rows, carrier=rows.carrier or rows.personal) for alias, rows in sources.items()}
+
+
+def _groups(
+    links: Iterable[exp.Expression], same: Iterable[tuple[str, str]], sources: Mapping[str, Rows]
+) -> dict[str, str]:
+    """The relations of persons; those that are joined, maybe over others, on a person's column have one word."""
+    group = {alias: alias for alias, rows in sources.items() if rows.carrier}
+
+    def join(a: str | None, b: str | None) -> None:
+        if a in group and b in group:
+            old, new = group[str(a)], group[str(b)]
+            group.update({alias: new for alias, of in group.items() if of == old})
+
+    for condition in links:
+        for equal in _equalities(condition):
+            left, right = _side(equal.this, sources), _side(equal.expression, sources)
+            if left and right and left[1] & right[1]:
+                join(left[0], right[0])
+    for alias, column in same:
+        for other, rows in sources.items():
+            if other != alias and rows.origins((column,)) & sources[alias].origins((column,)):
+                join(alias, other)
+    return group
+
+
+def _equal(
+    links: Iterable[exp.Expression], same: Iterable[tuple[str, str]], sources: Mapping[str, Rows]
+) -> set[tuple[str, Way]]:
+    """Columns of which a join takes only rows where another relation has the same value."""
+    found: set[tuple[str, Way]] = {(alias, (column.lower(),)) for _, column in same for alias in sources}
+    for condition in links:
+        for equal in _equalities(condition):
+            ways = [way_of(uncast(side)) for side in (equal.this, equal.expression)]
+            sides = [readings(way, sources) if way is not None else [] for way in ways]
+            if all(len(side) == 1 for side in sides) and sides[0][0][0] != sides[1][0][0]:
+                found |= {side[0] for side in sides}
+    return found
+
+
+def _given(entry: exp.Expression) -> exp.Expression:
+    """What an assignment gives."""
+    return cast(exp.Expression, entry.expression) if isinstance(entry, exp.EQ) else entry
+
+
+def _united(left: Rows, right: Rows) -> Rows:
+    """The rows of both sides of a set operation: the columns are called as on the left."""
+
+    def values(way: Way) -> Values:
+        if left.names is None or right.names is None or way[0] not in left.names:
+            return left.values(way) | right.values(way)
+        place = left.names.index(way[0])
+        name = right.names[place] if place < len(right.names) else way[0]
+        return left.values(way) | right.values((name, *way[1:]))
+
+    personal = left.personal or right.personal
+    return Rows(left.carrier or right.carrier, left.origins, personal=personal, values=values, names=left.names)
+
+
+def _twins(select: exp.Select, inner: Sequence[exp.Select]) -> set[str]:
+    """The aliases of a table that stands several times: whatever comes from one of them may be another person's.
+
+    inner: queries that give a value for each row.
+    """
     tables = [item for query in (select, *inner) for _, item, _ in relations(query) if isinstance(item, exp.Table)]
     names = Counter(table_name(table).lower() for table in tables)
     return {table.alias_or_name.lower() for table in tables if names[table_name(table).lower()] > 1}
@@ -184,15 +288,6 @@ def _taken(projections: Iterable[exp.Expression], sources: Mapping[str, Rows]) -
     ways = [way_of(column) for p in projections for column in _columns(p)]
     named = {split(way, sources)[0] for way in ways if way is not None}
     return {alias for alias in named if alias is not None and sources[alias].carrier}
-
-
-def _looks_at_others(projection: exp.Expression, sources: Mapping[str, Rows]) -> bool:
-    """Whether a window over all rows puts a value of one person's row into another's."""
-    for window in projection.find_all(exp.Window):
-        picks = window.find(exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)
-        if picks is not None and not window.args.get("partition_by") and any(r.carrier for r in sources.values()):
-            return True
-    return False
 
 
 def _grouping(select: exp.Select) -> list[exp.Expression]:
@@ -230,6 +325,11 @@ def _columns(node: exp.Expression) -> Iterator[exp.Expression]:
             yield from _columns(child)
 
 
+def _lookups(projections: Sequence[exp.Expression]) -> list[exp.Select]:
+    """The queries in expressions that give a value for each row."""
+    return [s.this for p in projections for s in _subqueries(p) if isinstance(s.this, exp.Select)]
+
+
 def _subqueries(node: exp.Expression) -> Iterator[exp.Subquery]:
     if isinstance(node, exp.Subquery):
         yield node
@@ -250,8 +350,14 @@ def _equalities(condition: exp.Expression) -> Iterator[exp.Binary]:
         yield node
 
 
+_SAME_PERSON = (exp.Cast, exp.Paren, exp.Lower, exp.Upper, exp.Trim, exp.SHA2, exp.SHA, exp.MD5)
+"""Functions whose results are equal for equal identifiers, and for no other person's."""
+
+
 def _side(node: exp.Expression, sources: Mapping[str, Rows]) -> tuple[str, Origins] | None:
-    """The relation and the origins of one side of an equality, casts put aside."""
+    """The relation and the origins of one side of an equality, but for what is done to a value that still tells it."""
+    while isinstance(node, _SAME_PERSON):
+        node = node.this
     way = way_of(uncast(node))
     return _found(way, sources) if way is not None else None
 

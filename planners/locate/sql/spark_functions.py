@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 import zlib
 from collections.abc import Callable
 from functools import lru_cache
@@ -19,16 +18,17 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from pii_tracer.model.errors import PlanError
 from planners.locate.sql import spark_hash
 from planners.locate.sql.java_regex_and_case import case_is_certain, replace_all
+from planners.locate.sql.whole_numbers import (
+    NotComputable,
+    arithmetic,
+    to_whole,
+    written_number,
+)
 
 INPUT = "x"
 """Name of the one input column in a composed expression."""
-
-
-class NotComputable(PlanError):
-    """The expression's result is not certain for this value. The message never holds the value."""
 
 
 def parse(expression: str) -> exp.Expression:
@@ -119,14 +119,6 @@ def _text(node: exp.Expression | None) -> str:
     raise NotComputable("an argument that must be a literal is not one")
 
 
-def _number(node: exp.Expression | None) -> int:
-    """A whole number written into the expression."""
-    sign, inner = (-1, node.this) if isinstance(node, exp.Neg) else (1, node)
-    if isinstance(inner, exp.Literal) and not inner.is_string and inner.is_int:
-        return sign * int(inner.this)
-    raise NotComputable("an argument that must be a whole number is not one")
-
-
 def _of(function: Callable[[str], str]) -> Callable[[exp.Expression, str], str | None]:
     """A function of one text that gives NULL for NULL."""
 
@@ -160,7 +152,7 @@ def _sha1(text: str) -> str:
 
 
 def _sha2(node: exp.Expression, value: str) -> str | None:
-    length = _number(node.args["length"]) if node.args.get("length") else 256
+    length = written_number(node.args["length"]) if node.args.get("length") else 256
     algorithm = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}.get(length)
     inner = _value(node.this, value)
     if algorithm is None or inner is None:
@@ -176,21 +168,12 @@ def _cast(node: exp.Expression, value: str) -> str | None:
     if target in _TEXT:
         return inner
     if target in _WHOLE:
-        return _whole(inner, _WHOLE[target])
+        return to_whole(inner, _WHOLE[target])
     raise NotComputable("a cast to a type whose text form is not certain")
 
 
-def _whole(text: str, bits: int) -> str | None:
-    """UTF8String.toLong and toInt: blanks and control characters around the number do not count."""
-    number = text.strip("".join(map(chr, range(0x21))))
-    if not re.fullmatch(r"[+-]?[0-9]+", number):
-        if re.fullmatch(r"[+-]?[0-9]*\.[0-9]*", number):
-            raise NotComputable("a cast of a fraction to a whole number depends on the ANSI mode")
-        return None
-    whole = int(number)
-    if not -(2 ** (bits - 1)) <= whole < 2 ** (bits - 1):
-        raise NotComputable("a cast of a number that does not fit depends on the column's type and the ANSI mode")
-    return str(whole)
+def _arithmetic(node: exp.Expression, value: str) -> str | None:
+    return arithmetic(node, lambda part: _value(part, value))
 
 
 def _concat(node: exp.Expression, value: str) -> str | None:
@@ -224,23 +207,23 @@ def _sliced(text: str, start: int, length: int | None) -> str:
 
 def _substring(node: exp.Expression, value: str) -> str | None:
     inner = _value(node.this, value)
-    start = _number(node.args.get("start"))
+    start = written_number(node.args.get("start"))
     length = node.args.get("length")
-    return None if inner is None else _sliced(inner, start, None if length is None else _number(length))
+    return None if inner is None else _sliced(inner, start, None if length is None else written_number(length))
 
 
 def _left(node: exp.Expression, value: str) -> str | None:
-    inner, length = _value(node.this, value), _number(node.expression)
+    inner, length = _value(node.this, value), written_number(node.expression)
     return None if inner is None else inner[: max(length, 0)]
 
 
 def _right(node: exp.Expression, value: str) -> str | None:
-    inner, length = _value(node.this, value), _number(node.expression)
+    inner, length = _value(node.this, value), written_number(node.expression)
     return None if inner is None else inner[-length:] if length > 0 else ""
 
 
 def _pad(node: exp.Expression, value: str) -> str | None:
-    inner, length = _value(node.this, value), _number(node.expression)
+    inner, length = _value(node.this, value), written_number(node.expression)
     fill = _text(node.args["fill_pattern"]) if node.args.get("fill_pattern") is not None else " "
     if inner is None:
         return None
@@ -270,7 +253,7 @@ def _translate(node: exp.Expression, value: str) -> str | None:
 
 
 def _regexp_replace(node: exp.Expression, value: str) -> str | None:
-    if node.args.get("position") is not None and _number(node.args["position"]) != 1:
+    if node.args.get("position") is not None and written_number(node.args["position"]) != 1:
         raise NotComputable("REGEXP_REPLACE that does not start at the first character")
     inner = _value(node.this, value)
     if inner is None:
@@ -395,6 +378,10 @@ _FUNCTIONS: dict[type[exp.Expression], Callable[[exp.Expression, str], str | Non
     exp.Translate: _translate,
     exp.ToBase64: _of(_base64),
     exp.Hex: _hex,
+    exp.Neg: _arithmetic,
+    exp.Add: _arithmetic,
+    exp.Sub: _arithmetic,
+    exp.Mul: _arithmetic,
     exp.LowerHex: _lower_hex,
     exp.Coalesce: _coalesce,
     exp.Nullif: _nullif,

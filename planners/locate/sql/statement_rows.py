@@ -17,13 +17,13 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from planners.locate.sql.branch_identifiers import joined, table_name
+from planners.locate.sql.column_expressions import COUNTS
 from planners.locate.sql.grouping_sets import has_subtotals
-from planners.locate.sql.joins import Joins, Origins, Rows
+from planners.locate.sql.joins import Joins
 from planners.locate.sql.query_skeletons import Unnamed, skeleton, unnamed
+from planners.locate.sql.relation_rows import Origins, Rows
+from planners.locate.sql.stray_values import Strays
 
-_NEIGHBOURS = frozenset({"lag", "lead", "first_value", "last_value", "nth_value", "first", "last"})
-"""Functions of a window that look at other rows."""
-_WORD = re.compile(r"\w+")
 _OVER = re.compile(r"over\b")
 """A window. Without a boundary in front, as of `skeleton`; INSERT OVERWRITE has none."""
 
@@ -142,19 +142,53 @@ class Statement:
         return tuple(Statement(text) for _, text in self.views)
 
     def _own_apart(self, tables: Callable[[str], Rows | None]) -> bool:
-        lower = self.text.lower()  # thousands of long texts: a plain word is found sooner than a pattern
-        windows = _OVER.search(lower) and not _NEIGHBOURS.isdisjoint(_WORD.findall(lower))
-        single = self._short is not None and not windows
-        if self._tree is None or (single and self._carriers(tables) < 2):
+        if self._tree is None or (self._short is not None and self._carriers(tables) < 2):
             return False
         joins = Joins(tables)
         joins.statement(self._whole)
         return joins.apart
 
+    def strays(self, tables: Callable[[str], Rows | None], keys: Origins) -> Strays:
+        """What it, or a view that it reads, puts of one person's row into rows of others.
+
+        tables: as of `apart`; of relations that have values out of persons' rows. keys: what tells a person's rows.
+        """
+        found = Strays()
+
+        def reading(upto: int) -> Joins:
+            """Of the tables, and of the session's first views under their names."""
+
+            def named(name: str) -> Rows | None:
+                at = next((n for n in reversed(range(upto)) if self.views[n][0] == name.lower()), None)
+                tree = parsed(self.views[at][1]) if at is not None else None
+                return tables(name) if at is None or tree is None else reading(at).query(tree)
+
+            return Joins(named, keys=keys, strays=found)
+
+        if self._may_stray(tables):
+            reading(len(self.views)).statement(self._whole)
+        return found
+
+    def _may_stray(self, tables: Callable[[str], Rows | None]) -> bool:
+        """A single query of one relation without windows and groups puts nothing anywhere; without parsing it whole."""
+        if self._short is None or self.views:
+            return True
+        lower = self.text.lower()  # thousands of long texts: a plain word is found sooner than a pattern
+        return "group" in lower or bool(_OVER.search(lower)) or self._carriers(tables) > 1
+
     def _carriers(self, tables: Callable[[str], Rows | None]) -> int:
         """How many relations of a single query hold a person, or could."""
         found = [tables(self._called(table)) for table in self._all(exp.Table) if table.find_ancestor(exp.Select)]
-        return sum(rows is None or rows.carrier for rows in found)
+        return sum(rows is None or rows.carrier or rows.personal for rows in found)
+
+    @cached_property
+    def adds_up(self) -> bool:
+        """Whether it is a single query that groups rows and counts or sums some of them: nobody has a row there."""
+        tree = self._whole
+        query = tree.args.get("expression") if tree is not None and not isinstance(tree, exp.Query) else tree
+        if not isinstance(query, exp.Select) or query.args.get("group") is None:
+            return False
+        return any(projection.find(*COUNTS) is not None for projection in query.expressions)
 
     @cached_property
     def subtotals(self) -> bool:

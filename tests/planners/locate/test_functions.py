@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planners.locate.sql.spark_functions import NotComputable, compute, is_plain
+from planners.locate.sql.spark_functions import compute, is_plain
+from planners.locate.sql.whole_numbers import NotComputable
 
 VALUES = [
     "+91 98450 12345",
@@ -118,6 +119,13 @@ CERTAIN = [
     "hash(CAST(x AS STRING))",
     "hash(CAST(x AS BIGINT))",
     "hash(CAST(x AS INT))",
+    "-CAST(x AS BIGINT)",
+    "CAST(x AS BIGINT) + 1000",
+    "CAST(x AS INT) - 5",
+    "7 - CAST(x AS BIGINT)",
+    "(CAST(x AS BIGINT) - 5) * 3",
+    "CAST(x AS BIGINT) * -2",
+    "concat('u-', CAST(x AS BIGINT) + 1)",
     "regexp_replace(x, '[^0-9]', '')",
     "regexp_replace(x, '\\\\D', '')",
     "regexp_replace(x, '[\\\\s-]+', '_')",
@@ -154,6 +162,10 @@ REFUSED = [
     "regexp_replace(x, 'a', '$0')",
     "regexp_replace(x, 'a', 'b', 3)",
     "concat(x, y)",
+    "x + 1",
+    "x % 10",
+    "abs(x)",
+    "CAST(x AS BIGINT) + y",
     "t.x",
 ]
 
@@ -215,6 +227,17 @@ def test_what_is_not_certain_is_refused_without_the_value(expression: str) -> No
         ("CAST(x AS INT)", "2147483648"),
         ("CAST(x AS BIGINT)", "1.5"),
         ("base64(x)", "x" * 58),
+        ("x + 1", "007"),
+        ("x * 0", "7"),
+        ("x + x", "7"),
+        ("x / 2", "8"),
+        ("x % 10", "8"),
+        ("x + 1", "2147483647"),
+        ("x * 1000", "9884130"),
+        ("-x", "-32768"),
+        ("-x", "9223372036854775809"),
+        ("concat('u-', x + 1)", "7"),
+        ("CAST(x + 1 AS STRING)", "7"),
         ("regexp_replace(x, 'a.c', '')", "a\u2028c"),
         ("regexp_replace(x, 'a$', '')", "a\r"),
         ("regexp_replace(x, 'a*', '.')", "😀"),
@@ -223,6 +246,22 @@ def test_what_is_not_certain_is_refused_without_the_value(expression: str) -> No
 def test_a_value_on_which_versions_modes_or_locales_differ_is_refused(expression: str, value: str) -> None:
     with pytest.raises(NotComputable):
         compute(expression, value)
+
+
+@pytest.mark.parametrize(
+    ("expression", "value", "made"),
+    [
+        ("-x", "71234", "-71234"),
+        ("x + 1000000", "71234", "1071234"),
+        ("1000000 - x", "71234", "928766"),
+        ("(x * 10) + 7", "71234", "712347"),
+        ("CAST(x + 1 AS BIGINT)", "71234", "71235"),
+        ("x + 1", "9884130123", "9884130124"),
+    ],
+)
+def test_a_number_that_can_be_told_again_is_computed(expression: str, value: str, made: str) -> None:
+    """Whatever whole number's type the column has, and as a text as well: the column it goes into is one of numbers."""
+    assert compute(expression, value) == made
 
 
 @pytest.mark.parametrize("expression", ["x", "CAST(x AS STRING)", "CAST(CAST(x AS STRING) AS BIGINT)"])

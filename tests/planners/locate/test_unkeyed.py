@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pii_tracer.lineage.graph.edges import (
@@ -163,7 +163,7 @@ FOUND = {
     "changed to itself": WITH_KEY + "UPDATE prod.out SET c1 = CASE WHEN c3 > 5 THEN c1 ELSE lower(c1) END",
     "changed to the same key": "MERGE INTO prod.out o USING prod.claims c ON o.c1 = c.user_id WHEN MATCHED THEN UPDATE SET"
     " o.c1 = c.user_id, o.c2 = c.diagnosis WHEN NOT MATCHED THEN INSERT (c1, c2) VALUES (c.user_id, c.diagnosis)",
-    "the key of the group": "INSERT INTO prod.out SELECT max(user_id) FILTER (WHERE user_id > 'U'), max(diagnosis), '1' FROM"
+    "the key of the group": "INSERT INTO prod.out SELECT max(user_id) FILTER (WHERE user_id <> ''), max(diagnosis), '1' FROM"
     " prod.claims GROUP BY user_id",
     "the key of the row before, or its own": "INSERT INTO prod.out SELECT lag(user_id, 1, user_id) OVER (PARTITION BY"
     " user_id ORDER BY amount), diagnosis, '1' FROM prod.claims",
@@ -230,7 +230,8 @@ MIXED = {
 @pytest.mark.parametrize("sql", MIXED.values(), ids=MIXED.keys())
 def test_values_of_one_persons_row_in_anothers_make_it_nobodys_to_delete(sql: str) -> None:
     found = told(sql)
-    assert (found.carries, found.mixed) == (KEY, ("c1",))
+    assert found.carries is KEY
+    assert found.mixed
 
 
 @pytest.mark.parametrize("sql", MIXED.values(), ids=MIXED.keys())
@@ -238,7 +239,8 @@ def test_values_of_one_persons_row_in_anothers_make_it_nobodys_to_delete(sql: st
 def test_views_of_the_session_hide_no_join_of_persons(sql: str, again: str) -> None:
     view = f"CREATE TEMP VIEW v (user_id, d, n) AS {sql.removeprefix('INSERT INTO prod.out ')};\n{again}"
     found = told(f"{view}INSERT INTO prod.out SELECT user_id, d, '1' FROM {'w' if again else 'v'}")
-    assert (found.carries, found.mixed) == (KEY, ("c1",))
+    assert found.carries is KEY
+    assert found.mixed
 
 
 @pytest.mark.parametrize(
@@ -473,6 +475,13 @@ def erased(rows: Counter[tuple[Any, ...]], found: Carriage, person: tuple[str, .
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(scripts())
+@example(
+    "INSERT INTO prod.out SELECT u.alias AS c1, u.email AS c2, u.alias AS c3 FROM prod.users u;"
+    " UPDATE prod.out SET c2 = CASE WHEN c2 > 'c' THEN NULL ELSE c2 END"
+)
+@example(
+    "INSERT INTO prod.out SELECT u.alias AS c1, CASE WHEN u.email > 'c' THEN u.email END AS c2, 'k' AS c3 FROM prod.users u"
+)
 def test_what_is_called_found_is_erased_whole_and_nobody_else(script: str) -> None:
     try:
         found = told(script)

@@ -47,30 +47,9 @@ DEFINITIONS: Mapping[str, frozenset[str]] = {
 }  # fmt: skip
 """Kinds of CREATE that make no copy by themselves."""
 
-_ANY_NAME = r"[\w.$\"`\[\]-]+"
-_FORMS: Mapping[str, tuple[str, ...]] = {
-    "a setting of the session": (r"ALTER\s+SESSION\s+(?:UN)?SET\s[^;]*",),
-    "who may do what": (
-        rf"ALTER\s+(?:TABLE|VIEW|SCHEMA|DATABASE|MATERIALIZED\s+VIEW)\s+(?:IF\s+EXISTS\s+)?{_ANY_NAME}\s+(?:SET\s+)?OWNER\s+TO\s+{_ANY_NAME}",
-        rf"ALTER\s+TABLE\s+{_ANY_NAME}\s+ALTER\s+COLUMN\s+{_ANY_NAME}\s+(?:SET\s+MASK\s+{_ANY_NAME}|DROP\s+MASK)",
-        rf"ALTER\s+TABLE\s+{_ANY_NAME}\s+(?:ENABLE|DISABLE|FORCE|NO\s+FORCE)\s+ROW\s+LEVEL\s+SECURITY",
-    ),
-    "what the engine can do": (rf"CREATE\s+EXTENSION\s+(?:IF\s+NOT\s+EXISTS\s+)?{_ANY_NAME}",),
-    "the engine counts rows": (rf"UPDATE\s+STATISTICS\s+{_ANY_NAME}(?:\s+WITH\s+\w+)?",),
-    "a name for tables to come": (
-        rf"CREATE\s+CATALOG\s+(?:IF\s+NOT\s+EXISTS\s+)?{_ANY_NAME}(?:\s+COMMENT\s+'[^']*')?",
-    ),
-}
-"""Whole statements that the parser does not read."""
-_READ_FORMS = tuple(re.compile(rf"\s*{form}\s*;?\s*", re.IGNORECASE) for forms in _FORMS.values() for form in forms)
 _QUIET_NODES = tuple(kind for kinds in _NODES.values() for kind in kinds)
 _QUIET_COMMANDS = frozenset().union(*_COMMANDS.values())
 _QUIET_KINDS = frozenset().union(*DEFINITIONS.values())
-
-
-def form_without_data(text: str) -> bool:
-    """Whether a text is a statement of administration from its first to its last word."""
-    return any(form.fullmatch(text) for form in _READ_FORMS)
 
 
 def without_data(node: exp.Expression) -> bool:

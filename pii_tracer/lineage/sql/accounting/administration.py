@@ -1,0 +1,199 @@
+"""Statements of administration: recognised from the first word to the last, whatever the parser makes of them.
+
+Of a warehouse's statements a third can be administration, and a plan with a gap for each of them is waived unread. So a
+statement is compared with a list of forms, by its words alone: comments go, texts and numbers count as such, quoted
+names as names. A form names every word, but for a tail that holds no word of a statement that moves data (`_MOVES`).
+What is in no form is not understood.
+
+Sources of the forms: the references of Spark, Iceberg (Spark DDL), Delta, Databricks, Hive, Trino, Snowflake,
+BigQuery, Redshift, PostgreSQL, MySQL, SQL Server, Oracle and ClickHouse. Not among them on purpose: SHARE,
+PUBLICATION, SUBSCRIPTION, replication and failover (they give others the rows), BACKUP, RESTORE, UNDROP, CLONE, SWAP,
+EXCHANGE, ATTACH, PUT and GET.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+_TOKEN = re.compile(
+    r"""(?P<gap>\s+|--[^\n]*|/\*(?![!+]).*?\*/)
+    |(?P<text>'(?:[^'\\]|''|\\.)*'|\$\$.*?\$\$)
+    |(?P<name>"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]\[]*\])
+    |(?P<word>[^\W\d][\w$]*|@@?\w+|:\w+)
+    |(?P<number>\d[\w.]*)
+    |(?P<sign>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+
+_QUERIES = "SELECT INSERT UPDATE DELETE MERGE COPY UNLOAD EXPORT IMPORT LOAD CALL EXEC EXECUTE"
+_MOVES = (
+    f"{_QUERIES} AS FROM INTO VALUES CLONE SWAP EXCHANGE ATTACH APPEND RENAME LOCATION UNDROP RESTORE REPLICATION"
+    " CREATE ALTER DROP TRUNCATE"
+)
+"""Words of statements and clauses that bring data from one place to another, and with which statements begin."""
+
+
+def _any(*words: str) -> str:
+    return f"(?:{'|'.join(words)})"
+
+
+_ONE = r"(?:@|[^\W\d][\w$]*)"
+_NAME = rf"{_ONE}(?: \. {_ONE})*"
+_PLACES: Mapping[str, str] = {
+    "<n>": _NAME,
+    "<tail>": rf"(?: (?!{_any(*_MOVES.split())}\b)\S+)*",
+    "<rules>": rf"(?: (?!{_any(*_QUERIES.split())}\b)\S+)*",
+    "<rights>": r"(?: (?!(?:AS|FROM|INTO|VALUES|WHERE|JOIN|=)(?: |$))\S+)*",
+    "<exists>": r"(?:IF (?:NOT )?EXISTS )?",
+}
+"""`<tail>`: words none of which moves data. `<rules>`: an expression, without a query. `<rights>`: what names kinds of
+statements and runs none; a second statement without a semicolon between them does not pass."""
+
+_PRINCIPAL = _any(
+    *("USER", "ROLE", "GROUP", "LOGIN", "PROFILE", "DATABASE ROLE", "APPLICATION ROLE", "SERVER ROLE", "USER MAPPING"),
+    *("(?:DATABASE SCOPED |STORAGE |SERVICE )?CREDENTIAL", "SECRET", "CERTIFICATE", "(?:A?SYMMETRIC|MASTER) KEY"),
+    "(?:PASSWORD|SESSION|AUTHENTICATION|NETWORK|PACKAGES) POLICY",
+    "(?:MASKING|ROW ACCESS|AGGREGATION|PROJECTION|PRIVACY|JOIN) POLICY",
+    *("NETWORK RULE", "SECURITY POLICY", "ROW POLICY", "POLICY", "QUOTA", "SETTINGS PROFILE"),
+)
+_ENGINE = _any(
+    *(
+        "WAREHOUSE",
+        "RESOURCE (?:MONITOR|GROUP|PLAN)",
+        "COMPUTE POOL",
+        "CAPACITY",
+        "RESERVATION",
+        "ASSIGNMENT",
+        "BUDGET",
+    ),
+    "(?:STORAGE |API |NOTIFICATION |SECURITY |CATALOG |EXTERNAL ACCESS )?INTEGRATION",
+    *("EXTERNAL VOLUME", "CONNECTION", "(?:EXTERNAL )?FILE FORMAT", "TAG", "TABLESPACE", "FILEGROUP", "COLLATION"),
+    *("PARTITION (?:FUNCTION|SCHEME)", "CONVERSION", "OPERATOR(?: CLASS| FAMILY)?", "EXTENSION", "STATISTICS"),
+    *(r"(?:TRUSTED )?(?:PROCEDURAL )?LANGUAGE", r"TEXT SEARCH \w+", r"FULLTEXT \w+", r"WORKLOAD \w+", "ENDPOINT"),
+    *("ASSEMBLY", "SEQUENCE", "TYPE", "DOMAIN", "INDEX", "NAMED COLLECTION"),
+    r"(?:SEARCH|VECTOR|BITMAP|UNIQUE|CLUSTERED|NONCLUSTERED|SPATIAL|COLUMNSTORE)(?: \w+)? INDEX",
+    "WIDGET (?:TEXT|DROPDOWN|COMBOBOX|MULTISELECT)",
+)
+_TABLE = r"(?:\w+ )?(?:VIEW|TABLE) <exists><n>"
+_POLICY = "(?:ROW ACCESS|MASKING|AGGREGATION|PROJECTION|JOIN|STORAGE LIFECYCLE) POLIC(?:Y|IES)"
+_SWITCHED = _any("TASK", "ALERT", "PIPE", "EVENT", "TRIGGER", "STREAM", "SERVICE", "NOTEBOOK", "STREAMLIT")
+_LAID_OUT = _any(
+    *("CLUSTER BY", "CLUSTER ON", "SET WITHOUT CLUSTER", "DROP CLUSTERING KEY", "(?:SUSPEND|RESUME)(?: RECLUSTER)?"),
+    *("(?:ADD|DROP) SEARCH OPTIMIZATION", "ALTER (?:SORTKEY|DISTSTYLE|DISTKEY|COMPOUND SORTKEY)"),
+    *("COMPACT '", "CONCATENATE", "TOUCH", "RECOVER PARTITIONS"),
+    "EXECUTE (?:OPTIMIZE|EXPIRE_SNAPSHOTS|REMOVE_ORPHAN_FILES|DROP_EXTENDED_STATS|OPTIMIZE_MANIFESTS)",
+    "ALTER COLUMN <n> SET (?:STATISTICS|STORAGE|COMPRESSION)",
+)
+_SETTINGS = _any(
+    *("TBLPROPERTIES", "DBPROPERTIES", "PROPERTIES", "TAGS?", "OPTIONS", "COMMENT", "SERDE", "SERDEPROPERTIES"),
+    *("FILEFORMAT", "LOGGED", "UNLOGGED", "DATA_RETENTION_TIME_IN_DAYS", "CHANGE_TRACKING", "STATISTICS"),
+    *("DEFAULT_DDL_COLLATION", "TIMEZONE", "COMPATIBILITY_LEVEL", "RECOVERY", "ALLOW_SNAPSHOT_ISOLATION"),
+)
+
+_FORMS: Mapping[str, tuple[str, ...]] = {
+    "who may do what": (
+        "(?:GRANT|DENY|ALTER DEFAULT PRIVILEGES)<rights>",
+        "(?:ALTER DEFAULT PRIVILEGES<rights> )?REVOKE<rights> FROM<rights>",
+        f"CREATE (?:OR (?:REPLACE|ALTER) )?{_PRINCIPAL}<rules>",
+        f"(?:ALTER|DROP) {_PRINCIPAL}<rules>",
+        "CREATE POLICY <n> ON <n>(?: AS (?:PERMISSIVE|RESTRICTIVE))? FOR (?:SELECT|INSERT|UPDATE|DELETE)<rules>",
+        f"ALTER {_TABLE} (?:(?:ADD|DROP|SET|UNSET) (?:ALL )?{_POLICY}|(?:SET|DROP) ROW FILTER)<tail>",
+        f"ALTER {_TABLE} (?:ENABLE|DISABLE|FORCE|NO FORCE) ROW LEVEL SECURITY",
+        f"ALTER {_TABLE} (?:ALTER|MODIFY) COLUMN <n> (?:SET|UNSET|DROP) (?:MASK|MASKING POLICY)<tail>",
+        r"ALTER (?:\w+ ){1,3}<exists><n> (?:SET )?OWNER TO <n>",
+        "(?:SET|RESET) (?:SESSION AUTHORIZATION|ROLE)<tail>",
+        "REASSIGN OWNED BY<tail>",
+    ),
+    "what the engine uses": (
+        f"CREATE (?:OR REPLACE )?(?:TEMP(?:ORARY)? |GLOBAL |LOCAL )?{_ENGINE}<tail>",
+        f"(?:ALTER|DROP) (?:TEMP(?:ORARY)? )?{_ENGINE}<rules>",
+        "CREATE (?:OR REPLACE )?(?:EXTERNAL )?(?:CATALOG|LOCATION|SERVER|FOREIGN DATA WRAPPER)<rules>",
+        "ALTER (?:ACCOUNT|SYSTEM|SERVER CONFIGURATION|SERVER|ORGANIZATION)<tail>",
+        "(?:SYSTEM|RECONFIGURE|SHUTDOWN|KILL|DBCC|FLUSH|PURGE|DISCARD|REINDEX|CHECKPOINT|INSTALL|UNINSTALL)<tail>",
+        "REMOVE WIDGET <n>",
+    ),
+    "the same rows are laid out anew, or counted": (
+        rf"ALTER {_TABLE} (?:PARTITION \(<tail> \) )?{_LAID_OUT}<tail>",
+        "(?:OPTIMIZE|FSCK REPAIR TABLE|(?:CHECK|REPAIR) TABLE|CLUSTER|RUNSTATS|COLLECT STATISTICS|REORG)<tail>",
+        r"GENERATE SYMLINK_FORMAT_MANIFEST FOR TABLE <n>(?: \. @)?",
+        r"UPDATE STATISTICS <n>(?: WITH \w+)?",
+    ),
+    "how a table keeps its own rows and versions": (
+        f"ALTER {_TABLE} (?:CREATE(?: OR REPLACE)?|REPLACE) (?:TAG|BRANCH) <exists><n>(?: AS OF VERSION 0)?<tail>",
+        f"ALTER {_TABLE} DROP (?:TAG|BRANCH) <exists><n>",
+        f"ALTER {_TABLE} WRITE (?:(?:LOCALLY )?ORDERED BY|UNORDERED|DISTRIBUTED BY PARTITION)<tail>",
+        f"ALTER {_TABLE} (?:ADD|DROP|REPLACE) PARTITION FIELD<tail>(?: AS <n>)?",
+        f"ALTER {_TABLE} (?:SET|DROP) IDENTIFIER FIELDS<tail>",
+        f"ALTER {_TABLE} (?:SET|UNSET) {_SETTINGS}<tail>",
+        f"ALTER (?:DATABASE|SCHEMA|CATALOG|NAMESPACE) <exists><n> (?:SET|UNSET) {_SETTINGS}<tail>",
+        f"ALTER {_TABLE} (?:ADD|DROP|ALTER|VALIDATE) (?:FEATURE|CONSTRAINT|PRIMARY KEY|FOREIGN KEY|UNIQUE)<tail>",
+        f"ALTER {_TABLE} DROP FEATURE <n> TRUNCATE HISTORY",
+        f"ALTER {_TABLE} (?:ENABLE|DISABLE) (?:TRIGGER|RULE|CONSTRAINT)<tail>",
+        f"ALTER {_TABLE} REPLICA IDENTITY<tail>",
+        "(?:LOCK|UNLOCK) TABLES?<tail>",
+    ),
+    "a setting of the session, or a word to the client": (
+        "ALTER SESSION (?:UN)?SET<tail>",
+        "(?:PRINT|RAISERROR|THROW|RAISE|WAITFOR|DELIMITER|HELP|LISTEN|UNLISTEN|NOTIFY|DEALLOCATE|CLOSE|ABORT|RELOAD)<tail>",
+        "GO(?: 0)?",
+        "DATABASE <n>",
+    ),
+    "a description": ("COMMENT (?:IF EXISTS )?ON<rights>",),
+    "a job is switched or goes, and nothing comes": (
+        f"ALTER {_SWITCHED} <exists><n> (?:SUSPEND|RESUME|ENABLE|DISABLE|REFRESH|SET|UNSET)<tail>",
+        f"DROP {_SWITCHED}<tail>(?: ON <n>)?",
+        "DROP (?:(?:TEMP|TEMPORARY|AGGREGATE) )?(?:FUNCTION|PROCEDURE|MACRO|RULE|CAST|SERVER|CATALOG|LOCATION)<tail>",
+        r"ALTER (?:FUNCTION|PROCEDURE|AGGREGATE) <n>(?: \(<tail> \))? (?:OWNER|SET|UNSET|RESET|DEPENDS|COMMENT)<tail>",
+    ),
+}
+
+
+def _compiled(form: str) -> str:
+    for word, pattern in _PLACES.items():
+        form = form.replace(word, pattern)
+    return form
+
+
+_KNOWN = {reason: re.compile("|".join(f"(?:{_compiled(form)})" for form in forms)) for reason, forms in _FORMS.items()}
+
+
+_NOT_HERE = re.compile(
+    r"\s*(?:SELECT|WITH|INSERT|MERGE|DELETE|FROM|VALUES|CREATE\s+(?:OR\s+REPLACE\s+)?(?:\w+\s+){0,2}(?:TABLE|VIEW)\b)",
+    re.IGNORECASE,
+)
+"""Most texts: they need not be cut into words."""
+
+
+def administration(text: str) -> str | None:
+    """Why a statement moves no data, if it is one of administration from its first word to its last; None otherwise."""
+    if _NOT_HERE.match(text):
+        return None
+    words = _words(text)
+    return next((reason for reason, known in _KNOWN.items() if known.fullmatch(words)), None)
+
+
+def kind_of(text: str) -> str:
+    """What a statement is called in front of people, by its first words: `ALTER WAREHOUSE`. No name is among them."""
+    words = _words(text).split()
+    first = [word for word in words[:2] if word.isalpha() and word.isupper()]
+    return " ".join(first[: 1 if len(first) == 2 and first[0] not in _TAKE_A_KIND else 2])
+
+
+_TAKE_A_KIND = frozenset({"ALTER", "CREATE", "DROP", "UNDROP"})
+
+
+@lru_cache(maxsize=4096)
+def _words(text: str) -> str:
+    """Its words in capitals, one blank between any two: `'` for texts, `0` for numbers, `@` for names in quotes."""
+    found: list[str] = []
+    for token in _TOKEN.finditer(text):
+        kind = token.lastgroup
+        if kind in ("word", "sign"):
+            found.append(token.group().upper())
+        elif kind != "gap":
+            found.append({"text": "'", "name": "@", "number": "0"}[str(kind)])
+    while found and found[-1] == ";":
+        found.pop()
+    return " ".join(found)

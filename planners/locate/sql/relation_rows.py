@@ -1,0 +1,34 @@
+"""A relation inside a statement, as far as it says whose values stand in its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pii_tracer.model.datasets import ColumnId
+from planners.locate.sql.qualified_columns import Way
+
+Origins = frozenset[str]
+"""Columns of the subject's source whose values stand in a column."""
+
+Values = frozenset[ColumnId]
+"""Columns of tables out of whose rows values stand in a column."""
+
+NONE: Origins = frozenset()
+NO_VALUES: Values = frozenset()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A relation inside a statement: whether its rows hold a person, and where. opaque: nothing is known of it.
+
+    personal: whether it has values out of rows of persons, identifiers or not; values: whence those of a column are.
+    names: its columns in lower case and in order; None where they are not known.
+    """
+
+    carrier: bool
+    origins: Callable[[Way], Origins]
+    opaque: bool = False
+    personal: bool = False
+    values: Callable[[Way], Values] = field(default=lambda way: NO_VALUES)
+    names: tuple[str, ...] | None = None

@@ -1,0 +1,139 @@
+"""Statements of administration are recognised as a whole, and nothing that moves data hides among them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_tracer.lineage.sql.accounting.administration import administration, kind_of
+from pii_tracer.lineage.sql.parse_lines import answer_sql
+
+SPARK = """
+ALTER TABLE db.t CREATE TAG audit
+ALTER TABLE db.t CREATE BRANCH IF NOT EXISTS b AS OF VERSION 12 RETAIN 7 DAYS WITH SNAPSHOT RETENTION 5 SNAPSHOTS
+ALTER TABLE db.t CREATE OR REPLACE TAG `end-of-year` AS OF VERSION 12
+ALTER TABLE db.t REPLACE BRANCH b AS OF VERSION 4 RETAIN 30 DAYS
+ALTER TABLE db.t DROP BRANCH IF EXISTS b
+ALTER TABLE db.t WRITE LOCALLY ORDERED BY category ASC NULLS LAST, bucket(16, id)
+ALTER TABLE db.t WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY id
+ALTER TABLE db.t WRITE UNORDERED
+ALTER TABLE db.t ADD PARTITION FIELD bucket(16, id) AS shard
+ALTER TABLE db.t REPLACE PARTITION FIELD ts_day WITH hours(ts)
+ALTER TABLE db.t DROP PARTITION FIELD days(ts)
+ALTER TABLE db.t SET IDENTIFIER FIELDS id, data
+ALTER TABLE db.t DROP IDENTIFIER FIELDS id
+ALTER TABLE db.t UNSET TBLPROPERTIES IF EXISTS ('comment', 'key')
+ALTER TABLE db.t SET TAGS ('pii' = 'mail')
+ALTER TABLE db.t ADD CONSTRAINT positive CHECK (id > 0)
+ALTER TABLE db.t DROP FEATURE deletionVectors TRUNCATE HISTORY
+ALTER TABLE db.t RECOVER PARTITIONS
+ALTER TABLE db.t PARTITION (day = '2026-01-01') COMPACT 'major'
+ALTER TABLE db.t EXECUTE expire_snapshots(retention_threshold => '7d')
+GENERATE symlink_format_manifest FOR TABLE delta.`/lake/t`
+FSCK REPAIR TABLE db.t DRY RUN
+CREATE STORAGE CREDENTIAL c WITH (AZURE_MANAGED_IDENTITY = 'x')
+ALTER SCHEMA s OWNER TO `data engineers`
+GRANT SELECT, MODIFY ON TABLE db.t TO `analysts`
+REVOKE ALL PRIVILEGES ON SCHEMA s FROM somebody
+"""
+OTHERS = """
+snowflake: ALTER WAREHOUSE w SET WAREHOUSE_SIZE = 'LARGE' AUTO_SUSPEND = 60
+snowflake: CREATE RESOURCE MONITOR m WITH CREDIT_QUOTA = 1000 TRIGGERS ON 90 PERCENT DO SUSPEND
+snowflake: ALTER TABLE t ADD ROW ACCESS POLICY p ON (region)
+snowflake: ALTER TABLE t MODIFY COLUMN mail SET MASKING POLICY hide
+snowflake: CREATE OR REPLACE MASKING POLICY hide AS (v STRING) RETURNS STRING -> CASE WHEN CURRENT_ROLE() = 'DPO' THEN v ELSE '*' END
+snowflake: ALTER TASK nightly RESUME
+snowflake: ALTER TABLE t CLUSTER BY (day)
+snowflake: CREATE USER asha PASSWORD = 'x' DEFAULT_ROLE = r
+snowflake: CREATE API INTEGRATION i API_PROVIDER = aws_api_gateway ENABLED = TRUE
+postgres: CREATE POLICY own ON t FOR SELECT USING (owner = current_user)
+postgres: ALTER TABLE t ENABLE ROW LEVEL SECURITY
+postgres: ALTER DEFAULT PRIVILEGES IN SCHEMA s GRANT SELECT ON TABLES TO r
+postgres: REINDEX TABLE t
+postgres: ALTER TABLE t REPLICA IDENTITY FULL
+postgres: LOCK TABLE t IN ACCESS EXCLUSIVE MODE
+mysql: KILL QUERY 17
+mysql: FLUSH PRIVILEGES
+mysql: CHECK TABLE t QUICK
+tsql: CREATE LOGIN l WITH PASSWORD = 'x', CHECK_POLICY = ON
+tsql: DBCC CHECKDB ('shop') WITH NO_INFOMSGS
+tsql: CREATE NONCLUSTERED INDEX i ON t (a) INCLUDE (b)
+bigquery: ALTER TABLE d.t SET OPTIONS (expiration_timestamp = NULL)
+clickhouse: SYSTEM FLUSH LOGS
+oracle: ALTER SYSTEM SET open_cursors = 300
+redshift: ALTER TABLE t ALTER DISTSTYLE ALL
+trino: SET ROLE admin
+"""
+ALL = [("spark", line) for line in SPARK.strip().splitlines()]
+ALL += [(line.partition(": ")[0], line.partition(": ")[2]) for line in OTHERS.strip().splitlines()]
+TABLES = {"db.t": [("id", ""), ("data", "")], "t": [("a", ""), ("mail", "")]}
+
+
+@pytest.mark.parametrize(("dialect", "text"), ALL, ids=[text[:50] for _, text in ALL])
+def test_administration_leaves_nothing_open(dialect: str, text: str) -> None:
+    assert administration(text)
+    for written in (text, f"/* every night */ {text}; -- done", text.replace(" ", "\n  ")):
+        answer = answer_sql(written, dialect, TABLES)
+        assert (answer["complete"], answer["edges"]) == (True, []), answer["unresolved"]
+
+
+MOVING = (
+    *("INSERT INTO u SELECT * FROM t", "AS SELECT * FROM t", "SELECT a INTO u FROM t", "MERGE INTO u USING t ON 1 = 1"),
+    *("INSERT INTO u VALUES (1)", "COPY INTO u", "CREATE TABLE u AS SELECT 1", "/*! INSERT INTO u SELECT * FROM t */"),
+)
+
+
+@given(st.sampled_from([text for _, text in ALL]), st.sampled_from(MOVING), st.data())
+def test_no_statement_that_moves_data_hides_in_one(text: str, moving: str, data: st.DataObject) -> None:
+    """Wherever it is put, behind the first two words, and without a semicolon."""
+    words = text.split()
+    place = data.draw(st.integers(2, len(words)))
+    mixed = " ".join([*words[:place], moving, *words[place:]])
+    if not _in_quotes(words[:place]):
+        assert administration(mixed) is None
+
+
+def _in_quotes(words: list[str]) -> bool:
+    before = " ".join(words)
+    return any(before.count(sign) % 2 for sign in "'`")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER TABLE t ADD UNIQUE (a), ADD COLUMN b TEXT GENERATED ALWAYS AS (upper(mail)) STORED",
+        "ALTER TABLE t RENAME TO u",
+        "ALTER TABLE t APPEND FROM s",
+        "ALTER TABLE t SWAP WITH u",
+        "ALTER TABLE t EXCHANGE PARTITION (day = 1) WITH TABLE u",
+        "ALTER TABLE t ATTACH PARTITION p FROM u",
+        "ALTER TABLE t SET LOCATION '/other'",
+        "ALTER SHARE s ADD TABLE t",
+        "ALTER DATABASE d ENABLE REPLICATION TO ACCOUNTS a",
+        "CREATE PUBLICATION p FOR TABLE t",
+        "CREATE SUBSCRIPTION p CONNECTION 'x' PUBLICATION p",
+        "CREATE SYNONYM s FOR t",
+        "UNDROP TABLE t",
+        "RESTORE TABLE t TO VERSION AS OF 1",
+        "BACKUP DATABASE d TO DISK = 'x'",
+        "ALTER TASK nightly MODIFY AS INSERT INTO u SELECT * FROM t",
+        "ALTER PROCEDURE p AS BEGIN INSERT INTO u SELECT * FROM t END",
+        "CREATE RULE r AS ON INSERT TO t DO ALSO INSERT INTO u VALUES (new.a)",
+        "GRANT SELECT ON t TO b INSERT INTO u SELECT * FROM t",
+        "PRINT 'now' SELECT * INTO u FROM t",
+        "PUT file:///tmp/x @stage",
+    ],
+)
+def test_what_moves_data_or_names_is_none(text: str) -> None:
+    assert administration(text) is None
+
+
+def test_what_is_not_supported_is_called_by_its_kind() -> None:
+    """Whoever waives `UNDROP TABLE` does not waive `ALTER SHARE`."""
+    assert kind_of("alter share s add table t") == "ALTER SHARE"
+    assert kind_of("UNDROP TABLE t") == "UNDROP TABLE"
+    assert kind_of("ship everything") == "SHIP"
+    assert answer_sql("ALTER SHARE s ADD TABLE t", "snowflake", TABLES)["unresolved"] == [
+        "a statement of kind ALTER SHARE is not supported"
+    ]
