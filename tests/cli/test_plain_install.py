@@ -53,7 +53,10 @@ def of_extras() -> list[str]:
     names = {"protobuf": "google.protobuf", "grpcio": "grpc", "grpcio-status": "grpc_status", "delta-spark": "delta"}
     assert {"confluent-kafka", "rfc3161-client", "moto", "pyspark"} <= extra
     # pip itself brings setuptools where it is needed; SQLAlchemy comes with pyiceberg's own extra, py4j with pyspark
-    return sorted({names.get(name, name.replace("-", "_")) for name in extra - {"setuptools", "pii-tracer"}} | {"sqlalchemy", "py4j"})
+    return sorted(
+        {names.get(name, name.replace("-", "_")) for name in extra - {"setuptools", "pii-tracer"}}
+        | {"sqlalchemy", "py4j"}
+    )
 
 
 def called(code: str, folder: Path) -> subprocess.CompletedProcess[str]:

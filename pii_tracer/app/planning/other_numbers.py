@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pii_tracer.app.planning.short_number_columns import distinct_values
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory, TableState
-from pii_tracer.lake.rows.rows_of_files import names_in_files
+from pii_tracer.lake.rows.rows_of_files import names_of_one
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import ColumnId, DatasetId
 from pii_tracer.model.errors import EstateError
@@ -54,9 +54,10 @@ def other_numbers(
             state = states.get(dataset) if dataset is not None else None
             why = contradicted(survey, state, told)
             if why is None and state is not None:
-                words[ColumnId(dataset=state.dataset, column=named(state, told.column) or told.column)] = told
+                column = named(state, told.column) or told.column
+                words[ColumnId(dataset=state.dataset, column=column)] = told
                 say(f"comparing what stands in {told.table}.{told.column} with the keys of the source")
-                why = _doubt(survey, state, told.column, paths)
+                why = _doubt(survey, state, column, paths)
             if why is not None:
                 gaps.append(not_taken(survey, told, dataset, why))
         for word in spread(survey, graph, words):
@@ -65,7 +66,11 @@ def other_numbers(
 
 
 def _doubt(survey: Survey, state: TableState, column: str, paths: EstatePaths) -> str | None:
-    """What of a column's values speaks against the word; None where nothing does."""
+    """What of a column's values, or of its names, speaks against the word; None where nothing does."""
+    if not _labels(state, column, paths):
+        return (
+            "the table's files give that name to another column, too, or had one of it before: what stands there counts"
+        )
     try:
         values = distinct_values(state, column, paths)
     except EstateError as error:
@@ -92,7 +97,7 @@ def _planned(
     copied = f"{title(states[word.origin.dataset])}.{word.origin.column}" if word.origin != word.column else None
     found = []
     for table in (state, *copies):
-        labels = _labels(table, word.column.column, paths)
+        labels = _labels(table, named(table, word.column.column), paths)
         if labels:
             found.append(
                 NotKeys(
@@ -115,10 +120,9 @@ def _same(survey: Survey, clone: TableState) -> bool:
     return clone.dataset not in survey.carriages
 
 
-def _labels(state: TableState, column: str, paths: EstatePaths) -> tuple[str, ...]:
+def _labels(state: TableState, column: str | None, paths: EstatePaths) -> tuple[str, ...]:
     """What files call a column, of the names that mean it alone."""
     try:
-        known = names_in_files(state, paths)
+        return names_of_one(state, column, paths) if column is not None else ()
     except EstateError:
         return ()
-    return tuple(sorted(name for name, columns in known.items() if {c.lower() for c in columns} == {column.lower()}))

@@ -4,12 +4,16 @@ too; and a word that lineage or the rows contradict is not taken."""
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.types import LongType
 
 from pii_tracer.cli.main import run
 from tests.cli.small import declared, request
@@ -45,7 +49,13 @@ def word(*columns: str) -> str:
     return f"    not_keys: [{said}]\n" if columns else ""
 
 
-def planned(base: Path, *words: str, jobs: str = JOBS, trips: list[dict[str, Any]] = TRIPS) -> dict[str, Any]:
+def planned(
+    base: Path,
+    *words: str,
+    jobs: str = JOBS,
+    trips: list[dict[str, Any]] = TRIPS,
+    change: Callable[[Path], None] = lambda base: None,
+) -> dict[str, Any]:
     lake = base / "lake"
     riders = {"rider_id": [7340219981, 7340219982, 7340219983], "email": [MAIL, "b@x.example", "c@x.example"]}
     write_deltalake(lake / "riders", pa.table(riders))
@@ -60,6 +70,7 @@ def planned(base: Path, *words: str, jobs: str = JOBS, trips: list[dict[str, Any
     (base / "jobs.sql").write_text(jobs)
     (base / "request.yaml").write_text(request("rider", KEY))
     (base / "policy.yaml").write_text("version: 1\n")
+    change(base)
     out = base / "r.plan.json"
     run(["plan", str(base / "request.yaml"), "--format", "json", "--out", str(out), "--estate",
          str(base / "pii-tracer.yaml"), "--state", str(base / "state")])  # fmt: skip
@@ -132,3 +143,30 @@ def test_a_column_of_the_sources_keys_needs_a_named_person(tmp_path: Path) -> No
     plan = planned(tmp_path, "s.trips.driver_id", trips=trips)
     assert ["half" in g["reason"] for g in plan["gaps"] if g["kind"] == "not_keys"] == [True]
     assert not plan["applyable"]
+
+
+@pytest.mark.parametrize("made_anew", [False, True])
+def test_a_column_that_took_the_place_of_another_of_its_name_is_not_left_out(tmp_path: Path, made_anew: bool) -> None:
+    """Files of before still have the other one, under the same name."""
+
+    def as_iceberg(base: Path) -> None:
+        shutil.rmtree(base / "lake" / "trips")
+        catalog = SqlCatalog("ice", uri=f"sqlite:///{base}/c.db", warehouse=f"file://{base}/lake")
+        catalog.create_namespace("s")
+        rows = pa.Table.from_pylist(TRIPS)
+        table = catalog.create_table("s.trips", rows.schema)
+        table.append(rows)
+        if made_anew:
+            with table.update_schema() as change:
+                change.delete_column("driver_id")
+            with table.update_schema() as change:
+                change.add_column("driver_id", LongType())
+        file = base / "pii-tracer.yaml"
+        told = file.read_text().replace("      - {name: s.trips, format: delta, location: lake/trips}\n", "")
+        ice = "  ice: {type: iceberg-sql, uri: 'sqlite:///c.db', warehouse: lake}\nroots:"
+        file.write_text(told.replace("roots:", ice).replace("table: s.trips", "table: ice.s.trips"))
+        (base / "jobs.sql").write_text(JOBS.replace("FROM s.trips", "FROM ice.s.trips"))
+
+    plan = planned(tmp_path, "s.trips.driver_id", "s.drivers.driver_id", change=as_iceberg)
+    assert ("ice.s.trips" in {n["table"] for n in plan["not_keys"]}) is not made_anew
+    assert {g["kind"] for g in plan["gaps"] if "s.trips" in g["id"]} == ({"not_keys"} if made_anew else set())
