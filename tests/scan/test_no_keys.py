@@ -166,3 +166,14 @@ def test_bounds_of_another_column_with_the_very_text(tmp_path: Path) -> None:
     data[where : where + 10] = KEY.encode()
     (tmp_path / "f.parquet").write_bytes(data)
     assert scan_tree(tmp_path, PATTERNS).with_person
+
+
+@pytest.mark.parametrize("name", sorted(WRITERS))
+def test_short_numbers_are_left_out_in_the_column_and_seen_beside_it(name: str) -> None:
+    weak = KeySet(name="rider.id", origin="id", weak=True, values=(("s", "734021"),))
+    patterns = Patterns([weak]).leaving_out({"driver": {"rider.id"}})
+    rows = [{"driver": "734021", "note": "paid"}, {"driver": "734099", "note": "no"}]
+    assert _scan(name, WRITERS[name](rows), Patterns([weak])).hits
+    assert not _scan(name, WRITERS[name](rows), patterns).hits
+    beside = [{"driver": "734021", "note": "734021"}, *rows[1:]]
+    assert {hit.column for hit in _scan(name, WRITERS[name](beside), patterns).hits} >= {"note"}
