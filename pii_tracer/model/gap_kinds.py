@@ -113,9 +113,9 @@ class GapKind(StrEnum):
     FORMER_UNREAD = "former_unread"
     KEY_ONLY = "key_only"
     OTHERS_ROWS = "others_rows"
+    NOT_KEYS = "not_keys"
     KEY_OF_SEVERAL = "key_of_several"
     SEVERAL_PERSONS = "several_persons"
-    NOT_KEYS = "not_keys"
 
     # holds, writers and choice
     HOLD_UNMATCHED = "hold_unmatched"
