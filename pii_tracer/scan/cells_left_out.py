@@ -56,6 +56,10 @@ class LeftCells:
             found.update(self.text(value, where, column))
         return found
 
+    def names_in(self, where: str) -> frozenset[str]:
+        """The key sets of the cells in a kind of place."""
+        return frozenset(name for name, place, _ in self._cells if place == where)
+
     def shown_in(self, text: str) -> Counter[str]:
         """How often a text may show what was left out of its cells, by key set.
 

@@ -175,6 +175,14 @@ class Collector:
         """Of which key sets a match in a text is a longer key: the very text is a cell that was decoded here."""
         return [name for name, cells in self._longer.items() if text in cells.get((start, len(text)), ())]
 
+    def begun(self, cut: str) -> Counter[str]:
+        """How often a cut document, its last character raised, may show keys: as one that was decoded and explained."""
+        if not self.patterns.key_columns.not_keys:
+            return Counter()
+        start = cut[:-1].encode("utf-8", "surrogateescape")
+        known = {name: {t for texts in cells.values() for t in texts} for name, cells in self._longer.items()}
+        return Counter({name: len(start) for name, texts in known.items() if any(t.startswith(start) for t in texts)})
+
     def prose(
         self,
         text: str | bytes,

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.folder_scan import scan_bytes, scan_tree
@@ -177,3 +178,29 @@ def test_short_numbers_are_left_out_in_the_column_and_seen_beside_it(name: str) 
     assert not _scan(name, WRITERS[name](rows), patterns).hits
     beside = [{"driver": "734021", "note": "734021"}, *rows[1:]]
     assert {hit.column for hit in _scan(name, WRITERS[name](beside), patterns).hits} >= {"note"}
+
+
+@pytest.mark.parametrize("partitions", [None, ["driver"]], ids=["bounds", "partitions"])
+@pytest.mark.parametrize("kind", [int, str])
+def test_a_delta_table_with_a_checkpoint(tmp_path: Path, kind: type, partitions: list[str] | None) -> None:
+    """Its bounds may be cut, and stand in statistics and page indexes of the checkpoint itself once more."""
+    _table(
+        tmp_path / "clean", [{"driver": kind(KEY), "other": kind(9)}, {"driver": kind(9), "other": kind(8)}], partitions
+    )
+    clean = scan_tree(tmp_path / "clean", PATTERNS)
+    assert ([(f.path, f.hits) for f in clean.files if f.hits], clean.unread) == ([], ())
+    assert any(file.left for file in clean.files)
+    both = [*partitions, "other"] if partitions else None
+    rows = [{"driver": kind(KEY), "other": kind(KEY)}, {"driver": kind(9), "other": kind(8)}]
+    _table(tmp_path / "beside", rows, both)
+    assert [
+        f.path for f in scan_tree(tmp_path / "beside", PATTERNS).with_person if f.path.endswith("checkpoint.parquet")
+    ]
+
+
+def _table(place: Path, rows: list[dict[str, Any]], partitions: list[str] | None) -> None:
+    for n in range(2):
+        write_deltalake(
+            place, pa.Table.from_pylist([{**row, "n": n} for row in rows]), mode="append", partition_by=partitions
+        )
+    DeltaTable(place).create_checkpoint()

@@ -69,8 +69,7 @@ def decode(data: memoryview, collector: Collector, role: Role, where: str = "dat
     known = [c for c in chunks if c.packed or c in silent]
     bodies = sorted((b for c in known for b in c.searched(collector.patterns.overlap)), key=lambda body: body.start)
     packed, read = ([p for c in chunks if c.packed is is_packed for p in c.bodies] for is_packed in (True, False))
-    told = ((c.path, c.extent) for c in chunks if c.pages is not None) if role is Role.DATA else ()
-    apart = columns_apart(data, collector, told)
+    apart = columns_apart(data, collector, role, ((c.path, c.extent) for c in chunks if c.pages is not None))
     collector.rest(data, "raw bytes", gone=bodies, packed=packed, read=read, apart=apart)
 
 

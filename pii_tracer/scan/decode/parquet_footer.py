@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from pii_tracer.common.thrift import PlacedThrift, ThriftError
 from pii_tracer.scan.cells_left_out import Apart
-from pii_tracer.scan.decode.table_metadata import Role, engine_bound
+from pii_tracer.scan.decode.table_metadata import Role, engine_bound, no_keys_in
 from pii_tracer.scan.decode.table_traces import table_traces
 from pii_tracer.scan.hit_collector import Collector
 
@@ -72,7 +72,7 @@ def _bounds(column: Any, collector: Collector) -> tuple[Any, ...]:
         return ()
 
 
-def columns_apart(data: memoryview, collector: Collector, pages: Iterable[tuple[str, range]]) -> Apart:
+def columns_apart(data: memoryview, collector: Collector, role: Role, pages: Iterable[tuple[str, range]]) -> Apart:
     """Bytes of columns that hold another system's numbers, of which all was read: pages, and bounds that are a key.
 
     pages: by path, column chunks of which the pages are told apart and given by the reader. What cannot be read as the
@@ -81,10 +81,14 @@ def columns_apart(data: memoryview, collector: Collector, pages: Iterable[tuple[
     keys = collector.patterns.key_columns
     if not keys.not_keys:
         return ()
-    apart = [(extent, names) for path, extent in pages if (names := keys.no_keys_in(label_of(path)))]
+
+    def no_keys(label: str) -> frozenset[str]:
+        return keys.no_keys_in(label) if role is Role.DATA else no_keys_in(label, collector)
+
+    apart = [(extent, names) for path, extent in pages if (names := no_keys(label_of(path)))]
     try:
         for label, at, bound in _texts_placed(data):
-            names = keys.no_keys_in(label).intersection(collector.patterns.of_cell(bound))
+            names = no_keys(label).intersection(collector.patterns.of_cell(bound))
             if names:
                 apart.append((range(at, at + len(bound.encode())), names))
     except (ThriftError, KeyError, TypeError, AttributeError, ValueError):

@@ -111,9 +111,23 @@ def engine_bound(value: str, collector: Collector, label: str) -> None:
             pass  # cut: no cell of it is told from another
     whole = keys.of_cell(told.group(1), cut=True) if told else keys.of_path
     whole = collector.decoded if label in _OF_COLUMNS else whole
-    left = collector.left
-    no_keys = Counter(left.text(value, "statistics", told.group(1))) if told else left.folders(value, "statistics")
-    collector.prose(value, "statistics", label, whole=whole, left=no_keys)
+    none = no_keys_in(label, collector).intersection(collector.patterns.of_cell(value))
+    left = Counter(none) + collector.left.folders(value, "statistics")
+    if value.lstrip()[:1] == "{":
+        left += collector.begun(value)
+    collector.prose(value, "statistics", label, whole=whole, left=left)
+
+
+def no_keys_in(label: str, collector: Collector) -> frozenset[str]:
+    """The key sets that a column of an engine's own table holds none of; asked when its rows were searched.
+
+    Partition values are of many columns: where all that equal a key in the rows are of columns of other numbers, so are
+    the bounds of these values.
+    """
+    if label in _OF_COLUMNS:
+        return collector.left.names_in("partition value")
+    told = _OF_COLUMN.search(label)
+    return collector.patterns.key_columns.no_keys_in(told.group(1) if told else None)
 
 
 def bounds(item: Any, collector: Collector, column: str | None) -> None:
