@@ -13,7 +13,6 @@ from executors.engine.local_paths import as_local
 from executors.engine.sql_names import quote, string_literal
 from executors.engine.version_profiles import installed_profile
 from executors.formats.registry import support_of
-from pii_tracer.config.catalogs import DeclaredTable
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.registry import format_of
@@ -39,7 +38,7 @@ def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool
     """Make every declared table that exists on disk known under its name (the session catalog is in memory).
 
     So are the tables of catalogs that Spark does not find there by itself; they are asked once for a session. s3: and
-    the declared tables in S3 whose formats have a folder that tells them. A session is told once of the same tables:
+    those in S3 whose formats have a folder that tells them. A session is told once of the same tables:
     steps ask for theirs many times, and an estate has thousands of names. One in S3 that is not there yet is looked for
     again each time.
 
@@ -48,21 +47,25 @@ def register_tables(spark: SparkSession, estate: Estate, base: Path, *, s3: bool
     """
     declared = [table for catalog in estate.catalogs.values() for table in catalog.tables]
     here = [t for t in declared if not is_s3(t.location) and (base / t.location).exists()]
-    there = [t for t in declared if s3 and is_s3(t.location) and format_of(t.format).sign_folders]
+    there = [(t.name, t.format, t.location) for t in declared if s3 and is_s3(t.location)]
     told = "\n".join(repr((str(base), t.name, str(t.format), t.location)) for t in here)
     digest = hashlib.sha256(told.encode()).hexdigest()
     if spark.conf.get(_TOLD, "") != digest:
         for table in here:
             _register(spark, table.name, table.format, base / table.location)
         spark.conf.set(_TOLD, digest)
-    for table in there:
-        _register_in_s3(spark, estate, table)
-    if any(c.other_formats for c in spark_catalogs(estate)) and spark.conf.get(_CATALOGS_ASKED, "") != str(base):
-        for registered in EstatePaths(estate, base).registry.tables.values():
+    for named in there:
+        _register_in_s3(spark, estate, *named)
+    if any(c.other_formats for c in spark_catalogs(estate)) and spark.conf.get(_CATALOGS_ASKED, "") != f"{base} {s3}":
+        registry = EstatePaths(estate, base).registry
+        for remote in registry.remote if s3 else ():
+            if remote.name and remote.format and remote.metadata is None:
+                _register_in_s3(spark, estate, remote.name, remote.format, str(remote.location))
+        for registered in registry.tables.values():
             support = support_of(registered.format)
             for name in registered.names if support is None or not support.in_catalogs else ():
                 _register(spark, name, registered.format, registered.location)
-        spark.conf.set(_CATALOGS_ASKED, str(base))
+        spark.conf.set(_CATALOGS_ASKED, f"{base} {s3}")
 
 
 def _register(spark: SparkSession, full_name: str, kind: Format, location: Path) -> None:
@@ -86,32 +89,34 @@ def _register(spark: SparkSession, full_name: str, kind: Format, location: Path)
         _not_opened(spark, full_name, kind, str(location), error)
 
 
-def _register_in_s3(spark: SparkSession, estate: Estate, declared: DeclaredTable) -> None:
+def _register_in_s3(spark: SparkSession, estate: Estate, name: str, kind: Format, where: str) -> None:
     """Asked once for a session, from when the table is there: to look costs requests. One that S3 refuses is left out:
     perhaps nobody needs it now, and whoever does is told."""
-    name, location = declared.name, str(s3_location(declared.location))
+    location = str(s3_location(where))
+    if not format_of(kind).sign_folders:
+        return
     if _tried(spark, name)[1] == location or spark.conf.get(_seen(name), "") == location:
         return
     table = _made_room(spark, name)
     if spark.catalog.tableExists(table):
         _refuse_another(spark, table, name, location)
         return
-    support = support_of(declared.format)
+    support = support_of(kind)
     if support is None:
         spark.conf.set(_key(name), f"{_NO_SUPPORT} {location}")
         return
     try:
         folder = S3Path.of(s3_location(location), s3_clients(estate))
-        if not any((folder / sign).is_dir() for sign in sorted(format_of(declared.format).sign_folders)):
+        if not any((folder / sign).is_dir() for sign in sorted(format_of(kind).sign_folders)):
             return
     except OSError as error:
         spark.conf.set(_key(name), f"{type(error).__name__} {location}")
         return
-    using = f"USING {support.source(declared.format)} LOCATION {string_literal(engine_path(location))}"
+    using = f"USING {support.source(kind)} LOCATION {string_literal(engine_path(location))}"
     try:
         spark.sql(f"CREATE TABLE {table} {using}")
     except Exception as error:
-        _not_opened(spark, name, declared.format, location, error)
+        _not_opened(spark, name, kind, location, error)
         return
     spark.conf.set(_seen(name), location)
 

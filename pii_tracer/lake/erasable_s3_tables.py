@@ -1,9 +1,9 @@
 """Tables in S3 that steps can erase, and of every other place there why nothing is erased in it.
 
-A table counts when the estate file declares it (Delta, Hudi) or a catalog names it (Iceberg), whichever its format
-wants; and when all its files lie in its folder and nobody else's do, and nothing keeps what is deleted there: no
-replica, no lock. A bare folder counts when the estate file declares it and all that lies there is its data files; Glue
-may have one's partitions elsewhere. The buckets' settings and the tables' metadata are read; nothing is written.
+A table counts when a catalog names it, or the estate file declares it (which does not do for Iceberg); and when all its
+files lie in its folder and nobody else's do, and nothing keeps what is deleted there: no replica, no lock. A bare
+folder counts when all that lies there is its data files; that a catalog has partitions of it elsewhere is a gap of that
+catalog. The buckets' settings and the tables' metadata are read; nothing is written.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def others() -> str:
     registered = ", ".join(one.title for one in _tables(NamedBy.CATALOG))
     return (
         f"only tables are erased there that the estate file declares ({declared}and folders of Parquet, ORC, Avro, CSV"
-        f" or JSON) or a catalog names ({registered})"
+        f" or JSON) or a catalog names (these, and {registered})"
     )
 
 

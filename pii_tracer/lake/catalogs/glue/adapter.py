@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from pii_tracer.config.catalogs import Catalog
-from pii_tracer.lake.catalogs.base import Capability, Listing, TableCatalog
+from pii_tracer.lake.catalogs.base import Capability, CatalogText, Listing, TableCatalog
 from pii_tracer.lake.catalogs.catalog_types import TABLES
 
 
 class GlueCatalogs(TableCatalog):
     """Tables of every format; credentials are found as boto3 finds them."""
 
-    capabilities = frozenset({Capability.TABLES, Capability.VIEWS, Capability.TABLE_VERSIONS})
+    capabilities = frozenset({Capability.TABLES, Capability.VIEWS, Capability.TEXTS, Capability.TABLE_VERSIONS})
     needed = frozenset({"region"})
     optional = frozenset({"endpoint_url", "databases", "warehouse"})
     default_format = TABLES
+    text_remedy = (
+        "aws glue update-table with the text mended, and --skip-archive; aws glue batch-delete-table-version for an old"
+        " version that holds it; aws glue delete-column-statistics-for-table, or -for-partition; aws glue"
+        " delete-partition of an empty one"
+    )
 
     def tables(self, name: str, catalog: Catalog, base: Path) -> Listing:
         from pii_tracer.lake.catalogs.glue.tables import list_glue
 
         return list_glue(name, catalog)
+
+    def texts(self, name: str, catalog: Catalog, base: Path) -> Iterator[CatalogText]:
+        from pii_tracer.lake.catalogs.glue.texts import texts_of
+
+        return texts_of(catalog)

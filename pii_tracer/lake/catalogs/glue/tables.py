@@ -1,14 +1,16 @@
-"""Tables of the AWS Glue Data Catalog: Iceberg, Delta, Hudi and plain files.
+"""Tables of the AWS Glue Data Catalog: Iceberg, Delta, Hudi and plain files, with their partitions.
 
-https://docs.aws.amazon.com/glue/latest/webapi/API_Table.html; how engines mark their formats:
-https://iceberg.apache.org/docs/latest/aws/#glue-catalog (`table_type`, `metadata_location`),
-https://docs.aws.amazon.com/athena/latest/ug/delta-lake-tables.html (`spark.sql.sources.provider`, `table_type`),
-https://hudi.apache.org/docs/syncing_aws_glue_data_catalog/ (input formats of `org.apache.hudi`).
+https://docs.aws.amazon.com/glue/latest/webapi/API_Table.html. A table is a Hive metastore's in other words, and is told
+by the same marks (`hive.storage`). Iceberg: https://iceberg.apache.org/docs/latest/aws/#glue-catalog; Delta:
+https://docs.aws.amazon.com/athena/latest/ug/delta-lake-tables.html; Hudi:
+https://hudi.apache.org/docs/syncing_aws_glue_data_catalog/. One that is not known, or whose files are no plain ones, is
+a gap, and its files are never read as a plain table's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
@@ -16,89 +18,171 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.aws_errors import error_code
-from pii_tracer.lake.catalogs.base import (
-    CatalogEntry,
-    Listing,
-    catalog_gap,
-    sql_name,
-)
-from pii_tracer.lake.catalogs.glue.marks import GlueMarks
-from pii_tracer.lake.formats.base import TableFormat
-from pii_tracer.lake.formats.registry import table_formats
+from pii_tracer.lake.catalogs.base import CatalogEntry, Listing, Opaque, catalog_gap, sql_name
+from pii_tracer.lake.catalogs.hive.storage import Kept, Refused, is_view, kept_as, lies_inside, place_of
 from pii_tracer.lake.inventory import InventoryGap
-from pii_tracer.model.datasets import Format
 from pii_tracer.model.gap_kinds import GapKind
 
-_PLAIN = {"parquet": Format.PARQUET, "orc": Format.ORC, "avro": Format.AVRO, "csv": Format.CSV, "json": Format.JSON}
+_ANSWERS = {
+    "get_databases": "DatabaseList",
+    "get_tables": "TableList",
+    "get_partitions": "Partitions",
+    "get_table_versions": "TableVersions",
+}
+
+
+def glue_client(catalog: Catalog) -> Any:
+    """A client of the catalog's region; credentials as boto3 finds them."""
+    return boto3.client("glue", region_name=catalog.region, endpoint_url=catalog.endpoint_url)
+
+
+def pages(client: Any, operation: str, **arguments: str) -> Iterator[Mapping[str, Any]]:
+    """Everything that an operation answers, page by page.
+
+    Raises:
+        ClientError, BotoCoreError: it is refused, or nobody answers.
+    """
+    for page in client.get_paginator(operation).paginate(**arguments):
+        yield from page[_ANSWERS[operation]]
+
+
+def databases_of(client: Any, catalog: Catalog) -> tuple[str, ...]:
+    """The databases that the estate file names, or all. Raises as `pages`."""
+    return catalog.databases or tuple(sorted(d["Name"] for d in pages(client, "get_databases")))
 
 
 def list_glue(name: str, catalog: Catalog) -> Listing:
-    """Every table of the named databases, or of all. A database that is refused is a gap; the others are read."""
-    client = boto3.client("glue", region_name=catalog.region, endpoint_url=catalog.endpoint_url)
-    entries: list[CatalogEntry] = []
-    gaps: list[InventoryGap] = []
+    """Every table of the named databases, or of all. What is refused is a gap; the rest is read."""
+    client = glue_client(catalog)
+    walk = _Walk(name, client)
     try:
-        databases = catalog.databases or tuple(sorted(d["Name"] for d in _pages(client, "get_databases")))
+        databases = databases_of(client, catalog)
     except (BotoCoreError, ClientError) as error:
-        reason = f"the databases cannot be listed ({error_code(error)}): the catalog's tables are unknown"
-        return Listing((), (catalog_gap(name, GapKind.CATALOG_UNREADABLE, reason),))
+        walk.gap(
+            f"the databases cannot be listed ({error_code(error)}): the catalog's tables are unknown{grant(error)}"
+        )
+        return walk.listing()
     for database in databases:
         try:
-            tables = list(_pages(client, "get_tables", DatabaseName=database))
+            tables = list(pages(client, "get_tables", DatabaseName=database))
         except (BotoCoreError, ClientError) as error:
-            reason = f"the tables of the database cannot be listed ({error_code(error)})"
-            gaps.append(catalog_gap(name, GapKind.CATALOG_UNREADABLE, reason, database))
+            walk.gap(f"the tables of the database cannot be listed ({error_code(error)}){grant(error)}", database)
             continue
         for table in tables:
-            found = _entry(name, database, table)
-            if isinstance(found, CatalogEntry):
-                entries.append(found)
-            elif found is not None:
-                gaps.append(found)
-    return Listing(tuple(entries), tuple(gaps))
+            walk.table(database, table)
+    return walk.listing()
 
 
-def _pages(client: Any, operation: str, **arguments: str) -> Iterator[Mapping[str, Any]]:
-    answer = {"get_databases": "DatabaseList", "get_tables": "TableList"}[operation]
-    for page in client.get_paginator(operation).paginate(**arguments):
-        yield from page[answer]
+def grant(error: Exception) -> str:
+    """What the owner does about a refusal; nothing for other failures."""
+    code = error_code(error)
+    if code in ("AccessDeniedException", "AccessDenied", "UnauthorizedException"):
+        return (
+            ": grant the account glue:GetDatabases, GetTables, GetTableVersions, GetPartitions and"
+            " GetColumnStatistics…, and in Lake Formation DESCRIBE and SELECT"
+        )
+    if code.startswith("Expired") or code in ("UnrecognizedClientException", "InvalidClientTokenId"):
+        return ": its credentials are not valid any more; get new ones and run the command again"
+    if "Throttl" in code or code == "RequestLimitExceeded":
+        return ": Glue takes no more requests now; run the command again later"
+    return ""
 
 
-def _entry(name: str, database: str, table: Mapping[str, Any]) -> CatalogEntry | InventoryGap | None:
-    """Views hold no data: None. What is registered and cannot be told apart is a gap."""
-    parts = (database, str(table["Name"]))
-    if table.get("TargetTable"):
-        reason = "a link to a table of another catalog or account: whether it holds a person cannot be told here"
-        return catalog_gap(name, GapKind.REMOTE_TABLE, reason, *parts)
-    if table.get("TableType") == "VIRTUAL_VIEW":
-        return None
-    parameters = {key.lower(): str(value) for key, value in (table.get("Parameters") or {}).items()}
-    storage = table.get("StorageDescriptor") or {}
-    marks = GlueMarks(
-        provider=parameters.get("spark.sql.sources.provider", "").lower(),
-        table_type=parameters.get("table_type", "").lower(),
-        classification=parameters.get("classification", "").lower(),
-        reader=str(storage.get("InputFormat") or "").lower(),
+def as_metastore(table: Mapping[str, Any]) -> Any:
+    """A table, or a partition, in the words of a Hive metastore. Glue does not ask for a table's type: one without is
+    a table with rows."""
+    return SimpleNamespace(
+        tableType=table.get("TableType") or "EXTERNAL_TABLE",
+        parameters=table.get("Parameters"),
+        partitionKeys=table.get("PartitionKeys"),
+        sd=_storage(table.get("StorageDescriptor")),
     )
-    adapter = _adapter(marks)
-    if adapter and adapter.registered_by_metadata:
-        metadata = parameters.get("metadata_location")
-        return CatalogEntry(sql_name(name, *parts), parts, adapter.name, storage.get("Location"), metadata)
-    kind = adapter.name if adapter else _plain(marks)
-    serde = (storage.get("SerdeInfo") or {}).get("Parameters") or {}
-    # Spark keeps the path of a data source table beside the serializer; Location may be a placeholder
-    location = serde.get("path") or storage.get("Location")
-    if kind is None or not location:
-        return catalog_gap(name, GapKind.UNKNOWN_TABLE, "a registered table of a format that is not known here", *parts)
-    # Spark knows tables of other formats by its session catalog
-    return CatalogEntry(sql_name(*parts), parts, kind, location)
 
 
-def _adapter(marks: GlueMarks) -> TableFormat | None:
-    """The table format whose marks these are. One that is named by its metadata file goes before the others."""
-    adapters = sorted(table_formats(), key=lambda one: not one.registered_by_metadata)
-    return next((one for one in adapters if one.is_in_glue(marks)), None)
+def _storage(told: Mapping[str, Any] | None) -> Any:
+    if told is None:
+        return None
+    serde = told.get("SerdeInfo") or {}
+    return SimpleNamespace(
+        location=told.get("Location"),
+        inputFormat=told.get("InputFormat"),
+        parameters=told.get("Parameters"),
+        storedAsSubDirectories=told.get("StoredAsSubDirectories"),
+        serdeInfo=SimpleNamespace(
+            parameters=serde.get("Parameters"), serializationLib=serde.get("SerializationLibrary")
+        ),
+    )
 
 
-def _plain(marks: GlueMarks) -> Format | None:
-    return next((kind for word, kind in _PLAIN.items() if word in marks.words or word in marks.reader), None)
+class _Walk:
+    def __init__(self, name: str, client: Any) -> None:
+        self._name, self._client = name, client
+        self._entries: list[CatalogEntry] = []
+        self._gaps: list[InventoryGap] = []
+        self._opaque: list[Opaque] = []
+
+    def listing(self) -> Listing:
+        return Listing(tuple(self._entries), tuple(self._gaps), opaque=tuple(self._opaque))
+
+    def gap(self, reason: str, *parts: str, kind: GapKind = GapKind.CATALOG_UNREADABLE) -> None:
+        """A gap of the catalog, a database or a table."""
+        self._gaps.append(catalog_gap(self._name, kind, reason, *parts))
+
+    def table(self, database: str, table: Mapping[str, Any]) -> None:
+        """One table. Views hold no data."""
+        parts = (database, str(table["Name"]))
+        if table.get("TargetTable"):
+            reason = "a link to a table of another catalog or account: whether it holds a person cannot be told here"
+            self.gap(reason, *parts, kind=GapKind.REMOTE_TABLE)
+            return
+        told = as_metastore(table)
+        if is_view(told):
+            return
+        kept = kept_as(told)
+        if isinstance(kept, Refused):
+            self.gap(kept.reason, *parts, kind=GapKind.UNKNOWN_TABLE)
+            places = (*kept.places, *(place for place, _ in self._partitions(parts, told) if place))
+            self._opaque.append(Opaque(".".join((self._name, *parts)), places))
+            return
+        if kept.by_metadata:
+            known = sql_name(self._name, *parts)
+            self._entries.append(CatalogEntry(known, parts, kept.format, kept.location, kept.metadata))
+            return
+        # Spark knows tables of other formats by its session catalog
+        self._entries.append(CatalogEntry(sql_name(*parts), parts, kept.format, kept.location))
+        if kept.plain:
+            self._beyond(parts, told, kept)
+
+    def _beyond(self, parts: tuple[str, str], table: Any, kept: Kept) -> None:
+        """Partitions are where Glue says: elsewhere, or of another format, they are none of the folder's."""
+        found = self._partitions(parts, table)
+        outside = sum(place is None or not lies_inside(place, str(kept.location)) for place, _ in found)
+        if outside:
+            self.gap(
+                f"{outside} of its {len(found)} partitions lie outside the table's folder and are not erased with it;"
+                " those below `roots` are met as folders of their own. Move them into the table's folder (aws glue"
+                " update-partition), or declare each as a table",
+                *parts,
+                kind=GapKind.EXTERNAL_FILES,
+            )
+        others = sum(kind != kept.format for _, kind in found)
+        if others:
+            self.gap(
+                f"{others} of its {len(found)} partitions are registered in another format than the table",
+                *parts,
+                kind=GapKind.MIXED_FORMATS,
+            )
+
+    def _partitions(self, parts: tuple[str, str], table: Any) -> list[tuple[str | None, Any]]:
+        """The place and format of each partition."""
+        found: list[tuple[str | None, Any]] = []
+        if not table.partitionKeys:
+            return found
+        try:
+            for partition in pages(self._client, "get_partitions", DatabaseName=parts[0], TableName=parts[1]):
+                storage = as_metastore(partition).sd
+                kept = kept_as(table, storage)
+                found.append((place_of(storage), kept.format if isinstance(kept, Kept) else None))
+        except (BotoCoreError, ClientError) as error:
+            self.gap(f"its partitions cannot be listed ({error_code(error)}){grant(error)}", *parts)
+        return found

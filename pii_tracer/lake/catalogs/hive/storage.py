@@ -1,4 +1,4 @@
-"""What a table of the metastore is made of: by its type, its parameters and how its files are read.
+"""What a table of the metastore, or of Glue, is made of: by its type, its parameters and how its files are read.
 
 How engines mark their tables: https://iceberg.apache.org/docs/latest/hive/ (`table_type`, `metadata_location`),
 https://spark.apache.org/docs/latest/sql-data-sources-hive-tables.html and Spark's `HiveExternalCatalog`
@@ -94,7 +94,8 @@ def kept_as(table: Any, storage: Any = None) -> Kept | Refused:
     options = parameters_of(serde)
     reader = str((storage and storage.inputFormat) or "").lower()
     provider = own.get("spark.sql.sources.provider", "").lower()
-    marks = GlueMarks(provider, own.get("table_type", "").lower(), "", reader)
+    classification = own.get("classification", "").lower()
+    marks = GlueMarks(provider, own.get("table_type", "").lower(), classification, reader)
     location = place_of(storage)
     adapter = _adapter(marks)
     if adapter and adapter.registered_by_metadata:
@@ -108,7 +109,9 @@ def kept_as(table: Any, storage: Any = None) -> Kept | Refused:
         return Refused("a table that Spark and Hive look for in two places: set its location by Spark", places)
     if adapter:
         return Kept(adapter.name, location)
-    kind = _plain(provider, reader, str((serde and serde.serializationLib) or "").lower())
+    # crawlers and Athena say it in one word; an input format says it better
+    word = provider or (classification if not reader else "")
+    kind = _plain(word, reader, str((serde and serde.serializationLib) or "").lower())
     if kind is None:
         return Refused("a registered table of a format that is not known here", places)
     if kind in (Format.CSV, Format.JSON) and (other := _unusual(kind, options)):

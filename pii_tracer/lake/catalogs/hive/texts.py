@@ -61,7 +61,7 @@ def _database(store: Metastore, database: str) -> Iterator[CatalogText]:
 
 
 def _table(store: Metastore, parts: tuple[str, str], table: Any) -> Iterator[CatalogText]:
-    properties, bounds, unread = _split(parameters_of(table))
+    properties, bounds, unread = split_parameters(parameters_of(table))
     fields = [*((table.sd and table.sd.cols) or ()), *(table.partitionKeys or ())]
     yield CatalogText(parts, PROPERTIES, [properties, *_of_storage(table.sd), *({f.name: f.comment} for f in fields)])
     if table.viewOriginalText or table.viewExpandedText:
@@ -79,9 +79,11 @@ def _table(store: Metastore, parts: tuple[str, str], table: Any) -> Iterator[Cat
         yield from _statistics(store, parts, columns)
 
 
-def _split(parameters: Mapping[str, str]) -> tuple[dict[str, str], list[dict[str, Any]], bool]:
-    """Properties; bounds among them; and whether a histogram is, which nobody reads here. Long texts are put together
-    again: Spark cuts them into `NAME.part.0`, `NAME.part.1` …"""
+def split_parameters(parameters: Mapping[str, str]) -> tuple[dict[str, str], list[dict[str, Any]], bool]:
+    """Parameters by what they are: properties; bounds; and whether a histogram is among them, which nobody reads here.
+
+    parameters: a table's or a partition's, by their names in small letters. Long texts are put
+    together again: Spark cuts them into `NAME.part.0`, `NAME.part.1` …"""
     whole: dict[str, dict[int, str]] = {}
     rest: dict[str, str] = {}
     bounds: list[dict[str, Any]] = []
@@ -122,7 +124,7 @@ def _partitions(store: Metastore, parts: tuple[str, str], keys: list[str], colum
             if partition is None:
                 yield CatalogText(parts, PARTITIONS, unread="the metastore tells nothing of it")
                 continue
-            properties, bounds, unread = _split(parameters_of(partition))
+            properties, bounds, unread = split_parameters(parameters_of(partition))
             values = {"partition": dict(zip(keys, partition.values or (), strict=False))}
             yield CatalogText(parts, PARTITIONS, [name, values, properties, *_of_storage(partition.sd)])
             if bounds or unread:

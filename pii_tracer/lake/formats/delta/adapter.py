@@ -77,7 +77,7 @@ class DeltaFormat(TableFormat):
     def tables_in_s3(self, asked: TablesAsked) -> Sequence[Looked]:
         from pii_tracer.lake.formats.delta.s3_table import look_at_delta
 
-        return look_at_delta(asked.declared, asked.folders)
+        return look_at_delta(asked.by_place, asked.folders)
 
     def object_kind(self, folders: Sequence[str], name: str) -> ObjectKind | None:
         return ObjectKind.LOG if LOG in folders else None

@@ -74,7 +74,7 @@ class HudiFormat(TableFormat):
     def tables_in_s3(self, asked: TablesAsked) -> Sequence[Looked]:
         from pii_tracer.lake.formats.hudi.s3_table import look_at_hudi
 
-        return look_at_hudi(asked.declared, asked.folders, asked.options)
+        return look_at_hudi(asked.by_place, asked.folders, asked.options)
 
     def data_files(self, state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
         from pii_tracer.lake.formats.hudi import rows

@@ -41,7 +41,7 @@ class PlainFiles(TableFormat):
     def tables_in_s3(self, asked: TablesAsked) -> Sequence[Looked]:
         from pii_tracer.lake.formats.plain_files.s3_table import look_at_bare
 
-        return look_at_bare(self.name, asked.declared, asked.sources, asked.folders)
+        return look_at_bare(self.name, asked.by_place, asked.sources, asked.folders)
 
     def data_files(self, state: TableState, paths: EstatePaths) -> tuple[Path | S3Path, ...]:
         from pii_tracer.lake.formats.plain_files import rows

@@ -30,6 +30,15 @@ class TablesAsked:
     folders: Folders
     options: Callable[[], Mapping[str, str]]
 
+    @property
+    def by_place(self) -> list[RemoteTable]:
+        """Tables that are known by their folder: all that the estate file declares, and of those that catalogs name
+        what no metadata file of theirs tells; each place once, as the estate file names it if it does."""
+        first: dict[str, RemoteTable] = {}
+        for table in (*self.declared, *(t for t in self.registered if t.metadata is None and not t.branched)):
+            first.setdefault(str(table.location), table)
+        return list(first.values())
+
 
 @dataclass(frozen=True)
 class Looked:
