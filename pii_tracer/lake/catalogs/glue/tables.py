@@ -19,7 +19,15 @@ from botocore.exceptions import BotoCoreError, ClientError
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.catalogs.base import CatalogEntry, Listing, Opaque, catalog_gap, sql_name
-from pii_tracer.lake.catalogs.hive.storage import Kept, Refused, is_view, kept_as, lies_inside, place_of
+from pii_tracer.lake.catalogs.hive.storage import (
+    Kept,
+    Refused,
+    is_view,
+    kept_as,
+    lies_inside,
+    parameters_of,
+    place_of,
+)
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.model.gap_kinds import GapKind
 
@@ -152,6 +160,7 @@ class _Walk:
         self._entries.append(CatalogEntry(sql_name(*parts), parts, kept.format, kept.location))
         if kept.plain:
             self._beyond(parts, told, kept)
+            self._projected(parts, told, kept)
 
     def _beyond(self, parts: tuple[str, str], table: Any, kept: Kept) -> None:
         """Partitions are where Glue says: elsewhere, or of another format, they are none of the folder's."""
@@ -171,6 +180,18 @@ class _Walk:
                 f"{others} of its {len(found)} partitions are registered in another format than the table",
                 *parts,
                 kind=GapKind.MIXED_FORMATS,
+            )
+
+    def _projected(self, parts: tuple[str, str], table: Any, kept: Kept) -> None:
+        """Athena makes up the partitions of some tables by a template, which may lead out of the folder
+        (https://docs.aws.amazon.com/athena/latest/ug/partition-projection-setting-up.html)."""
+        template = parameters_of(table).get("storage.location.template", "").partition("${")[0]
+        if template and not lies_inside(template, str(kept.location)):
+            self.gap(
+                "its partitions lie where `storage.location.template` leads, outside the table's folder, and are not"
+                " erased with it: declare each as a table, or move them into the table's folder",
+                *parts,
+                kind=GapKind.EXTERNAL_FILES,
             )
 
     def _partitions(self, parts: tuple[str, str], table: Any) -> list[tuple[str | None, Any]]:
