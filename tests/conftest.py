@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +13,21 @@ from hypothesis import HealthCheck, settings
 if not os.environ.get("CI"):  # Hypothesis has a profile of its own for CI: the same and derandomised
     settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("patient")
+
+if TYPE_CHECKING:
+    from tests.scheduling import ByFile
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | None:
+    """Workers take whole files."""
+    from tests.scheduling import ByFile
+
+    if config.getvalue("dist") != "loadfile":
+        return None
+    scheduler = ByFile(config, log)
+    config.pluginmanager.register(scheduler)
+    return scheduler
 
 
 @pytest.fixture(scope="module", autouse=True)
