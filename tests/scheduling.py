@@ -7,6 +7,7 @@ is never said: the whole run hangs (LoadScopeScheduling.remove_node, ._reschedul
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
 __all__ = ["ByFile"]
+
+TOGETHER = re.compile(r"tests/sample_lineage/test_(build|plan)\.py|tests/lake/(formats/test_folders|test_\w+)\.py")
+"""Files that share a dear fixture: one worker takes those of a folder, or each worker would build an estate of its own."""
 
 
 class ByFile(LoadFileScheduling):
@@ -44,6 +48,11 @@ class ByFile(LoadFileScheduling):
         for other in self.assigned_work.keys() & self.registered_collections.keys():  # not those that still begin
             self._reschedule(other)
         return at if failed else None
+
+    def _split_scope(self, nodeid: str) -> str:
+        """The file of a test; the room, for files that go together."""
+        file = super()._split_scope(nodeid)
+        return "/".join(file.split("/")[:2]) if TOGETHER.fullmatch(file) else file
 
     def _reschedule(self, node: WorkerController) -> None:
         """Give a worker the next file, and tell it when there is none. It begins no test until it knows of a next one."""

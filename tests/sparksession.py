@@ -33,8 +33,13 @@ HAS_HUDI = installed_profile().opens(HUDI)
 
 
 def small_spark(conf: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """What an estate file of a test says under `spark`: the installed profile, little memory, further settings."""
-    return {"profile": installed_profile().name, "conf": {"spark.driver.memory": "1g", **(conf or {})}}
+    """What an estate file of a test says under `spark`: the installed profile, little memory, one task a stage, further settings."""
+    small = {
+        "spark.driver.memory": "1g",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.databricks.delta.snapshotPartitions": "1",
+    }
+    return {"profile": installed_profile().name, "conf": {**small, **(conf or {})}}
 
 
 KEPT = frozenset({"default", "discovery", "verify", "prod", "dev"})
@@ -97,6 +102,7 @@ def spark_estate(tmp_path_factory: pytest.TempPathFactory) -> SparkEstate:
             conf={
                 "spark.driver.memory": "1g",
                 "spark.sql.shuffle.partitions": "1",
+                "spark.databricks.delta.snapshotPartitions": "1",
                 # a session cannot get the driver of a SQL catalog later on
                 "spark.jars.packages": ",".join((*installed_profile().packages, SQLITE_JDBC)),
             },

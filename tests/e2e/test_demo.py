@@ -15,15 +15,12 @@ from tests.leaks import Person, leaks
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
 
-AS_USERS_RUN_IT = {"SPARK_SUBMIT_OPTS": ""}
-"""With generated code and Java's second compiler, which other tests do without (Makefile)."""
-
 
 def test_the_demo_names_nobody(tmp_path: Path) -> None:
     """Spark's own logs are left out: the demo builds its lakehouse in the same session, persons and all."""
     state = tmp_path / "state"
     try:
-        ended = run_until(["demo", "--state", str(state)], tmp_path / "demo", more=AS_USERS_RUN_IT)
+        ended = run_until(["demo", "--state", str(state)], tmp_path / "demo")
     finally:
         standin = running(state / "demo")
         if standin is not None:

@@ -66,8 +66,9 @@ def erase(spark: SparkSession, steps: Steps, kind: str = "cow") -> None:
 
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
-@pytest.mark.parametrize("index", ["BLOOM", "SIMPLE", "RECORD_INDEX"])
+@pytest.mark.parametrize("index", ["BLOOM", "RECORD_INDEX"])
 def test_indexes(spark: SparkSession, spark_estate: SparkEstate, index: str, kind: str) -> None:
+    """SIMPLE is Spark's default: every other test of Hudi has it."""
     options = {"hoodie.index.type": index}
     if index == "RECORD_INDEX":
         options |= {
