@@ -140,7 +140,7 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
     spared, lossy = spare_references(found.items)
     spared, unrewritable = spare_archives(spared, inputs.world)
     world = inputs.world
-    strays = distinct_gaps([*remaining_values(spared, world), *table_texts(spared, world)]).values()
+    strays = distinct_gaps([*remaining_values(spared, world), *table_texts(spared, world), *world.untaken]).values()
     all_gaps = (*found.gaps, *lossy, *unrewritable, *strays)
     found = replace(found, items=spared, gaps=tuple(sorted(all_gaps, key=lambda g: g.id)))
     plan_id = _plan_id(inputs)
@@ -180,6 +180,7 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
             *whole_objects(items),
             *cut_topics(items),
             *idle_holds(inputs.estate.holds, requests, as_of, until),
+            *(Override(kind="not_keys", reason=item.told) for item in world.not_keys),
         ),
         requests=requests,
         graph_digest=inputs.digests.graph,
@@ -203,6 +204,7 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
         totals=_totals(copies, steps, gaps, dated[inputs.retention], due, inputs.estate.prices.currency),
         holds=holds,
         only=tuple(sorted(c.id for c in copies if c.origin is None)) if inputs.only else (),
+        not_keys=world.not_keys,
     )
 
 

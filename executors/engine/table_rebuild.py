@@ -10,6 +10,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from executors.context import ExecutionContext
+from executors.engine.comparable_rows import comparable
 from executors.engine.known_tables import left_out
 from executors.engine.sql_names import quote
 from executors.formats.registry import spark_supports
@@ -179,7 +180,11 @@ def differences(made: DataFrame, have: DataFrame) -> list[str]:
 
 
 def unlike(made: DataFrame, have: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """Rows that are there and a query does not make, and the other way; columns are matched by name."""
+    """Rows that are there and a query does not make, and the other way; columns are matched by name.
+
+    Maps come as their entries in order (`comparable`).
+    """
     have = have.select(*[quote(name) for name in _own(have)])
     typed = made.select(*[made[quote(f.name)].cast(f.dataType).alias(f.name) for f in have.schema.fields])
+    have, typed = comparable(have), comparable(typed)
     return have.exceptAll(typed), typed.exceptAll(have)

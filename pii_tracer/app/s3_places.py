@@ -17,6 +17,7 @@ from pii_tracer.lake.stores.s3.version_bytes import fetch
 from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import S3Location, object_prefix, s3_place
+from pii_tracer.model.other_numbers import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.proof.storage_witness import FileBefore, Seen, in_log
 from pii_tracer.scan.search_workers import THREADS, Searchers
@@ -114,7 +115,8 @@ def elsewhere(
     others = _places_of(plan)
     for place, name in places:
         inside = [prefix for bucket, prefix in others if bucket == place.bucket]
-        yield look_at(estate, place, name, patterns, searchers, inside)
+        mine = patterns.leaving_out(no_keys_at(plan.not_keys, str(place)))
+        yield look_at(estate, place, name, mine, searchers, inside)
 
 
 def look_at(

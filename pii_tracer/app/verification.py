@@ -31,12 +31,13 @@ from pii_tracer.model.datasets import (
 )
 from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.locations import S3Location, object_prefix, s3_place
+from pii_tracer.model.other_numbers import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.file_fingerprints import fingerprint
 from pii_tracer.scan.folder_scan import scan_tree
 from pii_tracer.scan.hits import Reading
 from pii_tracer.scan.scan_ledger import LedgerSearchers, ScanLedger
-from pii_tracer.scan.value_forms import build_patterns
+from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.byte_search import (
     look_past,
     verify_bytes,
@@ -152,15 +153,21 @@ class Verification:
                 return CopyVerdict(copy_id=copy.id, rows=Verifier(self.spark(), self.keys).rows(copy))
             if place := copy.s3_table:
                 return self._s3_table(copy, place)
-            return self._read(copy, verify_bytes(copy, self.patterns, Path(copy.location), searchers=self.searchers))
+            return self._read(
+                copy, verify_bytes(copy, self._patterns(copy), Path(copy.location), searchers=self.searchers)
+            )
         except (ScanError, EstateError) as error:
             unread = ByteVerdict(copy_id=copy.id, root=copy.location, files=(), unverified=(error.what,))
             return CopyVerdict(copy_id=copy.id, bytes=unread)
 
+    def _patterns(self, copy: Copy) -> Patterns:
+        """What is looked for in a copy, and in what hangs from a table in the same place."""
+        return self.patterns.leaving_out(no_keys_at(self.plan.not_keys, copy.dataset, copy.location))
+
     def _s3_table(self, copy: Copy, place: S3Location) -> CopyVerdict:
         from pii_tracer.app.s3_places import look
 
-        return self._read(copy, look(self.estate, copy, place, self.patterns, self.searchers))
+        return self._read(copy, look(self.estate, copy, place, self._patterns(copy), self.searchers))
 
     def _read(self, copy: Copy, scanned: ByteVerdict) -> CopyVerdict:
         """The rows besides; what the bytes showed counts, whatever Spark can read of the copy."""
@@ -196,7 +203,7 @@ class Verification:
 
     def _objects(self, copy: Copy) -> ByteVerdict:
         with self.bucket(copy):
-            verdict = verify_objects(copy, self.patterns, self._versions(copy))
+            verdict = verify_objects(copy, self._patterns(copy), self._versions(copy))
         uploads, refused = self._uploads(copy)
         return with_refused(with_uploads(verdict, uploads), refused, waived(self.plan, copy.location))
 
@@ -290,23 +297,23 @@ class Verification:
         from pii_tracer.lake.discovery import discover
 
         paths = EstatePaths(self.estate, self.base)
-        places = [(paths.real_path(i.dataset), no_copy_name(i)) for i in self.plan.examined]
+        places = [(i.dataset, no_copy_name(i)) for i in self.plan.examined]
         known = {i.dataset for i in self.plan.examined} | {c.dataset for c in self.plan.copies}
         known |= {gap.dataset for gap in self.plan.gaps if gap.dataset}
         inventory = discover(self.estate, self.base)
         for state in inventory.tables:
             if state.dataset not in known:
-                places.append((paths.real_path(state.dataset), f"{SINCE}{state.table or state.dataset.name}"))
+                places.append((state.dataset, f"{SINCE}{state.table or state.dataset.name}"))
         new = [place for place in inventory.remote if place.dataset not in known]
         asked = [*(item.dataset for item in self.plan.examined), *declared_since(self.estate, known)]
         verdicts = [topic for dataset in asked if (topic := self._topic_of(dataset))]
         verdicts += [self._lakefs_of(dataset) for dataset in asked if in_lakefs(dataset.namespace)]
-        for place, name in places:
+        for dataset, name in places:
+            place = paths.real_path(dataset)
             if place is None or not place.exists():
                 continue
-            verdicts.append(
-                look_past(name, str(place), scan_tree(place, self.patterns, searchers=self.searchers).files)
-            )
+            patterns = self.patterns.leaving_out(no_keys_at(self.plan.not_keys, dataset))
+            verdicts.append(look_past(name, str(place), scan_tree(place, patterns, searchers=self.searchers).files))
         return (*verdicts, *self._in_s3(new), *self._stored(), *unseen(self.plan, inventory, self.patterns))
 
     def _stored(self) -> Iterator[ByteVerdict]:

@@ -75,7 +75,7 @@ class Thrift:
         if kind in (_I16, _I32, _I64):
             return self._zigzag()
         if kind in (_DOUBLE, _BINARY):
-            return self._take(8 if kind == _DOUBLE else self._varint())
+            return self._bytes(8 if kind == _DOUBLE else self._varint())
         if kind in (_LIST, _SET):
             return list(self._items(depth))
         if kind == _STRUCT:
@@ -128,7 +128,7 @@ class Thrift:
         if self.position > len(self._data):
             raise ValueError("cut short")
 
-    def _take(self, size: int) -> bytes:
+    def _bytes(self, size: int) -> bytes:
         self._skip(size)
         return self._data[self.position - size : self.position]
 
@@ -146,3 +146,22 @@ class Thrift:
     def _zigzag(self) -> int:
         value = self._varint()
         return value >> 1 ^ -(value & 1)
+
+
+class PlacedBytes(bytes):
+    """Bytes that know where they stand."""
+
+    at: int
+
+
+class PlacedThrift(Thrift):
+    """As `Thrift`; its bytes are `PlacedBytes`. start: where the data stands in what `at` counts from."""
+
+    def __init__(self, data: bytes, start: int) -> None:
+        super().__init__(data)
+        self._start = start
+
+    def _bytes(self, size: int) -> bytes:
+        found = PlacedBytes(super()._bytes(size))
+        found.at = self._start + self.position - size
+        return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.datasets import Frozen
@@ -56,6 +56,11 @@ class Named(Frozen):
     other_keys: tuple[OtherKey, ...] = ()
 
     @property
+    def keyed_by(self) -> str | None:
+        """The identifier of the source that stands in the key columns; None where it is the subject's key."""
+        return None
+
+    @property
     def key_columns(self) -> tuple[OtherKey, ...]:
         """Every column with the key, and what becomes of a row that names the person there."""
         return (OtherKey(column=self.key, row=RowFate.DELETE), *self.other_keys)
@@ -95,17 +100,36 @@ class Named(Frozen):
         return self
 
 
+class NotKeys(Frozen):
+    """A column of a table that holds another system's numbers, which may happen to equal a key of the subject.
+
+    owner: who answers for it, by name. reason: what the numbers are.
+    """
+
+    table: str
+    column: str
+    reason: str = Field(min_length=1)
+    owner: str = Field(min_length=1)
+
+
 class SubjectTable(Named):
     """A further table that holds rows of the persons under the same key, as an ingestion filled it from elsewhere.
 
-    key: its column with the subject's key. identifiers, record_keys: as of the source, looked up in its rows.
+    key: its column with the subject's key. of: the identifier of the source whose values stand there instead, and in
+    `other_keys`; None for the subject's key. identifiers, record_keys: as of the source, looked up in its rows.
     row, clears: of the key, as of `other_keys`; the row of a table with one key column is the person's, unless it is
     said otherwise.
     """
 
     table: str
+    of: str | None = None
     row: RowFate | None = None
     clears: tuple[str, ...] = ()
+
+    @property
+    def keyed_by(self) -> str | None:
+        """As `of`."""
+        return self.of
 
     @property
     def key_columns(self) -> tuple[OtherKey, ...]:
@@ -144,12 +168,14 @@ class Subject(Named):
     source: the table that holds key and identifiers together.
     key: the column a request names the person by.
     tables: further ones with the key, which no lineage brings there from the source.
+    not_keys: columns whose numbers are no keys of it, whatever they are.
     """
 
     name: str
     source: str
     key_category: str = "account_id"
     tables: tuple[SubjectTable, ...] = ()
+    not_keys: tuple[NotKeys, ...] = ()
 
     @property
     def by_table(self) -> tuple[tuple[str, Named], ...]:
@@ -174,4 +200,15 @@ class Subject(Named):
                 f"a row of the source {self.source} is of the person of `{self.key}` alone: its `other_keys` say"
                 " `row: keep`"
             )
+        identifiers = {i.column for i in self.identifiers}
+        unknown = sorted({t.of for t in self.tables if t.of is not None and t.of not in identifiers})
+        if unknown:
+            raise ValueError(
+                f"`of: {unknown[0]}` names no identifier of the source {self.source}: name the column there under"
+                " `identifiers`, with its category; a table with the subject's own key needs no `of`"
+            )
+        named = {(table, name.lower()) for table, told in self.by_table for name in told.named}
+        both = sorted(f"{n.table}.{n.column}" for n in self.not_keys if (n.table, n.column.lower()) in named)
+        if both:
+            raise ValueError(f"{', '.join(both)} cannot identify the persons and stand under `not_keys`, too")
         return self

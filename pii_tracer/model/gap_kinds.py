@@ -114,6 +114,7 @@ class GapKind(StrEnum):
     FORMER_UNREAD = "former_unread"
     KEY_ONLY = "key_only"
     OTHERS_ROWS = "others_rows"
+    NOT_KEYS = "not_keys"
     KEY_OF_SEVERAL = "key_of_several"
     SEVERAL_PERSONS = "several_persons"
 

@@ -26,6 +26,7 @@ from pii_tracer.model.datasets import (
 )
 from pii_tracer.model.gap_kinds import NamedKind
 from pii_tracer.model.locations import S3Location, is_s3, s3_location
+from pii_tracer.model.other_numbers import NotKeys
 from pii_tracer.model.timestamps import Moment
 
 FORMAT_VERSION = 1
@@ -353,6 +354,7 @@ class ErasurePlan(Frozen):
     totals: Totals
     holds: tuple[PlannedHold, ...] = ()
     only: tuple[str, ...] = ()
+    not_keys: tuple[NotKeys, ...] = ()
 
     @lasting_objects()
     def to_bytes(self) -> bytes:

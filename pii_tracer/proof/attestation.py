@@ -272,6 +272,10 @@ def _exceptions(plan: ErasurePlan, records: Sequence[Record]) -> list[Reserved]:
                     kind=ReservedKind.CONFIRMED, what=gap.id, why=waiver.why, who=waiver.who, until=iso(waiver.until)
                 )
             )
+    day = plan.created_at.date().isoformat()
+    for item in plan.not_keys:
+        why = f"cells that equal a key of the person are left out there, by a person's word of {day}: {item.told}"
+        found.append(Reserved(kind=ReservedKind.CONFIRMED, what=item.name, why=why, who=item.owner))
     return found
 
 

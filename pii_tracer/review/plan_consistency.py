@@ -174,6 +174,20 @@ def _preconditions(plan: ErasurePlan) -> str | None:
     return None
 
 
+def _other_numbers(plan: ErasurePlan) -> str | None:
+    """What is left out of every look has to be seen by the reviewers, and is never what rows are found by."""
+    shown = {override.reason for override in plan.overrides if override.kind == "not_keys"}
+    if shown != {item.told for item in plan.not_keys}:
+        return "what it leaves out as numbers of other systems is not what it shows to its reviewers"
+    for number, item in enumerate(plan.not_keys):
+        names = {name.lower() for name in (item.column, *item.labels)}
+        for copy in plan.copies:
+            terms = copy.places.terms if copy.places and copy.dataset == item.dataset else ()
+            if any(term.column.lower() in names and term.key_set in item.key_sets for term in terms):
+                return f"not_keys.{number} is a column by which rows of the persons are found"
+    return None
+
+
 _RULES: tuple[Callable[[ErasurePlan], str | None], ...] = (
     _names,
     _words,
@@ -183,4 +197,5 @@ _RULES: tuple[Callable[[ErasurePlan], str | None], ...] = (
     _counts,
     _dates,
     _preconditions,
+    _other_numbers,
 )

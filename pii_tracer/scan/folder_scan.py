@@ -150,6 +150,7 @@ def _scan(name: str, context: str, data: memoryview, patterns: Patterns) -> File
         sha256=digest,
         decoded_as=decoded,
         hits=collector.hits(),
+        left=collector.left.hits(),
         unread=collector.reasons,
     )
 
@@ -163,11 +164,13 @@ def name_tells(name: str, patterns: Patterns) -> bool:
 
 def path_hits(name: str, collector: Collector) -> None:
     """Values in the path itself: partition folders (`user_id=…`) and object names."""
-    collector.prose(f"/{name}", "file path", whole=collector.patterns.key_columns.of_path)
+    folders = collector.left.folders(name, "file path")
+    collector.prose(f"/{name}", "file path", whole=collector.patterns.key_columns.of_path, left=folders)
     for segment in name.split("/"):
         column, separator, value = segment.rpartition("=")
+        no_keys = collector.patterns.key_columns.no_keys_in(column)
         for key_set in collector.patterns.cells.get(value, ()):
-            if collector.patterns.is_weak(key_set):
+            if collector.patterns.is_weak(key_set) and key_set not in no_keys:
                 collector.text(value, "file path", column if separator else None, tiny=True)
 
 

@@ -6,11 +6,12 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
+from pii_tracer.scan.cells_left_out import NOTHING, Apart, LeftCells, beyond, outside
 from pii_tracer.scan.decode import compression as packed
 from pii_tracer.scan.decode.streams import PackedError
 from pii_tracer.scan.forms.pattern_tables import Term
@@ -39,6 +40,7 @@ class Collector:
         # decoded cells in which only a longer key was seen, by key set and by (where in the cell, length of the cell)
         self._longer: dict[str, dict[tuple[int, int], set[bytes]]] = {}
         self._cells = 0
+        self.left = LeftCells(patterns)
 
     def add(self, key_set: str, form: Form, where: str, column: str | None, count: int = 1) -> None:
         """Count a hit. The column's label may come from data: a value in it is masked."""
@@ -105,6 +107,7 @@ class Collector:
         gone: Sequence[range] = (),
         packed: Sequence[range] = (),
         read: Sequence[range] = (),
+        apart: Apart = (),
     ) -> None:
         """As `raw`, after the file was decoded: what is known to be another's longer key is left out.
 
@@ -118,7 +121,7 @@ class Collector:
             window = view[position : min(len(view), stop + self.patterns.overlap)]
             for terms, start, end in self.patterns.occurrences(window):
                 at = position + start
-                for name, form in terms if at < stop else ():
+                for name, form in outside(terms, at, position + end, apart) if at < stop else ():
                     known = self._longer.get(name) if form in PLAIN else None
                     if not known or not (
                         any(at in p for p in packed) or explained(view, at, position + end, known, read)
@@ -172,6 +175,14 @@ class Collector:
         """Of which key sets a match in a text is a longer key: the very text is a cell that was decoded here."""
         return [name for name, cells in self._longer.items() if text in cells.get((start, len(text)), ())]
 
+    def begun(self, cut: str) -> Counter[str]:
+        """How often a cut document, its last character raised, may show keys: as one that was decoded and explained."""
+        if not self.patterns.key_columns.not_keys:
+            return Counter()
+        start = cut[:-1].encode("utf-8", "surrogateescape")
+        known = {name: {t for texts in cells.values() for t in texts} for name, cells in self._longer.items()}
+        return Counter({name: len(start) for name, texts in known.items() if any(t.startswith(start) for t in texts)})
+
     def prose(
         self,
         text: str | bytes,
@@ -180,13 +191,19 @@ class Collector:
         *,
         packed: bool = False,
         whole: Whole | None = None,
+        left: Mapping[str, int] = NOTHING,
     ) -> None:
         """Search decoded text for strong values only. packed: it may be a record whose bytes all look like text.
 
-        whole: as in `Patterns.ended`.
+        whole: as in `Patterns.ended`. left: as of `LeftCells.shown_in`, where the text's cells were read.
         """
-        for (name, form), count in self._ended(_encode(text), packed=packed, whole=whole).items():
+        data = _encode(text)
+        found = beyond(self._ended(data, packed=packed, whole=whole), left)
+        for (name, form), count in found.items():
             self.add(name, form, where, column, count)
+        for terms, start, _ in self.patterns.occurrences(data) if left and not found else ():
+            for name, _ in terms:  # the whole text names the columns: it says the same wherever it stands again
+                self._remember(name, data, start)
 
     def terms(self, text: bytes, *, tiny: bool = False, whole: Whole | None = None, cut: bool = False) -> Counter[Term]:
         """What stands in a piece of decoded text, weak values included."""
@@ -204,12 +221,16 @@ class Collector:
         tiny: bool = False,
         strong: bool = True,
         whole: Whole | None = None,
+        left: Mapping[str, int] = NOTHING,
     ) -> None:
         """Search text. A weak number behind `name=` is taken to belong to that column when no other is known."""
-        data = _encode(text)
+        data, spare = _encode(text), Counter(left)
         if strong:
-            self.prose(data, where, column, whole=whole)
+            self.prose(data, where, column, whole=whole, left=left)
         for match in self._bounded(data, tiny=tiny, whole=whole):
+            if match.form in PLAIN and spare[match.key_set] > 0:
+                spare[match.key_set] -= 1
+                continue
             owner = column
             if owner is None and (named := _NAMED.search(data[max(0, match.start - 160) : match.start])):
                 owner = named.group(1).decode("utf-8", "replace").strip("`")
@@ -222,7 +243,8 @@ class Collector:
         if isinstance(value, Decimal) and not (_is_short(value) and value == value.to_integral_value()):
             return
         for name in self.patterns.ints.get(int(value), ()):
-            self.add(name, Form.NUMBER, where, column)
+            if not self.left.number(name, value, where, column):
+                self.add(name, Form.NUMBER, where, column)
 
     def string(self, value: str, where: str, column: str | None, *, cut: bool = False, known: bool = True) -> None:
         """Search a text cell: as JSON where it holds JSON, so that hits get the member's name, and as text.
@@ -230,14 +252,16 @@ class Collector:
         cut: it may be a cut one; known: it is surely one of the column.
         """
         text, keys = value.encode("utf-8", "surrogateescape"), self.patterns.key_columns
+        cell = value.strip()
+        no_keys = self.left.text(cell, where, column) if known else frozenset()
         found = self.terms(text, whole=keys.of_cell(column, cut=cut) if known else None, cut=cut)
+        found = Counter({t: count for t, count in found.items() if t[0] not in no_keys or t[1] not in PLAIN})
         for name in keys.of_others(column, text) if cut else ():  # what is left of them is so because it may be cut
             for form in PLAIN:
                 found[(name, Form.PREFIX)] += found.pop((name, form), 0)
         found = +found
-        cell = value.strip()
         for name in self.patterns.of_cell(cell):
-            if all(name != seen for seen, _ in found):
+            if name not in no_keys and all(name != seen for seen, _ in found):
                 found[(name, Form.TEXT)] += 1
         if found or self.patterns.has_tiny:
             inner = Collector(self.patterns)
@@ -329,6 +353,7 @@ class Collector:
             for place, texts in cells.items():
                 self._longer.setdefault(name, {}).setdefault(place, set()).update(texts)
         self._cells += other._cells
+        self.left.merge(other.left)
 
 
 def _is_short(value: Decimal) -> bool:

@@ -81,6 +81,7 @@ class FileScan(Frozen):
     path: relative to the scanned root, with any value in it masked by the name of its key set.
     sha256: hex, of the bytes that were searched; empty when they could not be read.
     decoded_as: formats from the outside in, e.g. `gzip > csv`.
+    left: cells that are nothing but a key, in columns that hold another system's numbers by the owner's word. No hits.
     unread: why the file, or a part of it, could not be searched. A file with a reason here is never clean.
     """
 
@@ -89,6 +90,7 @@ class FileScan(Frozen):
     sha256: str
     decoded_as: str
     hits: tuple[Hit, ...] = ()
+    left: tuple[Hit, ...] = ()
     unread: tuple[str, ...] = ()
 
     @property

@@ -63,6 +63,8 @@ def _of_word(byte: int) -> bool:
     return byte > 127 or chr(byte).isalnum()
 
 
+_NOBODYS = frozenset[str]()
+
 Whole = Callable[[bytes, int, int], Collection[str]]
 """Told a match in decoded text (where it starts and ends), the key sets of which it is somebody else's longer key."""
 
@@ -75,23 +77,38 @@ class KeyColumns:
     value no word (digits: `+91 98450 12345` with an extension behind).
 
     Case makes no difference, but where a cell is exactly a key that another person of the source has.
+
+    Besides, columns of which the owner says that they hold another system's numbers: a cell of one that is nothing but
+    a key is not the person's. Whatever else stands there counts.
     """
 
     def __init__(self, columns: Mapping[str, Collection[str]] = MappingProxyType({})) -> None:
         """columns: names of key sets by the column's label. Case makes no difference in labels, as in Spark."""
         self.labels = tuple(sorted(columns))
         self._others: Mapping[str, Collection[bytes]] = {}
+        self.not_keys: Mapping[str, frozenset[str]] = {}
         self._columns: dict[str, frozenset[str]] = {}
         for label, names in columns.items():
             self._columns[label.lower()] = self._columns.get(label.lower(), frozenset()) | frozenset(names)
 
     @property
-    def described(self) -> list[tuple[str, list[str]]]:
-        """The columns, with the names of their key sets, sorted."""
-        return sorted((label, sorted(names)) for label, names in self._columns.items())
+    def described(self) -> list[list[tuple[str, list[str]]]]:
+        """The columns, with the names of their key sets, sorted: those of keys, and those that hold other numbers."""
+        both = (self._columns, self.not_keys)
+        return [sorted((label, sorted(names)) for label, names in columns.items()) for columns in both]
 
     def __contains__(self, column: str | None) -> bool:
-        return column is not None and column.lower() in self._columns
+        return column is not None and (column.lower() in self._columns or column.lower() in self.not_keys)
+
+    def leaving_out(self, not_keys: Mapping[str, Collection[str]]) -> KeyColumns:
+        """The same columns. not_keys: by label, the key sets of which a cell there is nobody's key."""
+        same = copy.copy(self)
+        same.not_keys = {label.lower(): frozenset(names) for label, names in not_keys.items()}
+        return same
+
+    def no_keys_in(self, column: str | None) -> frozenset[str]:
+        """The key sets of which a whole cell of a column is not the person's key; none where no column is known."""
+        return self.not_keys.get(column.lower(), _NOBODYS) if column is not None and self.not_keys else _NOBODYS
 
     def knowing(self, others: Mapping[str, Collection[bytes]]) -> KeyColumns:
         """The same columns. others: by key set, other people's keys that differ from the persons' only in case."""

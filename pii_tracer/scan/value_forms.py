@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -108,9 +108,18 @@ class Patterns:
         return f"Patterns({self._size} values)"
 
     def comparing(self, keys: KeyColumns) -> Patterns:
-        """The same patterns for a place of which the columns are known in which a cell is compared as a whole."""
+        """The same patterns for a place of which the columns are known in which a cell is compared as a whole.
+
+        What they leave out already they still leave out.
+        """
         same = copy.copy(self)
-        same.key_columns = keys.knowing(self._others)
+        same.key_columns = keys.knowing(self._others).leaving_out(self.key_columns.not_keys)
+        return same
+
+    def leaving_out(self, not_keys: Mapping[str, Collection[str]]) -> Patterns:
+        """The same patterns for a place with columns of another system's numbers (`KeyColumns.leaving_out`)."""
+        same = copy.copy(self)
+        same.key_columns = self.key_columns.leaving_out(not_keys)
         return same
 
     def of_cell(self, text: str) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from pii_tracer.verify.hold_allowances import (
 )
 from pii_tracer.verify.verdicts import (
     ByteVerdict,
+    NoKeys,
     Residue,
     SameDigits,
     ScannedFile,
@@ -191,7 +192,20 @@ def look_past(name: str, root: str, scanned: Iterable[FileScan], *, alone: bool 
         for scan in (scans if alone else ())
         if scan.sha256
     )
-    return ByteVerdict(copy_id=name, root=root, files=files, residue=residue, unverified=unread)
+    other = no_keys(name, scans)
+    return ByteVerdict(copy_id=name, root=root, files=files, residue=residue, unverified=unread, no_keys=other)
+
+
+def no_keys(copy_id: str, scans: Iterable[FileScan]) -> tuple[NoKeys, ...]:
+    """By column, the cells that the owner's word makes nobody's key."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for scan in scans:
+        for cell in scan.left:
+            found.setdefault(cell.column or cell.where, []).append((scan.path, cell.count))
+    return tuple(
+        NoKeys(copy_id=copy_id, column=c, files=len({path for path, _ in seen}), count=sum(n for _, n in seen))
+        for c, seen in sorted(found.items())
+    )
 
 
 def with_uploads(verdict: ByteVerdict, uploads: int) -> ByteVerdict:
@@ -239,4 +253,5 @@ def judge(
             SameDigits(copy_id=copy.id, column=c, files=len({p for p, _ in seen}), count=sum(n for _, n in seen))
             for c, seen in sorted(digits.items())
         ),
+        no_keys=no_keys(copy.id, files),
     )

@@ -31,6 +31,18 @@ class SameDigits(Frozen):
     count: int
 
 
+class NoKeys(Frozen):
+    """Cells that equal a key of the person, in a column that holds another system's numbers by the owner's word.
+
+    count: cells, and bounds of them. No residue, and told apart.
+    """
+
+    copy_id: str
+    column: str
+    files: int
+    count: int
+
+
 class HeldValue(Frozen):
     """Values of a key set that stand in a column which a hold keeps: not erased, and no residue.
 
@@ -68,9 +80,10 @@ def no_copy_name(examined: Examined) -> str:
 class ByteVerdict(Frozen):
     """One copy's files, decoded and searched. `files` is the scope of every claim.
 
-    compared: columns whose cells were compared as a whole, as the plan's steps compare them: a longer word in them is
-    somebody else's key. not_asked: what the store refuses to tell, as it did at planning, and a named person waived: it
-    does not keep the copy from being clean, and proofs name it.
+    compared: columns whose cells were compared as a whole, as the plan's steps compare them: a longer word in them
+    is somebody else's key. no_keys: what the owner's word makes nobody's key. not_asked: what the store refuses to
+    tell, as it did at planning, and a named person waived: it does not keep the copy from being clean, and proofs
+    name it.
     """
 
     copy_id: str
@@ -81,6 +94,7 @@ class ByteVerdict(Frozen):
     same_digits: tuple[SameDigits, ...] = ()
     held: tuple[HeldValue, ...] = ()
     compared: tuple[str, ...] = ()
+    no_keys: tuple[NoKeys, ...] = ()
     not_asked: tuple[str, ...] = ()
 
     @property

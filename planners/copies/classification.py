@@ -38,7 +38,7 @@ from planners.copies.dependent_objects import (
     telling_names,
     with_history,
 )
-from planners.copies.executor_support import astray, unsupported
+from planners.copies.executor_support import astray, no_rebuild, unsupported
 from planners.copies.scan_evidence import Evidence
 from planners.copies.shallow_clones import clones_taken_along
 from planners.formats.registry import planner_of
@@ -60,10 +60,11 @@ from planners.gaps.short_number_columns import (
 )
 from planners.gaps.unexplained_rows import made_of_unseen, said, unseen
 from planners.locate.identifier_traces import Trace
-from planners.locate.key_location import Carriage, other_key_columns
+from planners.locate.key_location import Carriage
 from planners.locate.leaf_types import leaf_type
 from planners.locate.lossy_key_types import blanks, misfits, with_blanks
 from planners.locate.mixed_origin_columns import foreign_keys
+from planners.locate.other_columns import other_key_columns
 from planners.locate.sql.recorded_statements import Recorded, recorded
 from planners.locate.sql.shared_rows import mentions_of, refused
 from planners.locate.subject_survey import Survey, World, title
@@ -257,7 +258,7 @@ def _executable(state: TableState, carriage: Carriage, strategy: Strategy) -> bo
         return False
     if strategy in BY_ROWS and astray(state, carriage.ways) is not None:
         return False
-    return strategy is not Strategy.REBUILD or planner.no_rebuild(state) is None
+    return strategy is not Strategy.REBUILD or no_rebuild(state) is None
 
 
 def _copy(
@@ -295,7 +296,7 @@ def _copy(
         columns=pii_columns(carriage),
         lineage=tuple(world.title_of(hop) for hop in carriage.hops) + ((title(state),) if why else ()),
         reason=why + carriage.reason,
-        match=_match(found, state, carriage) if strategy in _STRATEGY.values() else None,
+        match=match_by(found, state, carriage) if strategy in _STRATEGY.values() else None,
         mentions=mentions_of(found, state, carriage) if strategy in BY_ROWS else (),
         other_keys=other_key_columns(carriage, explained),
         found=_found(seen),
@@ -329,7 +330,7 @@ def _origin(
 ) -> CopyDraft:
     """A table without the persons, for what was stored of it: that nobody can write the table says nothing of that."""
     item = _copy(found, world, state, carriage, why, seen)
-    match = None if carriage.mixed or not carriage.terms else _match(found, state, carriage)
+    match = None if carriage.mixed or not carriage.terms else match_by(found, state, carriage)
     return replace(item, copy=item.copy.model_copy(update={"match": match}))
 
 
@@ -351,7 +352,7 @@ def _numbered(found: Survey, carriage: Carriage) -> dict[str, list[str]]:
 def match_of(found: Survey, state: TableState, by_location: Mapping[str, TableState]) -> Match | None:
     """How the persons' rows are found in a table; None where no row can be deleted by a key."""
     carriage, _ = carriage_of(found, state, by_location)
-    match = _match(found, state, carriage) if carriage and carriage.carries in _STRATEGY else None
+    match = match_by(found, state, carriage) if carriage and carriage.carries in _STRATEGY else None
     return match if match and match.terms else None
 
 
@@ -384,7 +385,8 @@ def pii_columns(carriage: Carriage) -> tuple[PlannedColumn, ...]:
     return tuple(sorted(result, key=lambda c: (c.name, c.category)))
 
 
-def _match(found: Survey, state: TableState, carriage: Carriage) -> Match:
+def match_by(found: Survey, state: TableState, carriage: Carriage) -> Match:
+    """How a carriage finds the persons' rows in a table."""
     types = {c.name.lower(): c.type for c in state.columns}
     known = [(name, trace, found.derived[trace.origin, trace.expression]) for name, trace in carriage.terms]
     usable = [term for term in known if not term[2].blind]

@@ -9,6 +9,9 @@ from pii_tracer.model.column_paths import struct_fields
 from pii_tracer.model.datasets import Access, FieldAccess
 from planners.formats.registry import planner_of
 
+_INCOMPARABLE = "variant"
+"""A type of which Spark compares no rows (`exceptAll`). Maps are compared by their entries."""
+
 
 def unsupported(state: TableState, keys: Collection[str] = ()) -> str | None:
     """Why a table cannot be erased by any step, with what its owner can do about it; None where one can.
@@ -16,6 +19,17 @@ def unsupported(state: TableState, keys: Collection[str] = ()) -> str | None:
     keys: the columns with a key of the persons.
     """
     return planner_of(state.format).unsupported(state, keys)
+
+
+def no_rebuild(state: TableState) -> str | None:
+    """Why no step writes a table again by its recorded query; None where one does."""
+    name = next((c.name for c in state.columns if _INCOMPARABLE in c.type.lower()), None)
+    if name is not None:
+        return (
+            f"Spark compares no rows with the type of {name} ({_INCOMPARABLE}), so that no rebuild can be shown to lose"
+            " nobody's rows: run its job after the erasure, or let the job write the key"
+        )
+    return planner_of(state.format).no_rebuild(state)
 
 
 def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]]) -> str | None:

@@ -171,8 +171,14 @@ def with_table(
 ) -> Keys:
     """The persons' identifiers and row keys of a further table, beside those that are known. They may have no rows.
 
-    An identifier is of the person of `key`; a record key of each whose row it is.
+    An identifier is of the person of `key`; a record key of each whose row it is. Where the table is keyed by another
+    column of the source (`of`), whose rows they are is told by the persons' values of that one, but for those that
+    somebody else has, too.
     """
+    if table.of is not None:
+        told_by = {person.reference: person for person in wanted}
+        clear = [pair for pair in keys.base[table.of] if pair[1] not in keys.others[table.of]]
+        wanted = [replace(told_by[reference], key=value) for reference, value in clear if reference in told_by]
     told = {i.column: (table.key,) for i in table.identifiers}
     found = _gather(told | dict.fromkeys(table.record_keys, table.owners or (table.key,)), rows, former, wanted)
     columns = tuple(found)

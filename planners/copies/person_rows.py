@@ -64,7 +64,7 @@ def _looked(
 
     found = {}
     for term in match.terms:
-        cells = _texts(batch, term)
+        cells = texts_at(batch, term)
         if cells is None:
             return None
         found[term] = cells, pc.is_in(cells, value_set=wanted[term])
@@ -85,7 +85,8 @@ def _wanted(term: MatchTerm, key_sets: Mapping[str, KeySet]) -> pa.Array:
     return pa.array(sorted(spellings(value for _, value in key_sets[term.key_set].values)), pa.string())
 
 
-def _texts(batch: pa.RecordBatch, term: MatchTerm) -> pa.Array | None:
+def texts_at(batch: pa.RecordBatch, term: MatchTerm) -> pa.Array | None:
+    """What a term looks at, as text; None where only Spark can tell."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

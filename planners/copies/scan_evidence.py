@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from pii_tracer.common.str_enum import StrEnum
 
@@ -49,12 +50,14 @@ class Seen:
 class OthersRows:
     """Rows that are not the persons' and hold a value of theirs in a column.
 
-    column: label as `Hit.column`. more: there may be more rows than were counted.
+    column: label as `Hit.column`. more: there may be more rows than were counted. offers: the part of the estate file
+    that can say what the column is, by what stands in it; None where its values tell neither.
     """
 
     column: str
     rows: int
     more: bool = False
+    offers: Literal["other_keys", "not_keys"] | None = None
 
 
 @dataclass(frozen=True)

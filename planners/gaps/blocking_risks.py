@@ -12,7 +12,7 @@ from pii_tracer.model.datasets import Carries, DatasetId, Strategy
 from pii_tracer.model.gap_kinds import HDFS_PLACES, GapKind
 from pii_tracer.model.locations import is_s3
 from pii_tracer.model.plan import Gap
-from planners.copies.executor_support import astray, unsupported
+from planners.copies.executor_support import astray, no_rebuild, unsupported
 from planners.copies.match_keys import Derived
 from planners.copies.scan_evidence import Evidence
 from planners.formats.registry import planner_of
@@ -35,7 +35,7 @@ def _no_way(state: TableState, item: CopyDraft) -> str:
     why = why or (astray(state, item.carriage.ways) if item.carriage and not item.rebuild_sql else None)
     if why is not None:
         return why
-    if item.rebuild_sql and (why := planner.no_rebuild(state)):
+    if item.rebuild_sql and (why := no_rebuild(state)):
         return why
     if item.carriage and item.carriage.mixed and not item.rebuild_sql:
         return (
@@ -72,7 +72,7 @@ def shared_in(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]
     """A copy's columns with values of the persons that others have, too."""
     name = slug(title(state))
     gaps = []
-    for column, trace in carriage.terms:
+    for column, trace in carriage.found_in:
         shared = found.derived[trace.origin, trace.expression].shared
         if shared:
             gaps.append(

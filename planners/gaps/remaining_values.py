@@ -5,24 +5,30 @@ No step takes them away, so that somebody must decide.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from pii_tracer.model.datasets import BY_ROWS, PLAIN, Strategy
+from pii_tracer.model.datasets import BY_ROWS, PLAIN, ColumnId, DatasetId, Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import OthersRows
 from planners.gaps.left_behind import left_behind
 from planners.holds.hold_effects import gap_of
+from planners.locate.edge_effects import value_edges
 from planners.locate.subject_survey import World
 from planners.step_drafts import CopyDraft, slug
 
+_WAIVED = "; or it is waived, and the run ends with residue"
 _TODO = (
     "their owner clears the value in these rows before the run (they are other people's: nothing here changes them);"
-    " or, if the rows are the persons', the estate file or the jobs' lineage tells a key of theirs in them;"
-    " or, only if the column names a second person of the same kind, the estate file names it under `other_keys`, which"
-    " empties it in these rows (never for a number that another system counts: that would harm its rows);"
-    " or it is waived, and the run ends with residue"
+    " or, if the rows are the persons', the estate file or the jobs' lineage tells a key of theirs in them"
 )
+_OFFERED = {
+    "other_keys": "; or, only if the column names a second person of the same kind, the estate file names it under"
+    " `other_keys`, which empties it in these rows (never for a number that another system counts: that would harm its"
+    " rows)",
+    "not_keys": "; or, where the column holds another system's numbers (most of them are no keys of the source), its"
+    " owner says so under `not_keys`",
+}
 
 
 _BY_MATCH = (*BY_ROWS, Strategy.MASK_COLUMNS, Strategy.RESTORE_REWRITE_ARCHIVE)
@@ -30,7 +36,8 @@ _BY_MATCH = (*BY_ROWS, Strategy.MASK_COLUMNS, Strategy.RESTORE_REWRITE_ARCHIVE)
 
 def remaining_values(items: Sequence[CopyDraft], world: World) -> tuple[Gap, ...]:
     """All of these gaps."""
-    return (*others_rows(items, world), *telling_names(items, world), *left_behind(items, world))
+    again = written_again(items, world)
+    return (*others_rows(items, world), *again, *telling_names(items, world), *left_behind(items, world))
 
 
 def others_rows(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
@@ -41,6 +48,65 @@ def others_rows(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
             found = world.others.get(item.state.location, ())
             gaps += [_gap(item, told) for told in found if not _held(told.column, item)]
     return tuple(gaps)
+
+
+def written_again(items: Sequence[CopyDraft], world: World) -> list[Gap]:
+    """One gap for each column of a rebuilt copy that holds the persons and takes its values from where these stay."""
+    by_dataset = {item.copy.dataset: item for item in items if item.copy.origin is None}
+    gaps = []
+    for item in by_dataset.values():
+        if item.state is None or item.copy.strategy is not Strategy.REBUILD:
+            continue
+        for column in item.state.columns:
+            here = ColumnId(dataset=item.copy.dataset, column=column.name)
+            origin = _stays(here, by_dataset, world, frozenset())
+            if origin is not None and _seen(here, world):
+                gaps.append(_again(item, column.name, f"{world.title_of(origin.dataset)}.{origin.column}"))
+    return gaps
+
+
+def _stays(
+    column: ColumnId, items: Mapping[DatasetId, CopyDraft], world: World, passed: frozenset[ColumnId]
+) -> ColumnId | None:
+    """From where a rebuilt column gets values of the persons that nothing takes away there; None from nowhere."""
+    for edge in value_edges(world.graph.edges_into_column(column)):
+        source = edge.source
+        item = items.get(source.dataset)
+        if source in passed or source.dataset == column.dataset or not _seen(source, world):
+            continue
+        if item is not None and item.copy.strategy is Strategy.REBUILD:
+            found = _stays(source, items, world, passed | {column})
+        elif item is None or item.state is None:
+            found = source
+        else:
+            told = world.others.get(item.state.location, ())
+            mine = (other.column.lower() == source.column.lower() for other in told)
+            found = source if item.copy.strategy not in _BY_MATCH or any(mine) else None
+        if found is not None:
+            return found
+    return None
+
+
+def _seen(column: ColumnId, world: World) -> bool:
+    """Whether the scan saw the persons in a column, itself or a member of it."""
+    seen = world.evidence.get(world.location_of(column.dataset) or "")
+    if seen is None:
+        return False
+    name = column.column.lower()
+    labels = {(place.column or "").lower() for place in seen.places if not place.weak}
+    return any(label == name or label.startswith((f"{name}.", f"{name}[")) for label in labels)
+
+
+def _again(item: CopyDraft, column: str, origin: str) -> Gap:
+    return Gap(
+        id=f"gap-{GapKind.OTHERS_ROWS}-{slug(item.copy.id.removeprefix('c-'))}-{slug(column)}",
+        dataset=item.copy.dataset,
+        kind=GapKind.OTHERS_ROWS,
+        reason=f"it holds the persons in {column}, which is filled from {origin}, where rows with them stay: a rebuild"
+        " writes them again",
+        evidence=f"what is done about {origin} is done here, too, when the plan is made again, and where that column"
+        f" holds another system's numbers, its owner says so under `not_keys`{_WAIVED}",
+    )
 
 
 def telling_names(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
@@ -87,5 +153,5 @@ def _gap(item: CopyDraft, told: OthersRows) -> Gap:
         dataset=item.copy.dataset,
         kind=GapKind.OTHERS_ROWS,
         reason=f"{rows} {those} them in {told.column}: the plan finds rows by {keys}, so that {stays}",
-        evidence=_TODO,
+        evidence=_TODO + (_OFFERED[told.offers] if told.offers else "") + _WAIVED,
     )

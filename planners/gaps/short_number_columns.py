@@ -60,7 +60,7 @@ def key_names(found: Survey, matches: Iterable[Match]) -> Names:
     subject = found.subject
     for told in (subject, *subject.tables):
         called = {_bare(key.column.rsplit(".", 1)[-1]) for key in told.key_columns}
-        names.setdefault(subject.key, set()).update(called)
+        names.setdefault(told.keyed_by or subject.key, set()).update(called)
         for column in told.record_keys:
             names.setdefault(told.origin(column), set()).add(_bare(column.rsplit(".", 1)[-1]))
     return {origin: frozenset(called - {""}) for origin, called in names.items()}

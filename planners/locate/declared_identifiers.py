@@ -17,8 +17,8 @@ Placing = Callable[[str], tuple[str, tuple[FieldAccess, ...]]]
 def as_told(told: Named, key: str, place: Placing) -> tuple[dict[str, ColumnCarriage], tuple[Mentioned, ...]]:
     """What stands in which column, and which columns name persons in rows that are not theirs alone.
 
-    key: the subject's. Of several columns that each tell some of a person's rows, what takes one along does not find
-    them all.
+    key: the origin of what stands in its key columns: the subject's key, or an identifier of the source. Of several
+    columns that each tell some of a person's rows, what takes one along does not find them all.
     """
     traces: dict[str, set[Trace]] = defaultdict(set)
 

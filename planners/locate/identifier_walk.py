@@ -68,8 +68,8 @@ class Walk:
         self._spellings: dict[DatasetId, Mapping[str, str]] = {}
         self._spots = spots or {}
         self.mentions: dict[DatasetId, tuple[Mentioned, ...]] = {}
-        self.told = {source: self._tell(source, subject)}
-        self.told |= {dataset: self._tell(dataset, table) for dataset, table in (further or {}).items()}
+        self.told = {d: self._tell(d, told) for d, told in {source: subject, **(further or {})}.items()}
+        self.keyed_by = {dataset: table.of for dataset, table in (further or {}).items()}
         self.several = {dataset: table for dataset, table in (further or {}).items() if table.several}
         self.order = self._order()
         self.jobs = {d: graph.jobs_into(d) for d in (*self.told, *self.order)}
@@ -102,7 +102,7 @@ class Walk:
             spot = spot_of(self._spots, dataset, name)
             return spelled.get(spot.column.lower(), spot.column), spot.access
 
-        columns, self.mentions[dataset] = as_told(told, self.subject.key, place)
+        columns, self.mentions[dataset] = as_told(told, told.keyed_by or self.subject.key, place)
         return columns
 
     def run(self) -> None:

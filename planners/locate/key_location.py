@@ -6,20 +6,18 @@ without it are found only by what both of them write. A row that can name severa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 
 from pii_tracer.common.gc_pause import lasting_objects
 from pii_tracer.config.subjects import Subject, SubjectTable
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.sql.text.literal_masking import hidden
-from pii_tracer.model.column_paths import Spots, leaves
+from pii_tracer.model.column_paths import Spots
 from pii_tracer.model.datasets import (
     Access,
     Carries,
-    Column,
     ColumnId,
     DatasetId,
     FieldAccess,
@@ -47,7 +45,6 @@ from planners.locate.pii_categories import (
     spread,
 )
 from planners.locate.sql.column_expressions import shown
-from planners.locate.sql.qualified_columns import leads_to
 from planners.locate.sql.spark_functions import is_plain
 from planners.locate.stray_columns import Strayed, stray_columns
 from planners.locate.unkeyed_rows import Unkeyed
@@ -76,6 +73,7 @@ class Carriage:
     person may stand in somebody else's row; then no row may be deleted by a key. closes: what would answer an unknown.
     tags: the categories of the columns, with their witnesses. mentions: columns that name persons in rows that are not
     theirs alone; these rows stay. declared: the estate file names the dataset among the subject's `tables`.
+    if_confirmed: what its word would make of it, where lineage cannot match all rows; the rows have to bear it out.
     """
 
     dataset: DatasetId
@@ -90,6 +88,7 @@ class Carriage:
     tags: Witnesses = field(default_factory=dict)
     mentions: tuple[Mentioned, ...] = ()
     declared: bool = False
+    if_confirmed: Carriage | None = None
 
     @property
     def ways(self) -> tuple[tuple[str, tuple[Access, ...]], ...]:
@@ -159,7 +158,8 @@ def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows:
     mixed |= {name for name in walk.names(dataset) if name.lower() in strays.get(dataset, ())}
     answers = [_answer(walk, dataset, p, changes, rows) for p in parts]
     if dataset in walk.told:
-        answers.append(_best(walk.subject, walk.told[dataset], lambda name, access: True))
+        told = {name: c for name, c in walk.told[dataset].items() if _by(walk, dataset, c)}
+        answers.append(_best(walk.subject, told, lambda name, access: True))
     elif not answers:
         hidden = hidden_since(changes, rows)
         answers.append(_best(walk.subject, columns, lambda name, access: name.lower() not in hidden))
@@ -167,7 +167,8 @@ def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows:
     found = [a for a in answers if a.carries is not None]
     dark += [where for where in rows.others([*parts, *changes]) if where not in dark] if found else []
     if not found or dark:
-        return _without_terms(walk, dataset, columns, hops, lost, tuple(sorted(mixed)), dark, bool(found))
+        unmatched = _without_terms(walk, dataset, columns, hops, lost, tuple(sorted(mixed)), dark, bool(found))
+        return replace(unmatched, if_confirmed=_declared(walk, dataset, columns, hops))
     carries = max((a.carries for a in found if a.carries), key=_CLASSES.index)
     named = {t for a in found for t in a.terms}
     named |= {t for p in changes for t in _all_terms(walk.subject, p.columns) if t[0] in {name for name, _ in named}}
@@ -182,14 +183,41 @@ def _classify(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...], rows:
     return Carriage(dataset, carries, terms, columns, hops, reason, lost, mixed=tuple(sorted(mixed)), mentions=mentions)
 
 
+def _declared(
+    walk: Walk, dataset: DatasetId, columns: Mapping[str, ColumnCarriage], hops: tuple[DatasetId, ...]
+) -> Carriage | None:
+    """What the estate file's key makes of a further table that lineage cannot match; None where a row can be several
+    people's, or is added up from rows of several."""
+    told = {name: c for name, c in walk.told.get(dataset, {}).items() if _by(walk, dataset, c)}
+    added_up = walk.reach.comes(dataset)[1] or dataset in walk.rows_of_carriers[1]
+    if dataset == walk.source or not told or added_up or any(c.mixed for c in columns.values()):
+        return None
+    best = _best(walk.subject, told, lambda name, access: True)
+    if best.carries is None:
+        return None
+    names = ", ".join(name for name, _ in best.terms)
+    reason = f"the estate file tells {names} as its key, and the rows bear that out"
+    return Carriage(dataset, best.carries, best.terms, columns, hops, reason, declared=True)
+
+
+def _by(walk: Walk, dataset: DatasetId, column: ColumnCarriage) -> bool:
+    """Whether a column may tell whose the rows of a declared table are: of one by another key than the subject's its
+    key alone, since what else it has was looked up by that."""
+    of = walk.keyed_by.get(dataset)
+    return of is None or any(trace.origin == of for trace in column.traces)
+
+
 def _as_told(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...]) -> Carriage:
     """The carriage of a further table of which the estate file tells more than one key: its word counts, whatever
     lineage says of whose the rows are."""
-    terms, mentions = _best(walk.subject, walk.told[dataset], lambda name, access: True).terms, walk.mentions[dataset]
+    told = {name: c for name, c in walk.told[dataset].items() if _by(walk, dataset, c)}
+    terms, mentions = _best(walk.subject, told, lambda name, access: True).terms, walk.mentions[dataset]
     owners = ", ".join(name for name, _ in terms)
-    reason = f"carries {walk.subject.key} itself: {owners}" if owners else "no row is the person's alone"
+    key = walk.keyed_by.get(dataset) or walk.subject.key
+    reason = f"carries {key} itself: {owners}" if owners else "no row is the person's alone"
     reason += "; told by the estate file, under the subject's `tables`" + _mentioning(mentions)
-    return Carriage(dataset, Carries.KEY, terms, walk.columns[dataset], hops, reason, mentions=mentions)
+    carries = Carries.IDENTIFIERS if walk.keyed_by.get(dataset) else Carries.KEY
+    return Carriage(dataset, carries, terms, walk.columns[dataset], hops, reason, mentions=mentions)
 
 
 def _mentioning(mentions: Sequence[Mentioned]) -> str:
@@ -343,40 +371,6 @@ def _hops(parents: Mapping[DatasetId, DatasetId], source: DatasetId, dataset: Da
     while hops[-1] != source and hops[-1] in parents and parents[hops[-1]] not in hops:
         hops.append(parents[hops[-1]])
     return tuple(reversed(hops))
-
-
-def other_key_columns(carriage: Carriage, columns: Iterable[Column]) -> tuple[str, ...]:
-    """Columns that lineage shows to hold no identifier of the source: a same number there means something else.
-
-    Of a struct that holds identifiers in known fields, its other fields.
-    """
-    known = {name: column for name, column in carriage.columns.items() if column}
-    others = {column.name for column in columns}.difference(known)
-    nested = {name for name, column in known.items() if _in_fields(column)}
-    for column in columns if nested else ():
-        if column.name in nested:
-            ways = leaves(column.name, column.type)
-            traces = known[column.name].traces
-            others |= {".".join(w) for w in ways if not any(_meets(w[1:], t.access) for t in traces)}
-    # a name with a dot of its own reads like a member of another column
-    held = {field_name(n, t.access) for n, c in carriage.columns.items() for t in c.traces} | set(carriage.columns)
-    return tuple(sorted(others.difference(*(_upto(name) for name in held))))
-
-
-def _upto(name: str) -> Iterator[str]:
-    """`a`, `a.b`, `a.b.c` of `a.b.c`."""
-    return accumulate(name.split("."), "{}.{}".format)
-
-
-def _in_fields(column: ColumnCarriage) -> bool:
-    """Whether identifiers stand in fields of a struct alone, and in which ones is known."""
-    inside = all(t.access and isinstance(t.access[0], FieldAccess) for t in column.traces)
-    return bool(column.traces) and inside and not column.lost and not column.ended
-
-
-def _meets(fields: Sequence[str], access: tuple[Access, ...]) -> bool:
-    """Whether fields lead to an access, or past it."""
-    return leads_to(fields[: len(access)], access)
 
 
 def field_name(column: str, access: tuple[Access, ...]) -> str:

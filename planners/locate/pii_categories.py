@@ -86,7 +86,8 @@ def further_tags(subject: Subject, further: Mapping[DatasetId, SubjectTable]) ->
     found: dict[ColumnId, str] = {}
     for dataset, table in further.items():
         given = dict.fromkeys(table.record_keys, RECORD_KEY) | {i.column: i.category for i in table.identifiers}
-        given |= dict.fromkeys((key.column for key in table.key_columns), subject.key_category)
+        of_key = next((i.category for i in subject.identifiers if i.column == table.of), subject.key_category)
+        given |= dict.fromkeys((key.column for key in table.key_columns), of_key)
         found |= {ColumnId(dataset=dataset, column=name): category for name, category in given.items()}
     return found
 

@@ -16,6 +16,8 @@ from pii_tracer.lake.inventory import (
 )
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import DatasetId, KeySet
+from pii_tracer.model.other_numbers import NotKeys
+from pii_tracer.model.plan import Gap
 from planners.copies.match_keys import Derived, Keys, derive
 from planners.copies.scan_evidence import (
     BesideEvidence,
@@ -85,7 +87,8 @@ class World:
     description holds the persons. catalogs: what catalogs themselves keep of tables, where it holds the persons or was
     not read. remote, hdfs: by location in S3 or HDFS, where places
     there were searched. splits_partitions: of
-    `planners.locate.sql.recorded_statements`.
+    `planners.locate.sql.recorded_statements`. not_keys: columns of another system's numbers; untaken: what stands
+    against the owner's word on some.
     """
 
     graph: LineageGraph
@@ -106,10 +109,20 @@ class World:
     remote: Mapping[str, RemoteEvidence] = field(default_factory=dict)
     hdfs: Mapping[str, HdfsEvidence] = field(default_factory=dict)
     splits_partitions: bool = False
+    not_keys: tuple[NotKeys, ...] = ()
+    untaken: tuple[Gap, ...] = ()
 
     @cached_property
     def _titles(self) -> dict[DatasetId, str]:
         return {state.dataset: title(state) for state in reversed(self.inventory.tables)}
+
+    @cached_property
+    def _locations(self) -> dict[DatasetId, str]:
+        return {state.dataset: state.location for state in reversed(self.inventory.tables)}
+
+    def location_of(self, dataset: DatasetId) -> str | None:
+        """Where a table of the inventory lies."""
+        return self._locations.get(dataset)
 
     def is_part(self, name: str) -> bool:
         """Whether a table's name in a statement stands for a branch, a version or the metadata of a table."""

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from pii_tracer.model.actions import Action
-from pii_tracer.model.datasets import CopyKind, Match, Strategy
+from pii_tracer.model.datasets import CopyKind, Match, MatchTerm, Strategy
 from pii_tracer.model.errors import ReviewError
+from pii_tracer.model.other_numbers import NotKeys
 from pii_tracer.model.plan import (
     ErasurePlan,
     Exemption,
@@ -19,6 +20,7 @@ from pii_tracer.model.plan import (
     HeldColumn,
     Mask,
     Mention,
+    Override,
     PlannedHold,
     Totals,
     Waiver,
@@ -53,6 +55,21 @@ def of(**changes: Any) -> Callable[[ErasurePlan], ErasurePlan]:
     return lambda made: made.model_copy(update=changes)
 
 
+FOUND_BY = Match(terms=(MatchTerm(column="Rider", key_set="rider.id", type="string"),))
+NUMBERS = NotKeys(
+    table="lake.c1",
+    column="driver",
+    dataset=copy().dataset,
+    location="/lake/c1",
+    labels=("driver",),
+    key_sets=("rider.id",),
+    owner="Ravi Nair",
+    reason="drivers",
+)
+SHOWN = (Override(kind="not_keys", reason=NUMBERS.told),)
+ELSEWHERE = NUMBERS.model_copy(update={"labels": ("driver", "rider")})
+
+
 RIGHT = {
     "one copy": plan(),
     "rows with their snapshot": plan(ROWS),
@@ -61,6 +78,7 @@ RIGHT = {
         copies=[copy(strategy=Strategy.MASK_COLUMNS, exemption=EXEMPTION, mask=MASK)], holds=(hold("c1"),)
     ),
     "cleared in rows of others": plan(copies=[copy(strategy=Strategy.CLEAR_MENTIONS, mentions=(MENTION,))]),
+    "numbers of others": plan(copies=[copy(match=FOUND_BY)], not_keys=(NUMBERS,), overrides=SHOWN),
     "a gap is open": plan(gaps=[OPEN]),
     "a gap is waived": plan(gaps=[WAIVED]),
     "a backup": plan([step("b1/1", "b1", action=Action.BACKUP_CONFIRM)], [BACKUP]),
@@ -111,6 +129,12 @@ WRONG: dict[str, tuple[str, Callable[[ErasurePlan], ErasurePlan], str]] = {
         "cleared in rows of others",
         of(copies=(copy(strategy=Strategy.CLEAR_MENTIONS),)),
         "says that every row stays",
+    ),
+    "numbers of others, unseen": ("numbers of others", of(overrides=()), "is not what it shows to its reviewers"),
+    "the key called a number": (
+        "numbers of others",
+        of(not_keys=(ELSEWHERE,), overrides=(Override(kind="not_keys", reason=ELSEWHERE.told),)),
+        "not_keys.0 is a column by which rows of the persons are found",
     ),
     "a gap taken out": ("a gap is open", of(gaps=()), "do not agree"),
     "a gap called complete": ("a gap is open", of(complete=True), "do not agree"),

@@ -64,6 +64,10 @@ def conclude(ran: Ran, show: Shows = SILENT) -> dict[str, Any]:
         "residue": [r.model_dump(by_alias=True) for r in view.residue],
         "unverified": list(verdict.unverified),
         "not_asked": list(verdict.not_asked),
+        "not_keys": [
+            {"column": item.name, "owner": item.owner, "reason": item.reason, "copied_from": item.copied_from}
+            for item in ran.loaded.plan.not_keys
+        ],
         "rows_erased": view.rows_erased,
         "bystander_rows_lost": view.bystander_rows_lost,
         "waiting_until": ran.state.waiting_until.isoformat() if ran.state.waiting_until else None,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.app.planning.values_in_other_rows import places
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import below
@@ -21,10 +22,15 @@ Say = Callable[[str], None]
 
 
 def scan_estate(
-    inventory: Inventory, patterns: Patterns, readings: Readings, say: Say, searchers: Searchers = THREADS
+    inventory: Inventory,
+    patterns: Patterns,
+    readings: Readings,
+    say: Say,
+    searchers: Searchers = THREADS,
+    numbers: OtherNumbers | None = None,
 ) -> dict[str, Evidence]:
     """Decode every file of every table and folder, and the files outside of them, and look for the persons."""
-    evidence = {}
+    evidence, numbers = {}, numbers or OtherNumbers()
     places = sorted(state.location for state in inventory.tables)
     for state in inventory.tables:
         if state.remote:
@@ -32,12 +38,13 @@ def scan_estate(
         say(f"looking for the persons in {state.table or state.location}")
         inside = [Path(place) for place in below(state.location, places)]
         unread = Evidence(0, 0, 0, unread=("its files cannot be searched",))
-        evidence[state.location] = readings.table(state, partial(_search, state, inside, patterns, searchers), unread)
+        look = partial(_search, state, inside, numbers.at(patterns, state.location), searchers)
+        evidence[state.location] = readings.table(state, look, unread)
     for gap in inventory.gaps:
         if gap.kind == GapKind.UNKNOWN_FILE:
             unread = Evidence(0, 0, 0, unread=("it cannot be searched",))
-            look = partial(_search_lone, Path(gap.evidence), patterns)
-            evidence[gap.evidence] = readings.of(gap.dataset, gap.evidence, look, unread)
+            lone = partial(_search_lone, Path(gap.evidence), patterns)
+            evidence[gap.evidence] = readings.of(gap.dataset, gap.evidence, lone, unread)
     return evidence
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 from executors.engine.step_support import refuse_unfit
 from pii_tracer.app.planning.catalog_text_search import telling_catalogs
+from pii_tracer.app.planning.confirmed_keys import confirmed
 from pii_tracer.app.planning.earlier_erasures import erased_earlier
 from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.app.planning.hdfs_search import search_hdfs
 from pii_tracer.app.planning.key_table_facts import key_facts
 from pii_tracer.app.planning.lineage_text_search import telling_jobs
+from pii_tracer.app.planning.other_numbers import other_numbers
 from pii_tracer.app.planning.person_counts import count_persons
 from pii_tracer.app.planning.s3_table_search import search_places, with_lake, with_remote
 from pii_tracer.app.planning.short_number_columns import key_digits
@@ -234,15 +237,17 @@ def make_plan(
     key_sets = tuple(sorted((k for s in surveys for k in s.key_sets.values()), key=lambda k: k.name))
     patterns = build_patterns(key_sets, file_keys(estate.parquet_encryption, base))
     refuse_telling_texts(requests, reason, planner, waivers, patterns, out)
-    searched = search_places(inventory, estate, patterns, any(k.weak for k in key_sets), say)
+    numbers = other_numbers(surveys, graph, inventory, paths, say)
+    searched = search_places(inventory, estate, patterns, any(k.weak for k in key_sets), say, numbers)
     searchers = _searchers(settings, estate, say)
-    evidence = {**scan_estate(inventory, patterns, readings, say, searchers), **searched.tables}
+    evidence = {**scan_estate(inventory, patterns, readings, say, searchers, numbers), **searched.tables}
+    surveys = confirmed(surveys, evidence, inventory, paths, partial(numbers.at, patterns), say)
     evidence = count_persons(evidence, surveys, inventory, paths, readings, say)
     digits = key_digits(evidence, surveys, graph, inventory, paths, readings, say)
     topics = _read_topics(estate, base, inventory, surveys, say)
     sealed = key.seal(key_sets)
     keys = key_facts(estate, surveys, inventory, paths, say)
-    others = others_rows(evidence, surveys, inventory, paths, patterns, readings, say, digits)
+    others = others_rows(evidence, surveys, inventory, paths, partial(numbers.at, patterns), readings, say, digits)
     described = telling_descriptions(evidence, inventory, paths, patterns, readings, say)
     # what planning could not read stands beside what discovery could not
     known = inventory.model_copy(update={"gaps": in_order({*inventory.gaps, *readings.gaps})})
@@ -269,6 +274,8 @@ def make_plan(
                 described=described,
                 catalogs=telling_catalogs(estate, base, patterns, say),
                 jobs=telling_jobs(graph, patterns),
+                not_keys=numbers.columns,
+                untaken=numbers.gaps,
                 remote=searched.places,
                 hdfs=search_hdfs(inventory, estate, patterns, any(k.weak for k in key_sets), say),
             ),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pii_tracer.app.planning.folder_search import evidence_of
+from pii_tracer.app.planning.other_numbers import OtherNumbers
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
@@ -109,7 +110,14 @@ class Searched:
     places: Mapping[str, RemoteEvidence] = field(default_factory=dict)
 
 
-def search_places(inventory: Inventory, estate: Estate, patterns: Patterns, short: bool, say: Say) -> Searched:
+def search_places(
+    inventory: Inventory,
+    estate: Estate,
+    patterns: Patterns,
+    short: bool,
+    say: Say,
+    numbers: OtherNumbers | None = None,
+) -> Searched:
     """Search every place in S3. short: whether a short number is looked for."""
     listed = [place for place in inventory.remote if not place.unlisted]
     tables = {str(p.location): _unlisted(p) for p in inventory.remote if p.unlisted and _is_table(p)}
@@ -121,7 +129,8 @@ def search_places(inventory: Inventory, estate: Estate, patterns: Patterns, shor
     known = [place.location for place in inventory.remote]
     places: dict[str, RemoteEvidence] = {}
     for place in listed:
-        seen = _Search(place, clients(place.region), patterns, known).seen(say)
+        mine = (numbers or OtherNumbers()).at(patterns, str(place.location))
+        seen = _Search(place, clients(place.region), mine, known).seen(say)
         if _is_table(place):
             tables[str(place.location)] = _evidence(seen, place, patterns)
         else:

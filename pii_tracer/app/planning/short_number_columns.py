@@ -170,11 +170,27 @@ class _Place:
         rows = 0
         names = sorted(frozenset().union(*columns.values()))
         for batch in read_part(self._state, names, data_files(self._state, self._paths), self._paths):
-            guarded(self._state, partial(_take, batch, seen))
+            guarded(self._state, partial(take_values, batch, seen))
             rows += batch.num_rows
             if rows >= ROWS or all(len(values) >= DISTINCT for values in seen.values()):
                 break
         return {label: _under(label, tops_, seen) for label, tops_ in columns.items()}
+
+
+def distinct_values(state: TableState, column: str, paths: EstatePaths) -> frozenset[str]:
+    """The first distinct values of a column, as text.
+
+    Raises:
+        EstateError: its rows cannot be read.
+    """
+    seen: dict[str, set[str]] = {}
+    rows = 0
+    for batch in read_part(state, [column], data_files(state, paths), paths):
+        guarded(state, partial(take_values, batch, seen))
+        rows += batch.num_rows
+        if rows >= ROWS or any(len(values) >= DISTINCT for values in seen.values()):
+            break
+    return frozenset().union(*seen.values())
 
 
 def _columns(label: str, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
@@ -190,7 +206,8 @@ def _under(label: str, columns: frozenset[str], seen: Mapping[str, set[str]]) ->
     return set().union(*mine)
 
 
-def _take(batch: pa.RecordBatch, seen: dict[str, set[str]]) -> None:
+def take_values(batch: pa.RecordBatch, seen: dict[str, set[str]]) -> None:
+    """Add the distinct values of a batch to those seen, by label."""
     import pyarrow.compute as pc
 
     from pii_tracer.scan.decode.arrow import leaf_arrays

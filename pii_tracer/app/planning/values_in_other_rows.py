@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pii_tracer.app.planning.person_counts import left_to_spark
+from pii_tracer.app.planning.short_number_columns import take_values
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.registry import format_of
@@ -36,6 +37,8 @@ from planners.copies.scan_evidence import (
     OthersRows,
     Place,
 )
+from planners.gaps.short_number_columns import are_keys, known_keys
+from planners.locate.not_keys import plain_key_sets
 from planners.locate.subject_survey import Survey, title
 
 if TYPE_CHECKING:
@@ -63,14 +66,15 @@ def others_rows(
     surveys: Sequence[Survey],
     inventory: Inventory,
     paths: EstatePaths,
-    patterns: Patterns,
+    patterns_at: Callable[[str], Patterns],
     readings: Readings,
     say: Callable[[str], None],
     digits: Mapping[str, tuple[KeyDigits, ...]],
 ) -> dict[str, tuple[OthersRows, ...]]:
     """By location of a table in which persons' rows are found by a match: values of theirs in other rows.
 
-    digits: by location, short numbers that look like the key; others say nothing.
+    patterns_at: what is looked for in the table at a location. digits: by location, short numbers that look like the
+    key; others say nothing.
 
     A table that cannot be read is a gap; one that only Spark reads, or whose keys it alone compares, is said.
     """
@@ -90,7 +94,7 @@ def others_rows(
                 ]
                 for root in _roots(state, by_location)
             }
-            rows = _Rows(state, match, mentions, survey, patterns, like)
+            rows = _Rows(state, match, mentions, survey, patterns_at(state.location), like)
             look = partial(_look_at, rows, seen, evidence.get(state.location), paths, say)
             readings.table(state, look, None, _UNTOLD)
             found[state.location] = (*found.get(state.location, ()), *rows.told)
@@ -218,12 +222,24 @@ class _Rows:
         self.places = Match(terms=(*self._match.terms, *(t for m in mentions for t in m.match.terms)))
         self._key_sets = survey.key_sets
         self.patterns = patterns
+        self._survey = survey
         self._counts: Counter[str] = Counter()
+        self._more_than_keys: set[str] = set()
+        self._values: dict[str, set[str]] = {}
 
     @property
     def told(self) -> tuple[OthersRows, ...]:
         """What was found, by column."""
-        return tuple(OthersRows(name, min(n, MOST), n >= MOST) for name, n in sorted(self._counts.items()))
+        found = sorted(self._counts.items())
+        return tuple(OthersRows(name, min(n, MOST), n >= MOST, self._offers(name)) for name, n in found)
+
+    def _offers(self, label: str) -> Literal["other_keys", "not_keys"] | None:
+        """What can be said of a column in which nothing but keys was found, by all that stands in it."""
+        values = self._values.get(label.lower(), ())
+        if label in self._more_than_keys or not values:
+            return None
+        known = frozenset[str]().union(*(known_keys(self._survey, name) for name in plain_key_sets(self._survey)))
+        return "other_keys" if are_keys(values, known) else "not_keys"
 
     def read(self, columns: frozenset[str], files: Collection[Path | S3Path], paths: EstatePaths) -> None:
         """Read columns of files, all at once: a file and what changes its rows may be given together only.
@@ -235,6 +251,7 @@ class _Rows:
         keys = {names.get(t.column.lower(), t.column) for t in self.places.terms}
         for batch in read_part(self.state, sorted(columns | keys), files, paths):
             self._look(batch, columns)
+            take_values(batch.select(sorted(columns)), self._values)
 
     def _look(self, batch: pa.RecordBatch, columns: Collection[str]) -> None:
         import pyarrow.compute as pc
@@ -272,9 +289,12 @@ class _Rows:
 
         looked = Collector(self.patterns)
         search_batch(rows, looked, "data")
-        return frozenset(
-            hit.column or rows.schema.names[0]
+        hits = [
+            hit
             for hit in looked.hits()
             if hit.key_set in self._key_sets
             and (not hit.weak or (hit.key_set, (hit.column or "").lower()) in self._like)
-        )
+        ]
+        keys = plain_key_sets(self._survey)
+        self._more_than_keys.update(hit.column or "" for hit in hits if hit.key_set not in keys)
+        return frozenset(hit.column or rows.schema.names[0] for hit in hits)

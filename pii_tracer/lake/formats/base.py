@@ -179,7 +179,8 @@ class TableFormat:
         raise NotImplementedError
 
     def field_names(self, state: TableState, paths: EstatePaths) -> Iterable[tuple[str, str]]:
-        """What top-level columns are called in files, each with the name of now. A name may mean several columns."""
+        """What top-level columns are called in files, each with the name of now. A name may mean several columns, and
+        one that is no more, of which the name is empty."""
         return [(column.name, column.name) for column in state.columns]
 
     def former_versions(self, state: TableState, sought: Sought, paths: EstatePaths) -> Iterator[Version]:

@@ -42,9 +42,22 @@ def names_in_files(state: TableState, paths: EstatePaths) -> Mapping[str, frozen
     Raises:
         EstateError: the table's metadata cannot be read.
     """
-    found: dict[str, set[str]] = {}
     now = {column.name for column in state.columns}
+    known = {name: columns & now for name, columns in _fields(state, paths).items()}
+    return {name: columns for name, columns in known.items() if columns}
+
+
+def names_of_one(state: TableState, column: str, paths: EstatePaths) -> tuple[str, ...]:
+    """What files call a column, in lower case, of the names that mean it alone, now and in every schema that is kept.
+
+    Raises:
+        EstateError: the table's metadata cannot be read.
+    """
+    return tuple(sorted(name for name, columns in _fields(state, paths).items() if columns == {column}))
+
+
+def _fields(state: TableState, paths: EstatePaths) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
     for name, current in guarded(state, lambda: format_of(state.format).field_names(state, paths)):
-        if current in now:
-            found.setdefault(name.lower(), set()).add(current)
+        found.setdefault(name.lower(), set()).add(current)
     return {name: frozenset(columns) for name, columns in found.items()}

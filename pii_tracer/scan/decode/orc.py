@@ -8,13 +8,13 @@ header of three bytes: length * 2 + 1 when the chunk is stored as it is.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.orc as orc
 
 from pii_tracer.scan.decode.arrow import search_batch
 from pii_tracer.scan.decode.file_kind import FileKind
+from pii_tracer.scan.decode.orc_spans import bounds_apart, columns_of, fields, streams_apart
 from pii_tracer.scan.decode.streams import raw
 from pii_tracer.scan.hit_collector import Collector
 
@@ -30,49 +30,37 @@ def decode(data: memoryview, collector: Collector) -> None:
     file = orc.ORCFile(pa.BufferReader(pa.py_buffer(data)))
     for stripe in range(file.nstripes):
         search_batch(file.read_stripe(stripe), collector, "data")
+    try:
+        footer, metadata, kind = _tail(data)
+        columns = columns_of(footer, collector)
+        apart = list(streams_apart(data, footer, columns, lambda part: _unpack(part, kind)))
+        if columns:  # what is in the tail is given below
+            apart.append((range(file.content_length, len(data)), frozenset().union(*columns.values())))
+        sections = [
+            (part, bounds_apart(part, columns, collector, footer=part is footer)) for part in (footer, metadata)
+        ]
+    except (IndexError, KeyError, ValueError, StopIteration, zlib.error, pa.ArrowException):
+        collector.unread("ORC tail (statistics and user metadata) that cannot be decoded")
+        apart, sections = [], []
     if file.compression == "UNCOMPRESSED":
-        collector.rest(data, "raw bytes", read=[range(3, file.content_length)])
+        collector.rest(data, "raw bytes", read=[range(3, file.content_length)], apart=apart)
     else:
         # the tail as well: what is in it is given below, or said not to be
-        collector.rest(data, "raw bytes", packed=[range(3, len(data) - 1 - data[-1])])
-    try:
-        for section in _tail(data):
-            collector.rest(memoryview(section), "statistics")
-    except (IndexError, ValueError, zlib.error, pa.ArrowException):
-        collector.unread("ORC tail (statistics and user metadata) that cannot be decoded")
+        collector.rest(data, "raw bytes", packed=[range(3, len(data) - 1 - data[-1])], apart=apart)
+    for section, bounds in sections:
+        collector.rest(memoryview(section), "statistics", apart=bounds)
 
 
-def _tail(data: memoryview) -> Iterator[bytes]:
+def _tail(data: memoryview) -> tuple[bytes, bytes, int]:
+    """Footer, metadata, and how they are packed."""
     size = data[-1]
     end = len(data) - 1 - size
-    script = dict(_varints(bytes(data[end : end + size])))
+    script = {number: value for number, value, stop in fields(bytes(data[end : end + size]), 0, size) if stop < 0}
     kind, footer, metadata = script.get(2, _NONE), script.get(1, 0), script.get(5, 0)
     if footer <= 0 or footer + metadata > end:
         raise ValueError("tail of impossible size")
-    yield _unpack(bytes(data[end - footer : end]), kind)
-    yield _unpack(bytes(data[end - footer - metadata : end - footer]), kind)
-
-
-def _varints(data: bytes) -> Iterator[tuple[int, int]]:
-    """Number fields of a protobuf message; others are stepped over."""
-    position = 0
-    while position < len(data):
-        tag, position = _varint(data, position)
-        value, position = _varint(data, position)
-        if tag & 7 == 2:
-            position += value
-        else:
-            yield tag >> 3, value
-
-
-def _varint(data: bytes, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[position]
-        value |= (byte & 127) << shift
-        position, shift = position + 1, shift + 7
-        if byte < 128:
-            return value, position
+    told = _unpack(bytes(data[end - footer : end]), kind)
+    return told, _unpack(bytes(data[end - footer - metadata : end - footer]), kind), kind
 
 
 def _unpack(data: bytes, kind: int) -> bytes:

@@ -19,6 +19,7 @@ from pii_tracer.scan.decode.arrow import search_batch, search_leaf, search_rows,
 from pii_tracer.scan.decode.file_kind import FileKind
 from pii_tracer.scan.decode.parquet_encrypted import decode_encrypted
 from pii_tracer.scan.decode.parquet_footer import (
+    columns_apart,
     holds_positions,
     label_of,
     search_footer,
@@ -68,7 +69,8 @@ def decode(data: memoryview, collector: Collector, role: Role, where: str = "dat
     known = [c for c in chunks if c.packed or c in silent]
     bodies = sorted((b for c in known for b in c.searched(collector.patterns.overlap)), key=lambda body: body.start)
     packed, read = ([p for c in chunks if c.packed is is_packed for p in c.bodies] for is_packed in (True, False))
-    collector.rest(data, "raw bytes", gone=bodies, packed=packed, read=read)
+    apart = columns_apart(data, collector, role, ((c.path, c.extent) for c in chunks if c.pages is not None))
+    collector.rest(data, "raw bytes", gone=bodies, packed=packed, read=read, apart=apart)
 
 
 def _summary(data: memoryview, meta: pq.FileMetaData, collector: Collector) -> None:

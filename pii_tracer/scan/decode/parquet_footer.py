@@ -1,15 +1,27 @@
-"""What Parquet's footer holds of values: key-value metadata and statistics."""
+"""What Parquet's footer holds of values: key-value metadata and statistics, and where it says them of one column.
+
+https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pii_tracer.scan.decode.table_metadata import Role, engine_bound
+from pii_tracer.common.thrift import PlacedThrift, ThriftError
+from pii_tracer.scan.cells_left_out import Apart
+from pii_tracer.scan.decode.table_metadata import Role, engine_bound, no_keys_in
 from pii_tracer.scan.decode.table_traces import table_traces
 from pii_tracer.scan.hit_collector import Collector
+
+_ROW_GROUPS, _COLUMNS, _COLUMN_META, _PATH, _STATISTICS = 4, 1, 3, 3, 12
+_INDEX_OFFSET, _INDEX_LENGTH = 6, 7
+_BOUNDS = (1, 2, 5, 6)
+_PAGE_BOUNDS = (2, 3)
 
 
 def search_footer(file: pq.ParquetFile, collector: Collector, role: Role) -> None:
@@ -19,7 +31,9 @@ def search_footer(file: pq.ParquetFile, collector: Collector, role: Role) -> Non
     for key, value in (meta.metadata or {}).items():
         collector.text(key, "key-value metadata")
         owner = _column_under(key)
-        collector.text(value, "key-value metadata", owner, whole=collector.patterns.key_columns.of_cell(owner))
+        no_keys = Counter(collector.left.text(value.decode("utf-8", "replace"), "key-value metadata", owner))
+        whole = collector.patterns.key_columns.of_cell(owner)
+        collector.text(value, "key-value metadata", owner, whole=whole, left=no_keys)
     collector.text(meta.created_by or "", "key-value metadata")
     for group in range(meta.num_row_groups):
         for index in range(meta.num_columns):
@@ -56,3 +70,48 @@ def _bounds(column: Any, collector: Collector) -> tuple[Any, ...]:
     except (NotImplementedError, pa.ArrowException, ValueError):
         collector.unread("statistics of a type that cannot be decoded")
         return ()
+
+
+def columns_apart(data: memoryview, collector: Collector, role: Role, pages: Iterable[tuple[str, range]]) -> Apart:
+    """Bytes of columns that hold another system's numbers, of which all was read: pages, and bounds that are a key.
+
+    pages: by path, column chunks of which the pages are told apart and given by the reader. What cannot be read as the
+    format says is nobody's, so that whatever stands there counts.
+    """
+    keys = collector.patterns.key_columns
+    if not keys.not_keys:
+        return ()
+
+    def no_keys(label: str) -> frozenset[str]:
+        return keys.no_keys_in(label) if role is Role.DATA else no_keys_in(label, collector)
+
+    apart = [(extent, names) for path, extent in pages if (names := no_keys(label_of(path)))]
+    try:
+        for label, at, bound in _texts_placed(data):
+            names = no_keys(label).intersection(collector.patterns.of_cell(bound))
+            if names:
+                apart.append((range(at, at + len(bound.encode())), names))
+    except (ThriftError, KeyError, TypeError, AttributeError, ValueError):
+        return ()
+    return apart
+
+
+def _texts_placed(data: memoryview) -> Iterator[tuple[str, int, str]]:
+    """Every bound of text: the column's label, where it stands, and what it is."""
+    end = len(data) - 8
+    start = end - int.from_bytes(data[end : end + 4], "little")
+    for group in PlacedThrift(bytes(data[start:end]), start).struct()[_ROW_GROUPS]:
+        for chunk in group[_COLUMNS]:
+            meta = chunk[_COLUMN_META]
+            label = label_of(".".join(part.decode() for part in meta[_PATH]))
+            yield from _placed(label, (meta.get(_STATISTICS, {}).get(number) for number in _BOUNDS))
+            if _INDEX_OFFSET in chunk:
+                first = chunk[_INDEX_OFFSET]
+                index = PlacedThrift(bytes(data[first : first + chunk[_INDEX_LENGTH]]), first).struct()
+                yield from _placed(label, (bound for number in _PAGE_BOUNDS for bound in index.get(number, ())))
+
+
+def _placed(label: str, bounds: Iterable[Any]) -> Iterator[tuple[str, int, str]]:
+    for bound in bounds:
+        if bound is not None:
+            yield label, bound.at, bound.decode("utf-8", "replace")

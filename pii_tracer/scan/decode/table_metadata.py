@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from decimal import Decimal
 from enum import Enum
 from typing import Any
@@ -77,12 +78,14 @@ def _text(value: str, collector: Collector, where: str, free: bool) -> None:
             inner = collector.inner()
             walk(parsed, inner, where, free=free)
             collector.merge(inner)
-            collector.prose(value, where, whole=inner.quoted)
+            collector.prose(value, where, whole=inner.quoted, left=inner.left.shown_in(value))
             return
     if value.isdigit() and not free:
         collector.prose(value, where)
     else:
-        collector.text(value, where, tiny=free, whole=None if free else collector.patterns.key_columns.of_path)
+        folders = Counter() if free else collector.left.folders(value, where)
+        whole = None if free else collector.patterns.key_columns.of_path
+        collector.text(value, where, tiny=free, whole=whole, left=folders)
 
 
 def _pairs(item: Any) -> Any:
@@ -102,12 +105,29 @@ def engine_bound(value: str, collector: Collector, label: str) -> None:
         try:
             inner = Collector(collector.patterns)
             walk(json.loads(value, parse_float=Decimal), inner, "statistics")
-            collector.prose(value, "statistics", label, whole=inner.quoted)
+            collector.prose(value, "statistics", label, whole=inner.quoted, left=inner.left.shown_in(value))
             return
         except (ValueError, RecursionError):
             pass  # cut: no cell of it is told from another
     whole = keys.of_cell(told.group(1), cut=True) if told else keys.of_path
-    collector.prose(value, "statistics", label, whole=collector.decoded if label in _OF_COLUMNS else whole)
+    whole = collector.decoded if label in _OF_COLUMNS else whole
+    none = no_keys_in(label, collector).intersection(collector.patterns.of_cell(value))
+    left = Counter(none) + collector.left.folders(value, "statistics")
+    if value.lstrip()[:1] == "{":
+        left += collector.begun(value)
+    collector.prose(value, "statistics", label, whole=whole, left=left)
+
+
+def no_keys_in(label: str, collector: Collector) -> frozenset[str]:
+    """The key sets that a column of an engine's own table holds none of; asked when its rows were searched.
+
+    Partition values are of many columns: where all that equal a key in the rows are of columns of other numbers, so are
+    the bounds of these values.
+    """
+    if label in _OF_COLUMNS:
+        return collector.left.names_in("partition value")
+    told = _OF_COLUMN.search(label)
+    return collector.patterns.key_columns.no_keys_in(told.group(1) if told else None)
 
 
 def bounds(item: Any, collector: Collector, column: str | None) -> None:

@@ -12,6 +12,7 @@ from decimal import Decimal
 from enum import Enum
 from functools import partial
 
+from pii_tracer.scan.cells_left_out import beyond
 from pii_tracer.scan.decode.table_metadata import Role, walk
 from pii_tracer.scan.hit_collector import Collector, json_leaves
 from pii_tracer.scan.hits import Form
@@ -163,7 +164,7 @@ def _engine(text: str, collector: Collector) -> str:
                 inner.unread("engine metadata that is not JSON from end to end")
         inner.text(document, "engine metadata")
     collector.merge(inner)
-    collector.prose(text, "engine metadata", whole=inner.quoted)
+    collector.prose(text, "engine metadata", whole=inner.quoted, left=inner.left.shown_in(text))
     return "engine json" if text.lstrip()[:1] in ("{", "[") else "engine text"
 
 
@@ -187,7 +188,7 @@ def _json(text: str, collector: Collector) -> str:
             inner.leaf(leaf, "data", label.removeprefix("$.") if label != "$" else None)
         collector.merge(inner)
         plain = Collector(collector.patterns)
-        plain.text(document, "data", whole=inner.quoted)
+        plain.text(document, "data", whole=inner.quoted, left=inner.left.shown_in(document))
         collector.merge(plain, unless_seen_in=inner)
     return kind
 
@@ -221,7 +222,7 @@ def _csv(text: str, collector: Collector, first: str | None = None, *, known: bo
     collector.merge(inner)
     if any(name not in inner.seen for name, _ in found):
         whole = partial(inner.quoted, ends=f'"\r\n{delimiter}'.encode())
-        found = collector.terms(text.encode("utf-8", "surrogateescape"), whole=whole)
+        found = beyond(collector.terms(text.encode("utf-8", "surrogateescape"), whole=whole), inner.left.shown_in(""))
     for (name, form), count in found.items():
         # the last cell of a row and the first of the next are no text that goes on; in prose, blanks follow commas
         if name not in inner.seen and not (regular and form is Form.WRAPPED):

@@ -101,15 +101,14 @@ class Joins:
         sources, links, same = self._sources(node, ctes)
         grouped = frozenset(o for entry in _grouping(node) for o in _column_origins(entry, (), sources))
         self.grouped |= grouped
-        looked_up = _lookups(node.expressions)
-        shown, twins = _exposed(node.expressions, sources), _twins(node, looked_up)
+        looked_up = [(inner, self._sources(inner, ctes)) for inner in _lookups(node.expressions)]
+        shown, twins = _exposed(node.expressions, sources), _twins(node, [inner for inner, _ in looked_up])
         groups, equal = _groups(links, same, _persons(sources)), _equal(links, same, sources)
         self.strays.of_join(node.expressions, sources, groups, shown, equal)
         self.strays.of_picks(node, sources, grouped, self.keys, looked_up=False)
-        self._looked_up(looked_up, shown, (sources, links, same), ctes)
-        for inner in looked_up:
+        self._looked_up(looked_up, shown, (sources, links, same))
+        for inner, (more, conditions, _) in looked_up:
             # a value looked up row by row: as if its tables were joined
-            more, conditions, _ = self._sources(inner, ctes)
             brought = _exposed(inner.expressions, {**sources, **more})
             brought |= _taken(inner.expressions, {**sources, **more}) & twins
             if brought & set(more):
@@ -137,12 +136,11 @@ class Joins:
         return Rows(bool(shown), origins, personal=personal or starred, values=values, names=names)
 
     def _looked_up(
-        self, queries: Sequence[exp.Select], owners: Collection[str], around: Sources, ctes: Mapping[str, Rows]
+        self, queries: Sequence[tuple[exp.Select, Sources]], owners: Collection[str], around: Sources
     ) -> None:
         """Notes strays of queries that give a value for each row: as if their tables were joined with these."""
         sources, links, same = around
-        for inner in queries:
-            more, conditions, used = self._sources(inner, ctes)
+        for inner, (more, conditions, used) in queries:
             if set(more) & set(sources):  # equal names: whose column is whose is not told
                 self.strays.joined |= {v for a, way in read_by(inner.expressions, more) for v in more[a].values(way)}
                 continue
@@ -198,7 +196,8 @@ class Joins:
         owner = {target.alias_or_name.lower()}
         groups = _groups(links, [], _persons(sources))
         self.strays.of_join(given, sources, groups, owner, _equal(links, [], sources))
-        self._looked_up(_lookups(given), owner, (sources, links, []), {})
+        looked_up = [(inner, self._sources(inner, {})) for inner in _lookups(given)]
+        self._looked_up(looked_up, owner, (sources, links, []))
 
     def _check(
         self,

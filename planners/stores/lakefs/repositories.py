@@ -30,7 +30,8 @@ from pii_tracer.model.plan import (
 from planners.copies.classification import Recognised, match_of, pii_columns
 from planners.copies.scan_evidence import LakefsEvidence
 from planners.formats.registry import format_planners
-from planners.locate.key_location import Carriage, other_key_columns
+from planners.locate.key_location import Carriage
+from planners.locate.other_columns import other_key_columns
 from planners.locate.subject_survey import Survey, World
 from planners.schedule.step_dates import Retention
 from planners.step_drafts import CopyDraft, slug

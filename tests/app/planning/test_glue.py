@@ -85,6 +85,18 @@ def test_a_partition_elsewhere_is_a_gap(store: Store, tmp_path: Path) -> None:
     assert "1 of its 3 partitions" in gap["reason"]
 
 
+def test_partitions_that_a_template_leads_elsewhere_are_a_gap(store: Store, tmp_path: Path) -> None:
+    with lake(store, tmp_path) as (shop, client):
+        visits(shop, client)
+        told = client.get_table(DatabaseName="prod", Name="visits")["Table"]
+        told = {key: told[key] for key in ("Name", "TableType", "StorageDescriptor", "PartitionKeys", "Parameters")}
+        told["Parameters"] |= {"storage.location.template": f"s3://{shop.bucket}/other/${{day}}/"}
+        client.update_table(DatabaseName="prod", TableInput=told)
+        plan = shop.plan()
+    (gap,) = [g for g in plan["gaps"] if g["kind"] == "external_files"]
+    assert "template" in gap["reason"]
+
+
 def test_text_whose_serializer_is_not_read_so_here_is_no_table_of_rows(store: Store, tmp_path: Path) -> None:
     """Its first line was taken for the names of its columns: the person in it was nobody's."""
     with lake(store, tmp_path) as (shop, client):
@@ -131,13 +143,14 @@ def _columns() -> list[dict[str, str]]:
     return [{"Name": name, "Type": kind} for name, kind in COLUMNS.items()]
 
 
-def test_a_bound_of_the_key_in_statistics_is_found(store: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize("make", [orders, visits], ids=["a table", "a table with partitions"])
+def test_a_bound_of_the_key_in_statistics_is_found(store: Store, tmp_path: Path, make: Any) -> None:
     bounds: Mapping[str, Any] = {
         "Type": "LONG",
         "LongColumnStatisticsData": {"MinimumValue": PERSON, "MaximumValue": 9, "NumberOfNulls": 0},
     }
     with lake(store, tmp_path, statistics={"uid": bounds}) as (shop, client):
-        orders(shop, client)
+        make(shop, client)
         plan = shop.plan()
     (gap,) = [g for g in plan["gaps"] if g["kind"] == "table_text"]
     assert "column statistics" in gap["reason"]
@@ -151,7 +164,10 @@ def test_a_bound_of_the_key_in_statistics_is_found(store: Store, tmp_path: Path)
         ("GetTables", "ExpiredTokenException", "catalog_unreadable", "new ones"),
         ("GetPartitions", "AccessDeniedException", "catalog_unreadable", "GetPartitions"),
         ("GetTableVersions", "AccessDeniedException", "catalog_unreadable", "old versions"),
+        ("GetTableVersions", "AccessDeniedException", "catalog_unreadable", "GetTableVersions"),
         ("GetColumnStatisticsForTable", "AccessDeniedException", "catalog_unreadable", "column statistics"),
+        ("GetColumnStatisticsForTable", "EntityNotFoundException", "catalog_unreadable", "column statistics"),
+        ("GetColumnStatisticsForPartition", "ThrottlingException", "catalog_unreadable", "again later"),
     ],
 )
 def test_what_glue_refuses_is_a_gap(

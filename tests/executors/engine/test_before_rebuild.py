@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from executors.engine.rebuild_check import Difference, compared, refuse_losses
+from executors.engine.table_rebuild import unlike
 from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format
@@ -122,3 +123,17 @@ def test_a_query_over_a_declared_folder_of_partitions_is_not_refused_and_its_tab
     folder = spark_estate.folder("before/parts")
     assert [row.asDict() for row in spark.read.parquet(str(folder)).collect()] == [{"day": "2", "n": 1, "paid": 5.0}]
     spark.sql("DROP DATABASE before_parts CASCADE")
+
+
+MAPS = "map('b', struct(map(1, day) AS m, array(map(2, 'x')) AS l), 'a', NULL) AS held"
+SORTED = "map('a', NULL, 'b', struct(map(1, day) AS m, array(map(2, 'x')) AS l)) AS held"
+OTHER = MAPS.replace("'x'", "'y'")
+
+
+@pytest.mark.parametrize(("made", "differs"), [(SORTED, 0), (OTHER, 2)])
+def test_maps_are_compared_by_their_entries(spark: SparkSession, made: str, differs: int) -> None:
+    """Wherever they stand; their order says nothing. Spark itself refuses them."""
+    days = "(VALUES ('1'), ('2'), ('2')) AS days(day)"
+    have, query = spark.sql(f"SELECT day, {MAPS} FROM {days}"), spark.sql(f"SELECT day, {made} FROM {days}")
+    standing, given = unlike(query.where("day = '2'"), have.where("day = '2'"))
+    assert (standing.count(), given.count()) == (differs, differs)

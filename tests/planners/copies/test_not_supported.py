@@ -30,6 +30,7 @@ from pii_tracer.model.errors import PlanError
 from pii_tracer.model.plan import ErasurePlan
 from planners.build import Digests, PlanInputs, build_plan
 from planners.copies.classification import recognise
+from planners.copies.executor_support import no_rebuild
 from planners.copies.match_keys import SourceRows, Wanted, resolve
 from planners.copies.scan_evidence import Evidence
 from planners.locate.key_location import follow
@@ -219,3 +220,12 @@ def test_an_iceberg_table_without_a_name_in_a_catalog_is_a_gap() -> None:
     assert not nameless.applyable
     assert [(g.kind, g.dataset) for g in nameless.gaps] == [("cannot_be_proved", SOURCE)]
     assert "names this Iceberg table" in nameless.gaps[0].reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "refused"), [("variant", True), ("map<string,variant>", True), ("map<int,int>", False)]
+)
+def test_what_a_rebuild_cannot_compare_is_said_in_the_plan(kind: str, refused: bool) -> None:
+    table = state(SOURCE, ICEBERG, "n")
+    table = table.model_copy(update={"columns": (*table.columns, Column(name="held", type=kind))})
+    assert ("held" in (no_rebuild(table) or "")) is refused

@@ -18,9 +18,16 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.aws_errors import error_code
-from pii_tracer.lake.catalogs.base import CatalogEntry, Listing, Opaque, catalog_gap, sql_name
-from pii_tracer.lake.catalogs.hive.storage import Kept, Refused, is_view, kept_as, lies_inside, place_of
-from pii_tracer.lake.inventory import InventoryGap
+from pii_tracer.lake.catalogs.base import Listing
+from pii_tracer.lake.catalogs.hive.storage import (
+    Kept,
+    is_view,
+    kept_as,
+    lies_inside,
+    parameters_of,
+    place_of,
+)
+from pii_tracer.lake.catalogs.hive.table_walk import TableWalk
 from pii_tracer.model.gap_kinds import GapKind
 
 _ANSWERS = {
@@ -69,7 +76,7 @@ def list_glue(name: str, catalog: Catalog) -> Listing:
             walk.gap(f"the tables of the database cannot be listed ({error_code(error)}){grant(error)}", database)
             continue
         for table in tables:
-            walk.table(database, table)
+            walk.told(database, table)
     return walk.listing()
 
 
@@ -114,21 +121,14 @@ def _storage(told: Mapping[str, Any] | None) -> Any:
     )
 
 
-class _Walk:
+class _Walk(TableWalk):
+    move = "aws glue update-partition"
+
     def __init__(self, name: str, client: Any) -> None:
-        self._name, self._client = name, client
-        self._entries: list[CatalogEntry] = []
-        self._gaps: list[InventoryGap] = []
-        self._opaque: list[Opaque] = []
+        super().__init__(name)
+        self._client = client
 
-    def listing(self) -> Listing:
-        return Listing(tuple(self._entries), tuple(self._gaps), opaque=tuple(self._opaque))
-
-    def gap(self, reason: str, *parts: str, kind: GapKind = GapKind.CATALOG_UNREADABLE) -> None:
-        """A gap of the catalog, a database or a table."""
-        self._gaps.append(catalog_gap(self._name, kind, reason, *parts))
-
-    def table(self, database: str, table: Mapping[str, Any]) -> None:
+    def told(self, database: str, table: Mapping[str, Any]) -> None:
         """One table. Views hold no data."""
         parts = (database, str(table["Name"]))
         if table.get("TargetTable"):
@@ -138,42 +138,23 @@ class _Walk:
         told = as_metastore(table)
         if is_view(told):
             return
-        kept = kept_as(told)
-        if isinstance(kept, Refused):
-            self.gap(kept.reason, *parts, kind=GapKind.UNKNOWN_TABLE)
-            places = (*kept.places, *(place for place, _ in self._partitions(parts, told) if place))
-            self._opaque.append(Opaque(".".join((self._name, *parts)), places))
-            return
-        if kept.by_metadata:
-            known = sql_name(self._name, *parts)
-            self._entries.append(CatalogEntry(known, parts, kept.format, kept.location, kept.metadata))
-            return
-        # Spark knows tables of other formats by its session catalog
-        self._entries.append(CatalogEntry(sql_name(*parts), parts, kept.format, kept.location))
-        if kept.plain:
-            self._beyond(parts, told, kept)
+        kept = self.table(parts, told)
+        if isinstance(kept, Kept) and kept.plain:
+            self._projected(parts, told, kept)
 
-    def _beyond(self, parts: tuple[str, str], table: Any, kept: Kept) -> None:
-        """Partitions are where Glue says: elsewhere, or of another format, they are none of the folder's."""
-        found = self._partitions(parts, table)
-        outside = sum(place is None or not lies_inside(place, str(kept.location)) for place, _ in found)
-        if outside:
+    def _projected(self, parts: tuple[str, str], table: Any, kept: Kept) -> None:
+        """Athena makes up the partitions of some tables by a template, which may lead out of the folder
+        (https://docs.aws.amazon.com/athena/latest/ug/partition-projection-setting-up.html)."""
+        template = parameters_of(table).get("storage.location.template", "").partition("${")[0]
+        if template and not lies_inside(template, str(kept.location)):
             self.gap(
-                f"{outside} of its {len(found)} partitions lie outside the table's folder and are not erased with it;"
-                " those below `roots` are met as folders of their own. Move them into the table's folder (aws glue"
-                " update-partition), or declare each as a table",
+                "its partitions lie where `storage.location.template` leads, outside the table's folder, and are not"
+                " erased with it: declare each as a table, or move them into the table's folder",
                 *parts,
                 kind=GapKind.EXTERNAL_FILES,
             )
-        others = sum(kind != kept.format for _, kind in found)
-        if others:
-            self.gap(
-                f"{others} of its {len(found)} partitions are registered in another format than the table",
-                *parts,
-                kind=GapKind.MIXED_FORMATS,
-            )
 
-    def _partitions(self, parts: tuple[str, str], table: Any) -> list[tuple[str | None, Any]]:
+    def partitions(self, parts: tuple[str, str], table: Any) -> list[tuple[str | None, Any]]:
         """The place and format of each partition."""
         found: list[tuple[str | None, Any]] = []
         if not table.partitionKeys:

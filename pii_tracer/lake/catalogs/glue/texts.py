@@ -18,7 +18,7 @@ from pii_tracer.common.parallel_map import several
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.catalogs.base import CatalogText
-from pii_tracer.lake.catalogs.glue.tables import databases_of, glue_client, pages
+from pii_tracer.lake.catalogs.glue.tables import databases_of, glue_client, grant, pages
 from pii_tracer.lake.catalogs.hive.texts import PARTITIONS, PROPERTIES, STATISTICS, VIEW, split_parameters
 
 _REFUSED = (BotoCoreError, ClientError)
@@ -37,7 +37,7 @@ def texts_of(catalog: Catalog) -> Iterator[CatalogText]:
     try:
         databases = databases_of(client, catalog)
     except _REFUSED as error:
-        yield CatalogText((), PROPERTIES, unread=error_code(error))
+        yield CatalogText((), PROPERTIES, unread=_why(error))
         return
     for database in databases:
         try:
@@ -46,7 +46,11 @@ def texts_of(catalog: Catalog) -> Iterator[CatalogText]:
             for table in pages(client, "get_tables", DatabaseName=database):
                 yield from _table(client, (database, str(table["Name"])), table)
         except _REFUSED as error:
-            yield CatalogText((database,), PROPERTIES, unread=error_code(error))
+            yield CatalogText((database,), PROPERTIES, unread=_why(error))
+
+
+def _why(error: Exception) -> str:
+    return error_code(error) + grant(error)
 
 
 def _own(told: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,10 +64,9 @@ def _table(client: Any, parts: tuple[str, str], table: Mapping[str, Any]) -> Ite
         return
     columns = [str(column["Name"]) for column in (table.get("StorageDescriptor") or {}).get("Columns") or ()]
     keys = [str(key["Name"]) for key in table.get("PartitionKeys") or ()]
+    yield from _statistics(partial(client.get_column_statistics_for_table, **_named(parts)), parts, columns)
     if keys:
         yield from _partitions(client, parts, keys, columns)
-    else:
-        yield from _statistics(partial(client.get_column_statistics_for_table, **_named(parts)), parts, columns)
 
 
 def _named(parts: tuple[str, str]) -> dict[str, str]:
@@ -90,7 +93,7 @@ def _versions(client: Any, parts: tuple[str, str], current: str) -> Iterator[Cat
             if number != current:
                 yield from _told(parts, version.get("Table") or {}, f"old version {number}: ")
     except _REFUSED as error:
-        yield CatalogText(parts, "old versions", unread=error_code(error))
+        yield CatalogText(parts, "old versions", unread=_why(error))
 
 
 def _partitions(client: Any, parts: tuple[str, str], keys: list[str], columns: list[str]) -> Iterator[CatalogText]:
@@ -107,7 +110,7 @@ def _partitions(client: Any, parts: tuple[str, str], keys: list[str], columns: l
             if bounds or unread:
                 yield CatalogText(parts, STATISTICS, bounds, unread="a histogram of Spark's" if unread else None)
     except _REFUSED as error:
-        yield CatalogText(parts, PARTITIONS, unread=error_code(error))
+        yield CatalogText(parts, PARTITIONS, unread=_why(error))
         return
 
     def of_one(values: list[str]) -> list[CatalogText]:
@@ -124,10 +127,10 @@ def _statistics(ask: Any, parts: tuple[str, str], columns: Sequence[str]) -> Ite
         try:
             answer = ask(ColumnNames=list(columns[start : start + _AT_ONCE]))
         except _REFUSED as error:
-            if error_code(error) != "EntityNotFoundException":  # nobody has counted anything
-                yield CatalogText(parts, STATISTICS, unread=error_code(error))
+            yield CatalogText(parts, STATISTICS, unread=_why(error))
             continue
         bounds += [bound for one in answer.get("ColumnStatisticsList") or () if (bound := _bound(one))]
+        # of a column that nobody has counted
         wrong = {str((one.get("Error") or {}).get("ErrorCode")) for one in answer.get("Errors") or ()}
         for code in sorted(wrong - {"EntityNotFoundException"}):
             yield CatalogText(parts, STATISTICS, unread=code)

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pii_tracer.config.catalogs import Catalog
-from pii_tracer.lake.catalogs.base import CatalogEntry, Listing, Opaque, catalog_gap, sql_name
+from pii_tracer.lake.catalogs.base import Listing
 from pii_tracer.lake.catalogs.hive.client import Metastore, is_unknown_method
-from pii_tracer.lake.catalogs.hive.storage import Kept, Refused, is_view, kept_as, lies_inside, place_of
-from pii_tracer.lake.inventory import InventoryGap
+from pii_tracer.lake.catalogs.hive.storage import Kept, is_view, kept_as, place_of
+from pii_tracer.lake.catalogs.hive.table_walk import TableWalk
 from pii_tracer.model.gap_kinds import GapKind
 
 BATCH = 300
@@ -37,7 +37,7 @@ def list_hive(name: str, catalog: Catalog) -> Listing:
             walk.other_catalogs()
             for database in databases:
                 walk.database(database)
-    return Listing(tuple(walk.entries), tuple(walk.gaps), opaque=tuple(walk.opaque))
+    return walk.listing()
 
 
 _WAY_OUT = "correct `uri`, or see that it takes clients without Kerberos or TLS"
@@ -98,13 +98,12 @@ def batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
     yield from (names[start : start + BATCH] for start in range(0, len(names), BATCH))
 
 
-class _Walk:
+class _Walk(TableWalk):
+    move = "ALTER TABLE … PARTITION … SET LOCATION"
+
     def __init__(self, name: str, store: Metastore) -> None:
-        self._name = name
+        super().__init__(name)
         self._store = store
-        self.entries: list[CatalogEntry] = []
-        self.gaps: list[InventoryGap] = []
-        self.opaque: list[Opaque] = []
 
     def other_catalogs(self) -> None:
         """Hive 3 has catalogs above databases; clients of before, and these methods, see the default one alone."""
@@ -126,49 +125,11 @@ class _Walk:
                 if table is None:
                     self.gap("the metastore names the table and tells nothing of it that can be read", database, name)
                 elif not is_view(table):
-                    self._table(database, name, table)
+                    self.table((database, name), table)
         except Exception as error:
             self.gap(f"the tables of the database cannot be listed ({type(error).__name__})", database)
 
-    def _table(self, database: str, name: str, table: Any) -> None:
-        kept = kept_as(table)
-        parts = (database, name)
-        if isinstance(kept, Refused):
-            self.gap(kept.reason, *parts, kind=GapKind.UNKNOWN_TABLE)
-            places = (*kept.places, *(place for place, _ in self._partitions(parts, table) if place))
-            self.opaque.append(Opaque(".".join((self._name, *parts)), places))
-            return
-        if kept.by_metadata:
-            self.entries.append(
-                CatalogEntry(sql_name(self._name, *parts), parts, kept.format, kept.location, kept.metadata)
-            )
-            return
-        # Spark knows tables of other formats by its session catalog
-        self.entries.append(CatalogEntry(sql_name(*parts), parts, kept.format, kept.location))
-        if kept.plain:
-            self._beyond(parts, table, kept)
-
-    def _beyond(self, parts: tuple[str, str], table: Any, kept: Kept) -> None:
-        """Partitions are where the metastore says: elsewhere, or of another format, they are none of the folder's."""
-        found = self._partitions(parts, table)
-        outside = sum(place is None or not lies_inside(place, str(kept.location)) for place, _ in found)
-        if outside:
-            self.gap(
-                f"{outside} of its {len(found)} partitions lie outside the table's folder and are not erased with it;"
-                " those below `roots` are met as folders of their own. Move them into the table's folder (ALTER TABLE …"
-                " PARTITION … SET LOCATION), or declare each as a table",
-                *parts,
-                kind=GapKind.EXTERNAL_FILES,
-            )
-        others = sum(kind != kept.format for _, kind in found)
-        if others:
-            self.gap(
-                f"{others} of its {len(found)} partitions are registered in another format than the table",
-                *parts,
-                kind=GapKind.MIXED_FORMATS,
-            )
-
-    def _partitions(self, parts: tuple[str, str], table: Any) -> list[tuple[str | None, Any]]:
+    def partitions(self, parts: tuple[str, str], table: Any) -> list[tuple[str | None, Any]]:
         """The place and format of each partition."""
         if not table.partitionKeys:
             return []
@@ -186,7 +147,3 @@ class _Walk:
         if silent:
             self.gap(f"the metastore names {silent} partitions and tells not of all", *parts)
         return found
-
-    def gap(self, reason: str, *parts: str, kind: GapKind = GapKind.CATALOG_UNREADABLE) -> None:
-        """A gap of the catalog, a database or a table."""
-        self.gaps.append(catalog_gap(self._name, kind, reason, *parts))

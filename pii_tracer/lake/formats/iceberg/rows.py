@@ -35,11 +35,12 @@ def current_rows(state: TableState, columns: Sequence[str], paths: EstatePaths) 
 
 
 def field_names(state: TableState, paths: EstatePaths) -> list[tuple[str, str]]:
-    """Names that columns have, or had, in any schema of the metadata, each with its name of now, by the field's id."""
+    """Names that columns have, or had, in any schema of the metadata, each with its name of now, by the field's id; an
+    empty one where the column is no more."""
     table = load_iceberg(paths.place(state.location), state.metadata)
     named = {field.field_id: field.name for field in table.schema().fields}
     fields = [field for schema in table.schemas().values() for field in schema.fields]
-    return [(field.name, named[field.field_id]) for field in fields if field.field_id in named]
+    return [(field.name, named.get(field.field_id, "")) for field in fields]
 
 
 def file_rows(

@@ -1,0 +1,72 @@
+"""Tables of a metastore, Hive's or Glue's, met one by one: what each is listed as, and what stands against it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pii_tracer.lake.catalogs.base import CatalogEntry, Listing, Opaque, catalog_gap, sql_name
+from pii_tracer.lake.catalogs.hive.storage import Kept, Refused, kept_as, lies_inside
+from pii_tracer.lake.inventory import InventoryGap
+from pii_tracer.model.gap_kinds import GapKind
+
+
+class TableWalk:
+    """Collects a listing. move: how an owner moves a partition into its table's folder."""
+
+    move: ClassVar[str]
+
+    def __init__(self, name: str) -> None:
+        """name: the catalog's key in the estate file."""
+        self._name = name
+        self._entries: list[CatalogEntry] = []
+        self._gaps: list[InventoryGap] = []
+        self._opaque: list[Opaque] = []
+
+    def partitions(self, parts: tuple[str, str], table: Any) -> list[tuple[str | None, Any]]:
+        """The place and format of each partition; none where a table has no partition keys. A refusal is a gap."""
+        raise NotImplementedError
+
+    def listing(self) -> Listing:
+        """What was found."""
+        return Listing(tuple(self._entries), tuple(self._gaps), opaque=tuple(self._opaque))
+
+    def gap(self, reason: str, *parts: str, kind: GapKind = GapKind.CATALOG_UNREADABLE) -> None:
+        """A gap of the catalog, a database or a table."""
+        self._gaps.append(catalog_gap(self._name, kind, reason, *parts))
+
+    def table(self, parts: tuple[str, str], table: Any) -> Kept | Refused:
+        """List one table that is no view, as a metastore tells it."""
+        kept = kept_as(table)
+        if isinstance(kept, Refused):
+            self.gap(kept.reason, *parts, kind=GapKind.UNKNOWN_TABLE)
+            places = (*kept.places, *(place for place, _ in self.partitions(parts, table) if place))
+            self._opaque.append(Opaque(".".join((self._name, *parts)), places))
+        elif kept.by_metadata:
+            name = sql_name(self._name, *parts)
+            self._entries.append(CatalogEntry(name, parts, kept.format, kept.location, kept.metadata))
+        else:
+            # Spark knows tables of other formats by its session catalog
+            self._entries.append(CatalogEntry(sql_name(*parts), parts, kept.format, kept.location))
+            if kept.plain:
+                self._beyond(parts, table, kept)
+        return kept
+
+    def _beyond(self, parts: tuple[str, str], table: Any, kept: Kept) -> None:
+        """Partitions are where the metastore says: elsewhere, or of another format, they are none of the folder's."""
+        found = self.partitions(parts, table)
+        outside = sum(place is None or not lies_inside(place, str(kept.location)) for place, _ in found)
+        if outside:
+            self.gap(
+                f"{outside} of its {len(found)} partitions lie outside the table's folder and are not erased with it;"
+                " those below `roots` are met as folders of their own. Move them into the table's folder"
+                f" ({self.move}), or declare each as a table",
+                *parts,
+                kind=GapKind.EXTERNAL_FILES,
+            )
+        others = sum(kind != kept.format for _, kind in found)
+        if others:
+            self.gap(
+                f"{others} of its {len(found)} partitions are registered in another format than the table",
+                *parts,
+                kind=GapKind.MIXED_FORMATS,
+            )
