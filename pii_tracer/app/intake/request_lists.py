@@ -71,7 +71,7 @@ def add_requests(
 
     Raises:
         RequestError: the file or the store cannot be read; or the file was changed meanwhile.
-        ConfigError: estate file, or a request as YAML, cannot be read.
+        ConfigError: estate file or request file cannot be read.
     """
     from planners.schedule.legal_deadlines import LAWS
 
