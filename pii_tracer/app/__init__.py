@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from pii_tracer.app.erased_persons.returned_persons import Recheck, recheck
     from pii_tracer.app.execution.run_status import RunStatus, status
     from pii_tracer.app.execution.whole_run import RunOutcome, apply, resume
+    from pii_tracer.app.intake.due_requests import DuePlan, plan_due
+    from pii_tracer.app.intake.request_lists import Added, add_requests
+    from pii_tracer.app.intake.request_states import list_requests
     from pii_tracer.app.lineage.lineage_harvest import harvest
     from pii_tracer.app.plan_verification import PlanVerification, verify
     from pii_tracer.app.planning.erasure_plan import WrittenPlan, plan
@@ -22,19 +25,24 @@ if TYPE_CHECKING:
     from pii_tracer.app.settings import Settings
 
 __all__ = [
+    "Added",
+    "DuePlan",
     "PlanVerification",
     "Recheck",
     "RunOutcome",
     "RunStatus",
     "Settings",
     "WrittenPlan",
+    "add_requests",
     "apply",
     "approve",
     "attest_verify",
     "check",
     "harvest",
     "inventory",
+    "list_requests",
     "plan",
+    "plan_due",
     "recheck",
     "resume",
     "status",
@@ -42,19 +50,24 @@ __all__ = [
 ]
 
 _PLACES = {
+    "Added": "intake.request_lists",
+    "DuePlan": "intake.due_requests",
     "PlanVerification": "plan_verification",
     "Recheck": "erased_persons.returned_persons",
     "RunOutcome": "execution.whole_run",
     "RunStatus": "execution.run_status",
     "Settings": "settings",
     "WrittenPlan": "planning.erasure_plan",
+    "add_requests": "intake.request_lists",
     "apply": "execution.whole_run",
     "approve": "review.plan_approval",
     "attest_verify": "proof.run_attestations",
     "check": "review.plan_check",
     "harvest": "lineage.lineage_harvest",
     "inventory": "planning.estate_inventory",
+    "list_requests": "intake.request_states",
     "plan": "planning.erasure_plan",
+    "plan_due": "intake.due_requests",
     "recheck": "erased_persons.returned_persons",
     "resume": "execution.whole_run",
     "status": "execution.run_status",

@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "carriage": ("lineage.carriage_command", "where is the key: how every dataset carries the person"),
     "inventory": ("estate_commands", "what really exists in the estate"),
     "kept": ("lakefs_kept_command", "what keeps an object in lakeFS alive, until when, and what lets it go"),
+    "requests": ("intake.requests_commands", "take requests in, list them, withdraw and refuse them"),
     "plan": ("plan_commands", "make the erasure plan for one or more requests"),
     "show": ("plan_commands", "show a plan for people"),
     "check": ("check_command", "check a plan against the policy"),

@@ -6,18 +6,21 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.cli.options import estate_option, format_option, state_option
-from pii_tracer.model.errors import ExitCode
+from pii_tracer.model.errors import ExitCode, UsageError
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.review.plan_file import load_plan
 
 
 @click.command()
-@click.argument("requests", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("requests", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--requests", "due", is_flag=True, help="for those of the request store that are due first")
+@click.option("--carried-over", is_flag=True, help="for those of the request store that were carried over, alone")
 @estate_option
 @state_option
 @click.option("--policy", type=click.Path(path_type=Path), help="policy file  [default: policy.yaml beside the estate]")
@@ -38,6 +41,8 @@ from pii_tracer.review.plan_file import load_plan
 @format_option("text", "json", "markdown", "html")
 def plan(
     requests: tuple[Path, ...],
+    due: bool,
+    carried_over: bool,
     estate_file: Path,
     state: Path,
     policy: Path | None,
@@ -53,28 +58,37 @@ def plan(
     old: Path | None,
     fmt: str,
 ) -> int:
-    """Make the erasure plan for REQUESTS (YAML files): plan file, Markdown, HTML, sealed manifest."""
+    """Make the erasure plan for REQUESTS (YAML files), or for the request store's: plan file, Markdown, HTML, sealed
+    manifest."""
+    from pii_tracer.app.intake.due_requests import plan_due
     from pii_tracer.app.planning.erasure_plan import plan as make
     from reports.progress import Progress
+    from reports.requests_text import planned_lines
 
+    if bool(requests) == (due or carried_over):
+        raise UsageError("name request files, or `--requests` for the request store's: one of both")
     settings = Settings(estate_file, state)
     before = load_plan(old).plan if old else None
     with Progress() as progress:
-        made = make(
-            settings,
-            requests,
-            as_of=moment(as_of),
-            retention=retention,
-            reason=reason,
-            planner=planner,
-            policy=policy,
-            waivers=waivers,
-            budget=budget,
-            source_erased=source_erased,
-            only=only,
-            out=out,
-            show=progress,
-        )
+        options: dict[str, Any] = {
+            "as_of": moment(as_of),
+            "retention": retention,
+            "reason": reason,
+            "planner": planner,
+            "policy": policy,
+            "waivers": waivers,
+            "budget": budget,
+            "source_erased": source_erased,
+            "only": only,
+            "out": out,
+            "show": progress,
+        }
+        found = None if requests else plan_due(settings, carried_over=carried_over, **options)
+        made = found.written if found else make(settings, requests, **options)
+    for line in planned_lines(found) if found else ():
+        click.echo(line, err=True)
+    if made is None:
+        return int(ExitCode.DONE)
     print_plan(made.plan, made.path, fmt, settings.options(policy))
     for line in made.idle_waivers:
         click.echo(line, err=True)

@@ -254,10 +254,14 @@ class SubjectRef(Frozen):
         return key
 
 
+REQUEST_ID = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+"""What the id of a request looks like: harmless in paths, in SQL, and on a terminal."""
+
+
 class Request(Frozen):
     """One erasure request."""
 
-    id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    id: str = Field(pattern=REQUEST_ID)
     law: str
     received: Moment
     subject: SubjectRef
@@ -271,6 +275,7 @@ class Policy(Frozen):
     (docs/gaps.md).
     require_classification: no step that cannot be undone on a copy without a column of a known category.
     required_roles: roles that must be among the approvers in production. max_approval_hours: a year at most.
+    max_persons: most persons that one plan may erase.
     """
 
     version: Literal[1]
@@ -278,6 +283,7 @@ class Policy(Frozen):
     allow_late: bool = False
     max_cost: float | None = Field(default=None, allow_inf_nan=False)
     allow_immediate_retention: bool = False
+    max_persons: int | None = Field(default=None, ge=1)
     max_waivers_per_person: int | None = Field(default=None, ge=0)
     unwaivable: tuple[NamedKind, ...] = ()
     require_classification: bool = False

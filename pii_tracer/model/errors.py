@@ -62,12 +62,24 @@ class EstateError(PiiTracerError):
     """A catalog, table or store could not be read during discovery."""
 
 
+class RequestError(PiiTracerError):
+    """The request store cannot be used, or a list of requests cannot be read."""
+
+
 class ScanError(PiiTracerError):
     """The byte scanner was asked something it cannot answer."""
 
 
 class PlanError(PiiTracerError):
     """No plan could be made from these inputs."""
+
+
+class PersonsUnknown(PlanError):
+    """No version of the source knows some persons. requests: the ids of theirs, sorted."""
+
+    def __init__(self, what: str, *, where: str, todo: str, requests: tuple[str, ...]) -> None:
+        super().__init__(what, where=where, todo=todo)
+        self.requests = requests
 
 
 class PlanIncomplete(PlanError):

@@ -130,6 +130,12 @@ def _cost(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
         yield Level.DENY, words, ("totals", "cost")
 
 
+def _persons(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
+    persons, most = len(given.plan.requests), given.policy.max_persons
+    if most is not None and persons > most:
+        yield Level.DENY, f"{persons} persons are more than the policy's {most}", ("requests",)
+
+
 def _gaps(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
     for index, gap in enumerate(given.plan.gaps):
         at = ("gaps", index)
@@ -282,6 +288,7 @@ RULES: tuple[Rule, ...] = (
         "min-slack", "the plan ends before the legal deadline, with the policy's slack, or lateness is allowed", _slack
     ),
     Rule("max-cost", "the plan costs no more than the policy allows", _cost),
+    Rule("max-persons", "the plan erases no more persons than the policy allows", _persons),
     Rule("gaps", "every gap is closed, or waived by a named person until a date to come", _gaps),
     Rule("waivers-per-person", "no person waives more gaps than the policy allows", _waivers),
     Rule("unwaivable-gaps", "no gap of a kind that nobody may waive is waived", _unwaivable),

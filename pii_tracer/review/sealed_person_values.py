@@ -24,6 +24,7 @@ from pii_tracer.model.plan import digest_of
 
 KEY_BYTES = 64
 _LABEL = b"pii-tracer subjects v1"
+_REQUEST_LABEL = b"pii-tracer request v1"
 
 
 class EstateKey:
@@ -39,6 +40,7 @@ class EstateKey:
         self._ref = _derive(secret, b"reference", 32)
         self._suppress = _derive(secret, b"suppression", 32)
         self.scan_ledger = _derive(secret, b"scan ledger", 32)
+        self._intake = _derive(secret, b"request", 32)
 
     def __repr__(self) -> str:
         return "EstateKey(…)"
@@ -50,6 +52,33 @@ class EstateKey:
     def suppression(self, key_set: str, value: str) -> str:
         """A keyed reference to one value of a key set: 32 hex digits of HMAC-SHA256."""
         return hmac.new(self._suppress, f"{key_set}\0{value}".encode(), sha256).hexdigest()[:32]
+
+    def requester(self, kind: str, value: str) -> str:
+        """A keyed reference by which a person who asks again is recognised: 32 hex digits of HMAC-SHA256."""
+        return hmac.digest(self._intake, f"person\0{kind}\0{value}".encode(), "sha256").hex()[:32]
+
+    def file_digest(self) -> hmac.HMAC:
+        """A keyed digest to feed a list of requests to: a plain one of a short list would tell who is on it."""
+        return hmac.new(self._intake, b"file\0", sha256)
+
+    def seal_value(self, value: str, request: str) -> bytes:
+        """Encrypt the value that one request is about; under another request's id it does not open."""
+        return self._siv.encrypt(value.encode(), [_REQUEST_LABEL, request.encode()])
+
+    def open_value(self, sealed: bytes, request: str) -> str:
+        """Decrypt what `seal_value` made for this request.
+
+        Raises:
+            PlanError: another key, altered bytes, or another request's.
+        """
+        try:
+            return self._siv.decrypt(sealed, [_REQUEST_LABEL, request.encode()]).decode()
+        except InvalidTag:
+            raise PlanError(
+                "the sealed value of a request does not open with this estate key",
+                where=f"request {request}",
+                todo="use the key that was there when the request came in; restore the store from a backup if it is",
+            ) from None
 
     @property
     def check(self) -> str:

@@ -13,7 +13,7 @@ from itertools import compress
 
 from pii_tracer.config.subjects import Subject, SubjectTable
 from pii_tracer.model.datasets import DatasetId, KeySet
-from pii_tracer.model.errors import PlanError
+from pii_tracer.model.errors import PersonsUnknown
 from planners.locate.key_uniqueness import SameKey, same_key
 from planners.locate.sql.spark_functions import (
     INPUT,
@@ -126,7 +126,8 @@ def resolve(
     has is known by the key of the request.
 
     Raises:
-        PlanError: a request's key is in no version of the source (the message names the request, never the key).
+        PersonsUnknown: keys of requests are in no version of the source (the message names the first request, never
+            a key).
     """
     mentions = {key.column for key in subject.other_keys}
     columns = [column for column in rows.columns if column not in mentions]
@@ -136,7 +137,7 @@ def resolve(
     folded = {value.casefold() for value in found[subject.key].others} if gone else set()
     recased = frozenset(person.request for person in gone if person.key.casefold() in folded)
     if gone and not source_erased:
-        raise _not_there(subject, gone[0], recased)
+        raise _not_there(subject, gone, recased)
     found[subject.key].then |= {(person.reference, person.key) for person in gone}
     lost = frozenset(person.request for person in gone)
     identifiers = {i.column: rows.columns[i.column] for i in subject.identifiers}
@@ -146,8 +147,9 @@ def resolve(
     return _joined(keys, found, {column: column for column in found}, identifiers)
 
 
-def _not_there(subject: Subject, person: Wanted, recased: Collection[str]) -> PlanError:
-    """The error of a person whom no row has. A UUID is often written in capitals in one system, and not in another."""
+def _not_there(subject: Subject, gone: Sequence[Wanted], recased: Collection[str]) -> PersonsUnknown:
+    """The error of persons whom no row has. A UUID is often written in capitals in one system, and not in another."""
+    person = gone[0]
     reason = f"the person of request {person.request} is not in {subject.source}: no row has this {subject.key}"
     todo = (
         "check the key in the request; where an earlier run erased the source, resume that run, or plan for what is"
@@ -156,7 +158,8 @@ def _not_there(subject: Subject, person: Wanted, recased: Collection[str]) -> Pl
     if person.request in recased:
         reason += ", and a row has it in another case (capital or small letters)"
         todo = f"write the key in the request as {subject.source} has it, if that is the same person; or else {todo}"
-    return PlanError(reason, where=f"request {person.request}", todo=todo)
+    missing = tuple(sorted(wanted.request for wanted in gone))
+    return PersonsUnknown(reason, where=f"request {person.request}", todo=todo, requests=missing)
 
 
 def with_table(

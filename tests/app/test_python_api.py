@@ -79,6 +79,17 @@ def test_a_plan_is_made_checked_and_approved(settings: Settings, capsys: pytest.
     assert (told.out, told.err) == ("", "")  # a library that prints spoils its caller's output
 
 
+def test_a_list_is_taken_in_and_planned(settings: Settings) -> None:
+    """Whom the source does not know waits with the reason, and delays nobody."""
+    (settings.base / "today.csv").write_text("id,key\nR-1,7\nR-2,9000\nR-3,\n")
+    given = {"subject": "user", "law": "GDPR", "received": "2026-11-01T00:00:00Z"}
+    added = api.add_requests(settings, settings.base / "today.csv", given=given)
+    assert (added.added, [row.line for row in added.refusals]) == (2, [4])
+    due = api.plan_due(settings, planner="Ben Okafor")
+    assert (due.marked, due.requests) == (True, ("R-1",))
+    assert {one.id: one.state.value for one in api.list_requests(settings)} == {"R-1": "planned", "R-2": "carried_over"}
+
+
 def test_what_cannot_be_done_is_an_error_with_its_exit_code(settings: Settings) -> None:
     made = api.plan(settings, [settings.base / "request.yaml"])
     with pytest.raises(UsageError) as unsure:

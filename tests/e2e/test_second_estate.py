@@ -13,7 +13,13 @@ from typing import Any
 
 import pytest
 
+from pii_tracer.app.intake.request_states import show_request
+from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
+from pii_tracer.config.estate_file import file_digest
+from pii_tracer.intake.request_store import RequestStore
+from pii_tracer.intake.requests import RequestState
+from pii_tracer.model.errors import UsageError
 from pii_tracer.review.plan_file import load_plan
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from pii_tracer.run.journal import parse
@@ -50,7 +56,8 @@ def done(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Done:
     before = clinic.others(base, spark)
     codes = {}
     words = ["--retention", "immediate", "--reason", "test: no writer, no reader", "--out", str(file)]
-    codes["plan"] = cli(base, "plan", str(base / "request.yaml"), "--format", "json", *words)
+    codes["take in"] = cli(base, "requests", "add", str(base / "request.yaml"))
+    codes["plan"] = cli(base, "plan", "--requests", "--format", "json", *words)
     codes["apply without approval"] = cli(base, "apply", str(file))
     public = generate(base / "approver.pem")
     (base / "approvers.yaml").write_bytes(trusted_yaml([("Dr. Sen", "privacy officer", public_pem(public).decode())]))
@@ -70,6 +77,7 @@ def done(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Done:
 
 def test_every_command_ends_as_it_should(done: Done) -> None:
     assert done.codes == {
+        "take in": 0,
         "plan": 0,
         "apply without approval": 5,
         "approve": 0,
@@ -77,6 +85,18 @@ def test_every_command_ends_as_it_should(done: Done) -> None:
         "verify": 0,
         "apply again": 0,  # the same run, complete: nothing is done a second time
     }
+
+
+def test_the_request_is_erased_with_its_proof_and_the_store_knows_nobody(done: Done) -> None:
+    settings = Settings(done.base / "pii-tracer.yaml", done.state)
+    shown = show_request(settings, "CLINIC-1")
+    assert (shown.request.state, shown.request.plan) == (RequestState.ERASED, done.plan["plan_id"])
+    assert [change.state for change in shown.changes][-1] == RequestState.ERASED
+    proof, digest = str(shown.request.proof).split(" ")
+    assert file_digest(done.state / proof) == digest
+    assert leaks(clinic.PERSON, [done.state / "requests.sqlite"]) == []
+    with pytest.raises(UsageError, match="has ended"):
+        RequestStore(done.state / "requests.sqlite", settings.key()).key_of("CLINIC-1")
 
 
 def test_the_plan_finds_each_way_of_carrying(done: Done) -> None:

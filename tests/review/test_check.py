@@ -65,6 +65,10 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"plan": plan(totals=totals(cost=10.01)), "policy": rules(max_cost=10)},
         {"plan": plan(totals=totals(cost=10.0)), "policy": rules(max_cost=10)},
     ),
+    "max-persons": (
+        {"plan": plan(requests=plan().requests * 2), "policy": rules(max_persons=1)},
+        {"plan": plan(), "policy": rules(max_persons=1)},
+    ),
     "gaps": ({"plan": plan(gaps=[gap(waiver=None)])}, {"plan": plan(gaps=[gap()])}),
     "waivers-per-person": (
         {

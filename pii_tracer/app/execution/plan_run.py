@@ -19,6 +19,7 @@ from pii_tracer.app.execution.step_status import Teller
 from pii_tracer.app.execution.storage_witnesses import watched
 from pii_tracer.app.execution.verify_step import VerifyExecutor
 from pii_tracer.app.installation_checks import foreign_packages
+from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.planning.value_masking import refuse_telling_approval, refuse_telling_word
 from pii_tracer.app.progress import Shows
@@ -137,6 +138,7 @@ def gate(folder: RunFolder, info: RunInfo, loaded: LoadedPlan) -> Gate:
         raise Drift(
             "the estate file has changed since the plan was made", where=str(settings.estate_file), todo="plan again"
         )
+    refuse_withdrawn(settings, loaded.plan)
     policy, policy_file = settings.policy(Path(info.policy_file))
     estate = settings.estate()
     production = estate.environment == "production"
@@ -210,6 +212,7 @@ def perform(folder: RunFolder, show: Shows, patience: float = 0.0, *, take_over:
         ctx = _context(settings, plan, keyring, journal, lease)
         verification = _verification(settings, plan, keyring, ctx, journal, show)
         _baseline(folder, journal, verification, ctx, show)
+        begin_requests(settings, plan, now())
         executors = _executors(ctx, verification, folder, passed.loaded, info, settings)
         tell = Teller(show, plan)
         sender = Sender(plan, folder.events, show.warn)

@@ -11,9 +11,10 @@ from typing import Any
 
 from pii_tracer import __version__
 from pii_tracer.app.execution.attesting import attest_run, scope_of, step_facts
-from pii_tracer.app.execution.plan_run import Ran
+from pii_tracer.app.execution.plan_run import Ran, now
 from pii_tracer.app.execution.run_folder import nothing_left
 from pii_tracer.app.execution.verify_step import read_verdicts
+from pii_tracer.app.intake.planned_requests import settle_requests
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import ExitCode
@@ -81,6 +82,7 @@ def conclude(ran: Ran, show: Shows = SILENT) -> dict[str, Any]:
     }
     data = (json.dumps(result, indent=2, sort_keys=True) + "\n").encode()
     write_atomic(ran.folder.result, data)
+    settle_requests(ran.folder, ran.loaded.plan, result, done=done, at=now())
     if ran.info.result:
         write_atomic(Path(ran.info.result), data)
     return result

@@ -9,10 +9,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pii_tracer.app.intake.planned_requests import refuse_stored
 from pii_tracer.app.planning.plan_files import read_waivers, refuse_foreign_files, without_effect, write_plan
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.settings import Settings, moment
-from pii_tracer.config.estate_file import load_request
+from pii_tracer.config.estate_file import Request, load_request
 from pii_tracer.model.errors import UsageError
 from pii_tracer.model.plan import ErasurePlan
 
@@ -34,7 +35,7 @@ class WrittenPlan:
 
 def plan(
     settings: Settings,
-    requests: Sequence[Path],
+    requests: Sequence[Path | Request],
     *,
     as_of: datetime | None = None,
     retention: str = "retain",
@@ -48,14 +49,15 @@ def plan(
     out: Path | None = None,
     show: Shows = SILENT,
 ) -> WrittenPlan:
-    """Make the erasure plan for some request files, and write it with its sealed manifest, Markdown and HTML.
+    """Make the erasure plan for some requests, or files of them; write it with its sealed manifest, Markdown and HTML.
 
     as_of: the time to plan for; now, if none is given. retention: `retain`, or `immediate` with a reason. planner: who
     plans. waivers: YAML file. budget: most that erasing may cost a week. only: for these copies or datasets alone.
     out: the plan file; in the state folder, if none is given.
 
     Raises:
-        UsageError: a budget that is none, or a name that is none of a plan or taken.
+        UsageError: a budget that is none, a name that is none of a plan or taken, or a file with a request that the
+            request store has.
         ConfigError: request, policy, estate or waivers cannot be read.
         PlanError: no request, unknown subject or key, contradictions.
         LineageError: a source of lineage cannot be read.
@@ -72,7 +74,8 @@ def plan(
             where="--budget",
             todo="give one, or leave out `--budget`",
         )
-    loaded = [load_request(path) for path in requests]
+    loaded = [given if isinstance(given, Request) else load_request(given) for given in requests]
+    refuse_stored(settings, [r for r, given in zip(loaded, requests, strict=True) if given is not r])
     _, policy_file = settings.policy(policy)
     waived = read_waivers(waivers) if waivers else {}
     show.stage("plan")

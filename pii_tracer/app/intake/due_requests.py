@@ -1,0 +1,144 @@
+"""One plan for the requests that are due first, out of the request store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pii_tracer.app.intake.stores import existing_store
+from pii_tracer.app.planning.erasure_plan import WrittenPlan, plan
+from pii_tracer.app.settings import Settings, moment
+from pii_tracer.config.estate_file import Estate, Request, SubjectRef
+from pii_tracer.intake.request_store import RequestStore
+from pii_tracer.intake.requests import RequestState, Stored
+from pii_tracer.intake.state_changes import carry_over, plan_them
+from pii_tracer.model.errors import PersonsUnknown, UsageError
+
+MOST_PERSONS = 1_000
+"""Persons of one plan, where the policy does not say how many (`max_persons`)."""
+
+
+@dataclass(frozen=True)
+class DuePlan:
+    """What came of planning. written: the plan, or None where no request waits for one. marked: whether its requests
+    are planned by it; those of a plan that cannot be applied still wait. set_aside: requests that wait, and why.
+    """
+
+    written: WrittenPlan | None
+    requests: tuple[str, ...] = ()
+    marked: bool = False
+    set_aside: Mapping[str, str] = field(default_factory=dict)
+
+
+def plan_due(
+    settings: Settings,
+    *,
+    as_of: datetime | None = None,
+    policy: Path | None = None,
+    carried_over: bool = False,
+    **options: Any,
+) -> DuePlan:
+    """Make one plan for the requests that are due first, as many as the policy lets into one.
+
+    Persons whom the source does not know are carried over, and the plan is made without them. carried_over: for
+    requests that were carried over, and nobody else. options: as of `plan`.
+
+    Raises:
+        UsageError: as `plan`; a plan of some copies only; or a request was planned or ended meanwhile.
+        RequestError: the store cannot be used.
+        PersonsUnknown: with `carried_over`, the source still does not know somebody.
+        ConfigError, PlanError, LineageError, EstateError: as `plan`.
+    """
+    if options.get("only"):
+        raise UsageError(
+            "a plan of some copies erases nobody wholly", where="--only", todo="leave it out, or name request files"
+        )
+    store = existing_store(settings)
+    if store is None:
+        return DuePlan(None)
+    as_of, estate = as_of or moment(None), settings.estate()
+    most = settings.policy(policy)[0].max_persons or MOST_PERSONS
+    while True:
+        choice = _Choice(estate, store, as_of, carried_over)
+        chosen = choice.first(most)
+        if not chosen:
+            return DuePlan(None, set_aside=choice.aside)
+        asked = [_asked(store, request) for request in chosen]
+        try:
+            written = plan(settings, asked, as_of=as_of, policy=policy, **options)
+        except PersonsUnknown as unknown:
+            if carried_over:
+                raise
+            carry_over(store, unknown.requests, "no version of the source knows the person", moment(None))
+            continue
+        names = tuple(request.id for request in chosen)
+        marked = written.plan.complete and written.plan.applyable
+        if marked:
+            plan_them(store, names, written.plan.plan_id, moment(None))
+        return DuePlan(written, names, marked, choice.aside)
+
+
+def _asked(store: RequestStore, request: Stored) -> Request:
+    subject = SubjectRef(type=request.kind, key=store.key_of(request.id))
+    return Request(id=request.id, law=request.law, received=request.received, subject=subject)
+
+
+class _Choice:
+    """Which requests go into one plan. What a hold keeps for some persons cannot be planned together with others, nor
+    can who was in a run before be with whom the source still knows."""
+
+    def __init__(self, estate: Estate, store: RequestStore, as_of: datetime, carried_over: bool) -> None:
+        self._store, self._as_of, self._carried_over = store, as_of, carried_over
+        self._subjects = {subject.name for subject in estate.subjects}
+        self._holds = [hold for hold in estate.holds if hold.ends is None or hold.ends > as_of]
+        self._aliases = store.aliases(frozenset(name for hold in self._holds for name in hold.requests))
+        self.aside: dict[str, str] = {}
+
+    def first(self, most: int) -> list[Stored]:
+        """At most so many, those that are due first."""
+        chosen: list[Stored] = []
+        group: object = None
+        for request in self._waiting():
+            mine = (request.state, frozenset(hold.id for hold in self._holds if request.id in hold.requests))
+            if not chosen:
+                group = mine
+            if mine == group:
+                chosen.append(request)
+            if len(chosen) == most:
+                break
+        return chosen
+
+    def _waiting(self) -> Iterator[Stored]:
+        states = (
+            [RequestState.CARRIED_OVER] if self._carried_over else [RequestState.RECEIVED, RequestState.CARRIED_OVER]
+        )
+        for request in self._store.requests(*states):
+            why = self._why_not(request)
+            if why is None:
+                yield request
+            elif why:
+                self.aside[request.id] = why
+
+    def _why_not(self, request: Stored) -> str | None:
+        """Why a request is in no plan today; empty where its own reason says so."""
+        if request.state is RequestState.CARRIED_OVER and not self._carried_over and not self._is_free(request):
+            return ""
+        if request.kind not in self._subjects:
+            return f"the estate file declares no subject `{request.kind}` any more"
+        if request.received > self._as_of:
+            return "it was received after the time that is planned for"
+        for name in self._aliases.get(request.id, ()):
+            holds = ", ".join(hold.id for hold in self._holds if name in hold.requests)
+            return f"the hold {holds} names {name}, another receipt of it: name {request.id} in the hold"
+        return None
+
+    def _is_free(self, request: Stored) -> bool:
+        """Whether holds kept the person, and none of them does any more."""
+        return bool(request.holds) and _none_of(request.holds, (hold.id for hold in self._holds))
+
+
+def _none_of(names: Sequence[str], others: Iterable[str]) -> bool:
+    return set(names).isdisjoint(others)

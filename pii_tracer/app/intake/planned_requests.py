@@ -1,0 +1,85 @@
+"""What a run asks the request store before it touches data, and tells it when it has come to an end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pii_tracer.app.execution.run_folder import RunFolder
+from pii_tracer.app.intake.stores import due_date, existing_store
+from pii_tracer.app.settings import Settings
+from pii_tracer.config.estate_file import file_digest
+from pii_tracer.intake.state_changes import begin, carry_over, erased, of_run, refuse_gone, tell
+from pii_tracer.model.errors import UsageError
+from pii_tracer.model.plan import ErasurePlan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pii_tracer.config.estate_file import Request
+
+
+def refuse_stored(settings: Settings, requests: Sequence[Request]) -> None:
+    """Raise `UsageError` where a request file has the id of a request in the store: its plan would go unseen there."""
+    store = existing_store(settings)
+    known = store.known(tuple(request.id for request in requests)) if store else []
+    if known:
+        raise UsageError(
+            f"the request {known[0]} is in the request store",
+            where=str(store.path) if store else None,
+            todo="plan it by `pii-tracer plan --requests`",
+        )
+
+
+def refuse_withdrawn(settings: Settings, plan: ErasurePlan) -> None:
+    """Raise `Refused` where a request of the plan was withdrawn, refused, or given back since it was planned."""
+    store = existing_store(settings)
+    if store:
+        refuse_gone(store, (request.id for request in plan.requests), plan.plan_id)
+
+
+def begin_requests(settings: Settings, plan: ErasurePlan, at: datetime) -> None:
+    """From here on data is touched, and no request of the plan can be withdrawn. Raises as `refuse_withdrawn`."""
+    store = existing_store(settings)
+    if store:
+        begin(store, (request.id for request in plan.requests), plan.plan_id, at)
+
+
+def settle_requests(
+    folder: RunFolder, plan: ErasurePlan, result: Mapping[str, Any], *, done: bool, at: datetime
+) -> None:
+    """What the run came to, for each request of its plan: erased with the proof, or carried over with the reason.
+
+    result: the final object. done: whether every step is.
+    """
+    store = existing_store(folder.settings())
+    mine = of_run(store, plan.plan_id) if store else []
+    if store is None or not mine:
+        return
+    if result["attestation"] is None:
+        if done:
+            carry_over(store, mine, _left(result), at)
+        else:
+            tell(store, plan.plan_id, f"its run is {result['state']}")
+    elif plan.holds:
+        holds = [hold.id for hold in plan.holds]
+        carry_over(store, mine, f"data is kept by the hold {', '.join(holds)}; all else is erased", at, holds)
+    else:
+        erased(store, {name: _proof(folder, name, len(plan.requests) > 1) for name in mine}, due_date, at)
+
+
+def _left(result: Mapping[str, Any]) -> str:
+    """Why a run whose steps are all done proves nothing."""
+    if result["residue"]:
+        return f"the run is done, and something of the persons is left in {len(result['residue'])} places"
+    if result["unverified"]:
+        return f"the run is done, and {len(result['unverified'])} places could not be verified"
+    return "the run is done, and could not be attested"
+
+
+def _proof(folder: RunFolder, request: str, several: bool) -> str:
+    """The attestation that is about this request alone: its place in the state folder, and its digest."""
+    path: Path = folder.attestation_of(request) if several else folder.attestation
+    return f"{path.relative_to(folder.state).as_posix()} {file_digest(path)}"

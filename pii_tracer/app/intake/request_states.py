@@ -1,0 +1,112 @@
+"""The requests of an estate: listed, shown, withdrawn, refused, and given back by a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from pii_tracer.app.intake.stores import existing_store
+from pii_tracer.app.settings import Settings, moment
+from pii_tracer.intake.request_store import FILE, RequestStore
+from pii_tracer.intake.requests import Change, Receipt, RequestState, Stored
+from pii_tracer.intake.state_changes import Said, end, release
+from pii_tracer.model.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One request with all that is known of it; never the person's value."""
+
+    request: Stored
+    receipts: tuple[Receipt, ...]
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A request that was withdrawn or refused. released: others of its plan, which wait for another one."""
+
+    request: Stored
+    released: tuple[str, ...]
+
+
+def list_requests(
+    settings: Settings, *, states: tuple[RequestState, ...] = (), due_before: datetime | None = None
+) -> Iterator[Stored]:
+    """Requests, the one that is due first at the beginning. states: in these alone. due_before: due before that.
+
+    Raises:
+        RequestError: the store cannot be used.
+    """
+    store = existing_store(settings)
+    if store is None:
+        return
+    for request in store.requests(*states):
+        if due_before is not None and request.due >= due_before:
+            return
+        yield request
+
+
+def count_requests(settings: Settings) -> dict[RequestState, int]:
+    """How many requests are in each state. Raises as `list_requests`."""
+    store = existing_store(settings)
+    return store.counts() if store else dict.fromkeys(RequestState, 0)
+
+
+def show_request(settings: Settings, name: str) -> Shown:
+    """A request by its id, or by that of a further receipt.
+
+    Raises:
+        UsageError: there is none.
+        RequestError: the store cannot be used.
+    """
+    store = _store(settings)
+    request = store.find(name)
+    return Shown(request, store.receipts(request.id), store.changes(request.id))
+
+
+def withdraw_request(settings: Settings, name: str, *, by: str, reason: str, now: datetime | None = None) -> Ended:
+    """The person takes the request back: nobody erases her by it.
+
+    Raises:
+        UsageError: there is none, it has ended, its erasure has begun, or a text holds the person's key.
+        RequestError: the store cannot be used.
+    """
+    return _end(settings, name, RequestState.WITHDRAWN, by, reason, now)
+
+
+def refuse_request(settings: Settings, name: str, *, by: str, reason: str, now: datetime | None = None) -> Ended:
+    """The request is not granted. Raises as `withdraw_request`."""
+    return _end(settings, name, RequestState.REFUSED, by, reason, now)
+
+
+def release_plan(
+    settings: Settings, plan: str, *, by: str, reason: str, now: datetime | None = None
+) -> tuple[Stored, ...]:
+    """Give a plan up: its requests wait for another one, and `apply` and `resume` refuse it.
+
+    Raises:
+        UsageError: no request is planned by it, or a text holds a person's key.
+        RequestError: the store cannot be used.
+    """
+    return release(_store(settings), plan, _said(by, reason, now))
+
+
+def _end(settings: Settings, name: str, state: RequestState, by: str, reason: str, now: datetime | None) -> Ended:
+    return Ended(*end(_store(settings), name, state, _said(by, reason, now)))
+
+
+def _said(by: str, reason: str, now: datetime | None) -> Said:
+    if not by.strip() or not reason.strip():
+        raise UsageError("who and why have to be said", where="--by, --reason", todo="name both")
+    return Said(by, reason, now or moment(None))
+
+
+def _store(settings: Settings) -> RequestStore:
+    store = existing_store(settings)
+    if store is None:
+        raise UsageError(
+            "there is no request store", where=str(settings.state / FILE), todo="`pii-tracer requests add` makes it"
+        )
+    return store

@@ -1,0 +1,223 @@
+"""`requests`: what people ask for, taken in, listed, shown, withdrawn, refused, and given back by a plan."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+
+import click
+
+from pii_tracer.app.settings import Settings, moment
+from pii_tracer.cli.options import estate_option, format_option, state_option
+from pii_tracer.intake.requests import RequestState
+from pii_tracer.model.errors import ExitCode, UsageError
+
+_by_option = click.option("--by", required=True, help="who decides it")
+_reason_option = click.option("--reason", required=True, help="why, without anything of the person")
+
+
+@click.group()
+def requests() -> None:
+    """The request store: requests from their receipt to the proof. It seals values of persons, and never shows them."""
+
+
+def _columns(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in given]
+    if any(not (field and name) for field, _, name in pairs):
+        raise UsageError("a column is named as FIELD=NAME", where="--column", todo="e.g. `--column key=customer_no`")
+    return {field: name for field, _, name in pairs}
+
+
+def _not_taken(file: Path, line: int, why: str) -> None:
+    click.echo(f"{file}, line {line}: not taken: {why}", err=True)
+
+
+@requests.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@estate_option
+@state_option
+@click.option("--subject", default="", help="the kind of person, for rows that do not say it")
+@click.option("--law", default="", help="the law, for rows that do not say it")
+@click.option("--received", default="", help="when they came in, with a time zone, for rows that do not say it")
+@click.option("--verified", default="", help="how the persons were verified, in one word, for rows that do not say it")
+@click.option("--delimiter", default=",", show_default=True, help="of a CSV file")
+@click.option("--encoding", default="utf-8", show_default=True, help="of a CSV file")
+@click.option(
+    "--column", "columns", multiple=True, callback=_columns, help="FIELD=NAME: what a field's column is called"
+)
+@click.option("--ignore-other-columns", "ignore", is_flag=True, help="let columns be that are no field's")
+@format_option("text", "json")
+def add(
+    files: tuple[Path, ...],
+    estate_file: Path,
+    state: Path,
+    subject: str,
+    law: str,
+    received: str,
+    verified: str,
+    delimiter: str,
+    encoding: str,
+    columns: dict[str, str],
+    ignore: bool,
+    fmt: str,
+) -> int:
+    """Take the requests in FILES in: a request as .yaml, a list as .parquet or, under any other name, as CSV.
+
+    Columns are key, id, law, received, subject, verified, right; only key has to be there. A row that is wrong is named
+    on stderr by its line, and the others are taken: exit 7. The same file again adds nothing.
+
+    \b
+    Example:
+      pii-tracer requests add today.csv --subject customer --law GDPR \\
+          --received 2026-11-26T00:00:00+01:00 --column key=customer_no
+    """
+    from pii_tracer.app.intake.request_lists import add_requests
+    from pii_tracer.intake.list_files import Form
+    from reports.requests_text import added_line
+
+    settings = Settings(estate_file, state)
+    form = Form("\t" if delimiter == "\\t" else delimiter, encoding, columns, ignore)
+    given = {"subject": subject, "law": law, "received": received, "verified": verified}
+    done = []
+    for file in files:
+        done.append(
+            add_requests(
+                settings,
+                file,
+                form=form,
+                given={name: text for name, text in given.items() if text},
+                tell=partial(_not_taken, file),
+            )
+        )
+        if fmt == "text":
+            click.echo(added_line(done[-1]))
+    if fmt == "json":
+        from dataclasses import asdict
+
+        click.echo(json.dumps([asdict(one) for one in done], indent=2))
+    return int(ExitCode.PARTIAL if any(one.refused for one in done) else ExitCode.DONE)
+
+
+@requests.command("list")
+@estate_option
+@state_option
+@click.option(
+    "--in-state",
+    "states",
+    multiple=True,
+    type=click.Choice([state.value for state in RequestState]),
+    help="may be repeated",
+)
+@click.option("--due-before", help="due before this time, with a time zone")
+@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="most that are listed")
+@format_option("text", "json")
+def list_(estate_file: Path, state: Path, states: tuple[str, ...], due_before: str | None, limit: int, fmt: str) -> int:
+    """List requests, the one that is due first at the beginning.
+
+    \b
+    Example:
+      pii-tracer requests list --in-state received --in-state carried_over --due-before 2026-12-24T00:00:00Z
+    """
+    from itertools import islice
+
+    from pii_tracer.app.intake.request_states import count_requests, list_requests
+    from reports.requests_text import print_requests, request_json
+
+    settings = Settings(estate_file, state)
+    before = moment(due_before) if due_before else None
+    wanted = tuple(RequestState(name) for name in states)
+    found = list(islice(list_requests(settings, states=wanted, due_before=before), limit))
+    counts = count_requests(settings)
+    if fmt == "json":
+        told = {"counts": counts, "requests": [request_json(one) for one in found]}
+        click.echo(json.dumps(told, indent=2))
+    else:
+        print_requests(found, counts, moment(None), sys.stdout)
+    return int(ExitCode.DONE)
+
+
+@requests.command()
+@click.argument("request")
+@estate_option
+@state_option
+@format_option("text", "json")
+def show(request: str, estate_file: Path, state: Path, fmt: str) -> int:
+    """Show all that is known of one REQUEST (its id, or that of a further receipt); never the person's value.
+
+    \b
+    Example:
+      pii-tracer requests show REQ-2026-0117
+    """
+    from pii_tracer.app.intake.request_states import show_request
+    from reports.requests_text import print_shown, shown_json
+
+    shown = show_request(Settings(estate_file, state), request)
+    if fmt == "json":
+        click.echo(json.dumps(shown_json(shown.request, shown.receipts, shown.changes), indent=2))
+    else:
+        print_shown(shown.request, shown.receipts, shown.changes, sys.stdout)
+    return int(ExitCode.DONE)
+
+
+@requests.command()
+@click.argument("request")
+@estate_option
+@state_option
+@_by_option
+@_reason_option
+def withdraw(request: str, estate_file: Path, state: Path, by: str, reason: str) -> int:
+    """Take a REQUEST back, as its person asks. A plan that it is in is not to be applied any more: `apply` says so.
+
+    \b
+    Example:
+      pii-tracer requests withdraw REQ-2026-0117 --by "Meera Iyer" --reason "she keeps her account"
+    """
+    from pii_tracer.app.intake.request_states import withdraw_request
+    from reports.requests_text import ended_lines
+
+    ended = withdraw_request(Settings(estate_file, state), request, by=by, reason=reason)
+    click.echo("\n".join(ended_lines(ended.request, ended.released, "withdrawn")))
+    return int(ExitCode.DONE)
+
+
+@requests.command()
+@click.argument("request")
+@estate_option
+@state_option
+@_by_option
+@_reason_option
+def refuse(request: str, estate_file: Path, state: Path, by: str, reason: str) -> int:
+    """Do not grant a REQUEST, with the reason.
+
+    \b
+    Example:
+      pii-tracer requests refuse REQ-2026-0117 --by "Meera Iyer" --reason "identity could not be verified"
+    """
+    from pii_tracer.app.intake.request_states import refuse_request
+    from reports.requests_text import ended_lines
+
+    ended = refuse_request(Settings(estate_file, state), request, by=by, reason=reason)
+    click.echo("\n".join(ended_lines(ended.request, ended.released, "refused")))
+    return int(ExitCode.DONE)
+
+
+@requests.command()
+@click.argument("plan")
+@estate_option
+@state_option
+@_by_option
+@_reason_option
+def release(plan: str, estate_file: Path, state: Path, by: str, reason: str) -> int:
+    """Give a PLAN (its id) up: its requests wait for another one, and `apply` and `resume` refuse it from now on.
+
+    \b
+    Example:
+      pii-tracer requests release plan-1ec2010e57a0 --by "Meera Iyer" --reason "the estate file has changed"
+    """
+    from pii_tracer.app.intake.request_states import release_plan
+
+    freed = release_plan(Settings(estate_file, state), plan, by=by, reason=reason)
+    click.echo(f"{len(freed)} requests wait for another plan")
+    return int(ExitCode.DONE)

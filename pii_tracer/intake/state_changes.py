@@ -1,0 +1,238 @@
+"""How requests go from state to state. Each change is one transaction, and stands in the request's history."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pii_tracer.intake.request_store import RequestStore, of_plan, one, request_of
+from pii_tracer.intake.requests import OPEN, RequestState, Stored
+from pii_tracer.intake.row_rules import tells
+from pii_tracer.intake.taking_in import Due, request_name
+from pii_tracer.model.canonical_json import iso, parse_time
+from pii_tracer.model.errors import Refused, UsageError
+
+_PROGRAM = "pii-tracer"
+"""Who changes a state that no person changes."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """Who changes a state, why, and when."""
+
+    by: str
+    reason: str
+    at: datetime
+
+
+def end(store: RequestStore, name: str, state: RequestState, said: Said) -> tuple[Stored, tuple[str, ...]]:
+    """Withdraw or refuse a request: its value goes. A plan that it is in is no longer to be applied, so that the others
+    of that plan are as they came in again; their ids are given, too.
+
+    Raises:
+        UsageError: there is none, it has ended, its erasure has begun, or the text holds the person's key.
+    """
+    refuse_telling(store, name, said)
+    with store.writing() as connection:
+        found = one(connection, name)
+        if found.state not in OPEN:
+            raise UsageError(
+                f"the request {found.id} is {found.state} already", todo="`pii-tracer requests show` tells more"
+            )
+        if found.state is RequestState.PLANNED and found.begun is not None:
+            raise UsageError(
+                f"the erasure of the request {found.id} has begun, and cannot be taken back",
+                where=str(found.plan),
+                todo="let the run end; or give it up by `pii-tracer requests release PLAN`, and then again",
+            )
+        _change(connection, found.id, state, said)
+        connection.execute("UPDATE requests SET sealed = NULL WHERE id = ?", (found.id,))
+        if found.state is not RequestState.PLANNED:
+            return found, ()
+        others = of_plan(connection, str(found.plan))
+        why = Said(_PROGRAM, f"{found.id} of the same plan is {state}: the plan is not to be applied", said.at)
+        for other in others:
+            _set_free(connection, other, why)
+        return found, tuple(other.id for other in others)
+
+
+def refuse_telling(store: RequestStore, name: str, said: Said) -> None:
+    """Raise `UsageError` where a text that everybody can see holds the key of the person whom it is about."""
+    request = store.find(name)
+    if request.state in OPEN:
+        key = store.key_of(request.id)
+        if tells(said.by, key) or tells(said.reason, key):
+            raise UsageError(
+                "the text holds the person's key, and everybody can see it",
+                where="--by, --reason",
+                todo="write it without",
+            )
+
+
+def plan_them(store: RequestStore, requests: Sequence[str], plan: str, at: datetime) -> None:
+    """A plan was made for requests.
+
+    Raises:
+        UsageError: one of them is in another state by now; none is changed.
+    """
+    with store.writing() as connection:
+        for name in requests:
+            if one(connection, name).state not in (RequestState.RECEIVED, RequestState.CARRIED_OVER):
+                raise UsageError(
+                    f"the request {name} was planned, or has ended, while this plan was made",
+                    where=plan,
+                    todo="do not use this plan; make it again",
+                )
+            _change(connection, name, RequestState.PLANNED, Said(_PROGRAM, f"planned by {plan}", at))
+            query = "UPDATE requests SET plan = ?, begun = NULL, holds = '' WHERE id = ?"
+            connection.execute(query, (plan, name))
+
+
+def release(store: RequestStore, plan: str, said: Said) -> tuple[Stored, ...]:
+    """Give a plan up: its requests wait for another one. One whose run has begun is never gone on with after that.
+
+    Raises:
+        UsageError: no request is planned by it, or the text holds a key of theirs.
+    """
+    with store.connected() as connection:
+        found = of_plan(connection, plan)
+    for request in found:
+        refuse_telling(store, request.id, said)
+    with store.writing() as connection:
+        found = of_plan(connection, plan)
+        if not found:
+            raise UsageError(
+                "no request is planned by this plan", where=plan, todo="`pii-tracer requests list` shows plans"
+            )
+        for request in found:
+            _set_free(connection, request, said)
+    return tuple(found)
+
+
+def refuse_gone(store: RequestStore, requests: Iterable[str], plan: str) -> None:
+    """Raise `Refused` where the store knows a request of a plan that this plan is not, or no longer, to erase."""
+    with store.connected() as connection:
+        _refuse_gone(connection, requests, plan)
+
+
+def begin(store: RequestStore, requests: Iterable[str], plan: str, at: datetime) -> None:
+    """A run of a plan is about to touch data: from here on none of its requests can be withdrawn. Raises as
+    `refuse_gone`."""
+    with store.writing() as connection:
+        _refuse_gone(connection, requests, plan)
+        connection.execute("UPDATE requests SET begun = ? WHERE plan = ? AND begun IS NULL", (iso(at), plan))
+
+
+def _refuse_gone(connection: sqlite3.Connection, requests: Iterable[str], plan: str) -> None:
+    for name in requests:
+        known = request_of(connection, name)
+        if known is None:
+            continue
+        request = one(connection, known)
+        ran = request.begun is not None and request.state in (RequestState.CARRIED_OVER, RequestState.ERASED)
+        if known != name or request.plan != plan or not (request.state is RequestState.PLANNED or ran):
+            raise Refused(
+                f"the request {name} is not to be erased by this plan: in the request store it is {request.state}"
+                + (f" ({request.reason})" if request.reason else ""),
+                where=plan,
+                todo="make a new plan by `pii-tracer plan --requests`: it has all requests that are open, and no other",
+            )
+
+
+def carry_over(
+    store: RequestStore, requests: Iterable[str], reason: str, at: datetime, holds: Sequence[str] = ()
+) -> None:
+    """Requests that a plan does not erase, or did not erase wholly, with the reason. holds: ids of those that keep data
+    of theirs."""
+    with store.writing() as connection:
+        for name in requests:
+            if one(connection, name).state in OPEN:
+                _change(connection, name, RequestState.CARRIED_OVER, Said(_PROGRAM, reason, at))
+                connection.execute("UPDATE requests SET holds = ? WHERE id = ?", (",".join(sorted(holds)), name))
+
+
+def of_run(store: RequestStore, plan: str) -> list[str]:
+    """The requests whose last plan this is, and that it has still to erase."""
+    query = "SELECT id FROM requests WHERE plan = ? AND state IN ('planned', 'carried_over') ORDER BY id"
+    with store.connected() as connection:
+        return [name for (name,) in connection.execute(query, (plan,))]
+
+
+def tell(store: RequestStore, plan: str, reason: str) -> None:
+    """How far the run of a plan is, of its requests that wait for it."""
+    with store.writing() as connection:
+        connection.execute("UPDATE requests SET reason = ? WHERE plan = ? AND state = 'planned'", (reason, plan))
+
+
+def erased(store: RequestStore, proofs: Mapping[str, str], due: Due, at: datetime) -> None:
+    """Requests are answered, each with its proof, and their values go.
+
+    A receipt of after the run began was not answered by it: it becomes a request of its own, which repeats this one.
+    """
+    with store.writing() as connection:
+        for name, proof in proofs.items():
+            request = one(connection, name)
+            if request.state not in OPEN:
+                continue
+            _change(connection, name, RequestState.ERASED, Said(_PROGRAM, "", at))
+            connection.execute("UPDATE requests SET proof = ?, holds = '' WHERE id = ?", (proof, name))
+            late = [r for r in _late(connection, request) if request_name(*r[:3]) != name]
+            if late:
+                _again(store, connection, request, late, due)
+            connection.execute("UPDATE requests SET sealed = NULL WHERE id = ?", (name,))
+
+
+_Late = tuple[str | None, str, int, str, datetime, str]
+
+
+def _late(connection: sqlite3.Connection, request: Stored) -> list[_Late]:
+    if request.begun is None:
+        return []
+    query = (
+        "SELECT id, file, line, law, received, verified FROM receipts WHERE request = ? AND received > ?"
+        " ORDER BY received, file, line"
+    )
+    rows = connection.execute(query, (request.id, iso(request.begun)))
+    return [(i, file, line, law, parse_time(at), how) for i, file, line, law, at, how in rows]
+
+
+def _again(
+    store: RequestStore, connection: sqlite3.Connection, request: Stored, late: Sequence[_Late], due: Due
+) -> None:
+    name = request_name(*late[0][:3])
+    dated = min(late, key=lambda r: due(r[3], r[4]))
+    person, sealed = connection.execute("SELECT person, sealed FROM requests WHERE id = ?", (request.id,)).fetchone()
+    sealed = store.key.seal_value(store.key.open_value(sealed, request.id), name)
+    connection.execute(
+        "INSERT INTO requests (id, person, kind, sealed, law, received, due, verified, state, repeats)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'received', ?)",
+        (
+            name,
+            person,
+            request.kind,
+            sealed,
+            dated[3],
+            iso(dated[4]),
+            iso(due(dated[3], dated[4])),
+            dated[5],
+            request.id,
+        ),
+    )
+    for _, file, line, *_rest in late:
+        connection.execute("UPDATE receipts SET request = ? WHERE file = ? AND line = ?", (name, file, line))
+
+
+def _set_free(connection: sqlite3.Connection, request: Stored, said: Said) -> None:
+    """A request waits again. One whose run had begun is carried over: its source may know the person no more."""
+    state = RequestState.RECEIVED if request.begun is None else RequestState.CARRIED_OVER
+    _change(connection, request.id, state, said)
+    connection.execute("UPDATE requests SET plan = NULL WHERE id = ?", (request.id,))
+
+
+def _change(connection: sqlite3.Connection, request: str, state: RequestState, said: Said) -> None:
+    told = "" if state is RequestState.PLANNED else said.reason
+    connection.execute("UPDATE requests SET state = ?, reason = ? WHERE id = ?", (state, told, request))
+    query = "INSERT INTO changes (request, at, state, who, reason) VALUES (?, ?, ?, ?, ?)"
+    connection.execute(query, (request, iso(said.at), state, said.by, said.reason))

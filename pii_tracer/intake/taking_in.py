@@ -1,0 +1,111 @@
+"""Taking requests in: each row once, each person once while a request of theirs is open."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from pii_tracer.intake.requests import OPEN, Incoming, NotTaken, RequestState, Taken
+from pii_tracer.model.canonical_json import iso
+from pii_tracer.review.sealed_person_values import EstateKey
+
+Due = Callable[[str, datetime], datetime]
+"""The due date of a request by its law and the time of its receipt."""
+_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
+_OPEN = ", ".join(f"'{state}'" for state in OPEN)
+
+
+@dataclass(frozen=True)
+class Intake:
+    """Takes the rows of one file. file: its keyed digest, the same whenever the same file is read."""
+
+    key: EstateKey
+    file: str
+    due: Due
+
+    def take(self, connection: sqlite3.Connection, row: Incoming) -> Taken:
+        """Take one row, in the caller's transaction.
+
+        A row that was taken is known by file and line, by its id, or by person, law and time of receipt.
+
+        Raises:
+            NotTaken: its id is another request's, or the same request was withdrawn or refused.
+        """
+        here = (self.file, row.line)
+        if connection.execute("SELECT 1 FROM receipts WHERE file = ? AND line = ?", here).fetchone():
+            return Taken.KNOWN
+        person, received = self.key.requester(row.kind, row.key), iso(row.received)
+        if row.id is not None and _is_there(connection, row.id, (person, row.law, received)):
+            return Taken.KNOWN
+        query = f"SELECT id, due FROM requests WHERE person = ? AND state IN ({_OPEN})"  # noqa: S608 (own words)
+        found = connection.execute(query, (person,)).fetchone()
+        if row.id is None and self._came_before(connection, (person, row.law, received), is_open=bool(found)):
+            return Taken.KNOWN
+        due = iso(self.due(row.law, row.received))
+        if found:
+            return self._join(connection, row, received, due, *found)
+        return self._begin(connection, row, person, received, due)
+
+    def _came_before(self, connection: sqlite3.Connection, same: tuple[str, str, str], *, is_open: bool) -> bool:
+        """Whether the person asked under this law at this very time. Raises `NotTaken` where that came to nothing: who
+        was left in peace is not erased because of an old line, and who asks again is not passed over."""
+        query = (
+            "SELECT r.state FROM requests r JOIN receipts e ON e.request = r.id"
+            " WHERE r.person = ? AND e.law = ? AND e.received = ?"
+        )
+        states = {RequestState(state) for (state,) in connection.execute(query, same)}
+        if states & {*OPEN, RequestState.ERASED}:
+            return True
+        if states and not is_open:
+            raise NotTaken(
+                "the person's request of the same law and time was withdrawn or refused; a new one needs an `id`, or"
+                " its own time in `received`"
+            )
+        return False
+
+    def _join(
+        self, connection: sqlite3.Connection, row: Incoming, received: str, due: str, request: str, known_due: str
+    ) -> Taken:
+        self._receipt(connection, row, received, request)
+        if due < known_due:
+            change = "UPDATE requests SET law = ?, received = ?, due = ?, verified = ? WHERE id = ?"
+            connection.execute(change, (row.law, received, due, row.verified, request))
+        return Taken.JOINED
+
+    def _begin(self, connection: sqlite3.Connection, row: Incoming, person: str, received: str, due: str) -> Taken:
+        name = request_name(row.id, self.file, row.line)
+        query = "SELECT id FROM requests WHERE person = ? AND state = 'erased' ORDER BY received DESC, id DESC LIMIT 1"
+        before = connection.execute(query, (person,)).fetchone()
+        sealed = self.key.seal_value(row.key, name)
+        connection.execute(
+            "INSERT INTO requests (id, person, kind, sealed, law, received, due, verified, state, repeats)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'received', ?)",
+            (name, person, row.kind, sealed, row.law, received, due, row.verified, before[0] if before else None),
+        )
+        self._receipt(connection, row, received, name)
+        return Taken.REPEATED if before else Taken.ADDED
+
+    def _receipt(self, connection: sqlite3.Connection, row: Incoming, received: str, request: str) -> None:
+        connection.execute(
+            "INSERT INTO receipts (file, line, request, id, law, received, verified) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (self.file, row.line, request, row.id, row.law, received, row.verified),
+        )
+
+
+def request_name(name: str | None, file: str, line: int) -> str:
+    """The id of a request that a receipt begins: its own, or one made of the file's keyed digest and the line, in
+    letters alone: a number in it could be somebody's key."""
+    return name or "r-" + f"{file[:16]}{line:x}".translate(_LETTERS)
+
+
+def _is_there(connection: sqlite3.Connection, name: str, same: tuple[str, str, str]) -> bool:
+    """Whether a receipt with this id is there. Raises `NotTaken` where it is another person's, law's or time's."""
+    query = "SELECT r.person, e.law, e.received FROM receipts e JOIN requests r ON r.id = e.request WHERE e.id = ?"
+    found = connection.execute(query, (name,)).fetchone()
+    if found is None and connection.execute("SELECT 1 FROM requests WHERE id = ?", (name,)).fetchone() is None:
+        return False
+    if found != same:
+        raise NotTaken("its id is that of another request, or of this one with another law or time of receipt")
+    return True

@@ -1,0 +1,135 @@
+"""The request store for people and as JSON: ids, laws, dates and states, nothing of the persons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from enum import Enum
+from typing import IO, Any, Protocol
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pii_tracer.intake.requests import OPEN, Change, Receipt, RequestState, Stored
+from reports.escape import visible
+
+
+class AddedList(Protocol):
+    """What became of a list (`pii_tracer.app.intake.request_lists.Added`)."""
+
+    @property
+    def file(self) -> str: ...
+    @property
+    def added(self) -> int: ...
+    @property
+    def joined(self) -> int: ...
+    @property
+    def repeated(self) -> int: ...
+    @property
+    def known(self) -> int: ...
+    @property
+    def refused(self) -> int: ...
+
+
+class PlannedRequests(Protocol):
+    """What came of planning (`pii_tracer.app.intake.due_requests.DuePlan`)."""
+
+    @property
+    def written(self) -> object: ...
+    @property
+    def requests(self) -> tuple[str, ...]: ...
+    @property
+    def marked(self) -> bool: ...
+    @property
+    def set_aside(self) -> Mapping[str, str]: ...
+
+
+def added_line(done: AddedList) -> str:
+    """One line for one file."""
+    return (
+        f"{visible(done.file)}: {done.added} added, {done.joined} joined to an open request of the same person,"
+        f" {done.repeated} of persons who were erased before, {done.known} there already, {done.refused} not taken"
+    )
+
+
+def planned_lines(found: PlannedRequests) -> Iterator[str]:
+    """What planning did with the store's requests."""
+    for name, why in found.set_aside.items():
+        yield f"{name} is set aside: {visible(why)}"
+    if found.written is None:
+        yield "no request waits for a plan"
+    elif found.marked:
+        yield f"{len(found.requests)} requests are planned"
+    else:
+        yield f"{len(found.requests)} requests still wait: this plan cannot be applied"
+
+
+def print_requests(found: Sequence[Stored], counts: Mapping[RequestState, int], now: datetime, stream: IO[str]) -> None:
+    """A table of requests, and how many there are in each state. now: what was due before it is overdue."""
+    console = _console(stream)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0), show_edge=False)
+    for name in ("id", "subject", "law", "received", "due", "state", "plan, or why"):
+        table.add_column(name, overflow="fold", no_wrap=name in ("received", "due", "state"))
+    for one in found:
+        late = one.state in OPEN and one.due < now
+        due = Text(f"{one.due:%Y-%m-%d}" + (" overdue" if late else ""), style="red" if late else "")
+        why = one.plan if one.state is RequestState.PLANNED else one.reason or one.proof
+        table.add_row(
+            one.id, visible(one.kind), one.law, f"{one.received:%Y-%m-%d}", due, one.state, Text(visible(why or ""))
+        )
+    if found:
+        console.print(table)
+    console.print(", ".join(f"{number} {state}" for state, number in counts.items() if number) or "no requests")
+
+
+def print_shown(one: Stored, receipts: Sequence[Receipt], changes: Sequence[Change], stream: IO[str]) -> None:
+    """One request, with its receipts and its history."""
+    console = _console(stream)
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
+    for name, value in request_json(one).items():
+        if value:
+            table.add_row(name, Text(visible(", ".join(value) if isinstance(value, list) else str(value))))
+    console.print(table)
+    for receipt in receipts:
+        came = f"received {receipt.received:%Y-%m-%d %H:%M} UTC under {receipt.law}"
+        place = f", list {receipt.file[:8]}, line {receipt.line}"
+        console.print(Text(came + place + (f", as {receipt.id}" if receipt.id else "")))
+    for change in changes:
+        words = f"{change.at:%Y-%m-%d %H:%M} UTC {change.state} by {change.by}: {change.reason}"
+        console.print(Text(visible(words)))
+
+
+def request_json(one: Stored) -> dict[str, Any]:
+    """One request as JSON tells it."""
+    return {name: _plain(value) for name, value in asdict(one).items()}
+
+
+def shown_json(one: Stored, receipts: Sequence[Receipt], changes: Sequence[Change]) -> dict[str, Any]:
+    """One request with its receipts and its history as JSON tells them."""
+    return {
+        **request_json(one),
+        "receipts": [{name: _plain(value) for name, value in asdict(item).items()} for item in receipts],
+        "changes": [{name: _plain(value) for name, value in asdict(item).items()} for item in changes],
+    }
+
+
+def ended_lines(one: Stored, released: Sequence[str], word: str) -> Iterator[str]:
+    """What `withdraw` and `refuse` did."""
+    yield f"{one.id} is {word}, and its value is gone"
+    if one.state is RequestState.PLANNED:
+        yield f"{one.plan} is not to be applied any more; {len(released)} others of it wait for another plan"
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, Enum):
+        return value.value
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _console(stream: IO[str]) -> Console:
+    return Console(file=stream, highlight=False, markup=False)

@@ -1,0 +1,351 @@
+"""Requests from their receipt to their end: by commands, by plans, and by what a run says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from pii_tracer.app.execution.plan_run import start_run
+from pii_tracer.app.execution.run_folder import RunFolder
+from pii_tracer.app.intake.due_requests import DuePlan, plan_due
+from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn, settle_requests
+from pii_tracer.app.settings import Settings
+from pii_tracer.cli.main import run
+from pii_tracer.intake.requests import RequestState, Stored
+from pii_tracer.model.errors import ExitCode, PersonsUnknown, Refused, UsageError
+from pii_tracer.model.plan import ErasurePlan, PlannedHold
+from tests.cli.small import request
+from tests.intake.places import NOW, ago, opened, place, took
+from tests.leaks import Person, leaks
+
+PERSONS = [4417700101, 4417700102, 4417700103, 4417700104, 4417700105]
+SAID = ("--by", "Meera Iyer", "--reason", "as agreed")
+HOLD = """\
+holds:
+  - {id: dispute, kind: legal_hold, datasets: [app.users], requests: [NAMED], basis: order, citation: "1/2026",
+     from: 2026-10-01T00:00:00Z, until: indefinite, approver: Meera Iyer}
+"""
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return lake(tmp_path)
+
+
+def lake(base: Path, more: str = "") -> Settings:
+    made = place(base, more)
+    (base / "w").mkdir()
+    (base / "jobs.sql").write_text("")
+    write_deltalake(base / "w" / "users", pa.table({"user_id": PERSONS, "city": ["Pune"] * len(PERSONS)}))
+    return made
+
+
+def asked(settings: Settings, *keys: int, days: Sequence[float] = ()) -> None:
+    """Requests R-1, R-2… for these keys, so many days ago each."""
+    when = list(days) or [float(len(keys) - n + 1) for n in range(len(keys))]
+    rows = "".join(f"R-{n},{key},{ago(day)}\n" for n, (key, day) in enumerate(zip(keys, when, strict=True), 1))
+    took(settings, f"id,key,received\n{rows}", given={"subject": "user", "law": "GDPR"})
+
+
+def called(settings: Settings, *arguments: str) -> int:
+    return run([*arguments, "--estate", str(settings.estate_file), "--state", str(settings.state)])
+
+
+def states(settings: Settings) -> dict[str, str]:
+    return {one.id: one.state.value for one in opened(settings).requests()}
+
+
+def made(settings: Settings, **options: Any) -> tuple[DuePlan, ErasurePlan]:
+    found = plan_due(settings, **options)
+    assert found.written is not None
+    return found, found.written.plan
+
+
+def test_one_plan_takes_those_that_are_due_first(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    (settings.base / "policy.yaml").write_text("version: 1\nmax_persons: 2\n")
+    asked(settings, *PERSONS[:3], days=[1, 9, 5])
+    assert called(settings, "plan", "--requests", "--out", str(settings.base / "p.plan.json")) == ExitCode.DONE
+    assert "2 requests are planned" in capsys.readouterr().err
+    plan = json.loads((settings.base / "p.plan.json").read_text())
+    assert [one["id"] for one in plan["requests"]] == ["R-2", "R-3"]
+    assert states(settings) == {"R-1": "received", "R-2": "planned", "R-3": "planned"}
+    assert called(settings, "plan", "--requests") == ExitCode.DONE
+    assert set(states(settings).values()) == {"planned"}
+    assert called(settings, "plan", "--requests") == ExitCode.DONE
+    assert "no request waits" in capsys.readouterr().err
+    assert called(settings, "plan") == called(settings, "plan", "--requests", "r.yaml") == ExitCode.USAGE
+    assert called(settings, "plan", "--requests", "--only", "app.users") == ExitCode.USAGE
+
+
+def test_a_plan_with_more_persons_than_the_policy_s_is_denied(settings: Settings) -> None:
+    asked(settings, *PERSONS[:3])
+    out = settings.base / "p.plan.json"
+    assert called(settings, "plan", "--requests", "--out", str(out)) == ExitCode.DONE
+    (settings.base / "policy.yaml").write_text("version: 1\nmax_persons: 2\n")
+    assert called(settings, "check", str(out)) == ExitCode.POLICY_DENIED
+
+
+def test_without_a_store_nothing_waits(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    assert called(settings, "plan", "--requests") == ExitCode.DONE
+    assert called(settings, "requests", "list") == ExitCode.DONE
+    assert "no requests" in capsys.readouterr().out
+    assert called(settings, "requests", "show", "R-1") == ExitCode.USAGE
+    assert not settings.state.exists()
+
+
+def test_whom_the_source_does_not_know_is_carried_over_and_holds_nobody_up(settings: Settings) -> None:
+    asked(settings, 4417700199, PERSONS[0], 4417700198)
+    found, plan = made(settings)
+    assert [one.id for one in plan.requests] == list(found.requests) == ["R-2"]
+    assert states(settings) == {"R-1": "carried_over", "R-2": "planned", "R-3": "carried_over"}
+    assert "no version of the source" in opened(settings).find("R-1").reason
+    assert plan_due(settings).written is None
+    with pytest.raises(PersonsUnknown) as unknown:
+        plan_due(settings, carried_over=True)
+    assert unknown.value.requests == ("R-1", "R-3")
+    _, left = made(settings, carried_over=True, source_erased=True)
+    assert [one.id for one in left.requests] == ["R-1", "R-3"]
+
+
+def test_a_plan_that_cannot_be_applied_marks_nothing(settings: Settings) -> None:
+    users = "      - {name: app.users, format: delta, location: w/users}\n"
+    estate = settings.estate_file.read_text().replace(users, users + users.replace("users", "gone"))
+    settings.estate_file.write_text(estate)
+    asked(settings, PERSONS[0])
+    found, plan = made(settings)
+    assert (plan.complete, found.marked, states(settings)) == (False, False, {"R-1": "received"})
+
+
+@pytest.mark.parametrize("word", ["withdraw", "refuse"])
+def test_who_ends_a_planned_request_stops_its_plan(
+    settings: Settings, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked(settings, *PERSONS[:2])
+    out = settings.base / "p.plan.json"
+    assert called(settings, "plan", "--requests", "--out", str(out)) == ExitCode.DONE
+    words = ["--approver", "asha", "--role", "dpo", "--reason", "r", "--unsigned"]
+    assert called(settings, "approve", str(out), *words) == ExitCode.DONE
+    assert called(settings, "requests", word, "R-1", *SAID) == ExitCode.DONE
+    assert "1 others of it wait" in capsys.readouterr().out
+    ended = "withdrawn" if word == "withdraw" else "refused"
+    assert states(settings) == {"R-1": ended, "R-2": "received"}
+    assert called(settings, "apply", str(out)) == ExitCode.ERROR
+    told = capsys.readouterr().err
+    assert f"R-1 is not to be erased by this plan: in the request store it is {ended} (as agreed)" in told
+    with pytest.raises(Refused):  # the very place that every run passes
+        start_run(settings, out, None, [], None)
+    assert not (settings.state / "runs").exists()
+    with pytest.raises(UsageError, match="its value is gone"):
+        opened(settings).key_of("R-1")
+    assert called(settings, "requests", word, "R-1", *SAID) == ExitCode.USAGE
+    _, again = made(settings)
+    assert [one.id for one in again.requests] == ["R-2"]
+
+
+def test_a_plan_of_before_is_not_applied_beside_a_newer_one(settings: Settings) -> None:
+    asked(settings, PERSONS[0])
+    _, first = made(settings)
+    assert called(settings, "requests", "release", first.plan_id, *SAID) == ExitCode.DONE
+    assert states(settings) == {"R-1": "received"}
+    with pytest.raises(Refused, match="received"):
+        refuse_withdrawn(settings, first)
+    _, second = made(settings, as_of=NOW + timedelta(hours=1))
+    refuse_withdrawn(settings, second)
+    with pytest.raises(Refused, match="planned"):
+        refuse_withdrawn(settings, first)
+    assert called(settings, "requests", "release", first.plan_id, *SAID) == ExitCode.USAGE
+
+
+def test_what_has_begun_cannot_be_withdrawn_and_can_be_given_up(settings: Settings) -> None:
+    asked(settings, PERSONS[0])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW)
+    refuse_withdrawn(settings, plan)
+    assert called(settings, "requests", "withdraw", "R-1", *SAID) == ExitCode.USAGE
+    assert called(settings, "requests", "release", plan.plan_id, *SAID) == ExitCode.DONE
+    assert states(settings) == {"R-1": "carried_over"}
+    with pytest.raises(Refused):
+        begin_requests(settings, plan, NOW)
+    assert plan_due(settings).written is None  # the source may know the person no more: somebody decides
+    _, later = made(settings, carried_over=True)
+    assert [one.id for one in later.requests] == ["R-1"]
+
+
+def test_a_request_file_of_the_store_is_not_planned_past_it(settings: Settings) -> None:
+    asked(settings, PERSONS[0])
+    took(settings, f"id,key,received\nR-9,{PERSONS[0]},{ago(0.5)}\n", "more.csv")
+    for name in ("R-1", "R-9"):
+        (settings.base / "r.yaml").write_text(request("user", str(PERSONS[0])).replace("R-1", name))
+        assert called(settings, "plan", str(settings.base / "r.yaml")) == ExitCode.USAGE
+    (settings.base / "r.yaml").write_text(request("user", str(PERSONS[1])).replace("R-1", "OWN"))
+    assert called(settings, "plan", str(settings.base / "r.yaml")) == ExitCode.DONE
+
+
+def test_texts_with_the_person_s_key_are_refused(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    asked(settings, PERSONS[0])
+    _, plan = made(settings)
+    told = ("--by", "Meera", "--reason", f"account {PERSONS[0]} is in dispute")
+    for words in (["withdraw", "R-1"], ["refuse", "R-1"], ["release", plan.plan_id]):
+        assert called(settings, "requests", *words, *told) == ExitCode.USAGE
+    assert called(settings, "requests", "withdraw", "R-1", "--by", " ", "--reason", "x") == ExitCode.USAGE
+    seen = capsys.readouterr()
+    assert str(PERSONS[0]) not in seen.out + seen.err
+    assert states(settings) == {"R-1": "planned"}
+
+
+# -- what a run says ---------------------------------------------------------------------------------------------------
+
+
+def ran(settings: Settings, plan: ErasurePlan, *, done: bool = True, proved: bool = True, **more: Any) -> RunFolder:
+    """As `conclude` calls it: a run of this plan came to this."""
+    folder = RunFolder(settings.state / "runs" / plan.plan_id)
+    several = len(plan.requests) > 1
+    for path in [folder.attestation, *(folder.attestation_of(r.id) for r in plan.requests if several)]:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+    info = {"plan_id": plan.plan_id, "plan_digest": "d", "plan_file": "p", "policy_file": "p", "approvals": []}
+    info |= {"estate_file": str(settings.estate_file), "trusted": None, "state": str(settings.state)}
+    folder.info_file.write_text(json.dumps(info))
+    result = {"state": "complete", "residue": [], "unverified": [], "attestation": "a" if proved else None, **more}
+    settle_requests(folder, plan, result, done=done, at=NOW)
+    return folder
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_proved_run_answers_its_requests(settings: Settings, several: bool) -> None:
+    asked(settings, *PERSONS[: 2 if several else 1])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW - timedelta(hours=1))
+    folder = ran(settings, plan)
+    [found, *_] = opened(settings).requests(RequestState.ERASED)
+    place = folder.attestation_of("R-1") if several else folder.attestation
+    assert found.proof is not None
+    assert found.proof.startswith(place.relative_to(settings.state).as_posix() + " sha256:")
+    assert set(states(settings).values()) == {"erased"}
+    refuse_withdrawn(settings, plan)  # who looks at the run again is let in
+    ran(settings, plan)
+    assert leaks(Person(values=tuple(map(str, PERSONS[:2]))), [settings.state / "requests.sqlite"]) == []
+    # the old list again changes nothing; a new receipt is a request that repeats
+    took(settings, f"key,received\n{PERSONS[0]},{opened(settings).find('R-1').received.isoformat()}\n", "old.csv")
+    assert "received" not in states(settings).values()
+    took(settings, f"id,key,received\nR-7,{PERSONS[0]},{ago(0)}\n", "new.csv")
+    assert opened(settings).find("R-7").repeats == "R-1"
+
+
+def test_what_came_in_after_the_run_began_is_not_answered_by_it(settings: Settings) -> None:
+    asked(settings, PERSONS[0])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW - timedelta(hours=2))
+    took(settings, f"key,received\n{PERSONS[0]},{ago(1 / 24)}\n", "late.csv")
+    ran(settings, plan)
+    [late] = opened(settings).requests(RequestState.RECEIVED)
+    assert (late.repeats, late.receipts, late.received) == ("R-1", 1, NOW - timedelta(hours=1))
+    assert opened(settings).key_of(late.id) == str(PERSONS[0])
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state", "reason"),
+    [
+        ({"proved": False, "residue": [1, 2]}, "carried_over", "left in 2 places"),
+        ({"proved": False, "unverified": [1]}, "carried_over", "1 places could not be verified"),
+        ({"proved": False}, "carried_over", "could not be attested"),
+        ({"proved": False, "done": False, "state": "waiting"}, "planned", "its run is waiting"),
+        ({"proved": False, "done": False, "state": "partial"}, "planned", "its run is partial"),
+    ],
+)
+def test_a_run_that_proves_nothing_erases_nobody(
+    settings: Settings, outcome: dict[str, Any], state: str, reason: str
+) -> None:
+    asked(settings, PERSONS[0])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW)
+    ran(settings, plan, **outcome)
+    found = opened(settings).find("R-1")
+    assert (found.state, found.proof) == (state, None)
+    assert reason in found.reason
+    refuse_withdrawn(settings, plan)  # it can be gone on with
+    ran(settings, plan)
+    assert states(settings) == {"R-1": "erased"}
+
+
+def test_whom_a_hold_keeps_is_carried_over_until_it_ends(tmp_path: Path) -> None:
+    settings = lake(tmp_path)
+    asked(settings, PERSONS[0])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW)
+    keeps = PlannedHold(
+        id="dispute", kind="legal_hold", basis="o", citation="c", from_=NOW, until=None, approver="m", copies=("c",)
+    )
+    ran(settings, plan.model_copy(update={"holds": (keeps,)}))
+    found = opened(settings).find("R-1")
+    assert (found.state, found.holds) == (RequestState.CARRIED_OVER, ("dispute",))
+    estate = settings.estate_file.read_text()
+    settings.estate_file.write_text(estate + HOLD.replace("NAMED", "R-1"))
+    assert plan_due(settings).written is None
+    settings.estate_file.write_text(estate)
+    _, again = made(settings)
+    assert [one.id for one in again.requests] == ["R-1"]
+
+
+def test_persons_whom_a_hold_names_are_planned_apart(tmp_path: Path) -> None:
+    settings = lake(tmp_path, HOLD.replace("NAMED", "R-1, R-9"))
+    asked(settings, *PERSONS[:3])
+    took(settings, f"id,key,received\nR-9,{PERSONS[1]},{ago(0.5)}\n", "more.csv")
+    first = plan_due(settings)
+    assert first.requests == ("R-1",)
+    assert "the hold dispute names R-9, another receipt of it: name R-2" in first.set_aside["R-2"]
+    asked_for: list[Stored] = list(opened(settings).requests(RequestState.RECEIVED))
+    assert {one.id for one in asked_for} >= {"R-2", "R-3"}
+
+
+def test_lists_and_requests_are_shown_without_values(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    file = settings.base / "today.csv"
+    file.write_text(f"ticket;customer_no;city\nR-1;{PERSONS[0]};Pune\nR-2;;Goa\n")
+    words = ["--subject", "user", "--law", "GDPR", "--received", ago(60), "--delimiter", ";", "--verified", "login"]
+    words += ["--column", "key=customer_no", "--column", "id=ticket", "--ignore-other-columns"]
+    assert called(settings, "requests", "add", str(file), *words) == ExitCode.PARTIAL
+    told = capsys.readouterr()
+    assert "1 added, 0 joined" in told.out
+    assert f"{file}, line 3: not taken: `key` is empty" in told.err
+    assert called(settings, "requests", "add", str(file), *words, "--format", "json") == ExitCode.PARTIAL
+    [done] = json.loads(capsys.readouterr().out)
+    assert (done["known"], done["refusals"]) == (1, [{"line": 3, "reason": "`key` is empty"}])
+
+    assert called(settings, "requests", "list") == ExitCode.DONE
+    assert "overdue" in capsys.readouterr().out
+    assert called(settings, "requests", "list", "--in-state", "erased", "--format", "json") == ExitCode.DONE
+    assert json.loads(capsys.readouterr().out)["requests"] == []
+    assert called(settings, "requests", "list", "--due-before", ago(0), "--format", "json") == ExitCode.DONE
+    listed = json.loads(capsys.readouterr().out)
+    assert (listed["counts"]["received"], listed["requests"][0]["id"]) == (1, "R-1")
+
+    assert called(settings, "requests", "show", "R-1") == ExitCode.DONE
+    shown = capsys.readouterr().out
+    assert "login" in shown
+    assert "line 2, as R-1" in shown
+    assert called(settings, "requests", "refuse", "R-1", *SAID) == ExitCode.DONE
+    assert "its value is gone" in capsys.readouterr().out
+    assert called(settings, "requests", "show", "R-1", "--format", "json") == ExitCode.DONE
+    history = json.loads(capsys.readouterr().out)
+    assert [change["state"] for change in history["changes"]] == ["refused"]
+    assert str(PERSONS[0]) not in shown + json.dumps([listed, history, done])
+    assert called(settings, "requests", "add", str(file), "--column", "key") == ExitCode.USAGE
+
+
+@pytest.mark.parametrize("ended", ["withdraw", "refuse"])
+def test_an_old_line_does_not_undo_what_was_decided(settings: Settings, ended: str) -> None:
+    line = f"key,received\n{PERSONS[0]},{ago(3)}\n"
+    took(settings, line)
+    [one] = opened(settings).requests()
+    assert called(settings, "requests", ended, one.id, *SAID) == ExitCode.DONE
+    assert took(settings, line).known == 1
+    [again] = took(settings, line + "\n", "export.csv").refusals  # in another file it may be a new request
+    assert "withdrawn or refused" in again.reason
+    assert took(settings, f"id,key,received\nNEW,{PERSONS[0]},{ago(3)}\n", "new.csv").added == 1
