@@ -18,7 +18,7 @@ from tests.e2e.processes import history, run_until
 from tests.e2e.sparkcluster import cluster, cluster_conf, executors_worked
 from tests.leaks import leaks
 
-pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow, pytest.mark.nightly]
 
 
 def test_erased_by_a_cluster(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

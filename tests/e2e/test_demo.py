@@ -13,6 +13,9 @@ from sample_lineage.s3_standin import running, stop
 from tests.e2e.processes import run_until
 from tests.leaks import Person, leaks
 
+AS_USERS_RUN_IT = {"SPARK_SUBMIT_OPTS": ""}
+"""With generated code, plans that adapt and Java's second compiler, which other tests do without (Makefile)."""
+
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
 
 
@@ -20,7 +23,7 @@ def test_the_demo_names_nobody(tmp_path: Path) -> None:
     """Spark's own logs are left out: the demo builds its lakehouse in the same session, persons and all."""
     state = tmp_path / "state"
     try:
-        ended = run_until(["demo", "--state", str(state)], tmp_path / "demo")
+        ended = run_until(["demo", "--state", str(state)], tmp_path / "demo", more=AS_USERS_RUN_IT)
     finally:
         standin = running(state / "demo")
         if standin is not None:

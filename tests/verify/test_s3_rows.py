@@ -43,7 +43,7 @@ def read(lake: Lake, key: str) -> dict[str, object]:
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("key", ["wh/feed", "wh/or ders-é"])
+@pytest.mark.parametrize("key", [pytest.param("wh/feed", marks=pytest.mark.nightly), "wh/or ders-é"])
 def test_rows_are_counted_and_compared_through_s3a(world: World, tmp_path: Path, key: str) -> None:
     lake = Lake(world, tmp_path)
     lake.key = key

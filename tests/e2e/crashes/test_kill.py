@@ -139,7 +139,7 @@ CASES = [
     pytest.param(
         [Kill(ended(f"{VISITS}/04-iceberg-expire-snapshots")), Kill(begun(f"{CHARTS}/03-delta-vacuum"), 2.0)],
         id="after an act that cannot be undone, before its verification",
-        marks=pytest.mark.slow,
+        marks=[pytest.mark.slow, pytest.mark.nightly],
     ),
     pytest.param(
         [

@@ -123,7 +123,7 @@ def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
 _numbers = iter(range(100))
 
 
-@pytest.fixture(params=[Bazaar, Harbour])
+@pytest.fixture(params=[Bazaar, pytest.param(Harbour, marks=pytest.mark.nightly)])
 def estate(store: Store, tmp_path: Path, request: pytest.FixtureRequest) -> Bazaar:
     bucket = f"bazaar-{next(_numbers)}"
     client = store.client()

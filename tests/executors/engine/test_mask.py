@@ -259,7 +259,7 @@ def test_iceberg(spark: SparkSession, spark_estate: SparkEstate) -> None:
 # --- Hudi: old slices, log files, the metadata table
 
 
-@pytest.mark.parametrize("kind", ["cow", "mor"])
+@pytest.mark.parametrize("kind", [pytest.param("cow", marks=pytest.mark.nightly), "mor"])
 def test_hudi(spark: SparkSession, spark_estate: SparkEstate, kind: str) -> None:
     made = make_hudi(spark, spark_estate, f"masked_{kind}", kind)
     kept = mask("email", held=("id", "amount"), found_by=("uid",))

@@ -125,7 +125,7 @@ def test_liquid_clustering_with_row_tracking_and_commit_timestamps(
     assert read(spark, steps).count() == 37
 
 
-@pytest.mark.parametrize("policy", ["classic", "v2"])
+@pytest.mark.parametrize("policy", [pytest.param("classic", marks=pytest.mark.nightly), "v2"])
 def test_checkpoints_of_several_parts(spark: SparkSession, spark_estate: SparkEstate, policy: str) -> None:
     part_size = "spark.databricks.delta.checkpoint.partSize"
     spark.conf.set(part_size, "2")
@@ -150,7 +150,7 @@ def test_checkpoints_of_several_parts(spark: SparkSession, spark_estate: SparkEs
         spark.conf.unset(part_size)
 
 
-@pytest.mark.parametrize("policy", ["classic", "v2"])
+@pytest.mark.parametrize("policy", ["classic", pytest.param("v2", marks=pytest.mark.nightly)])
 def test_the_person_as_partition_value(spark: SparkSession, spark_estate: SparkEstate, policy: str) -> None:
     """Removed files stay as tombstones in every checkpoint for a week, with their partition values and paths."""
     folder = spark_estate.folder(f"delta/p_partitioned_{policy}")

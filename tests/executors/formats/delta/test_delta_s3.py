@@ -93,7 +93,7 @@ def test_the_naive_way_leaves_the_person_in_old_versions(lake: Lake) -> None:
     assert sorted(lake.by_delta_rs().to_pyarrow_table()["id"].to_pylist()) == [0, 1, 2, 5]
 
 
-@pytest.mark.parametrize("partition", [pytest.param("email", marks=pytest.mark.slow), "day"])
+@pytest.mark.parametrize("partition", [pytest.param("email", marks=[pytest.mark.slow, pytest.mark.nightly]), "day"])
 def test_no_current_object_and_no_version_holds_the_person(lake: Lake, partition: str) -> None:
     """Deletion vectors, a change data feed, a partition that is the person's own; a table known by its name."""
     properties = {"delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": "true"}

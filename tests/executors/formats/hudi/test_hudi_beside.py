@@ -79,6 +79,7 @@ def rows_of(spark: SparkSession, steps: Steps) -> list[tuple[Any, ...]]:
     return bystanders(spark.table(str(steps.table)))
 
 
+@pytest.mark.nightly
 def test_a_commit_in_flight_outlives_the_clean_and_the_rebuilding_of_the_metadata_table(
     spark: SparkSession, spark_estate: SparkEstate, tmp_path: Path
 ) -> None:

@@ -65,8 +65,15 @@ def erase(spark: SparkSession, steps: Steps, kind: str = "cow") -> None:
     assert residue(steps.location) == []
 
 
-@pytest.mark.parametrize("kind", ["cow", "mor"])
-@pytest.mark.parametrize("index", ["BLOOM", "RECORD_INDEX"])
+@pytest.mark.parametrize(
+    ("index", "kind"),
+    [
+        ("BLOOM", "mor"),
+        ("RECORD_INDEX", "cow"),
+        pytest.param("BLOOM", "cow", marks=pytest.mark.nightly),
+        pytest.param("RECORD_INDEX", "mor", marks=pytest.mark.nightly),
+    ],
+)
 def test_indexes(spark: SparkSession, spark_estate: SparkEstate, index: str, kind: str) -> None:
     """SIMPLE is Spark's default: every other test of Hudi has it."""
     options = {"hoodie.index.type": index}
