@@ -19,8 +19,10 @@ class FirstEstate:
     key: Path
 
 
-def write_first_estate(folder: Path, state: Path) -> FirstEstate:
+def write_first_estate(folder: Path, state: Path, estate: str | None = None) -> FirstEstate:
     """Write what is not there yet of a first estate file and a policy into a folder, and of the estate's key.
+
+    estate: the text of the estate file; an example to be filled in where none is given.
 
     Raises:
         UsageError: all is there already, or runs are there whose key is not.
@@ -31,10 +33,16 @@ def write_first_estate(folder: Path, state: Path) -> FirstEstate:
     settings = Settings(folder / "pii-tracer.yaml", state)
     key = settings.key_file()
     _refuse_init([*files, key], state)
+    if estate is not None and settings.estate_file.exists():
+        raise UsageError(
+            "the estate file is here already",
+            where=str(settings.estate_file),
+            todo="move it away, or name another folder",
+        )
     written = {path: not path.exists() for path in files}
     for path, text in files.items():
         if written[path]:
-            write_atomic(path, text.encode())
+            write_atomic(path, (estate if estate and path == settings.estate_file else text).encode())
     settings.key(create=True)
     return FirstEstate(written, key)
 

@@ -15,16 +15,66 @@ from pii_tracer.model.errors import ExitCode
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path())
 @state_option
-def init(folder: Path, state: Path) -> int:
-    """Write what is not there yet of a first estate file and a policy into FOLDER, and of the estate's key."""
+@click.option("--discover", "places", multiple=True, metavar="PLACE", help="make the file from this; may be repeated")
+@click.option("--warehouse", help="of a catalog among the places that wants one")
+@click.option(
+    "--lineage", multiple=True, type=click.Path(path_type=Path), help="SQL, OpenLineage events or a dbt project there"
+)
+@click.option("--region", help="of S3  [default: as boto3 finds it]")
+@click.option("--name", default="my-lakehouse", show_default=True, help="of the estate, with --discover")
+def init(
+    folder: Path,
+    state: Path,
+    places: tuple[str, ...],
+    warehouse: str | None,
+    lineage: tuple[Path, ...],
+    region: str | None,
+    name: str,
+) -> int:
+    """Write what is not there yet of a first estate file and a policy into FOLDER, and of the estate's key.
+
+    With --discover the estate file is made from what is there: a folder, s3://BUCKET/PREFIX, thrift://HOST:PORT (Hive
+    metastore), glue:REGION, http(s)://… (Iceberg REST; Nessie where it ends in /v2), sqlite:///FILE or postgresql://…
+    (Iceberg SQL). Guesses are marked for you to correct.
+
+    \b
+    Example:
+      pii-tracer init --discover /data/lake --discover thrift://metastore.internal:9083
+    """
     from pii_tracer.app.first_estate import write_first_estate
 
-    made = write_first_estate(folder, state)
+    drafted = _draft(folder, places, warehouse, lineage, region, name) if places else None
+    made = write_first_estate(folder, state, drafted)
     for path, written in made.files.items():
         click.echo(f"wrote {path}" if written else f"{path} is here already and stays as it is")
     click.echo(f"the estate's key is {made.key}; keep it secret and keep it: plans are sealed with it")
-    click.echo("next: describe your estate in pii-tracer.yaml, then run `pii-tracer doctor` and `pii-tracer inventory`")
+    what = "confirm the guesses" if drafted else "describe your estate"
+    click.echo(f"next: {what} in pii-tracer.yaml, then run `pii-tracer doctor` and `pii-tracer inventory`")
     return int(ExitCode.DONE)
+
+
+def _draft(
+    folder: Path,
+    places: tuple[str, ...],
+    warehouse: str | None,
+    lineage: tuple[Path, ...],
+    region: str | None,
+    name: str,
+) -> str:
+    """The text of an estate file from what the places hold; what was found is said."""
+    from pii_tracer.app.estate_draft.drafting import draft_estate
+    from pii_tracer.app.estate_draft.places import read_places
+    from pii_tracer.common.atomic_files import real_path
+    from reports.estate_draft import draft_lines, estate_yaml
+    from reports.progress import Progress
+
+    base = real_path(folder / "pii-tracer.yaml").parent
+    with Progress() as progress:
+        named = read_places(places, base, warehouse=warehouse, region=region, lineage=lineage)
+        found = draft_estate(name, named, base, progress.step)
+    for line in draft_lines(found):
+        click.echo(line)
+    return estate_yaml(found)
 
 
 @click.command()

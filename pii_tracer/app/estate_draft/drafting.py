@@ -1,0 +1,202 @@
+"""A first estate file made from what is there: catalogs, tables, and guesses of who the persons are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from pii_tracer.app.estate_draft.places import Places
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.dataset_paths import EstatePaths
+from pii_tracer.lake.formats.base import NamedBy
+from pii_tracer.lake.formats.registry import known_format, table_formats
+from pii_tracer.lake.inventory import Inventory, TableState
+from pii_tracer.model.datasets import PLAIN, Format
+from pii_tracer.model.errors import EstateError, UsageError
+from planners.draft.object_tables import tables_of
+from planners.draft.subject_guesses import SampledTable, SubjectGuess, guess_subjects
+from planners.draft.table_names import names_of
+
+MOST_SAMPLED = 64 * 2**20
+"""Bytes of a table's data files up to which its columns are looked into."""
+MOST_VALUES = 5_000
+"""Values of a column that are looked at."""
+_DEV = frozenset({"dev", "sandbox", "scratch", "playground"})
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a first estate file says. declared: tables that no catalog names: name, format and place.
+
+    warehouses: catalogs that folders of tables look like, by name. subjects: guesses, the most likely first.
+    unread: tables whose columns were not looked into, as they are large or could not be read.
+    """
+
+    estate: str
+    places: Places
+    declared: tuple[tuple[str, Format, str], ...]
+    warehouses: Mapping[str, str]
+    dev_roots: tuple[str, ...]
+    subjects: tuple[SubjectGuess, ...]
+    tables: int
+    unread: tuple[str, ...]
+    gaps: tuple[str, ...]
+
+
+def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
+    """Look at what the places hold. base: the folder that the estate file will lie in.
+
+    Raises:
+        UsageError: a place lacks something that its catalog needs.
+        EstateError: a place cannot be looked into.
+    """
+    warehouses: dict[str, str] = {}
+    declared: list[tuple[str, Format, str]] = []
+    found = _look(_estate(name, places, warehouses, declared), base, say)
+    warehouses |= _warehouses(found, base)
+    taken = [table.table for table in found.tables if table.table]
+    unnamed = _unnamed(found, places, warehouses, base)
+    declared += [(named, unnamed[at], at) for at, named in names_of(unnamed, taken).items()]
+    estate = _estate(name, places, warehouses, declared)
+    found = _look(estate, base, say)
+    paths = EstatePaths(estate, base)
+    sampled, unread = _sampled(found, paths, say)
+    return Draft(
+        estate=name,
+        places=places,
+        declared=tuple(declared),
+        warehouses=warehouses,
+        dev_roots=_dev_roots(found, base),
+        subjects=tuple(guess_subjects(sampled)),
+        tables=len(found.tables),
+        unread=unread,
+        gaps=tuple(sorted({gap.kind.value for gap in found.gaps})),
+    )
+
+
+def _estate(
+    name: str, places: Places, warehouses: Mapping[str, str], declared: Sequence[tuple[str, Format, str]]
+) -> Estate:
+    tables = [{"name": table, "format": kind.value, "location": at} for table, kind, at in declared]
+    catalogs: dict[str, Any] = dict(places.catalogs)
+    catalogs |= {called: {"type": "iceberg-hadoop", "warehouse": at} for called, at in warehouses.items()}
+    catalogs["spark_catalog"] = {"type": "declared", "tables": tables}
+    whole = {
+        "version": 1,
+        "estate": name,
+        "environment": "local",
+        "catalogs": catalogs,
+        "roots": places.roots,
+        "lineage": {},
+        "subjects": [{"name": "person", "source": "not.known", "key": "id"}],
+        **({"s3": places.s3} if places.s3 else {}),
+    }
+    try:
+        return Estate.model_validate(whole)
+    except ValidationError as error:
+        said = "; ".join(str(item["msg"]).removeprefix("Value error, ") for item in error.errors(include_input=False))
+        raise UsageError(said, where="--discover", todo="add `--warehouse`, or correct the place") from None
+
+
+def _look(estate: Estate, base: Path, say: Say) -> Inventory:
+    from pii_tracer.app.planning.plan_creation import take_inventory
+    from pii_tracer.app.planning.s3_table_search import with_remote
+
+    return with_remote(take_inventory(estate, base, say), estate, EstatePaths(estate, base), say)
+
+
+def _warehouses(found: Inventory, base: Path) -> dict[str, str]:
+    """Folders two levels above tables that their own folder alone names, as warehouses are laid out."""
+    names: dict[str, str] = {}
+    for table in found.tables:
+        adapter = known_format(table.format)
+        if table.table or table.remote or adapter is None or not adapter.registered_by_metadata:
+            continue
+        if not (Path(table.location) / "metadata" / "version-hint.text").exists():
+            continue
+        place = _written(Path(table.location).parent.parent, base)
+        if place not in names.values():
+            word = next(iter(names_of([place]).values())).rsplit(".", 1)[-1]
+            names[word if word not in names else f"{word}_{len(names)}"] = place
+    return names
+
+
+def _unnamed(found: Inventory, places: Places, warehouses: Mapping[str, str], base: Path) -> dict[str, Format]:
+    """Tables and folders with data that no catalog names, by their place as the estate file writes it."""
+    unnamed = {
+        _written(Path(table.location), base): table.format
+        for table in found.tables
+        if table.table is None and not table.remote and _can_be_declared(table)
+    }
+    marks: dict[str, Format | None] = {
+        folder: one.name if one.erased_in_s3 is NamedBy.ESTATE_FILE else None
+        for one in table_formats()
+        for folder in one.metadata_folders
+    }
+    named = [str(place.location) for place in found.remote if place.tables]
+    for place in found.remote:
+        if place.tables:
+            continue
+        keys = [version.key for version in place.versions if version.latest and not version.delete_marker]
+        for folder, kind in tables_of(keys, marks).items():
+            at = f"s3://{place.location.bucket}/{folder}"
+            if not any(at == other or at.startswith(f"{other}/") for other in named):
+                unnamed[at] = kind
+    return unnamed
+
+
+def _can_be_declared(table: TableState) -> bool:
+    adapter = known_format(table.format)
+    return table.format in PLAIN or (adapter is not None and not adapter.registered_by_metadata)
+
+
+def _dev_roots(found: Inventory, base: Path) -> tuple[str, ...]:
+    """The outermost folders below the roots that are called as development is."""
+    roots = set()
+    for table in found.tables:
+        if table.remote:
+            continue
+        parts = _written(Path(table.location), base).split("/")
+        place = next((number for number, part in enumerate(parts[:-1]) if part.lower() in _DEV), None)
+        if place is not None:
+            roots.add("/".join(parts[: place + 1]))
+    return tuple(sorted(roots))
+
+
+def _written(place: Path, base: Path) -> str:
+    return str(place.relative_to(base)) if place.is_relative_to(base) else str(place)
+
+
+def _sampled(found: Inventory, paths: EstatePaths, say: Say) -> tuple[list[SampledTable], tuple[str, ...]]:
+    """The tables with a name, with a sample of their values; and those that were not looked into."""
+    from pii_tracer.lake.rows.current_rows import read_columns
+
+    sampled, unread = [], []
+    for table in found.tables:
+        if table.table is None:
+            continue
+        columns = [column.name for column in table.columns if _is_plain(column.type)]
+        sample: dict[str, Sequence[object]] = {}
+        whole = False
+        if columns and table.bytes <= MOST_SAMPLED:
+            say(f"looking into {table.table}")
+            try:
+                rows = read_columns(table, columns, paths)
+                whole = rows.num_rows <= MOST_VALUES
+                sample = {name: rows.column(name).slice(0, MOST_VALUES).to_pylist() for name in columns}
+            except (EstateError, OSError):
+                unread.append(table.table)
+        elif columns:
+            unread.append(table.table)
+        clone = table.clone_of is not None or table.same_files_as is not None or paths.is_dev(table.location)
+        sampled.append(SampledTable(table.table, table.columns, sample, whole, clone))
+    return sampled, tuple(sorted(unread))
+
+
+def _is_plain(kind: str) -> bool:
+    return not any(mark in kind for mark in "<(") or kind.startswith(("decimal", "char", "varchar"))

@@ -1,0 +1,118 @@
+"""The places that somebody names for a first estate file, as the part of the file that says so."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pii_tracer.model.errors import UsageError
+
+_NAMES = {"hive": "hive", "glue": "glue", "iceberg-rest": "rest", "nessie": "nessie", "iceberg-sql": "core"}
+
+
+@dataclass
+class Places:
+    """What was named. catalogs: as the estate file has them; roots: relative to its folder where they lie below it.
+    lineage: files and folders by the kind of source, as the estate file has them."""
+
+    catalogs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    roots: list[str] = field(default_factory=list)
+    s3: dict[str, str] | None = None
+    lineage: dict[str, list[str]] = field(default_factory=dict)
+
+
+def read_places(
+    places: Sequence[str],
+    base: Path,
+    *,
+    warehouse: str | None = None,
+    region: str | None = None,
+    lineage: Sequence[Path] = (),
+) -> Places:
+    """Catalogs, roots and S3's region of the places. warehouse: of the catalogs that want one.
+
+    lineage: folders or files with SQL, OpenLineage events, or a dbt project.
+
+    A place is a folder, `s3://BUCKET/PREFIX`, `thrift://HOST:PORT` (a Hive metastore), `glue:REGION`, `http(s)://…` (an
+    Iceberg REST catalog; Nessie's where it ends in `/api/v2`), or `sqlite:///FILE` or `postgresql://…` (Iceberg's SQL
+    catalog).
+
+    Raises:
+        UsageError: a folder that is not there, a place of a kind that cannot be looked into, or S3 without a region.
+    """
+    found = Places()
+    for place in places:
+        scheme = place.partition(":")[0].lower() if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", place) else ""
+        if scheme in ("s3", "s3a"):
+            found.roots.append("s3://" + place.split("://", 1)[-1].rstrip("/"))
+        elif scheme == "glue":
+            _add(found, "glue", {"type": "glue", "region": place.partition(":")[2] or _region(region)})
+        elif scheme == "thrift":
+            _add(found, "hive", {"type": "hive", "uri": place})
+        elif scheme in ("http", "https"):
+            kind = "nessie" if place.rstrip("/").endswith("/v2") else "iceberg-rest"
+            _add(found, kind, {"type": kind, "uri": place, "warehouse": warehouse})
+        elif scheme in ("sqlite", "postgresql"):
+            _add(found, "iceberg-sql", {"type": "iceberg-sql", "uri": place, "warehouse": warehouse})
+        elif scheme:
+            raise UsageError(
+                f"a place of the kind `{scheme}:` cannot be looked into",
+                where="--discover",
+                todo="name it in the estate file by hand (docs/estate-file.md), where it is supported",
+            )
+        else:
+            found.roots.append(_folder(Path(place), base))
+    glue = next((c["region"] for c in found.catalogs.values() if c["type"] == "glue"), None)
+    if glue or any(root.startswith("s3://") for root in found.roots) or str(warehouse).startswith("s3"):
+        found.s3 = {"region": glue or _region(region)}
+        if endpoint := os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"):
+            found.s3["endpoint_url"] = endpoint
+    if warehouse and not re.match(r"[a-z0-9+.-]+://", warehouse) and Path(warehouse).is_dir():
+        found.roots.append(_folder(Path(warehouse), base))
+    found.roots = list(dict.fromkeys(found.roots))
+    for source in lineage:
+        found.lineage.setdefault(_kind_of_lineage(source), []).append(_from(source, base))
+    return found
+
+
+def _kind_of_lineage(source: Path) -> str:
+    if (source / "dbt_project.yml").exists() or source.name == "manifest.json":
+        return "dbt"
+    is_sql = source.suffix.lower() == ".sql" or (source.is_dir() and any(source.rglob("*.sql")))
+    return "sql" if is_sql else "events"
+
+
+def _add(found: Places, kind: str, catalog: dict[str, Any]) -> None:
+    base = name = _NAMES[kind]
+    number = 2
+    while name in found.catalogs:
+        name, number = f"{base}{number}", number + 1
+    found.catalogs[name] = {key: value for key, value in catalog.items() if value is not None}
+
+
+def _folder(folder: Path, base: Path) -> str:
+    if not folder.is_dir():
+        raise UsageError("there is no such folder", where=str(folder), todo="name a folder that is there")
+    return _from(folder, base)
+
+
+def _from(path: Path, base: Path) -> str:
+    if not path.exists():
+        raise UsageError("there is no such file or folder", where=str(path), todo="name one that is there")
+    place = path.resolve()
+    return str(place.relative_to(base.resolve())) if place.is_relative_to(base.resolve()) else str(place)
+
+
+def _region(given: str | None) -> str:
+    region = given or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    if region is None:
+        from boto3.session import Session
+
+        region = Session().region_name
+    if not region:
+        raise UsageError("the region of S3 is not known", where="--discover", todo="add `--region`, or set AWS_REGION")
+    return region

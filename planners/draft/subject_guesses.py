@@ -1,0 +1,109 @@
+"""Which table may be where a kind of person is known from, and which further tables have its key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pii_tracer.model.datasets import Column
+from planners.draft.column_guesses import PERSONS, Guess, category_of, key_strength, kind_of_person, words_of
+
+MOST_FURTHER = 200
+"""Further tables that a draft names."""
+
+
+@dataclass(frozen=True)
+class SampledTable:
+    """A table as far as a draft looks at it. name: in Spark SQL. sample: values by column; empty where none were read.
+
+    whole: whether the sample is all of the table's rows, so that it tells whether a column is unique.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    sample: Mapping[str, Sequence[object]]
+    whole: bool = False
+    clone: bool = False
+
+    def values(self, column: str) -> Sequence[object]:
+        """The sampled values of a column."""
+        return self.sample.get(column, ())
+
+
+@dataclass(frozen=True)
+class FurtherTable:
+    """A table with the key. shared: the part of its sampled keys that the source has; None where not sampled."""
+
+    table: str
+    key: str
+    shared: float | None
+
+
+@dataclass(frozen=True)
+class SubjectGuess:
+    """A table that may know persons. identifiers: by column. unique: each sampled key stands once."""
+
+    name: str
+    source: str
+    key: str
+    unique: bool
+    identifiers: Mapping[str, Guess]
+    further: tuple[FurtherTable, ...] = ()
+
+
+def guess_subjects(tables: Sequence[SampledTable]) -> list[SubjectGuess]:
+    """Tables that may know persons, the most likely one first: with further tables, for the first alone.
+
+    A table counts that has a column like a key and one that identifies by itself; clones do not.
+    """
+    found = [(score, guess) for table in tables if not table.clone for score, guess in _of(table)]
+    ranked = [guess for _, guess in sorted(found, key=lambda item: (-item[0], item[1].source))]
+    if not ranked:
+        return []
+    first, *others = ranked
+    return [_with_further(first, tables), *others]
+
+
+def _of(table: SampledTable) -> list[tuple[float, SubjectGuess]]:
+    identifiers = {
+        column.name: guess
+        for column in table.columns
+        if (guess := category_of(column.name, column.type, table.values(column.name)))
+    }
+    keys = [
+        (strength + unique, -place, column.name, bool(unique))
+        for place, column in enumerate(table.columns)
+        if column.name not in identifiers
+        and (strength := key_strength(column.name, column.type, table.values(column.name)))
+        for unique in [_is_unique(table, column.name)]
+    ]
+    if not keys or not identifiers:
+        return []
+    strength, _, key, unique = max(keys)
+    named = any(word in (person, f"{person}s") for word in words_of(table.name).split() for person in PERSONS)
+    score = 3 * strength + 2 * len({g.category for g in identifiers.values()}) + 2 * named + 4 * unique
+    return [(score, SubjectGuess(kind_of_person(key, table.name), table.name, key, unique, identifiers))]
+
+
+def _is_unique(table: SampledTable, column: str) -> int:
+    values = [value for value in table.values(column) if value is not None]
+    return int(table.whole and len(values) > 1 and len(set(map(str, values))) == len(table.values(column)))
+
+
+def _with_further(guess: SubjectGuess, tables: Sequence[SampledTable]) -> SubjectGuess:
+    """Tables with a column that is called as the key is, in any case; not a bare `id`, which every table has."""
+    source = next(table for table in tables if table.name == guess.source)
+    known = {str(value) for value in source.values(guess.key) if value is not None}
+    name = words_of(guess.key)
+    further = []
+    for table in sorted((table for table in tables if table.name != guess.source), key=lambda table: table.name):
+        for column in table.columns:
+            if words_of(column.name) != name or key_strength(column.name, column.type) < 2:
+                continue
+            keys = {str(value) for value in table.values(column.name) if value is not None}
+            shared = len(keys & known) / len(keys) if keys and known and source.whole else None
+            further.append(FurtherTable(table.name, column.name, shared))
+            break
+    return SubjectGuess(
+        guess.name, guess.source, guess.key, guess.unique, guess.identifiers, tuple(further[:MOST_FURTHER])
+    )

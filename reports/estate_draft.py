@@ -1,0 +1,198 @@
+"""A first estate file as YAML, with a comment for each guess. No value of a person is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import yaml
+
+from reports.escape import visible
+
+MOST_OTHERS = 8
+"""Further candidates for a source that a comment names."""
+
+
+class GuessLike(Protocol):
+    """What a column may hold (`planners.draft.column_guesses.Guess`)."""
+
+    @property
+    def category(self) -> str: ...
+    @property
+    def by(self) -> str: ...
+
+
+class FurtherLike(Protocol):
+    """A table with the key (`planners.draft.subject_guesses.FurtherTable`)."""
+
+    @property
+    def table(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def shared(self) -> float | None: ...
+
+
+class SubjectLike(Protocol):
+    """A table that may know persons (`planners.draft.subject_guesses.SubjectGuess`)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def unique(self) -> bool: ...
+    @property
+    def identifiers(self) -> Mapping[str, GuessLike]: ...
+    @property
+    def further(self) -> Sequence[FurtherLike]: ...
+
+
+class PlacesLike(Protocol):
+    """What was named (`pii_tracer.app.estate_draft.places.Places`)."""
+
+    @property
+    def catalogs(self) -> Mapping[str, Mapping[str, Any]]: ...
+    @property
+    def roots(self) -> Sequence[str]: ...
+    @property
+    def s3(self) -> Mapping[str, str] | None: ...
+    @property
+    def lineage(self) -> Mapping[str, Sequence[str]]: ...
+
+
+class DraftLike(Protocol):
+    """What was found (`pii_tracer.app.estate_draft.drafting.Draft`)."""
+
+    @property
+    def estate(self) -> str: ...
+    @property
+    def places(self) -> PlacesLike: ...
+    @property
+    def declared(self) -> Sequence[tuple[str, Any, str]]: ...
+    @property
+    def warehouses(self) -> Mapping[str, str]: ...
+    @property
+    def dev_roots(self) -> Sequence[str]: ...
+    @property
+    def subjects(self) -> Sequence[SubjectLike]: ...
+    @property
+    def tables(self) -> int: ...
+    @property
+    def unread(self) -> Sequence[str]: ...
+    @property
+    def gaps(self) -> Sequence[str]: ...
+
+
+def estate_yaml(draft: DraftLike) -> str:
+    """The whole file."""
+    return "\n".join(_lines(draft)) + "\n"
+
+
+def _lines(draft: DraftLike) -> Iterator[str]:
+    yield "# Made by `pii-tracer init --discover`. Each line with `guess:` is for you to confirm or correct."
+    yield "# What every key means: docs/estate-file.md. Then: `pii-tracer doctor`, `pii-tracer inventory`."
+    yield "version: 1"
+    yield f"estate: {_word(draft.estate)}"
+    yield "environment: local            # local | production (production needs signed approvals)"
+    yield from _catalogs(draft)
+    yield f"roots: {_word(list(draft.places.roots))}"
+    if draft.dev_roots:
+        yield f"dev_roots: {_word(list(draft.dev_roots))}   # guess: by the folders' names"
+    if draft.places.s3:
+        yield f"s3: {_word(dict(draft.places.s3))}"
+    yield "# Lineage says which tables were made of which, and so which copies to erase. Without it each table below"
+    yield "# with the key stands by itself, and hashed or renamed keys are gaps: docs/lineage-sources.md"
+    yield "lineage:"
+    for kind, what in (("events", "OpenLineage events: NDJSON files or folders"), ("sql", "SQL files or folders")):
+        yield f"  {kind}: {_word(list(draft.places.lineage.get(kind, ())))}   # {what}"
+    if projects := draft.places.lineage.get("dbt"):
+        yield f"  dbt: {_word(list(projects))}"
+    yield "subjects:"
+    yield from _subjects(draft.subjects)
+    yield "# archives, backups, kafka, vaults, holds: name what you have (docs/estate-file.md); they are not looked for"
+
+
+def _catalogs(draft: DraftLike) -> Iterator[str]:
+    yield "catalogs:"
+    for name, catalog in draft.places.catalogs.items():
+        yield f"  {_word(name)}: {_word(dict(catalog))}   # guess: the name Spark SQL knows it by"
+    for name, place in draft.warehouses.items():
+        entry = {"type": "iceberg-hadoop", "warehouse": place}
+        yield f"  {_word(name)}: {_word(entry)}   # guess: the name, and that jobs name tables by folder"
+    yield "  spark_catalog:"
+    yield "    type: declared"
+    if not draft.declared:
+        yield "    tables: []"
+        return
+    yield "    tables:                   # guess: names, by the folders; write them as your jobs do"
+    for table, kind, place in draft.declared:
+        yield f"      - {_word({'name': table, 'format': str(kind), 'location': place})}"
+
+
+def _subjects(subjects: Sequence[SubjectLike]) -> Iterator[str]:
+    if not subjects:
+        yield "  # no table has a column like a person's key beside an identifying one: write who the persons are"
+        yield "  - name: person"
+        yield "    source: catalog.schema.table"
+        yield "    key: person_id"
+        return
+    first, *others = subjects
+    yield f"  - name: {_word(first.name)}"
+    yield f"    source: {_word(first.source)}   # guess: the table that knows the persons first"
+    told = "each value stands once in it" if first.unique else "by its name"
+    yield f"    key: {_word(first.key)}   # guess: {told}. A request names a person by it"
+    yield "    identifiers:              # guess: columns that identify a person by themselves"
+    for column, guess in first.identifiers.items():
+        yield f"      - {_word({'column': column, 'category': guess.category})}   # by its {guess.by}"
+    if first.further:
+        yield "    tables:                   # guess: further tables with the same key, by the column's name"
+    for table in first.further:
+        line = f"- {_word({'table': table.table, 'key': table.key})}"
+        if table.shared is None:
+            yield f"      {line}   # not looked into"
+        elif table.shared > 0:
+            yield f"      {line}   # {table.shared:.0%} of its keys are in the source"
+        else:
+            yield f"      # {line}   # none of its keys is in the source: other persons, or another number"
+    if others:
+        yield "  # other tables that may know persons:"
+    for other in others[:MOST_OTHERS]:
+        columns = ", ".join(other.identifiers)
+        yield f"  #   {visible(other.source)}: key {visible(other.key)}, identifiers {visible(columns)}"
+
+
+def _word(value: object) -> str:
+    """As YAML on one line. Names come from outside: whatever stands in them, they stay what they are, and no more."""
+    text = yaml.dump(value, Dumper=_OneLine, default_flow_style=True, width=10**9, sort_keys=False)
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
+class _OneLine(yaml.SafeDumper):
+    """Text that cannot be seen is written with escapes."""
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=None if value.isprintable() else '"')
+
+
+_OneLine.add_representer(str, _text)
+
+
+def draft_lines(draft: DraftLike) -> Iterator[str]:
+    """What was found, for the terminal."""
+    yield f"found {draft.tables} tables and folders with data"
+    if draft.subjects:
+        first = draft.subjects[0]
+        yield (
+            f"guess: persons are known from {visible(first.source)} by {visible(first.key)};"
+            f" {len(first.identifiers)} identifying columns, {len(first.further)} further tables with the key"
+        )
+    else:
+        yield "no table looks as if it knew persons: write `subjects` by hand"
+    if draft.unread:
+        yield f"{len(draft.unread)} tables were judged by the names of their columns alone"
+    if draft.gaps:
+        yield f"not all is clear: {', '.join(draft.gaps)}; `pii-tracer inventory` says where"

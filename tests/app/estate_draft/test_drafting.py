@@ -1,0 +1,134 @@
+"""`init --discover`: from folders and buckets alone to an estate file whose plan is complete, with no value in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from deltalake import write_deltalake
+
+from pii_tracer.app import Settings, inventory, plan
+from pii_tracer.cli.main import run as cli
+from pii_tracer.config.estate_file import Estate, load_estate
+from pii_tracer.model.errors import ExitCode
+from sample_lineage import s3_standin
+from tests.cli.small import request
+from tests.s3support import REGION, World, standin, world
+
+__all__ = ["standin", "world"]
+
+USERS = pa.table(
+    {
+        "customer_id": [71234501, 71234502, 71234503],
+        "contactEmail": ["asha@north.example", "chen@north.example", None],
+        "mobile": ["+91 98450 11111", "+91 98450 22222", "+91 98450 33333"],
+    }
+)
+ODD = "news\nletter: {x} #1"
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    write_deltalake(tmp_path / "lake/crm/customers", USERS)
+    orders = {"order_id": [10, 11], "customer_id": [71234501, 71234503], "amount": [1.0, 2.0]}
+    write_deltalake(tmp_path / "lake/crm/orders", pa.table(orders))
+    write_deltalake(tmp_path / "lake/dev/customers_copy", USERS)
+    trips = pa.table({"trip_id": [1], "customer_id": [900]})
+    write_deltalake(tmp_path / "lake/fleet/trips", trips)
+    for name in (ODD, "calls"):
+        (tmp_path / "lake/exports" / name).mkdir(parents=True)
+    pq.write_table(USERS.select(["contactEmail", "customer_id"]), tmp_path / "lake/exports" / ODD / "p.parquet")
+    calls = pa.table({"CustomerID": [71234501], "length": [60]})
+    pc.write_csv(calls, tmp_path / "lake/exports/calls/c.csv")
+    return tmp_path
+
+
+def made(base: Path, *words: str) -> Estate:
+    assert cli(["init", str(base), "--state", str(base / "state"), *words]) == ExitCode.DONE
+    return load_estate(base / "pii-tracer.yaml")
+
+
+def test_the_plan_of_a_drafted_estate_erases_from_every_table(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    estate = made(lake, "--discover", str(lake / "lake"))
+    said = capsys.readouterr()
+    text = (lake / "pii-tracer.yaml").read_text()
+    for value in ("71234501", "asha", "98450", "north.example"):
+        assert value not in text + said.out + said.err
+    [subject] = estate.subjects
+    assert (subject.name, subject.source, subject.key) == ("customer", "crm.customers", "customer_id")
+    assert {i.column: i.category for i in subject.identifiers} == {"contactEmail": "email", "mobile": "phone"}
+    assert "# - {table: fleet.trips" in text, "none of its keys is a customer's: named, and not taken"
+    assert {t.location for t in estate.catalogs["spark_catalog"].tables} >= {f"lake/exports/{ODD}", "lake/crm/orders"}
+    assert estate.dev_roots == ("lake/dev",)
+    settings = Settings(lake / "pii-tracer.yaml", lake / "state")
+    assert not inventory(settings).gaps
+    (lake / "request.yaml").write_text(request("customer", "71234501"))
+    found = plan(settings, [lake / "request.yaml"]).plan
+    assert found.complete
+    assert {copy.table for copy in found.copies} == {
+        "crm.customers",
+        "crm.orders",
+        "dev.customers_copy",
+        "exports.calls",
+        "exports.news_letter_x_1",
+    }
+
+
+def test_lineage_is_told_apart(lake: Path) -> None:
+    (lake / "jobs").mkdir()
+    (lake / "jobs" / "a.sql").write_text("SELECT 1;\n")
+    (lake / "events.ndjson").write_text("")
+    (lake / "shop").mkdir()
+    (lake / "shop" / "dbt_project.yml").write_text("name: shop\n")
+    words = [word for name in ("jobs", "events.ndjson", "shop") for word in ("--lineage", str(lake / name))]
+    estate = made(lake, "--discover", str(lake / "lake"), *words)
+    assert (estate.lineage.sql, estate.lineage.events, estate.lineage.dbt) == (("jobs",), ("events.ndjson",), ("shop",))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["gs://bucket/lake"], "a place of the kind `gs:` cannot be looked into"),
+        (["nowhere"], "there is no such folder"),
+        (["http://127.0.0.1:1/api/v2"], "needs `warehouse`"),
+        (["thrift://user@host:1"], "`uri`"),
+    ],
+)
+def test_what_cannot_be_looked_into_is_refused_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    assert cli(["init", str(tmp_path), "--state", str(tmp_path / "state"), "--discover", *words]) != ExitCode.DONE
+    assert said in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_estate_file_is_never_written_over(lake: Path) -> None:
+    (lake / "pii-tracer.yaml").write_text("version: 1\n")
+    words = ["init", str(lake), "--state", str(lake / "state"), "--discover", str(lake / "lake")]
+    assert cli(words) == ExitCode.USAGE
+    assert (lake / "pii-tracer.yaml").read_text() == "version: 1\n"
+
+
+def test_tables_of_a_bucket_are_declared(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In S3 steps erase what the estate file names: the draft names it."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", world.endpoint_url)
+    bucket = world.new("drafted")
+    access = {**s3_standin.demo_credentials(), "AWS_ENDPOINT_URL": world.endpoint_url, "AWS_REGION": REGION}
+    options = {**access, "AWS_ALLOW_HTTP": "true", "AWS_CONDITIONAL_PUT": "etag"}
+    write_deltalake(f"s3://{bucket}/lake/crm/customers", USERS, storage_options=options)
+    world.client().put_object(Bucket=bucket, Key="lake/exports/calls/day=1/c.csv", Body=b"CustomerID,n\n71234501,60\n")
+    estate = made(tmp_path, "--discover", f"s3://{bucket}/lake", "--region", REGION, "--name", "shop")
+    assert {(t.name, t.format.value, t.location) for t in estate.catalogs["spark_catalog"].tables} == {
+        ("crm.customers", "delta", f"s3://{bucket}/lake/crm/customers"),
+        ("exports.calls", "csv", f"s3://{bucket}/lake/exports/calls"),
+    }
+    assert yaml.safe_load((tmp_path / "pii-tracer.yaml").read_text())["s3"]["region"] == REGION
+    [subject] = estate.subjects
+    assert (subject.source, [t.table for t in subject.tables]) == ("crm.customers", ["exports.calls"])
+    assert "71234501" not in (tmp_path / "pii-tracer.yaml").read_text() + capsys.readouterr().err

@@ -1,0 +1,157 @@
+"""Guesses of a first estate file: what columns hold, who the persons are, which folders are tables, what they are called."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.formats.delta.vocabulary import DELTA
+from pii_tracer.model.datasets import Column, Format
+from planners.draft.column_guesses import category_of, key_strength, kind_of_person, words_of
+from planners.draft.object_tables import tables_of
+from planners.draft.subject_guesses import SampledTable, guess_subjects
+from planners.draft.table_names import names_of
+
+MAILS = ["a@x.example", "b@x.example", None]
+CATEGORIES = [
+    ("email", "string", (), "email"),
+    ("customerEmail", "string", (), "email"),
+    ("E_MAIL", "varchar(80)", (), "email"),
+    ("contact", "string", MAILS, "email"),
+    ("contact", "string", ["a@x.example", "none", "none"], None),
+    ("email_verified", "string", (), None),
+    ("email", "boolean", (), None),
+    ("email", "struct<a:string>", (), None),
+    ("mobile", "bigint", (), "phone"),
+    ("billing_phone_no", "string", (), "phone"),
+    ("ring", "string", ["+44 20 7946 0001", "+44 20 7946 0002"], "phone"),
+    ("order_no", "string", ["7946000123", "7946000124"], None),
+    ("pan", "string", (), "national_id"),
+    ("company", "string", (), None),
+    ("panel", "string", (), None),
+    ("aadhaar_ref", "string", (), "national_id"),
+    ("iban", "string", (), "payment_account"),
+    ("amount", "decimal(10,2)", (), None),
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "sample", "category"), CATEGORIES)
+def test_categories(name: str, kind: str, sample: list[object], category: str | None) -> None:
+    found = category_of(name, kind, sample)
+    assert (found.category if found else None) == category
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "strength"),
+    [
+        ("customer_id", "bigint", 2),
+        ("CustomerID", "string", 2),
+        ("uid", "int", 2),
+        ("id", "bigint", 1),
+        ("order_id", "bigint", 0),
+        ("customer_id", "double", 0),
+        ("customer_ids", "array<bigint>", 0),
+    ],
+)
+def test_keys(name: str, kind: str, strength: int) -> None:
+    assert key_strength(name, kind) == strength
+
+
+def test_words_and_kinds() -> None:
+    assert [words_of(n) for n in ("customerEMail", "USER_ID", "pan2", "x-y z")] == [
+        "customer e mail",
+        "user id",
+        "pan 2",
+        "x y z",
+    ]
+    assert [kind_of_person(*names) for names in (("cust_no", "a.b"), ("id", "crm.members"), ("id", "crm.rows"))] == [
+        "customer",
+        "member",
+        "person",
+    ]
+
+
+def table(name: str, columns: dict[str, list[object]], **more: bool) -> SampledTable:
+    kinds = {int: "bigint", str: "string", float: "double"}
+    made = tuple(
+        Column(name=c, type=kinds[type(next(v for v in values if v is not None))]) for c, values in columns.items()
+    )
+    return SampledTable(name, made, columns, whole=True, **more)
+
+
+def test_the_source_is_where_each_person_stands_once() -> None:
+    users = {"user_id": [1, 2, 3], "email": ["a@x.example", "b@x.example", None], "phone": ["1", "2", "3"]}
+    tables = [
+        table("a.mails", {"user_id": [1, 1, 2], "email": ["a@x.example"] * 3, "phone": ["1", "1", "2"]}),
+        table("b.copy", users, clone=True),
+        table("crm.people", users),
+        table("fleet.trips", {"USER_ID": [8, 9], "km": [1.0, 2.0]}),
+        table("shop.orders", {"order_id": [5, 6], "userId": [1, 9]}),
+        table("shop.things", {"id": [5, 6], "price": [1.0, 9.0]}),
+    ]
+    first, *others = guess_subjects(tables)
+    assert (first.name, first.source, first.key, first.unique) == ("user", "crm.people", "user_id", True)
+    assert {column: guess.category for column, guess in first.identifiers.items()} == {
+        "email": "email",
+        "phone": "phone",
+    }
+    assert [(f.table, f.key, f.shared) for f in first.further] == [
+        ("a.mails", "user_id", 1.0),
+        ("b.copy", "user_id", 1.0),
+        ("fleet.trips", "USER_ID", 0.0),
+        ("shop.orders", "userId", 0.5),
+    ]
+    assert [other.source for other in others] == ["a.mails"]
+    assert guess_subjects(tables[3:]) == []
+
+
+MARKS: dict[str, Format | None] = {"_delta_log": DELTA, "metadata": None}
+
+
+def test_tables_of_a_bucket() -> None:
+    keys = [
+        "lake/crm/users/_delta_log/00.json",
+        "lake/crm/users/part-0.parquet",
+        "lake/crm/users/_delta_log/_sidecars/x.parquet",
+        "lake/ice/t/metadata/v1.metadata.json",
+        "lake/ice/t/data/a.parquet",
+        "exports/calls/day=1/c.csv.gz",
+        "exports/calls/day=2/c.csv.gz",
+        "exports/_SUCCESS",
+        "mixed/a.csv",
+        "mixed/b.parquet",
+        "around/a.csv",
+        "around/in/b.csv",
+        "readme.txt",
+        "top.csv",
+    ]
+    assert tables_of(keys, MARKS) == {
+        "lake/crm/users": DELTA,
+        "exports/calls": Format.CSV,
+        "around/in": Format.CSV,
+    }
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "_delta_log", "metadata", "p=1", "x.parquet", "y.csv"]), max_size=5).map(
+        "/".join
+    )
+)
+def test_no_table_lies_in_another(key: str) -> None:
+    found = tables_of([key, "a/b/_delta_log/0.json", "b/x.csv", f"b/{key}/z.csv"], MARKS)
+    assert not [(one, two) for one in found for two in found if one != two and one.startswith(f"{two}/")]
+
+
+@given(st.lists(st.text(max_size=12), unique=True, max_size=8))
+def test_names_are_harmless_and_none_stands_twice(places: list[str]) -> None:
+    names = names_of(places, ["lake.folder"])
+    assert set(names) == set(places)
+    assert len({name.lower() for name in names.values()} | {"lake.folder"}) == len(places) + 1
+    tables = [{"name": name, "format": "delta", "location": f"at/{n}"} for n, name in enumerate(names.values())]
+    whole = {"version": 1, "estate": "e", "environment": "local", "roots": [], "lineage": {}}
+    subjects = [{"name": "p", "source": "a.b", "key": "c"}]
+    catalogs = {"spark_catalog": {"type": "declared", "tables": tables}}
+    Estate.model_validate({**whole, "subjects": subjects, "catalogs": catalogs})
+    assert all(name.replace(".", "").replace("_", "").isalnum() and name.isascii() for name in names.values())
