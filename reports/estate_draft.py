@@ -73,7 +73,7 @@ class DraftLike(Protocol):
     @property
     def declared(self) -> Sequence[tuple[str, Any, str]]: ...
     @property
-    def warehouses(self) -> Mapping[str, str]: ...
+    def warehouses(self) -> Mapping[str, Mapping[str, str]]: ...
     @property
     def dev_roots(self) -> Sequence[str]: ...
     @property
@@ -119,9 +119,8 @@ def _catalogs(draft: DraftLike) -> Iterator[str]:
     yield "catalogs:"
     for name, catalog in draft.places.catalogs.items():
         yield f"  {_word(name)}: {_word(dict(catalog))}   # guess: the name Spark SQL knows it by"
-    for name, place in draft.warehouses.items():
-        entry = {"type": "iceberg-hadoop", "warehouse": place}
-        yield f"  {_word(name)}: {_word(entry)}   # guess: the name, and that jobs name tables by folder"
+    for name, entry in draft.warehouses.items():
+        yield f"  {_word(name)}: {_word(dict(entry))}   # guess: the name, and that jobs name tables by folder"
     yield "  spark_catalog:"
     yield "    type: declared"
     if not draft.declared:

@@ -33,6 +33,7 @@ def tables_of(keys: Iterable[str], marks: Mapping[str, Format | None]) -> dict[s
             if place and part in marks:
                 tables.setdefault("/".join(parts[:place]), marks[part])
                 break
+    tables = {at: kind for at, kind in tables.items() if not _below(at, (o for o in tables if o != at))}
     found: dict[str, set[Format]] = defaultdict(set)
     for key in listed:
         *folders, name = key.split("/")

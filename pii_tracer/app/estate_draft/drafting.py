@@ -10,7 +10,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from pii_tracer.app.estate_draft.places import Places
+from pii_tracer.common import plugins
+from pii_tracer.config.catalogs import GROUP, CatalogType
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.catalogs.registry import catalog_of
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.base import NamedBy
 from pii_tracer.lake.formats.registry import known_format, table_formats
@@ -40,7 +43,7 @@ class Draft:
     estate: str
     places: Places
     declared: tuple[tuple[str, Format, str], ...]
-    warehouses: Mapping[str, str]
+    warehouses: Mapping[str, Mapping[str, str]]
     dev_roots: tuple[str, ...]
     subjects: tuple[SubjectGuess, ...]
     tables: int
@@ -55,12 +58,12 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
         UsageError: a place lacks something that its catalog needs.
         EstateError: a place cannot be looked into.
     """
-    warehouses: dict[str, str] = {}
+    warehouses: dict[str, dict[str, str]] = {}
     declared: list[tuple[str, Format, str]] = []
     found = _look(_estate(name, places, warehouses, declared), base, say)
     warehouses |= _warehouses(found, base)
     taken = [table.table for table in found.tables if table.table]
-    unnamed = _unnamed(found, places, warehouses, base)
+    unnamed = _unnamed(found, base)
     declared += [(named, unnamed[at], at) for at, named in names_of(unnamed, taken).items()]
     estate = _estate(name, places, warehouses, declared)
     found = _look(estate, base, say)
@@ -80,12 +83,11 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
 
 
 def _estate(
-    name: str, places: Places, warehouses: Mapping[str, str], declared: Sequence[tuple[str, Format, str]]
+    name: str, places: Places, warehouses: Mapping[str, Mapping[str, str]], declared: Sequence[tuple[str, Format, str]]
 ) -> Estate:
     tables = [{"name": table, "format": kind.value, "location": at} for table, kind, at in declared]
-    catalogs: dict[str, Any] = dict(places.catalogs)
-    catalogs |= {called: {"type": "iceberg-hadoop", "warehouse": at} for called, at in warehouses.items()}
-    catalogs["spark_catalog"] = {"type": "declared", "tables": tables}
+    catalogs: dict[str, Any] = {**places.catalogs, **warehouses}
+    catalogs["spark_catalog"] = {"type": CatalogType.DECLARED.value, "tables": tables}
     whole = {
         "version": 1,
         "estate": name,
@@ -110,23 +112,22 @@ def _look(estate: Estate, base: Path, say: Say) -> Inventory:
     return with_remote(take_inventory(estate, base, say), estate, EstatePaths(estate, base), say)
 
 
-def _warehouses(found: Inventory, base: Path) -> dict[str, str]:
-    """Folders two levels above tables that their own folder alone names, as warehouses are laid out."""
-    names: dict[str, str] = {}
+def _warehouses(found: Inventory, base: Path) -> dict[str, dict[str, str]]:
+    """Catalogs that name tables by their folders, for those that no catalog names and that look like it."""
+    made: dict[str, dict[str, str]] = {}
     for table in found.tables:
-        adapter = known_format(table.format)
-        if table.table or table.remote or adapter is None or not adapter.registered_by_metadata:
+        if table.table or table.remote:
             continue
-        if not (Path(table.location) / "metadata" / "version-hint.text").exists():
-            continue
-        place = _written(Path(table.location).parent.parent, base)
-        if place not in names.values():
-            word = next(iter(names_of([place]).values())).rsplit(".", 1)[-1]
-            names[word if word not in names else f"{word}_{len(names)}"] = place
-    return names
+        for name in plugins.names(GROUP):
+            around = catalog_of(CatalogType(name)).warehouse_around(Path(table.location))
+            entry = {"type": name, "warehouse": _written(around, base)} if around else None
+            if entry and entry not in made.values():
+                word = next(iter(names_of([entry["warehouse"]]).values())).rsplit(".", 1)[-1]
+                made[word if word not in made else f"{word}_{len(made)}"] = entry
+    return made
 
 
-def _unnamed(found: Inventory, places: Places, warehouses: Mapping[str, str], base: Path) -> dict[str, Format]:
+def _unnamed(found: Inventory, base: Path) -> dict[str, Format]:
     """Tables and folders with data that no catalog names, by their place as the estate file writes it."""
     unnamed = {
         _written(Path(table.location), base): table.format

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pii_tracer.common import plugins
+from pii_tracer.config.catalogs import GROUP, CatalogType
+from pii_tracer.lake.catalogs.base import TableCatalog
+from pii_tracer.lake.catalogs.registry import catalog_of
 from pii_tracer.model.errors import UsageError
-
-_NAMES = {"hive": "hive", "glue": "glue", "iceberg-rest": "rest", "nessie": "nessie", "iceberg-sql": "core"}
 
 
 @dataclass
@@ -49,15 +51,8 @@ def read_places(
         scheme = place.partition(":")[0].lower() if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", place) else ""
         if scheme in ("s3", "s3a"):
             found.roots.append("s3://" + place.split("://", 1)[-1].rstrip("/"))
-        elif scheme == "glue":
-            _add(found, "glue", {"type": "glue", "region": place.partition(":")[2] or _region(region)})
-        elif scheme == "thrift":
-            _add(found, "hive", {"type": "hive", "uri": place})
-        elif scheme in ("http", "https"):
-            kind = "nessie" if place.rstrip("/").endswith("/v2") else "iceberg-rest"
-            _add(found, kind, {"type": kind, "uri": place, "warehouse": warehouse})
-        elif scheme in ("sqlite", "postgresql"):
-            _add(found, "iceberg-sql", {"type": "iceberg-sql", "uri": place, "warehouse": warehouse})
+        elif catalog := _catalog_at(place):
+            _add(found, *catalog, warehouse)
         elif scheme:
             raise UsageError(
                 f"a place of the kind `{scheme}:` cannot be looked into",
@@ -66,9 +61,9 @@ def read_places(
             )
         else:
             found.roots.append(_folder(Path(place), base))
-    glue = next((c["region"] for c in found.catalogs.values() if c["type"] == "glue"), None)
-    if glue or any(root.startswith("s3://") for root in found.roots) or str(warehouse).startswith("s3"):
-        found.s3 = {"region": glue or _region(region)}
+    in_aws = next((made["region"] for made in found.catalogs.values() if "region" in made), None)
+    if in_aws or any(root.startswith("s3://") for root in found.roots) or str(warehouse).startswith("s3"):
+        found.s3 = {"region": in_aws or _region(region)}
         if endpoint := os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"):
             found.s3["endpoint_url"] = endpoint
     if warehouse and not re.match(r"[a-z0-9+.-]+://", warehouse) and Path(warehouse).is_dir():
@@ -86,12 +81,21 @@ def _kind_of_lineage(source: Path) -> str:
     return "sql" if is_sql else "events"
 
 
-def _add(found: Places, kind: str, catalog: dict[str, Any]) -> None:
-    base = name = _NAMES[kind]
+def _catalog_at(place: str) -> tuple[CatalogType, TableCatalog, dict[str, str]] | None:
+    for name in plugins.names(GROUP):
+        adapter = catalog_of(CatalogType(name))
+        if (given := adapter.drafted(place)) is not None:
+            return CatalogType(name), adapter, given
+    return None
+
+
+def _add(found: Places, kind: CatalogType, adapter: TableCatalog, given: dict[str, str], warehouse: str | None) -> None:
+    base = name = str(adapter.drafted_name)
     number = 2
     while name in found.catalogs:
         name, number = f"{base}{number}", number + 1
-    found.catalogs[name] = {key: value for key, value in catalog.items() if value is not None}
+    wants = warehouse is not None and "warehouse" in adapter.needed | adapter.optional
+    found.catalogs[name] = {"type": kind.value, **given, **({"warehouse": str(warehouse)} if wants else {})}
 
 
 def _folder(folder: Path, base: Path) -> str:
@@ -108,11 +112,9 @@ def _from(path: Path, base: Path) -> str:
 
 
 def _region(given: str | None) -> str:
-    region = given or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-    if region is None:
-        from boto3.session import Session
+    from pii_tracer.lake.stores.s3.clients import usual_region
 
-        region = Session().region_name
+    region = given or usual_region()
     if not region:
         raise UsageError("the region of S3 is not known", where="--discover", todo="add `--region`, or set AWS_REGION")
     return region

@@ -114,15 +114,17 @@ class TableCatalog:
 
     It is registered under the type's name, as estate files write it. needed: keys that the estate file must give;
     optional: keys that it may give. uri: what the whole of `uri` looks like; a URI never holds credentials.
-    default_format: what a table is that was created there without a word about its format; None where the engine's own
-    default counts. text_remedy: how an owner takes a value out of what `texts` tells. swept: whether `retention sweep`
-    was tried on tables whose metadata such a catalog points at.
+    drafted_name: what a first estate file calls it; None where no place names one. default_format: what a table is that
+    was created there without a word about its format; None where the engine's own default counts. text_remedy: how an
+    owner takes a value out of what `texts` tells. swept: whether `retention sweep` was tried on tables whose metadata
+    such a catalog points at.
     """
 
     capabilities: ClassVar[frozenset[Capability]] = frozenset()
     needed: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[frozenset[str]] = frozenset()
     uri: ClassVar[str | None] = None
+    drafted_name: ClassVar[str | None] = None
     default_format: ClassVar[Format | None] = None
     swept: ClassVar[bool] = False
     text_remedy: ClassVar[str] = ""
@@ -130,6 +132,15 @@ class TableCatalog:
     def can(self, capability: Capability) -> bool:
         """Whether catalogs of this type have something."""
         return capability in self.capabilities
+
+    def drafted(self, place: str) -> dict[str, str] | None:
+        """What a first estate file says of it, where a place (its URI) is such a catalog's; None where it is not."""
+        named = self.drafted_name is not None and self.uri is not None and re.fullmatch(self.uri, place)
+        return {"uri": place} if named else None
+
+    def warehouse_around(self, table: Path) -> Path | None:
+        """The warehouse that a table's folder looks like being in, where such a catalog names tables by folders."""
+        return None
 
     def tables(self, name: str, catalog: Catalog, base: Path) -> Listing:
         """Every table that a catalog has; asked where it has `Capability.TABLES`.

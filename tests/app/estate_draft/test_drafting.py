@@ -95,7 +95,7 @@ def test_lineage_is_told_apart(lake: Path) -> None:
         (["gs://bucket/lake"], "a place of the kind `gs:` cannot be looked into"),
         (["nowhere"], "there is no such folder"),
         (["http://127.0.0.1:1/api/v2"], "needs `warehouse`"),
-        (["thrift://user@host:1"], "`uri`"),
+        (["thrift://user@host:1"], "a place of the kind `thrift:` cannot be looked into"),
     ],
 )
 def test_what_cannot_be_looked_into_is_refused_and_nothing_is_written(

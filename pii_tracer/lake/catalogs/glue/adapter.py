@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,12 +17,18 @@ class GlueCatalogs(TableCatalog):
     capabilities = frozenset({Capability.TABLES, Capability.VIEWS, Capability.TEXTS, Capability.TABLE_VERSIONS})
     needed = frozenset({"region"})
     optional = frozenset({"endpoint_url", "databases", "warehouse"})
+    drafted_name = "glue"
     default_format = TABLES
     text_remedy = (
         "aws glue update-table with the text mended, and --skip-archive; aws glue batch-delete-table-version for an old"
         " version that holds it; aws glue delete-column-statistics-for-table, or -for-partition; aws glue"
         " delete-partition of an empty one"
     )
+
+    def drafted(self, place: str) -> dict[str, str] | None:
+        """`glue:REGION`."""
+        found = re.fullmatch(r"glue:([a-z0-9-]+)", place)
+        return {"region": found.group(1)} if found else None
 
     def tables(self, name: str, catalog: Catalog, base: Path) -> Listing:
         from pii_tracer.lake.catalogs.glue.tables import list_glue

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pii_tracer.lake.catalogs.base import Capability, TableCatalog
 from pii_tracer.lake.catalogs.catalog_types import TABLES
 
@@ -12,3 +14,7 @@ class FolderCatalog(TableCatalog):
     capabilities = frozenset({Capability.FOLDERS})
     needed = frozenset({"warehouse"})
     default_format = TABLES
+
+    def warehouse_around(self, table: Path) -> Path | None:
+        """Two folders above a table; only tables that such catalogs made have the file that hints at the version."""
+        return table.parent.parent if (table / "metadata" / "version-hint.text").exists() else None

@@ -18,6 +18,7 @@ class HiveCatalogs(TableCatalog):
     needed = frozenset({"uri"})
     optional = frozenset({"databases", "warehouse"})
     uri: ClassVar[str | None] = r"thrift://[^@\s,/?#]+(,thrift://[^@\s,/?#]+)*"
+    drafted_name = "hive"
     text_remedy = (
         "ALTER TABLE … UNSET TBLPROPERTIES, CHANGE COLUMN … COMMENT, ALTER VIEW … AS; ALTER TABLE … UPDATE STATISTICS"
         " FOR COLUMN … SET, or ANALYZE TABLE … FOR COLUMNS after the erasure; DROP PARTITION of an empty one"

@@ -16,6 +16,7 @@ class NessieCatalogs(TableCatalog):
     needed = frozenset({"uri", "warehouse"})
     optional = frozenset({"ref"})
     uri = r"https?://[^@\s?#]+/v2/?"
+    drafted_name = "nessie"
     default_format = TABLES
 
     def tables(self, name: str, catalog: Catalog, base: Path) -> Listing:

@@ -16,8 +16,13 @@ class RestCatalogs(TableCatalog):
     needed = frozenset({"uri"})
     optional = frozenset({"warehouse"})
     uri = r"https?://[^@\s]+"
+    drafted_name = "rest"
     default_format = TABLES
     swept = True
+
+    def drafted(self, place: str) -> dict[str, str] | None:
+        """An address, but for one that ends in the version of another interface."""
+        return None if place.rstrip("/").endswith("/v2") else super().drafted(place)
 
     def tables(self, name: str, catalog: Catalog, base: Path) -> Listing:
         from pii_tracer.lake.catalogs.rest.tables import list_rest

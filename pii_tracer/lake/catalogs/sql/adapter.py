@@ -17,6 +17,7 @@ class SqlCatalogs(TableCatalog):
     capabilities = frozenset({Capability.TABLES, Capability.VIEWS})
     needed = frozenset({"uri", "warehouse"})
     uri = r"(sqlite:///|postgresql://)[^@\s?]+"
+    drafted_name = "core"
     default_format = TABLES
     swept = True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from typing import Any
 
@@ -10,6 +11,11 @@ from botocore.config import Config
 
 from pii_tracer.config.estate_file import S3
 from pii_tracer.lake.stores.s3.object_versions import S3Client
+
+
+def usual_region() -> str | None:
+    """The region that boto3 takes where nobody names one; None where it has none."""
+    return os.environ.get("AWS_REGION") or boto3.session.Session().region_name
 
 
 class S3Clients:
