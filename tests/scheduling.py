@@ -45,7 +45,7 @@ class ByFile(LoadFileScheduling):
         if failed:
             next(unit for unit in units.values() if at in unit)[at] = True
         self.workqueue.update({file: unit for file, unit in units.items() if not all(unit.values())})
-        for other in self.assigned_work.keys() & self.registered_collections.keys():  # not those that still begin
+        for other in self.assigned_work:
             self._reschedule(other)
         return at if failed else None
 
@@ -56,6 +56,8 @@ class ByFile(LoadFileScheduling):
 
     def _reschedule(self, node: WorkerController) -> None:
         """Give a worker the next file, and tell it when there is none. It begins no test until it knows of a next one."""
+        if node not in self.registered_collections:
+            return  # it has just begun, and asks when it knows its tests
         super()._reschedule(node)
         while self.workqueue and not node.shutting_down and self._pending_of(self.assigned_work[node]) < 2:
             self._assign_work_unit(node)
