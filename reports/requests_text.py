@@ -55,6 +55,58 @@ def added_line(done: AddedList) -> str:
     )
 
 
+class MatchedLists(Protocol):
+    """What became of an archive of DROP (`pii_tracer.app.intake.drop_lists.Matched`)."""
+
+    @property
+    def file(self) -> str: ...
+    @property
+    def matched(self) -> int: ...
+    @property
+    def not_found(self) -> int: ...
+    @property
+    def shared(self) -> int: ...
+    @property
+    def removed(self) -> int: ...
+    @property
+    def known(self) -> int: ...
+    @property
+    def refused(self) -> int: ...
+    @property
+    def skipped(self) -> Sequence[str]: ...
+
+
+class AnsweredItems(Protocol):
+    """What was answered (`pii_tracer.app.intake.drop_lists.Answered`)."""
+
+    @property
+    def deleted(self) -> int: ...
+    @property
+    def exempted(self) -> int: ...
+    @property
+    def not_found(self) -> int: ...
+    @property
+    def still_open(self) -> int: ...
+
+
+def matched_lines(done: MatchedLists) -> Iterator[str]:
+    """What matching came to."""
+    yield (
+        f"{visible(done.file)}: {done.matched} matched, {done.not_found} not found, {done.shared} of several persons,"
+        f" {done.removed} taken back, {done.known} there already, {done.refused} not taken"
+    )
+    if done.skipped:
+        yield f"left out, and not answered: {', '.join(visible(name) for name in done.skipped)}"
+
+
+def answered_line(done: AnsweredItems) -> str:
+    """One line for an answer."""
+    return (
+        f"{done.deleted} deleted, {done.exempted} exempted, {done.not_found} not found;"
+        f" {done.still_open} are still open and not in the file"
+    )
+
+
 def planned_lines(found: PlannedRequests) -> Iterator[str]:
     """What planning did with the store's requests."""
     for name, why in found.set_aside.items():

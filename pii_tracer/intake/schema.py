@@ -28,6 +28,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX changes_of_a_request ON changes (request)",
         "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     ),
+    ("CREATE TABLE work_items (id TEXT PRIMARY KEY, list TEXT NOT NULL, outcome TEXT NOT NULL) WITHOUT ROWID",),
 )
 """By number, from 1. One that was released is never changed: what comes later is a further one."""
 

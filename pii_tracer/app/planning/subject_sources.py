@@ -93,7 +93,7 @@ def keys_of(
     unread: list[Unread] = []
 
     def texts(found: Mapping[str, Sequence[Any]]) -> SourceRows:
-        return SourceRows({column: _texts(values) for column, values in found.items()})
+        return SourceRows({column: texts_of(values) for column, values in found.items()})
 
     def rows(name: str, told: Named) -> tuple[SourceRows | None, Iterator[SourceRows]]:
         state = states.get(dataset_of(subject, name, paths, inventory))
@@ -145,7 +145,7 @@ def _refuse_missing(told: Named, state: TableState, name: str) -> None:
         )
 
 
-def _texts(values: Sequence[Any]) -> list[str | None]:
+def texts_of(values: Sequence[Any]) -> list[str | None]:
     return [None if value is None else _text(value) for value in values]
 
 

@@ -100,6 +100,74 @@ def add(
     return int(ExitCode.PARTIAL if any(one.refused for one in done) else ExitCode.DONE)
 
 
+@requests.command("add-drop")
+@click.argument("file", type=click.Path(path_type=Path))
+@estate_option
+@state_option
+@click.option("--subject", required=True, help="the kind of person whom the lists are matched against")
+@click.option("--received", required=True, help="when the lists were downloaded, with a time zone")
+@click.option("--column", "columns", multiple=True, callback=_columns, help="LIST=NAME: the source's column of a list")
+@click.option("--skip-list", "skip", multiple=True, help="leave a list out, which is then not answered")
+@format_option("text", "json")
+def add_drop(
+    file: Path,
+    estate_file: Path,
+    state: Path,
+    subject: str,
+    received: str,
+    columns: dict[str, str],
+    skip: tuple[str, ...],
+    fmt: str,
+) -> int:
+    """Match the hashed lists of California's DROP (the ZIP that it gives) against the source, and take in who is found.
+
+    Lists of e-mail addresses and phones are matched. The same ZIP again adds nothing, and looks again for those that
+    were not found.
+
+    \b
+    Example:
+      pii-tracer requests add-drop download.zip --subject customer --received 2026-11-26T00:00:00-08:00
+    """
+    from dataclasses import asdict
+
+    from pii_tracer.app.intake.drop_lists import add_drop as add
+    from reports.escape import visible
+    from reports.progress import Progress
+    from reports.requests_text import matched_lines
+
+    with Progress() as progress:
+        done = add(
+            Settings(estate_file, state),
+            file,
+            subject=subject,
+            received=moment(received),
+            columns=columns,
+            skip=skip,
+            tell=lambda member, line, why: click.echo(f"{visible(member)}, line {line}: not taken: {why}", err=True),
+            show=progress,
+        )
+    click.echo(json.dumps(asdict(done), indent=2) if fmt == "json" else "\n".join(matched_lines(done)))
+    return int(ExitCode.PARTIAL if done.refused or done.shared else ExitCode.DONE)
+
+
+@requests.command()
+@click.argument("out", type=click.Path(path_type=Path))
+@estate_option
+@state_option
+def answers(out: Path, estate_file: Path, state: Path) -> int:
+    """Write the file that answers DROP's lists: 3 deleted, 2 exempted, 5 not found. What is open is not in it.
+
+    \b
+    Example:
+      pii-tracer requests answers answers.csv
+    """
+    from pii_tracer.app.intake.drop_lists import write_answers
+    from reports.requests_text import answered_line
+
+    click.echo(answered_line(write_answers(Settings(estate_file, state), out)))
+    return int(ExitCode.DONE)
+
+
 @requests.command("list")
 @estate_option
 @state_option

@@ -1,0 +1,253 @@
+"""California's DROP: lists of hashed identifiers matched against the source, and the file that answers them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pii_tracer.app.intake.request_lists import MOST_TOLD, ROWS_AT_ONCE, Refusal
+from pii_tracer.app.intake.stores import due_date, existing_store, store_of
+from pii_tracer.app.progress import SILENT, Shows
+from pii_tracer.app.settings import Settings
+from pii_tracer.intake.drop.answers import Outcome, Status, answers, outcome_of, record, withdrawn_with
+from pii_tracer.intake.drop.list_archive import REMOVED, WorkItem, lists_in, work_items
+from pii_tracer.intake.drop.standard_forms import CATEGORIES, FORMS, digest_of
+from pii_tracer.intake.request_store import FILE, transaction
+from pii_tracer.intake.requests import Incoming, NotTaken, RequestState
+from pii_tracer.intake.state_changes import Said, end
+from pii_tracer.intake.taking_in import Intake
+from pii_tracer.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from pii_tracer.config.subjects import Subject
+    from pii_tracer.intake.request_store import RequestStore
+    from pii_tracer.review.sealed_person_values import EstateKey
+
+LAW = "CCPA"
+"""The Delete Act's deletions are the data broker's to do within 45 days, as those of the CCPA are."""
+_DROP = "DROP"
+Tell = Callable[[str, int, str], None]
+"""Is told each line that is not taken: the file of the archive, its line, and why."""
+
+
+@dataclass(frozen=True)
+class Matched:
+    """What became of an archive. skipped: lists that were left out, by name."""
+
+    file: str
+    matched: int
+    not_found: int
+    shared: int
+    removed: int
+    known: int
+    refused: int
+    skipped: tuple[str, ...]
+    refusals: tuple[Refusal, ...]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """How many work items were answered with each status, and how many are still open."""
+
+    deleted: int
+    exempted: int
+    not_found: int
+    still_open: int
+
+
+@dataclass
+class _Count:
+    found: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("matched", "not_found", "shared", "removed", "known", "refused"), 0)
+    )
+    refusals: list[Refusal] = field(default_factory=list)
+    withdrawn: list[str] = field(default_factory=list)
+
+
+def add_drop(
+    settings: Settings,
+    file: Path,
+    *,
+    subject: str,
+    received: datetime,
+    columns: Mapping[str, str] | None = None,
+    skip: Sequence[str] = (),
+    tell: Tell = lambda file, line, reason: None,
+    show: Shows = SILENT,
+    now: datetime | None = None,
+) -> Matched:
+    """Match the lists of a DROP download against the source's current rows, and take in who is found.
+
+    columns: the source's column of each list; without it the subject's only identifier of the list's category. skip:
+    lists that are left out, and not answered. An identifier of several persons is nobody's: it is told, and stays open.
+    The same archive again adds nothing, and looks again for those that were not found.
+
+    Raises:
+        UsageError: no such subject or column, a list that is neither matched here nor left out, a time to come.
+        RequestError: archive or store cannot be read.
+        ConfigError, EstateError: the source cannot be read.
+    """
+    now = now or datetime.now(timezone.utc)
+    if received > now:
+        raise UsageError("the download lies in the future", where="--received", todo="name when it was downloaded")
+    found = sorted({kind for kind in lists_in(file).values() if kind not in skip})
+    unknown = [kind for kind in found if kind not in FORMS and kind != REMOVED]
+    if unknown:
+        raise UsageError(
+            f"the list {unknown[0]} is not matched here, only {', '.join(FORMS)}",
+            where=str(file),
+            todo=f"answer it by other means, and leave it out by `--skip-list {unknown[0]}`",
+        )
+    estate = settings.estate()
+    mine = next((one for one in estate.subjects if one.name == subject), None)
+    if mine is None:
+        raise UsageError("the estate file has no such subject", where="--subject", todo="name one of its `subjects`")
+    chosen = {kind: _column(mine, kind, columns or {}) for kind in found if kind in FORMS}
+    index = _index(settings, mine, chosen, show) if chosen else {}
+    store, count = store_of(settings), _Count()
+    taker = _Taker(store.key, subject, received, index)
+    show.step(f"matching {', '.join(found)}")
+    items = work_items(file, found)
+    with store.connected() as connection:
+        while batch := list(islice(items, ROWS_AT_ONCE)):
+            with transaction(connection):
+                for item in batch:
+                    _take(connection, taker, item, count, tell)
+    _withdraw(store, count.withdrawn, now)
+    return Matched(str(file), **count.found, skipped=tuple(sorted({*skip})), refusals=tuple(count.refusals))
+
+
+def write_answers(settings: Settings, out: Path) -> Answered:
+    """Write the CSV that DROP takes (`Id`, `Status`) for all work items that can be answered now.
+
+    Raises:
+        UsageError: there is no request store.
+        RequestError: the store cannot be used.
+    """
+    from pii_tracer.common.atomic_files import write_atomic
+
+    store = existing_store(settings)
+    if store is None:
+        raise UsageError(
+            "there is no request store",
+            where=str(settings.state / FILE),
+            todo="`pii-tracer requests add-drop` makes it",
+        )
+    counts = dict.fromkeys([*Status, None], 0)
+    lines = ["Id,Status"]
+    with store.connected() as connection:
+        for name, status in answers(connection):
+            counts[status] += 1
+            if status is not None:
+                lines.append(f"{name},{int(status)}")
+    write_atomic(out, ("\n".join(lines) + "\n").encode())
+    return Answered(counts[Status.DELETED], counts[Status.EXEMPTED], counts[Status.NOT_FOUND], counts[None])
+
+
+def _column(subject: Subject, kind: str, named: Mapping[str, str]) -> str:
+    if kind in named:
+        return named[kind]
+    fitting = [one.column for one in subject.identifiers if one.category == CATEGORIES[kind]]
+    if len(fitting) != 1:
+        raise UsageError(
+            f"the subject has {len(fitting)} identifiers of the category {CATEGORIES[kind]}",
+            where=f"list {kind}",
+            todo=f"name the column of {subject.source} by `--column {kind}=NAME`",
+        )
+    return fitting[0]
+
+
+Index = Mapping[str, Mapping[bytes, str | None]]
+"""By list: the key of the person with an identifier, by its digest; None where several persons have it."""
+
+
+def _index(settings: Settings, subject: Subject, columns: Mapping[str, str], show: Shows) -> Index:
+    from pii_tracer.app.planning.plan_creation import take_inventory
+    from pii_tracer.app.planning.subject_sources import spots_of, table_of, texts_of
+    from pii_tracer.lake.dataset_paths import EstatePaths
+    from pii_tracer.lake.rows.current_rows import read_spots
+    from pii_tracer.model.column_paths import spot_of
+
+    show.step(f"reading {subject.source}")
+    estate, paths = settings.estate(), EstatePaths(settings.estate(), settings.base)
+    states = {state.dataset: state for state in take_inventory(estate, settings.base, show.step, stored=False).tables}
+    source = table_of(subject, subject.source, paths, states)
+    spots = spots_of(subject, paths, states)
+    wanted = {name: spot_of(spots, source.dataset, name) for name in {subject.key, *columns.values()}}
+    rows = {name: texts_of(values) for name, values in read_spots(source, wanted, paths).items()}
+    return {kind: _digests(rows[subject.key], rows[column], kind) for kind, column in columns.items()}
+
+
+def _digests(keys: Sequence[str | None], values: Sequence[str | None], kind: str) -> dict[bytes, str | None]:
+    form, found = FORMS[kind], dict[bytes, "str | None"]()
+    for key, value in zip(keys, values, strict=True):
+        if key is None or value is None or not (text := form(value)):
+            continue
+        at = digest_of(text)
+        found[at] = key if found.get(at, key) == key else None
+    return found
+
+
+@dataclass(frozen=True)
+class _Taker:
+    key: EstateKey
+    subject: str
+    received: datetime
+    index: Index
+
+    def of(self, item: WorkItem) -> Intake:
+        """A work item keeps its id for ever, in whatever download it comes: the receipt is known by it."""
+        digest = self.key.file_digest()
+        digest.update(item.id.encode())
+        return Intake(self.key, digest.hexdigest()[:32], due_date)
+
+
+def _take(connection: sqlite3.Connection, taker: _Taker, item: WorkItem, count: _Count, tell: Tell) -> None:
+    if item.wrong:
+        _refuse(item, item.wrong, count, tell)
+        return
+    before = outcome_of(connection, item.id)
+    if item.list == REMOVED and before is not Outcome.REMOVED:
+        outcome = Outcome.REMOVED
+        record(connection, item.id, item.list, outcome)
+        if request := withdrawn_with(connection, item.id):
+            count.withdrawn.append(request)
+    elif before not in (None, Outcome.NOT_FOUND):
+        count.found["known"] += 1
+        return
+    else:
+        mine = taker.index[item.list]
+        key = mine.get(item.digest)
+        outcome = Outcome.NOT_FOUND if item.digest not in mine else Outcome.MATCHED if key else Outcome.SHARED
+        if key:
+            incoming = Incoming(item.line, item.id, taker.subject, key, LAW, taker.received, "drop")
+            try:
+                taker.of(item).take(connection, incoming)
+            except NotTaken as why:
+                _refuse(item, str(why), count, tell)
+                return
+        if outcome is Outcome.SHARED:
+            tell(item.file, item.line, "several persons of the source have this identifier: decide by hand")
+        record(connection, item.id, item.list, outcome)
+    count.found[outcome.value] += 1
+
+
+def _refuse(item: WorkItem, reason: str, count: _Count, tell: Tell) -> None:
+    count.found["refused"] += 1
+    if len(count.refusals) < MOST_TOLD:
+        count.refusals.append(Refusal(item.line, reason))
+    tell(item.file, item.line, reason)
+
+
+def _withdraw(store: RequestStore, requests: Sequence[str], now: datetime) -> None:
+    """What a consumer took back is not erased any more, unless its erasure has begun."""
+    for name in dict.fromkeys(requests):
+        try:
+            end(store, name, RequestState.WITHDRAWN, Said(_DROP, "removed from the list by the consumer", now))
+        except UsageError:
+            continue  # it has ended, or its erasure has begun: the answer tells what became of it

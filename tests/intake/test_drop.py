@@ -1,0 +1,237 @@
+"""California's DROP: hashed lists matched against the source, equal to a slow model; and the file that answers them."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import zipfile
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pii_tracer.app.intake.drop_lists import Matched, add_drop, write_answers
+from pii_tracer.app.intake.request_states import refuse_request, withdraw_request
+from pii_tracer.app.settings import Settings
+from pii_tracer.cli.main import run as cli
+from pii_tracer.intake.drop.standard_forms import digest_told, email_form, phone_form
+from pii_tracer.intake.requests import RequestState
+from pii_tracer.intake.state_changes import begin, carry_over, erased, plan_them
+from pii_tracer.model.errors import ExitCode, RequestError, UsageError
+from tests.intake.places import NOW, opened, place
+from tests.leaks import Person, leaks
+
+IDENTIFIERS = "    identifiers: [{column: mail, category: email}, {column: phone, category: phone}]\n"
+USERS = {
+    "user_id": [71234501, 71234502, 71234503, 71234504],
+    "mail": ["Asha@North.example ", "family@north.example", "FAMILY@north.example", None],
+    "phone": ["+1(415)555-9317", None, "+84(90)123 4567", ""],
+}
+RECEIVED = datetime(2026, 11, 1, tzinfo=timezone.utc)
+
+
+def hashed(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def item(number: int) -> str:
+    return f"Item{number:08d}"
+
+
+def archive(file: Path, lists: Mapping[str, Sequence[tuple[str, ...]]], header: str = "ID,Hash") -> Path:
+    with zipfile.ZipFile(file, "w") as made:
+        for name, rows in lists.items():
+            text = io.StringIO()
+            text.write((f"{header},ListType" if name == "Removed" else header) + "\r\n")
+            csv.writer(text).writerows(rows)
+            made.writestr(f"1234_{name}_20261101.csv", text.getvalue())
+    return file
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Settings:
+    return made(tmp_path, USERS)
+
+
+def made(base: Path, users: Mapping[str, Sequence[Any]]) -> Settings:
+    found = place(base, IDENTIFIERS)
+    kinds = [("user_id", pa.int64()), ("mail", pa.string()), ("phone", pa.string())]
+    write_deltalake(base / "w" / "users", pa.table(dict(users), schema=pa.schema(kinds)), mode="overwrite")
+    return found
+
+
+def add(shop: Settings, lists: Mapping[str, Sequence[tuple[str, ...]]], **more: Any) -> Matched:
+    return add_drop(shop, archive(shop.base / "drop.zip", lists), subject="user", received=RECEIVED, **more)
+
+
+def states(shop: Settings) -> dict[str, RequestState]:
+    return {one.id: one.state for one in opened(shop).requests()}
+
+
+def answered(shop: Settings) -> dict[str, str]:
+    write_answers(shop, shop.base / "answers.csv")
+    with (shop.base / "answers.csv").open() as lines:
+        rows = list(csv.reader(lines))
+    assert rows[0] == ["Id", "Status"]
+    return dict(map(tuple, rows[1:]))  # type: ignore[arg-type]
+
+
+def test_the_authoritys_own_examples() -> None:
+    """Its published pairs of a phone number and its hash."""
+    for written, told in (
+        ("+1(415)555-9317", "vGM7y5n+hBXRSEAklhHDPCbysyNgYTmXdMcagGUOY8E="),
+        ("+84(90)123 4567", "ptzVkgbv9DonwvPCHmXmJ2SEOaolSh37z3ZzY/Gmm+U="),
+    ):
+        assert hashed(phone_form(written)) == told
+    assert email_form(" a.lice+Tag@Co.COM ") == "a.lice+tag@co.com"
+    assert [digest_told(text) for text in ("", "abc", "vGM7y5n+hBXRSEAklhHDPCbysyNgYTmXdMcagGUOY8E", "é")] == [None] * 4
+
+
+def test_who_is_found_is_a_request_and_who_is_not_is_answered(shop: Settings, tmp_path: Path) -> None:
+    lists = {
+        "Email": [
+            (item(1), hashed("asha@north.example")),
+            (item(2), hashed("family@north.example")),
+            (item(3), hashed("x@y.example")),
+        ],
+        "Phone": [(item(4), hashed("4155559317")), (item(5), hashed("4901234567")), (item(6), hashed(""))],
+    }
+    told: list[tuple[int, str]] = []
+    done = add(shop, lists, tell=lambda file, line, why: told.append((line, why)))
+    assert (done.matched, done.not_found, done.shared, done.refused) == (3, 2, 1, 0)
+    assert [line for line, _ in told] == [3]
+    assert "several persons" in told[0][1]
+    store = opened(shop)
+    keys = {one.id: store.key_of(one.id) for one in store.requests()}
+    assert keys == {item(1): "71234501", item(5): "71234503"}, "her e-mail address and her phone are one request"
+    assert {r.id for r in store.receipts(item(1))} == {item(1), item(4)}
+    assert {one.law for one in store.requests()} == {"CCPA"}
+    assert answered(shop) == {item(3): "5", item(6): "5"}
+    values = [shop.state, tmp_path / "answers.csv"]
+    assert leaks(Person(("asha@north.example", "4155559317", "71234501", hashed("asha@north.example"))), values) == []
+    again = add(shop, lists)
+    assert (again.known, again.not_found, again.matched) == (4, 2, 0)
+
+
+def test_who_was_not_found_is_looked_for_again(shop: Settings) -> None:
+    lists = {"Email": [(item(1), hashed("late@north.example"))]}
+    assert add(shop, lists).not_found == 1
+    made(shop.base, {"user_id": [7], "mail": ["late@north.example"], "phone": [None]})
+    assert add(shop, lists).matched == 1
+    assert answered(shop) == {}
+
+
+def test_statuses_follow_what_became_of_requests(shop: Settings) -> None:
+    users = {"user_id": list(range(1, 7)), "mail": [f"u{n}@x.example" for n in range(1, 7)], "phone": [None] * 6}
+    made(shop.base, users)
+    add(shop, {"Email": [(item(n), hashed(f"u{n}@x.example")) for n in range(1, 7)]})
+    store = opened(shop)
+    plan_them(store, [item(1), item(2)], "plan-1", NOW)
+    begin(store, [item(1), item(2)], "plan-1", NOW)
+    erased(store, {item(1): "proof x"}, lambda law, at: at, NOW)
+    carry_over(store, [item(2)], "data is kept by the hold H1", NOW, ["H1"])
+    carry_over(store, [item(3)], "the run left something", NOW)
+    refuse_request(shop, item(4), by="Meera", reason="no consumer")
+    withdraw_request(shop, item(5), by="Meera", reason="by mistake")
+    assert answered(shop) == {item(1): "3", item(2): "2", item(4): "2"}
+    done = write_answers(shop, shop.base / "answers.csv")
+    assert (done.deleted, done.exempted, done.not_found, done.still_open) == (1, 2, 0, 3)
+
+
+def test_what_a_consumer_takes_back_is_not_erased(shop: Settings) -> None:
+    """One who stands in another list as well is still to be erased."""
+    add(shop, {"Email": [(item(1), hashed("asha@north.example"))], "Phone": [(item(2), hashed("4901234567"))]})
+    add(shop, {"Phone": [(item(3), hashed("4155559317"))]})
+    gone = [(item(n), "x", "Email") for n in (1, 2)]
+    assert add(shop, {"Removed": gone}).removed == 2
+    assert states(shop) == {item(1): RequestState.RECEIVED, item(2): RequestState.WITHDRAWN}
+    assert add(shop, {"Removed": [(item(3), "x", "Phone")]}).removed == 1
+    assert states(shop)[item(1)] is RequestState.WITHDRAWN
+    assert answered(shop) == {}
+    again = add(shop, {"Removed": gone, "Email": [(item(1), hashed("asha@north.example"))]})
+    assert (again.removed, again.known, again.matched) == (0, 3, 0), "a list that came late brings nobody back"
+
+
+def test_lines_that_are_wrong_are_named_and_the_others_taken(
+    shop: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = hashed("asha@north.example")
+    rows = [("short", good), (item(2), "nohash"), (item(3), good, "more"), ("", ""), (item(5), good)]
+    file = archive(shop.base / "drop.zip", {"Email": rows})
+    words = ["requests", "add-drop", str(file), "--subject", "user", "--received", "2026-11-01T00:00:00Z"]
+    where = ["--estate", str(shop.base / "pii-tracer.yaml"), "--state", str(shop.state)]
+    assert cli([*words, *where]) == ExitCode.PARTIAL
+    told = capsys.readouterr()
+    assert [line.split(": ")[0] for line in told.err.splitlines() if "not taken" in line] == [
+        f"1234_Email_20261101.csv, line {n}" for n in (2, 3, 4, 5)
+    ]
+    assert good not in told.err + told.out
+    assert "1 matched" in told.out
+    assert cli(["requests", "answers", str(shop.base / "a.csv"), *where]) == ExitCode.DONE
+    assert (shop.base / "a.csv").read_text() == "Id,Status\n"
+
+
+def test_archives_that_are_none_are_refused(shop: Settings) -> None:
+    with pytest.raises(UsageError, match="NDZ is not matched here"):
+        add(shop, {"NDZ": [], "Email": []})
+    assert add(shop, {"NDZ": [(item(1), hashed("x"))], "Email": []}, skip=["NDZ"]).skipped == ("NDZ",)
+    assert answered(shop) == {}, "what is left out is not answered"
+    with pytest.raises(RequestError, match="does not begin with the columns"):
+        add_drop(shop, archive(shop.base / "x.zip", {"Email": []}, "Hash,ID"), subject="user", received=RECEIVED)
+    with pytest.raises(RequestError, match="no list of DROP by its name"):
+        add(shop, {"Else": []})
+    (shop.base / "no.zip").write_bytes(b"PK\x03\x04 and so on")
+    with pytest.raises(RequestError, match="it is no ZIP"):
+        add_drop(shop, shop.base / "no.zip", subject="user", received=RECEIVED)
+    whole = archive(shop.base / "x.zip", {"Email": [(item(n), hashed(str(n))) for n in range(400)]}).read_bytes()
+    damaged = bytearray(whole)
+    damaged[200:230] = bytes(30)
+    (shop.base / "damaged.zip").write_bytes(damaged)
+    with pytest.raises(RequestError):
+        add_drop(shop, shop.base / "damaged.zip", subject="user", received=RECEIVED)
+    with pytest.raises(UsageError, match="no such subject"):
+        add_drop(shop, shop.base / "x.zip", subject="nobody", received=RECEIVED)
+
+
+MAILS = st.sampled_from(["a@x.example", "A@X.example", " a@x.example", "b@x.example", "", "  ", None])
+PHONES = st.sampled_from(["+1 415 555 9317", "4155559317", "(90) 123", "90123", "", "none", None])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(MAILS, PHONES), max_size=6), st.lists(st.sampled_from(["a@x.example", "b@x.example", ""])))
+def test_matching_is_that_of_a_slow_model(
+    tmp_path_factory: pytest.TempPathFactory, users: list[tuple[str | None, str | None]], asked: list[str]
+) -> None:
+    shop = made(
+        tmp_path_factory.mktemp("model"),
+        {
+            "user_id": list(range(1, len(users) + 1)),
+            "mail": [mail for mail, _ in users],
+            "phone": [phone for _, phone in users],
+        },
+    )
+    phones = ["4155559317", "90123", ""]
+    lists = {
+        "Email": [(item(n), hashed(mail)) for n, mail in enumerate(asked)],
+        "Phone": [(item(100 + n), hashed(phone)) for n, phone in enumerate(phones)],
+    }
+    done = add(shop, lists)
+    expected = {"matched": 0, "not_found": 0, "shared": 0}
+    for mail in asked:
+        expected[_word([n for n, (m, _) in enumerate(users) if mail and m and m.strip().lower() == mail])] += 1
+    for number in phones:
+        digits = [("".join(c for c in p if c.isdigit())[-10:] if p else "") for _, p in users]
+        expected[_word([n for n, d in enumerate(digits) if number and d == number])] += 1
+    assert {name: getattr(done, name) for name in expected} == expected
+
+
+def _word(found: list[int]) -> str:
+    return "not_found" if not found else "matched" if len(found) == 1 else "shared"
