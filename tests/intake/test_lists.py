@@ -19,6 +19,7 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.intake import request_store
 from pii_tracer.intake.list_files import Form
 from pii_tracer.intake.requests import RequestState
+from pii_tracer.intake.schema import MIGRATIONS
 from pii_tracer.model.errors import ConfigError, PiiTracerError, RequestError, UsageError
 from tests.cli.small import request
 from tests.intake.places import GIVEN, NOW, ago, counts, ids, opened, place, took
@@ -217,6 +218,19 @@ def test_no_value_is_in_the_clear(settings: Settings) -> None:
         store.key_of("REQ-2")
 
 
+def test_a_store_of_the_first_schema_is_brought_to_the_newest(settings: Settings) -> None:
+    """As the first release wrote it: its requests are there, and what came later can be written."""
+    took(settings, "key\n4417700101\n")
+    path = settings.state / request_store.FILE
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE work_items")
+        connection.execute("PRAGMA user_version = 1")
+    assert [one.state.value for one in opened(settings).requests()] == ["received"]
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+        assert connection.execute("SELECT count(*) FROM work_items").fetchone() == (0,)
+
+
 def test_the_store_is_refused_where_it_cannot_be_trusted(settings: Settings) -> None:
     took(settings, "key\n4417700101\n")
     path = settings.state / request_store.FILE
@@ -229,7 +243,7 @@ def test_the_store_is_refused_where_it_cannot_be_trusted(settings: Settings) -> 
     with pytest.raises(RequestError, match="later version"):
         opened(settings)
     with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version = 1")
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
     settings.key_file().unlink()
     with pytest.raises(RequestError, match="another estate key"):
         opened(settings)
