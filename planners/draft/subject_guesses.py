@@ -16,18 +16,22 @@ MOST_FURTHER = 200
 class SampledTable:
     """A table as far as a draft looks at it. name: in Spark SQL. sample: values by column; empty where none were read.
 
-    whole: whether the sample is all of the table's rows, so that it tells whether a column is unique.
+    rows: how many were read, of which a sample may hold fewer values.
     """
 
     name: str
     columns: tuple[Column, ...]
     sample: Mapping[str, Sequence[object]]
-    whole: bool = False
+    rows: int = 0
     clone: bool = False
 
     def values(self, column: str) -> Sequence[object]:
         """The sampled values of a column."""
         return self.sample.get(column, ())
+
+    def is_whole(self, column: str) -> bool:
+        """Whether the sample has the column's value of every row."""
+        return self.rows > 0 and len(self.values(column)) == self.rows
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ def _of(table: SampledTable) -> list[tuple[float, SubjectGuess]]:
 
 def _is_unique(table: SampledTable, column: str) -> int:
     values = [value for value in table.values(column) if value is not None]
-    return int(table.whole and len(values) > 1 and len(set(map(str, values))) == len(table.values(column)))
+    return int(table.is_whole(column) and len(values) > 1 and len(set(map(str, values))) == len(table.values(column)))
 
 
 def _with_further(guess: SubjectGuess, tables: Sequence[SampledTable]) -> SubjectGuess:
@@ -101,7 +105,7 @@ def _with_further(guess: SubjectGuess, tables: Sequence[SampledTable]) -> Subjec
             if words_of(column.name) != name or key_strength(column.name, column.type) < 2:
                 continue
             keys = {str(value) for value in table.values(column.name) if value is not None}
-            shared = len(keys & known) / len(keys) if keys and known and source.whole else None
+            shared = len(keys & known) / len(keys) if keys and known and source.is_whole(guess.key) else None
             further.append(FurtherTable(table.name, column.name, shared))
             break
     return SubjectGuess(

@@ -20,14 +20,17 @@ from pii_tracer.lake.formats.registry import known_format, table_formats
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.errors import EstateError, UsageError
+from planners.draft.column_guesses import key_strength
 from planners.draft.object_tables import tables_of
 from planners.draft.subject_guesses import SampledTable, SubjectGuess, guess_subjects
 from planners.draft.table_names import names_of
 
-MOST_SAMPLED = 64 * 2**20
+MOST_SAMPLED = 32 * 2**20
 """Bytes of a table's data files up to which its columns are looked into."""
 MOST_VALUES = 5_000
 """Values of a column that are looked at."""
+MOST_KEYS = 1_000_000
+"""Values of a column that looks like a key: whether each stands once, and whose they are."""
 _DEV = frozenset({"dev", "sandbox", "scratch", "playground"})
 Say = Callable[[str], None]
 
@@ -181,22 +184,27 @@ def _sampled(found: Inventory, paths: EstatePaths, say: Say) -> tuple[list[Sampl
     for table in found.tables:
         if table.table is None:
             continue
-        columns = [column.name for column in table.columns if _is_plain(column.type)]
+        kinds = {column.name: column.type for column in table.columns}
+        columns = [name for name, kind in kinds.items() if _is_plain(kind)]
         sample: dict[str, Sequence[object]] = {}
-        whole = False
+        count = 0
         if columns and table.bytes <= MOST_SAMPLED:
             say(f"looking into {table.table}")
             try:
                 rows = read_columns(table, columns, paths)
-                whole = rows.num_rows <= MOST_VALUES
-                sample = {name: rows.column(name).slice(0, MOST_VALUES).to_pylist() for name in columns}
+                count = rows.num_rows
+                sample = {name: rows.column(name).slice(0, _most(name, kinds[name])).to_pylist() for name in columns}
             except (EstateError, OSError):
                 unread.append(table.table)
         elif columns:
             unread.append(table.table)
         clone = table.clone_of is not None or table.same_files_as is not None or paths.is_dev(table.location)
-        sampled.append(SampledTable(table.table, table.columns, sample, whole, clone))
+        sampled.append(SampledTable(table.table, table.columns, sample, count, clone))
     return sampled, tuple(sorted(unread))
+
+
+def _most(name: str, kind: str) -> int:
+    return MOST_KEYS if key_strength(name, kind) else MOST_VALUES
 
 
 def _is_plain(kind: str) -> bool:

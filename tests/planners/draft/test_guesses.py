@@ -78,7 +78,7 @@ def table(name: str, columns: dict[str, list[object]], **more: bool) -> SampledT
     made = tuple(
         Column(name=c, type=kinds[type(next(v for v in values if v is not None))]) for c, values in columns.items()
     )
-    return SampledTable(name, made, columns, whole=True, **more)
+    return SampledTable(name, made, columns, len(next(iter(columns.values()))), **more)
 
 
 def test_the_source_is_where_each_person_stands_once() -> None:
@@ -105,6 +105,17 @@ def test_the_source_is_where_each_person_stands_once() -> None:
     ]
     assert [other.source for other in others] == ["a.mails"]
     assert guess_subjects(tables[3:]) == []
+
+
+def test_a_part_of_the_values_tells_nothing_of_all() -> None:
+    """Five thousand different numbers at the beginning are no proof that each stands once."""
+    users = {"user_id": [1, 2], "email": ["a@x.example", "b@x.example"]}
+    kinds = (Column(name="user_id", type="bigint"), Column(name="email", type="string"))
+    orders = table("a.orders", {"user_id": [1], "total": [1.0]})
+    [part] = guess_subjects([SampledTable("crm.people", kinds, users, 900), orders])
+    assert (part.unique, part.further[0].shared) == (False, None)
+    [whole] = guess_subjects([SampledTable("crm.people", kinds, users, 2), orders])
+    assert (whole.unique, whole.further[0].shared) == (True, 1.0)
 
 
 MARKS: dict[str, Format | None] = {"_delta_log": DELTA, "metadata": None}
