@@ -61,6 +61,7 @@ def test_jars_that_spark_submit_did_not_bring_are_named(spark: Any, tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_erased_on_a_cluster_by_spark_submit(spark: Any, tmp_path: Path) -> None:
     """The master is spark-submit's: the estate file names another."""
     base = tmp_path / "clinic"

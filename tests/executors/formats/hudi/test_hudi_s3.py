@@ -106,6 +106,7 @@ def test_no_current_object_and_no_version_holds_the_person(lake: Lake, kind: str
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_killed_after_each_thing_it_does(lake: Lake, tmp_path: Path) -> None:
     lake.make("mor")
     lake.insert(0, 4, (1,))

@@ -54,7 +54,10 @@ def version_of(folder: Path) -> str:
     return hudi_properties(folder)["hoodie.table.version"]
 
 
-@pytest.mark.parametrize(("version", "kind"), [("6", "cow"), ("6", "mor"), ("8", "cow")])
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [("6", "cow"), pytest.param("6", "mor", marks=[pytest.mark.slow, pytest.mark.nightly]), ("8", "cow")],
+)
 def test_a_table_keeps_its_version(spark: SparkSession, spark_estate: SparkEstate, version: str, kind: str) -> None:
     steps = table(spark, spark_estate, version, kind)
     folder = Path(steps.location)

@@ -128,6 +128,7 @@ def test_no_current_object_and_no_version_holds_the_person(lake: Lake, version: 
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_killed_after_each_thing_it_does(lake: Lake, tmp_path: Path) -> None:
     lake.make("email", **{"write.delete.mode": "merge-on-read"})
     lake.engine.append(lake.table, 0, 3, (1,))
