@@ -56,7 +56,11 @@ class PeopleExecutor:
             facts = {"waits_for": owner, "due": due.isoformat(), "overdue": due <= self._now()}
             if found is not None:
                 facts["confirmed_too_early"] = found.said.confirmed_at.isoformat()
-            return Outcome(facts, waiting_until=max(due, self._now() + timedelta(days=1)))
+            return Outcome(
+                facts,
+                waiting_until=max(due, self._now() + timedelta(days=1)),
+                waits_for=f"{owner}: {step.parameters['act']}, then `pii-tracer confirm {step.id}`",
+            )
         said = found.said
         return Outcome(
             {
@@ -75,9 +79,7 @@ class PeopleExecutor:
         if found is None:
             return Check(False, ("nobody has confirmed it",))
         if self._too_early(step, found):
-            return Check(
-                False, ("it was confirmed before the contents were erased: a backup made since holds the person",)
-            )
+            return Check(False, ("it was confirmed before what it waits for was over: confirm again",))
         return Check(True, facts={"confirmed_by": found.said.by, "looked_at": False})
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:

@@ -26,7 +26,6 @@ from pii_tracer.model.plan import (
     Gap,
     Override,
     PlannedRequest,
-    Precondition,
     Schedule,
     Step,
     Totals,
@@ -38,7 +37,9 @@ from planners.copies.dependent_objects import left_out, spare_references
 from planners.copies.persons_known_by_key_only import known_by_key_only
 from planners.copies.rebuild_candidates import unproved
 from planners.gaps.left_behind import beyond_engine
+from planners.gaps.owner_tasks import with_tasks
 from planners.gaps.remaining_values import remaining_values
+from planners.gaps.running_writers import running_writers, writers_stopped
 from planners.gaps.table_descriptions import table_texts
 from planners.holds.legal_holds import idle_holds, keep_held
 from planners.keys.key_tables import with_keys
@@ -55,7 +56,7 @@ from planners.schedule.step_dates import (
 )
 from planners.schedule.step_order import SUPPRESSION, order
 from planners.schedule.weekly_budget import spread, told
-from planners.step_drafts import CopyDraft, Draft, slug
+from planners.step_drafts import CopyDraft, Draft
 from planners.steps import write_steps
 from planners.stores.glacier.vaults import whole_deletions
 from planners.stores.lakefs.repositories import lakefs_copies
@@ -144,22 +145,25 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
     all_gaps = (*found.gaps, *lossy, *unrewritable, *strays)
     found = replace(found, items=spared, gaps=tuple(sorted(all_gaps, key=lambda g: g.id)))
     plan_id = _plan_id(inputs)
-    items = write_steps(found.items, plan_id)
-    drafts = order(items, _used_key_sets(items), _writers_stopped(inputs), _suppressed(inputs, items, plan_id))
-    dated = {r: _dated(inputs, drafts, items, as_of, due, r) for r in Retention}
-    steps = tuple(_step(d, dated[inputs.retention].by_step[d.id], inputs.estate) for d in drafts)
+    written = write_steps(found.items, plan_id)
+    at_once = inputs.retention is Retention.IMMEDIATE
     gaps = tuple(
         _waived(g, inputs.waivers or {}, as_of)
         for g in distinct_gaps(
             [
                 *found.gaps,
-                *_running_writers(inputs),
-                *unguarded(items, inputs.estate),
-                *beyond_engine(items, inputs.estate.spark.profile),
-                *echoes(items, inputs.world),
+                *(running_writers(inputs.estate) if at_once else ()),
+                *unguarded(written, inputs.estate),
+                *beyond_engine(written, inputs.estate.spark.profile),
+                *echoes(written, inputs.world),
             ]
         ).values()
     )
+    items, tasks = with_tasks(written, gaps)
+    stopped = writers_stopped(inputs.estate) if at_once else ()
+    drafts = order(items, _used_key_sets(items), stopped, _suppressed(inputs, items, plan_id), tasks)
+    dated = {r: _dated(inputs, drafts, items, as_of, due, r) for r in Retention}
+    steps = tuple(_step(d, dated[inputs.retention].by_step[d.id], inputs.estate) for d in drafts)
     copies = tuple(item.copy for item in items)
     open_gaps = [g for g in gaps if g.waiver is None]
     strategies = {c.strategy for c in copies}
@@ -265,31 +269,6 @@ def _recognised(inputs: PlanInputs, due: datetime) -> Recognised:
     )
     gaps = distinct_gaps([*all_gaps, *unproved(found, inputs.world)])
     return replace(found, gaps=tuple(gaps[g] for g in sorted(gaps)))
-
-
-def _writers_stopped(inputs: PlanInputs) -> tuple[Precondition, ...]:
-    """Log clean-up and sweeps at once are safe only without writers; the estate file says whether they are stopped."""
-    if inputs.retention is Retention.RETAIN:
-        return ()
-    return tuple(
-        Precondition(kind="writers_stopped", target=writer.job, expected="true") for writer in inputs.estate.writers
-    )
-
-
-def _running_writers(inputs: PlanInputs) -> tuple[Gap, ...]:
-    if inputs.retention is Retention.RETAIN:
-        return ()
-    return tuple(
-        Gap(
-            id=f"gap-writer_running-{slug(writer.job)}",
-            dataset=None,
-            kind=GapKind.WRITER_RUNNING,
-            reason=f"the job {writer.job} may write while old files are removed at once, and fill copies again",
-            evidence="the estate file, `writers`: not stopped",
-        )
-        for writer in inputs.estate.writers
-        if not writer.stopped
-    )
 
 
 def _used_key_sets(items: Sequence[CopyDraft]) -> list[str]:

@@ -5,6 +5,7 @@ nobody, and a verification would say "clean" of the rest.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import Inventory
@@ -14,30 +15,51 @@ from pii_tracer.lake.stores.s3.object_versions import region_of
 from pii_tracer.lake.stores.s3.replicas import replicas_of
 from pii_tracer.lake.stores.s3.store import store_errors
 from pii_tracer.model.datasets import CopyKind, DatasetId, Strategy
-from pii_tracer.model.gap_kinds import HDFS_KINDS, GapKind
+from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import names_place, object_prefix, object_uri
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.refused_places import Refused, waived, with_refused
-from pii_tracer.verify.verdicts import SINCE, ByteVerdict
+from pii_tracer.verify.verdicts import NO_COPY, SINCE, ByteVerdict
 
-UNSEEN = HDFS_KINDS | frozenset(
+SEEN = frozenset(
     {
-        GapKind.CATALOG_UNREADABLE,
-        GapKind.EXTERNAL_FILES,
-        GapKind.EXTERNAL_METADATA,
-        GapKind.MISSING_ROOT,
-        GapKind.MOVED_TABLE,
-        GapKind.OUTSIDE_LINK,
-        GapKind.OUTSIDE_ROOTS,
-        GapKind.REMOTE_TABLE,
-        GapKind.UNKNOWN_CATALOG,
-        GapKind.UNKNOWN_TABLE,
-        GapKind.UNKNOWN_VERSION,
-        GapKind.UNREADABLE,
+        # nothing lies there
+        GapKind.MISSING_FILES,
+        GapKind.MISSING_TABLE,
+        # about how a place can be written or what expires; its files are searched
+        GapKind.DELETES_METADATA,
+        GapKind.FOLDER_AROUND_TABLES,
+        GapKind.MFA_DELETE,
+        GapKind.MIXED_COLUMNS,
+        GapKind.MIXED_FORMATS,
+        GapKind.NESSIE_STATE,
+        GapKind.NESTED_TABLE,
+        GapKind.REGISTERED_TWICE,
+        GapKind.SHARED_FILES,
+        GapKind.STAGED_SNAPSHOT,
+        GapKind.STRANGE_FILES,
+        GapKind.TWO_FORMATS,
+        GapKind.WORK_BRANCH_LEFT,
+        # looked at in their own right (`lone_files`)
+        GapKind.UNKNOWN_FILE,
     }
 )
-"""What discovery says where something of the estate lies, or may lie, that no verification reads."""
+"""Kinds of what discovery cannot tell that keep no bytes from being searched. Any other means a place that may hold
+something and that no verification reads."""
+
+
+def lone_files(plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Iterator[tuple[str, Path]]:
+    """Files that belong to no table, as they are now, with what a verdict about each is called.
+
+    Not those that the plan knows to hold the persons, or could not read, and that a named person waived: they stand in
+    every proof. Where a task of the plan is about one, whether that was done is looked at.
+    """
+    waived = {gap.evidence for gap in plan.gaps if gap.waiver and not gap.waiver.task}
+    for gap in inventory.gaps:
+        shown = patterns.mask(gap.evidence)
+        if gap.kind == GapKind.UNKNOWN_FILE and gap.dataset is None and shown not in waived:
+            yield f"{NO_COPY}{shown}", Path(gap.evidence)
 
 
 def unseen(plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Iterator[ByteVerdict]:
@@ -49,7 +71,7 @@ def unseen(plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Itera
     read = {copy.dataset for copy in plan.copies} | {item.dataset for item in plan.examined}
     for gap in inventory.gaps:
         evidence = patterns.mask(gap.evidence)
-        if gap.kind not in UNSEEN or (str(gap.kind), str(gap.dataset or evidence)) in told:
+        if gap.kind in SEEN or (str(gap.kind), str(gap.dataset or evidence)) in told:
             continue
         if gap.dataset in left_out or (gap.kind == GapKind.REMOTE_TABLE and gap.dataset in remote):
             continue

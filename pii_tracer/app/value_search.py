@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from pii_tracer.app.changes_since_plan import UNSEEN
+from pii_tracer.app.changes_since_plan import SEEN
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.s3_places import look_at
 from pii_tracer.app.settings import Settings
@@ -33,8 +33,12 @@ from planners.copies.match_keys import is_short_number
 Place = Path | S3Location
 
 
-_BEYOND = UNSEEN | {GapKind.MISSING_FILES, GapKind.MISSING_TABLE}
-"""What discovery says when files of the estate lie, or may lie, where its roots do not lead."""
+_WITHIN = (SEEN | {GapKind.FORMAT_MISMATCH, GapKind.HIDDEN_DATA, GapKind.UNNAMEABLE_TABLE}) - {
+    GapKind.MISSING_FILES,
+    GapKind.MISSING_TABLE,
+}
+"""What discovery says of files in the roots, all of which are searched. Any other kind means files of the estate that
+lie, or may lie, where its roots do not lead."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +186,7 @@ def places_of(estate: Estate, base: Path) -> Wanted:
     remote += [S3Location(bucket=a.bucket, key=a.prefix.rpartition("/")[0]) for a in estate.archives]
     roots = [root for root in EstatePaths(estate, base).roots if root.exists()]
     searched = {place.dataset for place in inventory.remote}
-    gaps = [gap for gap in inventory.gaps if gap.kind in _BEYOND]
+    gaps = [gap for gap in inventory.gaps if gap.kind not in _WITHIN]
     gaps = [gap for gap in gaps if gap.kind is not GapKind.REMOTE_TABLE or gap.dataset not in searched]
     topics = [f"{cluster.bootstrap}/{topic.name}" for cluster in estate.kafka for topic in cluster.topics]
     repositories = [f"{server.endpoint}/{repo.name}" for server in estate.lakefs for repo in server.repositories]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app import vault_inventories
 from pii_tracer.app.aws_refusals import unreadable
-from pii_tracer.app.changes_since_plan import declared_since, object_places, unseen
+from pii_tracer.app.changes_since_plan import declared_since, lone_files, object_places, unseen
 from pii_tracer.app.others_counted import OBJECTS, counting_of
 from pii_tracer.app.work_pace import Pace
 from pii_tracer.config.estate_file import Estate
@@ -50,6 +50,7 @@ from pii_tracer.verify.refused_places import Refused, waived, with_refused
 from pii_tracer.verify.row_checks import Verifier, compare
 from pii_tracer.verify.streams.kafka.retention_losses import compare_topic
 from pii_tracer.verify.verdicts import (
+    NO_COPY,
     SINCE,
     Baseline,
     Bystanders,
@@ -299,11 +300,13 @@ class Verification:
         paths = EstatePaths(self.estate, self.base)
         places = [(i.dataset, no_copy_name(i)) for i in self.plan.examined]
         known = {i.dataset for i in self.plan.examined} | {c.dataset for c in self.plan.copies}
-        known |= {gap.dataset for gap in self.plan.gaps if gap.dataset}
+        told = {gap.dataset for gap in self.plan.gaps if gap.dataset}
+        known |= told - {gap.dataset for gap in self.plan.gaps if gap.waiver and gap.waiver.task}
         inventory = discover(self.estate, self.base)
         for state in inventory.tables:
             if state.dataset not in known:
-                places.append((state.dataset, f"{SINCE}{state.table or state.dataset.name}"))
+                known_then = f"{NO_COPY}{state.dataset.name}" if state.dataset in told else None
+                places.append((state.dataset, known_then or f"{SINCE}{state.table or state.dataset.name}"))
         new = [place for place in inventory.remote if place.dataset not in known]
         asked = [*(item.dataset for item in self.plan.examined), *declared_since(self.estate, known)]
         verdicts = [topic for dataset in asked if (topic := self._topic_of(dataset))]
@@ -314,6 +317,9 @@ class Verification:
                 continue
             patterns = self.patterns.leaving_out(no_keys_at(self.plan.not_keys, dataset))
             verdicts.append(look_past(name, str(place), scan_tree(place, patterns, searchers=self.searchers).files))
+        for name, file in lone_files(self.plan, inventory, self.patterns):
+            found = scan_tree(file, self.patterns, searchers=self.searchers).files if file.exists() else ()
+            verdicts.append(look_past(name, str(file.parent), found))
         return (*verdicts, *self._in_s3(new), *self._stored(), *unseen(self.plan, inventory, self.patterns))
 
     def _stored(self) -> Iterator[ByteVerdict]:

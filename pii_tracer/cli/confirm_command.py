@@ -31,7 +31,8 @@ def confirm(
     key_file: Path | None,
     ssh_key: Path | None,
 ) -> int:
-    """Sign that STEP (or the name of a backup) was done. `pii-tracer resume` then takes it as a person's word."""
+    """Sign that STEP (or the name of a backup, or a task's gap) was done. `pii-tracer resume` then takes it as a
+    person's word."""
     from pii_tracer.app.execution.step_confirmation import confirm_step
 
     path = confirm_step(

@@ -52,6 +52,7 @@ class Action(OpenVocabulary):
     KMS_AWAIT_DELETION: ClassVar[Action] = word("kms_await_deletion")
     # what only a person can do
     BACKUP_CONFIRM: ClassVar[Action] = word("backup_confirm")
+    OWNER_TASK: ClassVar[Action] = word("owner_task")
     # after the work of a copy
     VERIFY_COPY: ClassVar[Action] = word("verify_copy")
 
@@ -59,6 +60,7 @@ class Action(OpenVocabulary):
 ASKED_AGAIN = frozenset(
     {
         Action.BACKUP_CONFIRM,
+        Action.OWNER_TASK,
         Action.KMS_AWAIT_DELETION,
         Action.LAKEFS_AWAIT_COLLECTION,
         Action.KAFKA_COMPACT,
@@ -67,6 +69,9 @@ ASKED_AGAIN = frozenset(
     }
 )
 """Actions whose wait can end before its date, by what a person does: a resumed run looks at once."""
+
+CONFIRMED = frozenset({Action.BACKUP_CONFIRM, Action.OWNER_TASK})
+"""Actions of people, who confirm them by a signature."""
 
 BY_OBJECT = frozenset(
     {

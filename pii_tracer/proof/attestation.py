@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.common.atomic_files import sweep_temporaries, write_atomic
-from pii_tracer.model.actions import Action
+from pii_tracer.model.actions import CONFIRMED, Action
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import ProofError
@@ -259,11 +259,13 @@ def _exceptions(plan: ErasurePlan, records: Sequence[Record]) -> list[Reserved]:
         found.append(Reserved(kind=kind, what=copy.id, why=copy.reason, who=who, until=iso(until) if until else None))
     words = {r.facts["step"]: r.facts.get("facts", {}) for r in records if r.kind is Kind.STEP_RESULT}
     for step in plan.steps:
-        if step.action is Action.BACKUP_CONFIRM and step.id in words:
+        if step.action in CONFIRMED and step.id in words:
             word = words[step.id]
             why = f"nobody looked at it: confirmed as {word.get('role')} on {word.get('confirmed_at')}, a person's word"
+            if step.action is Action.OWNER_TASK:
+                why = f"{step.parameters['act']}: confirmed as {word.get('role')} on {word.get('confirmed_at')}"
             who = str(word.get("confirmed_by"))
-            found.append(Reserved(kind=ReservedKind.CONFIRMED, what=str(step.copy_), why=why, who=who))
+            found.append(Reserved(kind=ReservedKind.CONFIRMED, what=step.copy_ or step.id, why=why, who=who))
     for gap in plan.gaps:
         if gap.waiver:
             waiver = gap.waiver

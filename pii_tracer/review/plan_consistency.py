@@ -133,6 +133,20 @@ def _claims(plan: ErasurePlan) -> str | None:
     return None
 
 
+def _tasks(plan: ErasurePlan) -> str | None:
+    """A waiver that rests on a task which no step asks for, or asks for in other words."""
+    asked = {
+        gap: step for step in plan.steps if step.action is Action.OWNER_TASK for gap in step.parameters.get("gaps", ())
+    }
+    for number, gap in enumerate(plan.gaps):
+        task = gap.waiver.task if gap.waiver else None
+        step = asked.pop(gap.id, None)
+        said = step and (step.executor, step.parameters.get("owner"), step.parameters.get("act"))
+        if said != (task and ("people", task.owner, task.act)):
+            return f"gaps.{number} is waived with a task that no step asks for, or the other way round"
+    return "a task is for a gap that is not there" if asked else None
+
+
 def _counts(plan: ErasurePlan) -> str | None:
     said, own = plan.totals, [copy for copy in plan.copies if copy.origin is None]
     counted = {
@@ -194,6 +208,7 @@ _RULES: tuple[Callable[[ErasurePlan], str | None], ...] = (
     _looks,
     _holds,
     _claims,
+    _tasks,
     _counts,
     _dates,
     _preconditions,

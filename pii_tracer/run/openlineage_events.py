@@ -56,6 +56,7 @@ _READS_ONLY = frozenset(
         Action.KMS_SCHEDULE_DELETION,
         Action.KMS_AWAIT_DELETION,
         Action.BACKUP_CONFIRM,
+        Action.OWNER_TASK,
     }
 )
 _ROWS = ("rows_deleted", "rows_dropped")

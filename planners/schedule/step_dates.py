@@ -17,7 +17,7 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.windows import WEEKDAYS, weekly
 from pii_tracer.lake.formats.base import Role
 from pii_tracer.lake.formats.registry import actions_with
-from pii_tracer.model.actions import Action
+from pii_tracer.model.actions import CONFIRMED, Action
 from planners.formats.registry import format_executors
 from planners.step_drafts import CopyDraft, Draft
 
@@ -112,7 +112,7 @@ def _asynchronous(draft: Draft, estate: Estate) -> timedelta:
         return timedelta(hours=estate.windows.restore_hours)
     if draft.action is Action.VAULT_AWAIT_INVENTORY:
         return INVENTORY_LAG
-    if draft.action is Action.BACKUP_CONFIRM:
+    if draft.action in CONFIRMED:
         return timedelta(days=draft.parameters["due_days"])
     if draft.action is Action.LAKEFS_AWAIT_COLLECTION:
         return timedelta(days=draft.parameters["collect_days"])

@@ -46,10 +46,12 @@ def order(
     key_sets: Sequence[str],
     before_all: tuple[Precondition, ...] = (),
     suppress: Mapping[str, object] | None = None,
+    tasks: Sequence[Draft] = (),
 ) -> tuple[Draft, ...]:
     """All drafts in one topological order, with every dependency written down.
 
     before_all: what must hold before the very first step. suppress: parameters of the suppression entry.
+    tasks: what people do by hand.
 
     Raises:
         PlanError: the rules contradict each other (a cyclic derivation); the cycle is named.
@@ -58,7 +60,8 @@ def order(
     for rule in RULES:
         for later, earlier in rule(items):
             extra.setdefault(later, set()).add(earlier)
-    drafts = [_after(d, extra.get(d.id, ())) for item in items for d in item.drafts]
+    drafts = [_after(task, ()) for task in tasks]
+    drafts += [_after(d, extra.get(d.id, ())) for item in items for d in item.drafts]
     verifications = sorted(d.id for d in drafts if d.action is Action.VERIFY_COPY)
     last = [_suppression(dict(suppress), verifications)] if suppress and verifications else []
     stage, drop = _keys(key_sets, [*verifications, *(d.id for d in last)])
@@ -250,6 +253,12 @@ def _sorted(drafts: Sequence[Draft]) -> tuple[Draft, ...]:
     try:
         return tuple(by_id[name] for name in in_order({draft.id: draft.after for draft in drafts}))
     except Circle as circle:
+        if any(by_id[name].action is Action.OWNER_TASK for name in circle.members):
+            raise PlanError(
+                "a task waits for a step that waits for it: " + " → ".join(circle.members),
+                where="the waivers file",
+                todo="correct the `before` or the `after` of the task",
+            ) from None
         raise PlanError(
             "the derivations contradict each other: " + " → ".join(circle.members),
             todo="break the cycle in the estate's jobs, or declare one of them as a separate source",

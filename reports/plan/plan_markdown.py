@@ -17,7 +17,7 @@ from reports import wording
 from reports.escape import markdown, markdown_code, visible
 from reports.lineage.layered_drawing import shorten
 from reports.lineage.plan_lineage_picture import Edges, copy_edges
-from reports.plan.plan_view import CopyRow, PlanView, Verdict
+from reports.plan.plan_view import CopyRow, PlanView, Task, Verdict
 
 BUDGET = 60_000
 LEAST_BUDGET = 20_000
@@ -68,6 +68,7 @@ def render_plan_markdown(
     title = f"Cannot be undone: {plan.totals.irreversible:,} of {wording.counted(plan.totals.steps, 'step')}"
     head += _listed(title, _acts(view), above)
     head += _listed("Gaps waived", [_gap(gap) for gap in view.waived_gaps], above)
+    head += _listed("Done by people, who confirm it", [_task(task) for task in view.tasks], above)
     tail = [*_schedules(view, above // 2), _commands(view, plan_file, options)]
     room = budget - _bytes(_joined(head)) - _bytes(_joined(tail)) - 200
     middle = _middle(view, edges, room)
@@ -161,6 +162,12 @@ def _gap(gap: Gap) -> str:
     if gap.waiver:
         line += f" — waived by {_text(gap.waiver.who)} until {wording.day(gap.waiver.until)}: {_text(gap.waiver.why)}"
     return line
+
+
+def _task(task: Task) -> str:
+    return (
+        f"- **{_text(task.owner)}**: {_text(task.act)} ({_text(task.when)}), {_name(f'pii-tracer confirm {task.step}')}"
+    )
 
 
 def _kept(view: PlanView) -> list[str]:

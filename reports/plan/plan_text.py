@@ -18,6 +18,7 @@ from reports.plan.plan_view import (
     CopyRow,
     Kept,
     PlanView,
+    Task,
     Verdict,
 )
 
@@ -60,6 +61,8 @@ def render_plan(plan: ErasurePlan, *, width: int, plan_file: str, options: Seque
         parts.append(_section(title, [_acts(view, shown=_NAMES_SHOWN if width >= _WIDE else 2)]))
     if view.waived_gaps:
         parts.append(_section("Gaps waived", [_gap(gap) for gap in view.waived_gaps]))
+    if view.tasks:
+        parts.append(_section("Done by people, who confirm it", [_task(task) for task in view.tasks]))
     copies = _copies_wide(view) if width >= _WIDE else _copies_narrow(view)
     parts.append(_section("Copies", [copies]))
     if plan.examined:
@@ -111,6 +114,12 @@ def _gap(gap: Gap) -> RenderableType:
     if gap.waiver:
         waiver = gap.waiver
         lines.append(_line(f"waived by {waiver.who} until {wording.day(waiver.until)}: {waiver.why}", "yellow"))
+    return Group(title, Padding(Group(*lines), (0, 0, 0, 2)))
+
+
+def _task(task: Task) -> RenderableType:
+    title = Text.assemble(("✍ ", "bold yellow"), (visible(task.owner), "bold"), f"  {visible(task.act)}")
+    lines = [_line(task.when), _line(f"pii-tracer confirm {task.step}", "dim")]
     return Group(title, Padding(Group(*lines), (0, 0, 0, 2)))
 
 

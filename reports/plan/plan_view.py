@@ -6,9 +6,11 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.model.actions import CONFIRMED, Action
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import (
     Copy,
@@ -113,6 +115,31 @@ class Kept:
         until = "until further notice" if hold.until is None else f"until {wording.day(hold.until)}"
         kind = hold.kind.replace("_", " ")
         return f"{kind}: {hold.basis}, {hold.citation}, {until}, approved by {hold.approver}"
+
+
+_TASK_NAMES = 6
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a person does by hand. step: to confirm. due: at the latest. after, before: names of copies."""
+
+    step: str
+    owner: str
+    act: str
+    due: datetime
+    after: tuple[str, ...]
+    before: tuple[str, ...]
+
+    @property
+    def when(self) -> str:
+        """`until 1 Dec 2026; after prod.a; before prod.b`."""
+        parts = [f"until {wording.day(self.due)}"]
+        for word, names in (("after", self.after), ("before", self.before)):
+            if names:
+                more = f" and {len(names) - _TASK_NAMES} more" if len(names) > _TASK_NAMES else ""
+                parts.append(f"{word} {', '.join(names[:_TASK_NAMES])}{more}")
+        return "; ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -235,6 +262,33 @@ class PlanView:
         return tuple(
             Act(action.replace("_", " "), count, tuple(where[action]))
             for action, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        )
+
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """What people do by hand, in the plan's order: the run waits for each to be confirmed."""
+        steps = {step.id: step for step in self.plan.steps}
+        names = {row.copy.id: row.name for row in self.rows}
+
+        def whose(step_id: str) -> str | None:
+            return names.get(steps[step_id].copy_ or "")
+
+        behind: dict[str, dict[str, None]] = {}
+        for step in self.plan.steps:
+            for before in step.depends_on:
+                if steps[before].action is Action.OWNER_TASK and step.copy_:
+                    behind.setdefault(before, {})[names[step.copy_]] = None
+        return tuple(
+            Task(
+                step.id,
+                str(step.parameters["owner"]),
+                str(step.parameters["act"]),
+                step.earliest_finish,
+                tuple(dict.fromkeys(name for s in step.depends_on if (name := whose(s)))),
+                tuple(behind.get(step.id, ())),
+            )
+            for step in self.plan.steps
+            if step.action in CONFIRMED
         )
 
     def commands(self, plan_file: str, options: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:

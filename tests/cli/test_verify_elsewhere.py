@@ -112,3 +112,35 @@ def test_an_old_version_that_came_after_planning_is_found(
     assert {item["file"] for item in found["residue"]} == {f"a/1.parquet?versionId={first['VersionId']}"}
     shop.store.client().delete_object(Bucket=bucket, Key="a/1.parquet", VersionId=first["VersionId"])
     assert verified(shop, capsys)[0] == ExitCode.DONE
+
+
+def test_a_file_of_no_table_that_came_after_planning_is_looked_at(
+    shop: Shop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An export that somebody dropped beside the tables; at planning there was a harmless file of that name."""
+    note = shop.base / "w" / "export.txt"
+    note.write_text("nothing")
+    shop.plan()
+    assert verified(shop, capsys)[0] == ExitCode.DONE
+    mail = str(PEOPLE.column("mail")[0])
+    note.write_text(f"call {mail}")
+    code, found = verified(shop, capsys)
+    assert (code, found["state"]) == (ExitCode.RESIDUE, "partial")
+    assert {item["file"] for item in found["residue"]} == {"export.txt"}
+    note.unlink()
+    (shop.base / "w" / "second.txt").write_text(f"call {mail}")
+    assert verified(shop, capsys)[0] == ExitCode.RESIDUE
+
+
+@pytest.mark.parametrize("name", [".old/1.parquet", "_backup.bin"])
+def test_a_hidden_place_that_came_after_planning_is_not_clean(
+    shop: Shop, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.plan()
+    place = shop.base / "w" / name
+    place.parent.mkdir(exist_ok=True)
+    pq.write_table(PEOPLE, place)
+    code, found = verified(shop, capsys)
+    assert (code, found["state"]) == (ExitCode.PARTIAL, "partial")
+    [told] = found["unverified"]
+    assert "hidden_data: " in told

@@ -22,6 +22,7 @@ from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.runner import RunState as Walked
 from pii_tracer.run.runner import State
 from pii_tracer.verify.verdicts import (
+    NO_COPY,
     ByteVerdict,
     CopyVerdict,
     RunVerdict,
@@ -99,7 +100,8 @@ def foreseen(plan: ErasurePlan, place: str) -> tuple[str, ...]:
     """The waived gaps about a place of a verdict, a copy or what was examined at planning; what is new has none."""
     datasets = {c.dataset for c in plan.copies if c.id == place}
     datasets |= {i.dataset for i in plan.examined if place == no_copy_name(i)}
-    return tuple(gap.id for gap in plan.gaps if gap.waiver and gap.dataset in datasets)
+    names = {gap.id: f"{NO_COPY}{gap.dataset.name if gap.dataset else gap.evidence}" for gap in plan.gaps}
+    return tuple(gap.id for gap in plan.gaps if gap.waiver and (gap.dataset in datasets or place == names[gap.id]))
 
 
 def how_far(ran: Ran, verdict: RunVerdict) -> State:

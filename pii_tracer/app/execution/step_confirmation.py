@@ -21,9 +21,9 @@ def confirm_step(
     key: Path | None = None,
     ssh_key: Path | None = None,
 ) -> Path:
-    """Sign that a step (or a backup, by its name) was done, and return the word's path. evidence: is only hashed.
+    """Sign that a step (a backup by its name, a task by its gap) was done, and return the word's path.
 
-    run: a plan id; without one, the newest run that is not complete.
+    evidence: is only hashed. run: a plan id; without one, the newest run that is not complete.
 
     Raises:
         UsageError: no such run or step, or the evidence cannot be read or is empty.
@@ -34,7 +34,7 @@ def confirm_step(
     from pii_tracer.app.planning.value_masking import refuse_telling_word
     from pii_tracer.app.review.plan_approval import patterns_at_hand
     from pii_tracer.common.atomic_files import write_atomic
-    from pii_tracer.model.actions import Action
+    from pii_tracer.model.actions import CONFIRMED
     from pii_tracer.review import manual_step_confirmation
     from pii_tracer.review.plan_file import load_plan
     from pii_tracer.review.trusted_keys import load_trusted
@@ -42,8 +42,9 @@ def confirm_step(
     folder = choose_run(state, run, unfinished=run is None)
     info = folder.info()
     loaded = load_plan(Path(info.plan_file))
-    asked = [s for s in loaded.plan.steps if s.action is Action.BACKUP_CONFIRM]
-    chosen = next((s for s in asked if step in (s.id, s.copy_, s.parameters.get("backup"))), None)
+    asked = [s for s in loaded.plan.steps if s.action in CONFIRMED]
+    names = {s.id: (s.id, s.copy_, s.parameters.get("backup"), *s.parameters.get("gaps", ())) for s in asked}
+    chosen = next((s for s in asked if step in names[s.id]), None)
     if chosen is None:
         raise UsageError(
             f"no step of this plan waits for a person's word under the name {step}",

@@ -40,7 +40,7 @@ def refuse_telling_texts(
     """Raise `ConfigError` when people wrote a value of the persons into what a plan shows to everybody."""
     written = [(f"the id of request {number}", r.id) for number, r in enumerate(requests, 1)]
     written += [("--reason", reason or ""), ("--planner", planner), ("--out", out.name if out else "")]
-    written += [(f"the waiver of {gap}", text) for gap, w in sorted(waivers.items()) for text in (w.who, w.why)]
+    written += [(f"the waiver of {gap}", text) for gap, w in sorted(waivers.items()) for text in _said(w)]
     tells = next((where for where, text in written if _tells(text, where, patterns)), None)
     if tells is None and out is not None and _led_by_value(out, patterns):
         tells = "--out"
@@ -50,6 +50,11 @@ def refuse_telling_texts(
             where=tells,
             todo="write it without the person's key, name or address",
         )
+
+
+def _said(waiver: Waiver) -> tuple[str, ...]:
+    task = (waiver.task.owner, waiver.task.act) if waiver.task else ()
+    return (waiver.who, waiver.why, *task)
 
 
 def refuse_telling_approval(approver: str, role: str, reason: str, patterns: Patterns) -> None:

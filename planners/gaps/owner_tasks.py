@@ -1,0 +1,72 @@
+"""What people do by hand about waived gaps, as steps of the plan: who, what, before and after which copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from pii_tracer.model.actions import Action
+from pii_tracer.model.errors import PlanError
+from pii_tracer.model.plan import Gap, OwnerTask
+from planners.step_drafts import CopyDraft, Draft, is_named
+
+
+def with_tasks(items: Sequence[CopyDraft], gaps: Iterable[Gap]) -> tuple[tuple[CopyDraft, ...], tuple[Draft, ...]]:
+    """The copies, with what waits for a task behind it, and the steps of the tasks that the gaps' waivers name.
+
+    One task that several waivers name word for word is one step.
+
+    Raises:
+        PlanError: a task names a copy that the plan does not change.
+    """
+    asked: dict[OwnerTask, list[Gap]] = {}
+    for gap in gaps:
+        if gap.waiver and gap.waiver.task:
+            asked.setdefault(gap.waiver.task, []).append(gap)
+    steps = []
+    for number, (task, about) in enumerate(asked.items(), 1):
+        step = _step(number, task, about, items)
+        first = {_named(name, items, about[0]).drafts[0].id for name in task.before}
+        items = [_waiting(item, first, step.id) for item in items]
+        steps.append(step)
+    return tuple(items), tuple(steps)
+
+
+def _step(number: int, task: OwnerTask, about: Sequence[Gap], items: Sequence[CopyDraft]) -> Draft:
+    return Draft(
+        id=f"tasks/{number:02d}-owner-task",
+        copy=None,
+        action=Action.OWNER_TASK,
+        executor="people",
+        parameters={
+            "owner": task.owner,
+            "act": task.act,
+            "due_days": task.due_days,
+            "gaps": [gap.id for gap in about],
+        },
+        hazards=(),
+        irreversible=False,
+        verification="a trusted person signed that it was done, with the digest of the evidence; the run looks at every"
+        " place of the plan again when it is over",
+        reason=f"{task.owner}: {task.act}",
+        after=tuple(sorted(_named(name, items, about[0]).drafts[-1].id for name in task.after)),
+    )
+
+
+def _waiting(item: CopyDraft, first: set[str], task: str) -> CopyDraft:
+    if not item.drafts or item.drafts[0].id not in first:
+        return item
+    begins = item.drafts[0]
+    return replace(item, drafts=(replace(begins, after=(*begins.after, task)), *item.drafts[1:]))
+
+
+def _named(name: str, items: Sequence[CopyDraft], gap: Gap) -> CopyDraft:
+    found = [item for item in items if item.drafts and (name == item.copy.id or is_named(name, item.copy))]
+    if not found:
+        raise PlanError(
+            f"a task comes before or after {name}, and the plan has no step there",
+            where=f"the waiver of {gap.id}",
+            todo="name a copy of the plan: its table, its place or its id",
+        )
+    # what hangs from a copy (its history, its old versions) has the copy's name, and comes behind it
+    return next((item for item in found if item.copy.origin is None), found[0])
