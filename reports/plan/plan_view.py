@@ -267,24 +267,21 @@ class PlanView:
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
         """What people do by hand, in the plan's order: the run waits for each to be confirmed."""
-        steps = {step.id: step for step in self.plan.steps}
         names = {row.copy.id: row.name for row in self.rows}
-
-        def whose(step_id: str) -> str | None:
-            return names.get(steps[step_id].copy_ or "")
-
+        whose = {step.id: names.get(step.copy_ or "") for step in self.plan.steps}
+        tasks = {step.id for step in self.plan.steps if step.action is Action.OWNER_TASK}
         behind: dict[str, dict[str, None]] = {}
         for step in self.plan.steps:
-            for before in step.depends_on:
-                if steps[before].action is Action.OWNER_TASK and step.copy_:
-                    behind.setdefault(before, {})[names[step.copy_]] = None
+            for before in tasks.intersection(step.depends_on):
+                if name := whose[step.id]:
+                    behind.setdefault(before, {})[name] = None
         return tuple(
             Task(
                 step.id,
                 str(step.parameters["owner"]),
                 str(step.parameters["act"]),
                 step.earliest_finish,
-                tuple(dict.fromkeys(name for s in step.depends_on if (name := whose(s)))),
+                tuple(dict.fromkeys(name for s in step.depends_on if (name := whose.get(s)))),
                 tuple(behind.get(step.id, ())),
             )
             for step in self.plan.steps

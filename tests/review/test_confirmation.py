@@ -135,7 +135,7 @@ def test_a_word_from_before_the_erasure_does_not_count(
     waits = people.run(step(), None)
     assert waits.waiting_until == erased + timedelta(days=14)
     assert waits.facts["confirmed_too_early"] == WORD.confirmed_at.isoformat()
-    assert people.verify(step(), None).findings[0].startswith("it was confirmed before the contents were erased")
+    assert people.verify(step(), None).findings[0].startswith("it was confirmed before what it waits for was over")
     path.write_bytes(confirm(DIGEST, WORD.model_copy(update={"confirmed_at": erased}), key))
     assert people.run(step(), None).waiting_until is None
     assert people.verify(step(), None).ok
