@@ -58,6 +58,7 @@ from planners.schedule.weekly_budget import spread, told
 from planners.step_drafts import CopyDraft, Draft, slug
 from planners.steps import write_steps
 from planners.stores.glacier.vaults import whole_deletions
+from planners.stores.hdfs.steps import whole_deletions_in_hdfs
 from planners.stores.lakefs.repositories import lakefs_copies
 from planners.stores.lakefs.steps import lowered_retention
 from planners.stores.s3.archive_gaps import spare_archives
@@ -179,6 +180,7 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
             *whole_deletions(items),
             *whole_objects(items),
             *cut_topics(items),
+            *whole_deletions_in_hdfs(items),
             *idle_holds(inputs.estate.holds, requests, as_of, until),
             *(Override(kind="not_keys", reason=item.told) for item in world.not_keys),
         ),

@@ -18,7 +18,7 @@ from pii_tracer.lake.stores.hdfs.places import HdfsPlace
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
 from pii_tracer.model.datasets import PLAIN, Column, DatasetId, Format, Frozen
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.locations import S3Location, is_s3, object_uri
+from pii_tracer.model.locations import S3Location, is_hdfs, is_s3, object_uri
 
 ENCODING = "csv.encoding"
 """In `TableState.properties`: what the estate file declares of CSV files that are not UTF-8."""
@@ -158,6 +158,11 @@ class TableState(Frozen):
     def remote(self) -> bool:
         """Whether it lies in a store of objects: its files are objects, and what is deleted may stay as versions."""
         return is_s3(self.location)
+
+    @property
+    def in_hdfs(self) -> bool:
+        """Whether it is a bare folder in HDFS: each file is written again by itself."""
+        return self.format in PLAIN and is_hdfs(self.location)
 
     @property
     def in_objects(self) -> bool:

@@ -71,6 +71,8 @@ from planners.locate.subject_survey import Survey, World, title
 from planners.locate.tenant_keys import keys_of_several
 from planners.step_drafts import CopyDraft, slug
 from planners.stores.glacier.vaults import vaults
+from planners.stores.hdfs.copies import folder_copy, kept_copies
+from planners.stores.hdfs.places import folder_states
 from planners.stores.s3.archive_gaps import taken_along
 from planners.streams.streaming_checkpoints import streaming_state
 from planners.unique_ids import distinct_items
@@ -115,10 +117,12 @@ def recognise(found: Survey, world: World) -> Recognised:
     by_location = {state.location: state for state in world.inventory.tables}
     dark = unseen(found, world.graph)
     found = said(found, dark)
-    for state in world.inventory.tables:
+    for state in (*world.inventory.tables, *folder_states(world.inventory, world.hdfs)):
         result = _table(found, world, state, by_location)
         for part in result:
-            if isinstance(part, CopyDraft):
+            if isinstance(part, CopyDraft) and state.in_hdfs:
+                items.append(folder_copy(part, world))
+            elif isinstance(part, CopyDraft):
                 (in_objects if is_in_objects(part) else items).append(part)
             elif isinstance(part, Gap):
                 gaps.append(part)
@@ -133,6 +137,10 @@ def recognise(found: Survey, world: World) -> Recognised:
             gaps.append(told)
         else:
             examined.append(told)
+    kept = kept_copies(found, world)
+    items += kept.items
+    gaps += kept.gaps
+    examined += kept.examined
     items += archives(world, [*items, *origins], in_objects) + vaults(world, known)
     taken, broken = clones_taken_along(items, origins, world)
     items, origins = items + taken, [o for o in origins if o.copy.location not in {t.copy.location for t in taken}]

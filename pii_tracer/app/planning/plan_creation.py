@@ -243,6 +243,7 @@ def make_plan(
     evidence = {**scan_estate(inventory, patterns, readings, say, searchers, numbers), **searched.tables}
     surveys = confirmed(surveys, evidence, inventory, paths, partial(numbers.at, patterns), say)
     evidence = count_persons(evidence, surveys, inventory, paths, readings, say)
+    hdfs = search_hdfs(inventory, estate, patterns, any(k.weak for k in key_sets), say)
     digits = key_digits(evidence, surveys, graph, inventory, paths, readings, say)
     topics = _read_topics(estate, base, inventory, surveys, say)
     sealed = key.seal(key_sets)
@@ -260,7 +261,7 @@ def make_plan(
             world=World(
                 graph=graph,
                 inventory=known,
-                evidence=evidence,
+                evidence=evidence | {place: seen.evidence for place, seen in hdfs.items() if seen.evidence},
                 is_dev=paths.is_dev,
                 topics=topics,
                 lakefs=_read_repositories(estate, base, inventory, surveys, say),
@@ -277,7 +278,7 @@ def make_plan(
                 not_keys=numbers.columns,
                 untaken=numbers.gaps,
                 remote=searched.places,
-                hdfs=search_hdfs(inventory, estate, patterns, any(k.weak for k in key_sets), say),
+                hdfs=hdfs,
             ),
             digests=Digests(
                 graph=graph.digest(),

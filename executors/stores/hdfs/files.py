@@ -1,0 +1,104 @@
+"""What every step on HDFS needs: its parameters, the NameNode, and whether a file is still the planned one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from executors.context import ExecutionContext
+from pii_tracer.lake.stores.base import Absent
+from pii_tracer.lake.stores.hdfs.webhdfs import Status, WebHdfs, client_at
+from pii_tracer.model.datasets import Format, Frozen
+from pii_tracer.model.errors import EstateError, RunError
+from pii_tracer.model.locations import HdfsLocation, hdfs_location
+from pii_tracer.model.plan import Copy
+
+
+class PlaceParameters(Frozen):
+    """What every step says: where, and for which plan."""
+
+    location: str
+    plan_id: str
+
+    @property
+    def place(self) -> HdfsLocation:
+        return hdfs_location(self.location)
+
+
+class FileRef(Frozen):
+    """A file as the plan saw it. modified: milliseconds since 1970. checksum: HDFS's own."""
+
+    path: str
+    size: int
+    modified: int
+    file_id: int
+    checksum: str
+
+    def is_at(self, found: Status) -> bool:
+        """Whether it is what stands there, as far as the NameNode tells."""
+        return (found.file_id, found.size, found.modified) == (self.file_id, self.size, self.modified)
+
+
+class FilesParameters(PlaceParameters):
+    """HDFS_DELETE_FILES."""
+
+    files: tuple[FileRef, ...]
+
+
+class RewriteParameters(FilesParameters):
+    """HDFS_REWRITE."""
+
+    format: Format
+
+
+class SnapshotParameters(PlaceParameters):
+    """HDFS_DELETE_SNAPSHOT. mark: of the snapshot that was read; another one of the same name has another."""
+
+    mark: str
+
+
+@dataclass(frozen=True)
+class HdfsPart:
+    """One step on one place."""
+
+    ctx: ExecutionContext
+    step_id: str
+    copy: Copy | None
+
+    def client(self, place: HdfsLocation) -> WebHdfs:
+        """Raises `EstateError`: the estate file does not declare the NameNode."""
+        return client_at(self.ctx.estate, place)
+
+
+def status_of(client: WebHdfs, path: str) -> Status | None:
+    """What stands at a path; None where nothing does."""
+    try:
+        return client.status(path)
+    except Absent:
+        return None
+
+
+def refuse_another(client: WebHdfs, file: FileRef, found: Status) -> None:
+    """Raises `RunError` where another file stands there than the plan saw, or somebody writes it."""
+    if not file.is_at(found) or client.checksum(file.path) != file.checksum:
+        raise RunError(
+            "somebody changed a file after the plan was made; it was left as it is",
+            where=f"{client.name}{file.path}",
+            todo="stop the writer and make a new plan",
+        )
+    if client.is_open(file.path):
+        raise RunError(
+            "somebody writes a file; it was left as it is",
+            where=f"{client.name}{file.path}",
+            todo="end the writer (`hdfs debug recoverLease -path …` where it is gone), then make a new plan",
+        )
+
+
+@contextmanager
+def as_run_errors() -> Iterator[None]:
+    """What HDFS refuses, as an error of the run."""
+    try:
+        yield
+    except EstateError as error:
+        raise RunError(error.what, where=error.where, todo=error.todo) from None
