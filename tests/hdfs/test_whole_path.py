@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hdfs.shop import MAIL, OTHERS, PERSON, USER, Shop, as_orc, csv, lines, parquet
+from tests.hdfs.shop import MAIL, OTHERS, PERSON, REFILLS, USER, Shop, as_orc, csv, lines, parquet
 from tests.hdfssupport import Hdfs
 from tests.leaks import Person, leaks
 
@@ -27,11 +27,10 @@ def test_the_person_leaves_every_place_and_nobody_else_does(shop: Shop) -> None:
     shop.hdfs.put(f"{trash}/old.csv", csv(PERSON, OTHERS[2]))
     shop.hdfs.put(f"{trash}/others.csv", csv(OTHERS[3]))
     shop.deletable = [
-        {"path": path, "owner": "Ann", "reason": "nobody needs it"}
-        for path in (temporary, f"{shop.root}/.snapshot/s1")
+        {"path": path, "owner": "Ann", "reason": "nobody needs it"} for path in (temporary, f"{shop.root}/.snapshot/s1")
     ]
     code, plan = shop.plan()
-    assert (code, [gap["id"] for gap in plan["gaps"]]) == (0, [])
+    assert (code, [gap["id"] for gap in plan["gaps"]]) == (0, [REFILLS])
     overrides = [one["reason"] for one in plan["overrides"] if one["kind"] == "hdfs_delete"]
     assert len(overrides) == 3
     assert sum("Ann: nobody needs it" in reason for reason in overrides) == 2

@@ -7,11 +7,12 @@ HDFS renames on no condition. So the old file is looked at (number, length, time
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from executors.stores.hdfs.files import FileRef, HdfsPart, RewriteParameters, refuse_another, status_of
+from executors.stores.hdfs.files import FileRef, HdfsPart, RewriteParameters, named, refuse_another, status_of
 from executors.stores.s3.arrow_match import Keys
 from executors.stores.s3.objects import MAX_OBJECT_BYTES, keys_of
 from executors.stores.s3.row_removal import Kept, drop_rows
@@ -20,6 +21,8 @@ from pii_tracer.lake.stores.hdfs.webhdfs import Rights, Status, WebHdfs, joined
 from pii_tracer.model.datasets import PLAIN, Match
 from pii_tracer.model.errors import RunError
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
+
+_WRITTEN = "written"
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Rewriting(HdfsPart):
         client, written = self._client, self._written()
         for file in self.parameters.files:
             found = status_of(client, file.path)
-            if found is None or written.get(file.path) == found.mark:
+            if found is None or self._ours(written, file, found):
                 continue
             refuse_another(client, file, found)
             self._rights(client, file)
@@ -49,20 +52,28 @@ class Rewriting(HdfsPart):
     def run(self) -> Outcome:
         """File by file; what this plan wrote before a crash is known by the mark that the journal has."""
         compared, client, written = self._compared(), self._client, self._written()
-        facts: dict[str, Any] = {"files": [], "files_rewritten": 0, "rows_dropped": 0}
+        done: dict[str, dict[str, Any]] = {}
+        left_alone = gone = 0
         for file in self.parameters.files:
             found = status_of(client, file.path)
-            done: dict[str, Any]
+            known = written.get(file.path)
             if found is None:
-                done = {"path": file.path, "state": "gone"}
-            elif written.get(file.path) == found.mark:
-                done = {"path": file.path, "state": "rewritten", "resumed": True, "mark": found.mark}
+                gone += 1
+            elif known is not None and known["mark"] == found.mark:
+                done[file.path] = known
+            elif told := self._one(client, compared, file, found):
+                done[file.path] = told
             else:
-                done = self._one(client, compared, file, found)
-            facts["files"].append(done)
-            facts["files_rewritten"] += done["state"] == "rewritten"
-            facts["rows_dropped"] += done.get("rows_dropped", 0)
-        return Outcome(facts)
+                left_alone += 1
+        return Outcome(
+            {
+                "files": named(self.parameters.location, done),
+                "files_rewritten": len(done),
+                "left_alone": left_alone,
+                "gone": gone,
+                "rows_dropped": sum(told["rows_dropped"] for told in done.values()),
+            }
+        )
 
     def verify(self) -> Check:
         """Every file is the one that was written, or was read and is free of the person, or is gone."""
@@ -72,11 +83,11 @@ class Rewriting(HdfsPart):
             found = status_of(client, file.path)
             if status_of(client, self._temporary(file)) is not None:
                 findings.add("a file that was to be renamed was left beside")
-            if found is None or written.get(file.path) == found.mark:
+            if found is None or self._ours(written, file, found):
                 continue
             if not file.is_at(found):
                 findings.add("a file was changed by somebody else")
-            elif self._dropped(client, compared, file).data is not None:
+            elif self._kept(compared, file, self._read(client, file)).data is not None:
                 findings.add("a file still holds the person")
         return Check(not findings, tuple(sorted(findings)))
 
@@ -85,8 +96,8 @@ class Rewriting(HdfsPart):
         if self.verify().ok:
             return Progress.DONE
         client, written = self._client, self._written()
-        found = {file.path: status_of(client, file.path) for file in self.parameters.files}
-        ours = any(one and written.get(path) == one.mark for path, one in found.items())
+        there = [(file, status_of(client, file.path)) for file in self.parameters.files]
+        ours = any(found and self._ours(written, file, found) for file, found in there)
         begun = any(status_of(client, self._temporary(file)) for file in self.parameters.files)
         return Progress.PARTIAL if ours or begun else Progress.NOT_STARTED
 
@@ -105,25 +116,30 @@ class Rewriting(HdfsPart):
             raise RunError("a key set of the match is empty", todo="make the plan again")
         return _Compared(match, keys, strong)
 
-    def _written(self) -> Mapping[str, str]:
-        """By path, the mark of the file that this plan put there, as the journal has it."""
-        notes = (facts.get("written", {}) for facts in self.ctx.told(self.step_id))
-        return {path: mark for note in notes for path, mark in note.items()}
+    def _written(self) -> Mapping[str, Mapping[str, Any]]:
+        """By path, what this plan put there, or was about to."""
+        return self.noted(_WRITTEN)
+
+    @staticmethod
+    def _ours(written: Mapping[str, Mapping[str, Any]], file: FileRef, found: Status) -> bool:
+        known = written.get(file.path)
+        return known is not None and known["mark"] == found.mark
 
     def _temporary(self, file: FileRef) -> str:
         folder = file.path.rpartition("/")[0] or "/"
         return joined(folder, f"._pii_tracer_{self.parameters.plan_id}_{file.file_id:x}")
 
-    def _one(self, client: WebHdfs, compared: _Compared, file: FileRef, found: Status) -> dict[str, Any]:
+    def _one(self, client: WebHdfs, compared: _Compared, file: FileRef, found: Status) -> dict[str, Any] | None:
+        """What was done with a file; None where it holds nobody and stays."""
         refuse_another(client, file, found)
-        kept = self._dropped(client, compared, file)
-        told = {"path": file.path, "rows_before": kept.rows_before, "rows_after": kept.rows_after}
+        old = self._read(client, file)
+        kept = self._kept(compared, file, old)
         if kept.data is None:
-            return told | {"state": "left_alone"}
-        mark = self._replaced(client, file, kept.data, self._rights(client, file))
-        return told | {"state": "rewritten", "rows_dropped": kept.rows_before - kept.rows_after, "mark": mark}
+            return None
+        told = {"sha256_before": hashlib.sha256(old).hexdigest(), "rows_dropped": kept.rows_before - kept.rows_after}
+        return self._replaced(client, file, kept.data, self._rights(client, file), told)
 
-    def _dropped(self, client: WebHdfs, compared: _Compared, file: FileRef) -> Kept:
+    def _read(self, client: WebHdfs, file: FileRef) -> bytes:
         if file.size > MAX_OBJECT_BYTES:
             raise RunError(
                 f"the file has {file.size} bytes, more than a rewrite in memory may have",
@@ -135,6 +151,9 @@ class Rewriting(HdfsPart):
             raise RunError(
                 "the bytes of a file broke off", where=f"{client.name}{file.path}", todo="`pii-tracer resume`"
             )
+        return data
+
+    def _kept(self, compared: _Compared, file: FileRef, data: bytes) -> Kept:
         return drop_rows(data, self.parameters.format, compared.match, compared.keys, compared.strong, file.path)
 
     def _rights(self, client: WebHdfs, file: FileRef) -> Rights:
@@ -148,8 +167,10 @@ class Rewriting(HdfsPart):
             )
         return rights
 
-    def _replaced(self, client: WebHdfs, file: FileRef, data: bytes, rights: Rights) -> str:
-        """Put new bytes in a file's place; the new file's mark, which the journal has before it stands there."""
+    def _replaced(
+        self, client: WebHdfs, file: FileRef, data: bytes, rights: Rights, told: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Put new bytes in a file's place. told: is noted with the new file's mark before that is there."""
         beside = self._temporary(file)
         if status_of(client, beside) is not None:
             client.delete(beside)  # of a run of this plan that was killed
@@ -164,10 +185,11 @@ class Rewriting(HdfsPart):
                     todo="let the user that `hdfs` names be a superuser, or look at the folder's default access list",
                 )
             refuse_another(client, file, client.status(file.path))
-            self.ctx.note(self.step_id, {"written": {file.path: made.mark}})
+            note = {**told, "mark": made.mark}
+            self.ctx.note(self.step_id, {_WRITTEN: {file.path: note}})
         except Exception:
             if status_of(client, beside) is not None:
                 client.delete(beside)
             raise
         client.rename(beside, file.path, overwrite=True)
-        return made.mark
+        return note

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from executors.context import ExecutionContext
 from pii_tracer.lake.stores.base import Absent
@@ -66,6 +67,11 @@ class HdfsPart:
     step_id: str
     copy: Copy | None
 
+    def noted(self, name: str) -> dict[str, dict[str, Any]]:
+        """By path, what the journal has of files that this step treated, or was about to treat."""
+        notes = (facts.get(name, {}) for facts in self.ctx.told(self.step_id))
+        return {path: told for note in notes for path, told in note.items()}
+
     def client(self, place: HdfsLocation) -> WebHdfs:
         """Raises `EstateError`: the estate file does not declare the NameNode."""
         return client_at(self.ctx.estate, place)
@@ -93,6 +99,15 @@ def refuse_another(client: WebHdfs, file: FileRef, found: Status) -> None:
             where=f"{client.name}{file.path}",
             todo="end the writer (`hdfs debug recoverLease -path …` where it is gone), then make a new plan",
         )
+
+
+def named(location: str, treated: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Files that are gone, as the facts of steps name them: below the place, with the hash that they had."""
+    root = f"{hdfs_location(location).path.rstrip('/')}/"
+    return [
+        {"file": path.removeprefix(root), "sha256_before": told["sha256_before"]}
+        for path, told in sorted(treated.items())
+    ]
 
 
 @contextmanager

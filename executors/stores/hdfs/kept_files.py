@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from executors.stores.hdfs.files import FilesParameters, HdfsPart, SnapshotParameters, refuse_another, status_of
+from executors.stores.hdfs.files import FilesParameters, HdfsPart, SnapshotParameters, named, refuse_another, status_of
 from pii_tracer.lake.stores.hdfs.discovery import SNAPSHOTS
+from pii_tracer.lake.stores.hdfs.hdfs_path import hash_of
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
 from pii_tracer.model.errors import RunError
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
+
+_REMOVED = "removed"
 
 
 @dataclass(frozen=True)
@@ -25,14 +28,16 @@ class DeletingFiles(HdfsPart):
 
     def run(self) -> Outcome:
         """Exactly the listed files, each looked at right before; one that is gone is gone."""
-        client, deleted = self._client, []
+        client, done = self._client, self.noted(_REMOVED)
         for file in self.parameters.files:
             if found := status_of(client, file.path):
                 refuse_another(client, file, found)
+                note = {"sha256_before": hash_of(client, file.path, file.size)}
+                self.ctx.note(self.step_id, {_REMOVED: {file.path: note}})
                 client.delete(file.path)
-                deleted.append(file.path)
-        gone = len(self.parameters.files) - len(deleted)
-        return Outcome({"deleted": deleted, "files_removed": len(deleted), "gone": gone})
+                done[file.path] = note
+        gone = len(self.parameters.files) - len(done)
+        return Outcome({"files": named(self.parameters.location, done), "files_removed": len(done), "gone": gone})
 
     def verify(self) -> Check:
         """None of the listed files exists."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -45,6 +46,14 @@ class HdfsPath:
             return self.client.read(self.path, first, last - first + 1)
 
         return io.BufferedReader(Ranges(part, self.size), PART)
+
+
+def hash_of(client: WebHdfs, path: str, size: int) -> str:
+    """Hex SHA-256 of so many bytes of a file, read in pieces."""
+    digest = hashlib.sha256()
+    for at in range(0, size, _CHUNK):
+        digest.update(client.read(path, at, min(_CHUNK, size - at)))
+    return digest.hexdigest()
 
 
 def whole(client: WebHdfs, path: str, size: int) -> bytes:
