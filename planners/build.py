@@ -26,7 +26,6 @@ from pii_tracer.model.plan import (
     Gap,
     Override,
     PlannedRequest,
-    Precondition,
     Schedule,
     Step,
     Totals,
@@ -39,6 +38,7 @@ from planners.copies.persons_known_by_key_only import known_by_key_only
 from planners.copies.rebuild_candidates import unproved
 from planners.gaps.left_behind import beyond_engine
 from planners.gaps.remaining_values import remaining_values
+from planners.gaps.running_writers import running_writers, writers_stopped
 from planners.gaps.table_descriptions import table_texts
 from planners.holds.legal_holds import idle_holds, keep_held
 from planners.keys.key_tables import with_keys
@@ -55,7 +55,7 @@ from planners.schedule.step_dates import (
 )
 from planners.schedule.step_order import SUPPRESSION, order
 from planners.schedule.weekly_budget import spread, told
-from planners.step_drafts import CopyDraft, Draft, slug
+from planners.step_drafts import CopyDraft, Draft
 from planners.steps import write_steps
 from planners.stores.glacier.vaults import whole_deletions
 from planners.stores.hdfs.steps import whole_deletions_in_hdfs
@@ -146,7 +146,12 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
     found = replace(found, items=spared, gaps=tuple(sorted(all_gaps, key=lambda g: g.id)))
     plan_id = _plan_id(inputs)
     items = write_steps(found.items, plan_id)
-    drafts = order(items, _used_key_sets(items), _writers_stopped(inputs), _suppressed(inputs, items, plan_id))
+    drafts = order(
+        items,
+        _used_key_sets(items),
+        writers_stopped(inputs.estate, inputs.retention),
+        _suppressed(inputs, items, plan_id),
+    )
     dated = {r: _dated(inputs, drafts, items, as_of, due, r) for r in Retention}
     steps = tuple(_step(d, dated[inputs.retention].by_step[d.id], inputs.estate) for d in drafts)
     gaps = tuple(
@@ -154,7 +159,7 @@ def _built(inputs: PlanInputs, requests: tuple[PlannedRequest, ...], as_of: date
         for g in distinct_gaps(
             [
                 *found.gaps,
-                *_running_writers(inputs),
+                *running_writers(inputs.estate, inputs.retention),
                 *unguarded(items, inputs.estate),
                 *beyond_engine(items, inputs.estate.spark.profile),
                 *echoes(items, inputs.world),
@@ -267,31 +272,6 @@ def _recognised(inputs: PlanInputs, due: datetime) -> Recognised:
     )
     gaps = distinct_gaps([*all_gaps, *unproved(found, inputs.world)])
     return replace(found, gaps=tuple(gaps[g] for g in sorted(gaps)))
-
-
-def _writers_stopped(inputs: PlanInputs) -> tuple[Precondition, ...]:
-    """Log clean-up and sweeps at once are safe only without writers; the estate file says whether they are stopped."""
-    if inputs.retention is Retention.RETAIN:
-        return ()
-    return tuple(
-        Precondition(kind="writers_stopped", target=writer.job, expected="true") for writer in inputs.estate.writers
-    )
-
-
-def _running_writers(inputs: PlanInputs) -> tuple[Gap, ...]:
-    if inputs.retention is Retention.RETAIN:
-        return ()
-    return tuple(
-        Gap(
-            id=f"gap-writer_running-{slug(writer.job)}",
-            dataset=None,
-            kind=GapKind.WRITER_RUNNING,
-            reason=f"the job {writer.job} may write while old files are removed at once, and fill copies again",
-            evidence="the estate file, `writers`: not stopped",
-        )
-        for writer in inputs.estate.writers
-        if not writer.stopped
-    )
 
 
 def _used_key_sets(items: Sequence[CopyDraft]) -> list[str]:

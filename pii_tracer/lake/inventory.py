@@ -116,8 +116,7 @@ class TableState(Frozen):
     loose: nobody knows the order of its columns, which INSERT goes by: a folder of JSON, or one whose files disagree.
     mixed: columns of a folder of JSON in or below which one line has an object or a list and another something else,
     which Spark takes for text as long as there are both.
-    outside: data files beyond the table's folder that it reads, sorted (Iceberg: `add_files`, `snapshot`; Delta: a
-    shallow clone's).
+    outside: data files beyond its folder that it reads, sorted (Iceberg: `add_files`, `snapshot`; Delta: a clone's).
     """
 
     dataset: DatasetId

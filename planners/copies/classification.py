@@ -39,6 +39,7 @@ from planners.copies.dependent_objects import (
     with_history,
 )
 from planners.copies.executor_support import astray, no_rebuild, unsupported
+from planners.copies.row_numbers import numbered_columns
 from planners.copies.scan_evidence import Evidence
 from planners.copies.shallow_clones import clones_taken_along
 from planners.formats.registry import planner_of
@@ -312,7 +313,7 @@ def _copy(
         | ({"region": place.region} if place else {})
         | ({TEXTS: list(state.mixed)} if state.mixed else {})
         | ({"encoding": state.properties[ENCODING]} if ENCODING in state.properties else {})
-        | ({NUMBERED: numbered} if (numbered := _numbered(found, carriage)) else {}),
+        | ({NUMBERED: numbered} if (numbered := numbered_columns(found, carriage)) else {}),
     )
     upstream = carriage.hops[-1] if why else (carriage.hops[-2] if len(carriage.hops) > 1 else None)
     return CopyDraft(
@@ -340,21 +341,6 @@ def _origin(
     item = _copy(found, world, state, carriage, why, seen)
     match = None if carriage.mixed or not carriage.terms else match_by(found, state, carriage)
     return replace(item, copy=item.copy.model_copy(update={"match": match}))
-
-
-def _numbered(found: Survey, carriage: Carriage) -> dict[str, list[str]]:
-    """Columns that hold keys of the persons' rows and nothing else, with the key sets that mean the persons there.
-
-    Rows and persons are counted from one in most shops: order 512301 is not customer 512301.
-    """
-    row_keys = found.subject.row_keys
-    means = sorted(s.name for s in found.key_sets.values() if s.origin in row_keys) if row_keys else []
-    columns = {}
-    for name, known in carriage.columns.items() if means else ():
-        plain = known.traces and not (known.lost or known.ended or any(t.access for t in known.traces))
-        if plain and all(trace.origin in row_keys for trace in known.traces):
-            columns[name] = means
-    return columns
 
 
 def match_of(found: Survey, state: TableState, by_location: Mapping[str, TableState]) -> Match | None:

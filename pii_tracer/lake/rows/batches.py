@@ -30,7 +30,6 @@ def with_columns(batch: pa.RecordBatch, columns: Sequence[str], partition: Mappi
     """These columns of a batch: what stands in the folder's name goes before what the file has."""
     import pyarrow as pa
 
-
     found = []
     for name in columns:
         if name not in partition and name in batch.schema.names:
