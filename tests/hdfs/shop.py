@@ -94,6 +94,10 @@ class Shop:
         found = [gap["id"] for gap in self.plan(**more)[1]["gaps"] if gap["waiver"] is None]
         return [one.removeprefix("gap-").partition("-127")[0] for one in found]
 
+    def no_trash(self) -> None:
+        """Take away the trash that other tests left."""
+        self.hdfs.ask("/user", "DELETE", method="DELETE", recursive="true")
+
     def read(self, path: str) -> bytes:
         client = self.hdfs.client()
         return client.read(path, 0, client.status(path).size)

@@ -6,14 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.hdfs.shop import MAIL, OTHERS, PERSON, REFILLS, USER, Shop, as_orc, csv, lines, parquet
+from pii_tracer.model.errors import ExitCode
+from tests.hdfs.shop import HELD, MAIL, OTHERS, PERSON, REFILLS, USER, Shop, as_orc, csv, lines, parquet
 from tests.hdfssupport import Hdfs
 from tests.leaks import Person, leaks
 
 
 @pytest.fixture
 def shop(hdfs: Hdfs, tmp_path: Path) -> Shop:
-    return Shop(hdfs, tmp_path, hdfs.folder())
+    shop = Shop(hdfs, tmp_path, hdfs.folder())
+    shop.no_trash()
+    return shop
 
 
 def test_the_person_leaves_every_place_and_nobody_else_does(shop: Shop) -> None:
@@ -49,3 +52,59 @@ def test_the_person_leaves_every_place_and_nobody_else_does(shop: Shop) -> None:
     assert [e.name for e in shop.hdfs.client().entries(f"{shop.root}/.snapshot")] == []
     assert shop.verify() == 0
     assert leaks(Person((MAIL, USER)), [shop.base / "state"]) == []
+
+
+def test_what_came_after_the_plan_is_found_by_the_run_and_by_verify(shop: Shop) -> None:
+    shop.export("csv", "a.csv", csv(OTHERS[0], PERSON))
+    shop.hdfs.ask(shop.root, "ALLOWSNAPSHOT")
+    assert shop.plan()[0] == 0
+    shop.approve()
+    shop.hdfs.ask(shop.root, "CREATESNAPSHOT", snapshotname="since")
+    shop.hdfs.put(f"/user/cy/.Trash/Current{shop.root}/a.csv", csv(PERSON))
+    code, result = shop.apply()
+    assert code == ExitCode.RESIDUE
+    assert {one["copy"].rpartition("/")[2] for one in result["residue"]} == {"since", ".Trash"}
+    assert shop.verify() == ExitCode.RESIDUE
+    shop.hdfs.ask(shop.root, "DELETESNAPSHOT", method="DELETE", snapshotname="since")
+    shop.hdfs.ask("/user/cy", "DELETE", method="DELETE", recursive="true")
+    assert shop.verify() == ExitCode.DONE
+    shop.hdfs.put(f"{shop.root}/csv/later.csv", csv(PERSON))
+    assert shop.verify() == ExitCode.RESIDUE
+
+
+def test_a_file_that_came_since_the_plan_is_drift(shop: Shop) -> None:
+    path = shop.export("csv", "a.csv", csv(OTHERS[0], PERSON))
+    assert shop.plan()[0] == 0
+    shop.approve()
+    shop.put("csv/b.csv", csv(OTHERS[1]))
+    assert shop.apply()[0] == ExitCode.DRIFT
+    assert shop.read(path) == csv(OTHERS[0], PERSON)
+
+
+def test_what_no_step_may_erase_is_a_gap_that_blocks(shop: Shop) -> None:
+    shop.export("table", "a.csv", csv(PERSON))
+    shop.put("table/_delta_log/0.json", b"{}")
+    shop.export("two", "a.csv", csv(PERSON))
+    shop.put("two/b.json", lines(PERSON))
+    shop.export("named", f"mail={MAIL}/a.csv", csv(PERSON))
+    shop.put("strange/a.csv", csv(PERSON))
+    shop.put("job/_temporary/0/a.csv", csv(PERSON))
+    shop.put("clean/a.csv", csv(*OTHERS))
+    shop.hdfs.ask(f"{shop.root}/strange", "ALLOWSNAPSHOT")
+    shop.hdfs.ask(f"{shop.root}/strange", "CREATESNAPSHOT", snapshotname="s1")
+    assert sorted(shop.gaps()) == [
+        *3 * ["hdfs_place-person"],
+        "hdfs_snapshot-person",
+        "hdfs_temporary-person",
+        "unexpected_copy-strange",
+    ]
+
+
+def test_a_hold_on_a_folder_keeps_what_hdfs_kept_of_it(shop: Shop) -> None:
+    shop.export("csv", "a.csv", csv(OTHERS[0], PERSON))
+    shop.hdfs.put(f"/user/dee/.Trash/Current{shop.root}/a.csv", csv(PERSON))
+    held = {**HELD, "id": "export", "datasets": [f"{shop.hdfs.uri}{shop.root}/csv"]}
+    plan = shop.plan(holds=[HELD, held])[1]
+    strategies = {copy["location"].rpartition("/")[2]: copy["strategy"] for copy in plan["copies"]}
+    assert (strategies["csv"], strategies[".Trash"]) == ("exempt", "blocked")
+    assert any(gap["kind"] == "hold_blocks" for gap in plan["gaps"])
