@@ -8,12 +8,11 @@ from collections.abc import Iterable, Iterator
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import Inventory
-from pii_tracer.lake.stores.base import StoreError
+from pii_tracer.lake.stores.base import Absent, StoreError
 from pii_tracer.lake.stores.hdfs.discovery import places_now
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs, client_at
 from pii_tracer.model.errors import EstateError
-from pii_tracer.model.gap_kinds import HDFS_PLACES
 from pii_tracer.model.locations import HdfsLocation, hdfs_location
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.scan.folder_scan import scan_bytes
@@ -57,7 +56,10 @@ def look(estate: Estate, copy: Copy, patterns: Patterns) -> HdfsLook:
         ScanError: rows of a file cannot be read.
     """
     location = hdfs_location(copy.location)
-    places, gaps = places_now(estate, location)
+    try:
+        places, gaps = places_now(estate, location)
+    except Absent:
+        places, gaps = (), ()
     mine = [place for place in places if place.location == location]
     unlisted = tuple(f"{patterns.mask(gap.evidence)}: {gap.reason}" for gap in gaps)
     whole = patterns.comparing(key_columns(copy.places))
@@ -89,15 +91,15 @@ def look_at(
 
 
 def elsewhere(estate: Estate, plan: ErasurePlan, inventory: Inventory, patterns: Patterns) -> Iterator[ByteVerdict]:
-    """Places that are no copies of a plan and no waived gaps of it: examined ones, and those that have come since, as
-    new snapshots and new trash.
+    """Places that are no copies of a plan and of which no gap tells: examined ones, and those that have come since,
+    new snapshots and new trash among them.
     """
     copies = {copy.dataset for copy in plan.copies}
-    waived = {gap.dataset for gap in plan.gaps if gap.kind in HDFS_PLACES}
+    told = {gap.dataset for gap in plan.gaps}
     examined = {item.dataset for item in plan.examined}
     for place in inventory.hdfs:
         dataset = place.location.dataset
-        if dataset in copies | waived:
+        if dataset in copies or (dataset in told and dataset not in examined):
             continue
         shown = patterns.mask(str(place.location))
         name = f"(no copy) {shown}" if dataset in examined else f"{SINCE}{shown}"

@@ -68,16 +68,16 @@ def discover_hdfs(estate: Estate) -> tuple[tuple[HdfsPlace, ...], tuple[Inventor
 
 
 def places_now(estate: Estate, location: HdfsLocation) -> tuple[tuple[HdfsPlace, ...], tuple[InventoryGap, ...]]:
-    """A place as it is now, with the places in it, and what could not be listed; nothing where it is gone.
+    """A place as it is now, with the places in it, and what could not be listed.
 
     Raises:
-        StoreError: the NameNode does not answer, or refuses to show the place itself.
+        Absent: it is gone.
+        StoreError: it is no folder, or the NameNode does not answer, or refuses to show the place itself.
     """
     walk = _Walk(client_at(estate, location), location.name_node)
-    try:
-        found = walk.client.status(location.path)
-    except Absent:
-        return (), ()
+    found = walk.client.status(location.path)
+    if found.kind != "DIRECTORY":
+        raise StoreError("it is no folder", "NoFolder", where=str(location), todo="name the folder that it lies in")
     if is_snapshot(location):
         walk.found[location.path] = _Found(HdfsKind.SNAPSHOT, mark=found.mark)
         walk.within(location.path, location.path)
