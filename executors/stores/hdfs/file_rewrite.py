@@ -52,7 +52,7 @@ class Rewriting(HdfsPart):
     def run(self) -> Outcome:
         """File by file; what this plan wrote before a crash is known by the mark that the journal has."""
         compared, client, written = self._compared(), self._client, self._written()
-        done: dict[str, dict[str, Any]] = {}
+        done: dict[str, Mapping[str, Any]] = {}
         left_alone = gone = 0
         for file in self.parameters.files:
             found = status_of(client, file.path)
