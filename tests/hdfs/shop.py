@@ -72,6 +72,7 @@ class Shop:
     root: str
     exports: list[str] = field(default_factory=list)
     deletable: list[dict[str, str]] = field(default_factory=list)
+    user: str = USER
 
     @property
     def plan_file(self) -> Path:
@@ -106,7 +107,7 @@ class Shop:
         """The estate file, the policy, and a request."""
         folder = self.base / "tables" / "users"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "part-0.parquet").write_bytes(parquet(*OTHERS, PERSON))
+        (folder / "part-0.parquet").write_bytes(parquet(*OTHERS, (self.user, MAIL)))
         name_node = {"namenode": self.hdfs.uri, "webhdfs": self.hdfs.webhdfs, "user": SUPERUSER}
         table = {"name": "shop.users", "format": "parquet", "location": "tables/users"}
         estate = {
@@ -134,7 +135,7 @@ class Shop:
             "id": "SHOP-1",
             "law": "GDPR",
             "received": (datetime.now(timezone.utc) - timedelta(days=1)).isoformat(),
-            "subject": {"type": "user", "key": USER},
+            "subject": {"type": "user", "key": self.user},
         }
         (self.base / "request.yaml").write_text(yaml.safe_dump(request))
         # the held table would fill the exports again: its owner knows

@@ -108,3 +108,10 @@ def test_a_hold_on_a_folder_keeps_what_hdfs_kept_of_it(shop: Shop) -> None:
     strategies = {copy["location"].rpartition("/")[2]: copy["strategy"] for copy in plan["copies"]}
     assert (strategies["csv"], strategies[".Trash"]) == ("exempt", "blocked")
     assert any(gap["kind"] == "hold_blocks" for gap in plan["gaps"])
+
+
+def test_digits_of_a_short_key_that_no_lineage_explains_are_a_gap(shop: Shop) -> None:
+    shop.user = "88413"
+    shop.export("csv", "a.csv", csv(OTHERS[0], (shop.user, MAIL)))
+    shop.put("strange/a.csv", csv((shop.user, OTHERS[1][1])))
+    assert shop.gaps() == ["same_digits-strange"]
