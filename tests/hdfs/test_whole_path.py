@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.model.errors import ExitCode
+from tests.hdfs.running import Killed, killed_after
 from tests.hdfs.shop import HELD, MAIL, OTHERS, PERSON, REFILLS, USER, Shop, as_orc, csv, lines, parquet
 from tests.hdfssupport import Hdfs
 from tests.leaks import Person, leaks
@@ -115,3 +116,16 @@ def test_digits_of_a_short_key_that_no_lineage_explains_are_a_gap(shop: Shop) ->
     shop.export("csv", "a.csv", csv(OTHERS[0], (shop.user, MAIL)))
     shop.put("strange/a.csv", csv((shop.user, OTHERS[1][1])))
     assert shop.gaps() == ["same_digits-strange"]
+
+
+def test_a_killed_run_is_resumed_with_all_its_rows(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [shop.export("csv", f"{n}.csv", csv(OTHERS[n], PERSON)) for n in range(3)]
+    assert shop.plan()[0] == 0
+    shop.approve()
+    with killed_after(monkeypatch, 4), pytest.raises(Killed):
+        shop.apply()
+    assert [MAIL.encode() in shop.read(path) for path in paths] == [False, False, True]
+    code, result = shop.apply()
+    assert (code, result["state"], result["rows_erased"]) == (0, "complete", 3)
+    assert result["bystander_rows_lost"] == 0
+    assert [shop.read(path) for path in paths] == [csv(OTHERS[n]) for n in range(3)]
