@@ -248,7 +248,7 @@ def inventory_gaps(world: World, copies: Container[DatasetId] = ()) -> list[Gap]
     settled = {s.dataset for s in world.inventory.tables if _clean(world.evidence.get(s.location))}
     remote = {str(place.location): place for place in world.inventory.remote}
     there = [g for g in world.inventory.gaps if g.kind in HDFS_PLACES]
-    gaps = hdfs_gaps(there, world.masked, world.inventory, world.hdfs)
+    gaps = hdfs_gaps(there, world.masked, world.inventory, world.hdfs) if there else []
     for g in world.inventory.gaps:
         kind, reason = g.kind, g.reason
         if kind == GapKind.REMOTE_TABLE and g.evidence in remote:
